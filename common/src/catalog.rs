@@ -1,0 +1,99 @@
+//! What a vendor sells: products and their plans.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ExpiresInDays, Features, MaxSeats, Name, PlanId, ProductId, Text, Timestamp};
+
+/// A product.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+#[serde(rename_all = "camelCase")]
+pub struct Product {
+    pub id: ProductId,
+    pub name: Name,
+    pub description: Option<Text>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// A plan: what the licenses made from it start with. Changing it leaves those already made alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    pub id: PlanId,
+    pub product_id: ProductId,
+    pub name: Name,
+    pub description: Option<Text>,
+    /// Null for no limit.
+    pub max_seats: Option<MaxSeats>,
+    /// Null for licenses that never expire.
+    pub expires_in_days: Option<ExpiresInDays>,
+    #[cfg_attr(feature = "server", sqlx(json))]
+    pub features: Features,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// The body of `POST /api/v1/admin/products`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct CreateProduct {
+    pub name: Name,
+    pub description: Option<Text>,
+}
+
+/// The body of `PATCH /api/v1/admin/products/{id}`. What is absent stays as it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct UpdateProduct {
+    pub name: Option<Name>,
+    pub description: Option<Text>,
+    /// Fields to set to null.
+    pub clear: Option<Vec<ProductField>>,
+}
+
+/// The fields of a product that can be cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ProductField {
+    Description,
+}
+
+/// The body of `POST /api/v1/admin/plans`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CreatePlan {
+    pub product_id: ProductId,
+    pub name: Name,
+    pub description: Option<Text>,
+    pub max_seats: Option<MaxSeats>,
+    pub expires_in_days: Option<ExpiresInDays>,
+    pub features: Option<Features>,
+}
+
+/// The body of `PATCH /api/v1/admin/plans/{id}`. What is absent stays as it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UpdatePlan {
+    pub name: Option<Name>,
+    pub description: Option<Text>,
+    pub max_seats: Option<MaxSeats>,
+    pub expires_in_days: Option<ExpiresInDays>,
+    pub features: Option<Features>,
+    /// Fields to set to null.
+    pub clear: Option<Vec<PlanField>>,
+}
+
+/// The fields of a plan that can be cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum PlanField {
+    Description,
+    MaxSeats,
+    ExpiresInDays,
+}

@@ -1,0 +1,86 @@
+//! The envelope around every answer: `success` with `data`, or `success` with `error`.
+
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A JSON boolean that is always `B`: reading the other one is an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fixed<const B: bool>;
+
+impl<const B: bool> Serialize for Fixed<B> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(B)
+    }
+}
+
+impl<'de, const B: bool> Deserialize<'de> for Fixed<B> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match bool::deserialize(deserializer)? {
+            found if found == B => Ok(Self),
+            found => Err(Error::invalid_value(
+                Unexpected::Bool(found),
+                &if B { "true" } else { "false" },
+            )),
+        }
+    }
+}
+
+#[cfg(feature = "server")]
+impl<const B: bool> schemars::JsonSchema for Fixed<B> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        if B { "True".into() } else { "False".into() }
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "boolean", "const": B })
+    }
+}
+
+/// An answer that carries one thing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct Success<T> {
+    pub success: Fixed<true>,
+    pub data: T,
+}
+
+impl<T> Success<T> {
+    pub fn new(data: T) -> Self {
+        Self { success: Fixed, data }
+    }
+}
+
+/// An answer that carries many things, oldest first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct List<T> {
+    pub success: Fixed<true>,
+    pub data: Vec<T>,
+    /// What to send as `after` for the next page; null when this was the last.
+    pub next_cursor: Option<String>,
+}
+
+/// An answer that refuses.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    pub success: Fixed<false>,
+    /// A sentence for a person.
+    pub error: String,
+    /// The same for a program: one word in snake_case for each kind of refusal.
+    pub code: String,
+    /// The request's field that is at fault, when one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The id in this answer's `X-Request-Id` header and in the server's log.
+    pub request_id: String,
+    /// Whole seconds to wait before trying again, on a 429.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
+}

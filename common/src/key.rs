@@ -1,0 +1,226 @@
+//! API keys: their records, and the secret itself.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::{KeyId, Name, TenantId, Timestamp};
+
+/// What a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::Type))]
+#[cfg_attr(feature = "server", sqlx(type_name = "text", rename_all = "lowercase"))]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Ask whether a user is licensed, and nothing else. The role to ship in an application.
+    Validate,
+    /// See everything, and explain; change nothing.
+    Read,
+    /// Everything.
+    Admin,
+}
+
+/// Which of a tenant's two separate worlds a key opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::Type))]
+#[cfg_attr(feature = "server", sqlx(type_name = "text", rename_all = "lowercase"))]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    Live,
+    Test,
+}
+
+/// A key's record. The secret is not in it: the service keeps only a hash.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+#[serde(rename_all = "camelCase")]
+pub struct Key {
+    pub id: KeyId,
+    pub name: Name,
+    /// The first 12 characters of the key.
+    pub prefix: String,
+    pub role: Role,
+    pub mode: Mode,
+    pub created_at: Timestamp,
+    /// When the key stops working; null for never.
+    pub expires_at: Option<Timestamp>,
+    /// When the key was last used, give or take a few seconds.
+    pub last_used_at: Option<Timestamp>,
+    /// Since when the key no longer works; null when it was never revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// The body of `POST /api/v1/admin/keys`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CreateKey {
+    pub name: Name,
+    pub role: Role,
+    /// The mode of the calling key, when absent.
+    pub mode: Option<Mode>,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A key's record and, this once, the key itself.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct CreatedKey {
+    #[serde(flatten)]
+    pub record: Key,
+    /// The key in full. It is never shown again.
+    #[serde(serialize_with = "ApiKey::serialize_exposed")]
+    #[cfg_attr(feature = "server", schemars(with = "String"))]
+    pub key: ApiKey,
+}
+
+/// A tenant: one customer of the service, with all that is theirs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+pub struct Tenant {
+    pub id: TenantId,
+    pub name: Name,
+}
+
+/// The answer of `GET /api/v1/key`: the key that asked, and whose it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CurrentKey {
+    pub id: KeyId,
+    pub name: Name,
+    pub prefix: String,
+    pub role: Role,
+    pub mode: Mode,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub tenant: Tenant,
+}
+
+/// The text is no API key; what it is instead is not repeated, as it may be a secret all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an API key: sk_live_ or sk_test_ and 38 letters and digits, undamaged")]
+pub struct MalformedKey;
+
+/// An API key in the clear: `sk_live_` or `sk_test_`, 32 random letters and digits, and 6 more that
+/// are the CRC-32 of all before them, so that a damaged key is told from a wrong one at once.
+///
+/// It has neither `Debug` nor `Display` nor `Serialize`, so that it reaches no log by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const MARK_LENGTH: usize = "sk_live_".len();
+const SECRET_LENGTH: usize = 32;
+const CHECK_LENGTH: usize = 6;
+const SHOWN_LENGTH: usize = 12;
+
+impl ApiKey {
+    /// Makes a key from the system's source of randomness.
+    #[cfg(feature = "server")]
+    #[expect(clippy::expect_used, reason = "without randomness no key is safe to give out")]
+    pub fn generate(mode: Mode) -> Self {
+        let mut text = mark(mode).to_owned();
+        while text.len() < MARK_LENGTH + SECRET_LENGTH {
+            let mut bytes = [0; SECRET_LENGTH];
+            getrandom::fill(&mut bytes).expect("the system gives random bytes");
+            // 248 is four times 62: what lies above would favour some letters.
+            let fair = bytes.iter().filter(|&&byte| byte < 248);
+            let wanted = MARK_LENGTH + SECRET_LENGTH - text.len();
+            text.extend(fair.take(wanted).map(|byte| char::from(DIGITS[usize::from(byte % 62)])));
+        }
+        let check = checksum(&text);
+        Self(text + &check)
+    }
+
+    /// The key itself. Whoever calls this sees to it that it goes nowhere else.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The first 12 characters: enough to tell keys apart, useless as a key.
+    pub fn prefix(&self) -> &str {
+        &self.0[..SHOWN_LENGTH]
+    }
+
+    pub fn mode(&self) -> Mode {
+        if self.0.starts_with(mark(Mode::Live)) { Mode::Live } else { Mode::Test }
+    }
+
+    fn serialize_exposed<S: Serializer>(key: &Self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(key.expose())
+    }
+}
+
+impl FromStr for ApiKey {
+    type Err = MalformedKey;
+
+    fn from_str(text: &str) -> Result<Self, MalformedKey> {
+        let marked = [Mode::Live, Mode::Test].iter().any(|&mode| text.starts_with(mark(mode)));
+        let complete = text.len() == MARK_LENGTH + SECRET_LENGTH + CHECK_LENGTH;
+        if !marked || !complete || !text.bytes().skip(MARK_LENGTH).all(|b| DIGITS.contains(&b)) {
+            return Err(MalformedKey);
+        }
+        let (signed, check) = text.split_at(MARK_LENGTH + SECRET_LENGTH);
+        if checksum(signed) != check {
+            return Err(MalformedKey);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl<'de> Deserialize<'de> for ApiKey {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+fn mark(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Live => "sk_live_",
+        Mode::Test => "sk_test_",
+    }
+}
+
+/// The CRC-32 of `signed` in base62, highest digit first.
+fn checksum(signed: &str) -> String {
+    let sum = crc32fast::hash(signed.as_bytes());
+    (0..CHECK_LENGTH as u32)
+        .rev()
+        .map(|place| char::from(DIGITS[(sum / 62u32.pow(place) % 62) as usize]))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &str = "sk_live_00000000000000000000000000000000";
+
+    #[test]
+    fn takes_a_key_whose_checksum_fits_and_no_other() {
+        let key = format!("{KNOWN}{}", checksum(KNOWN));
+        assert!(key.parse::<ApiKey>().is_ok());
+        for at in 0..key.len() {
+            let mut damaged = key.clone().into_bytes();
+            damaged[at] = if damaged[at] == b'1' { b'2' } else { b'1' };
+            let damaged = String::from_utf8(damaged).unwrap();
+            assert!(damaged.parse::<ApiKey>().is_err(), "{damaged}");
+        }
+        for text in ["", "sk_live_", KNOWN, &format!("{key}0"), &key.replace("0000", "é00")] {
+            assert!(text.parse::<ApiKey>().is_err(), "{text}");
+        }
+    }
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn makes_keys_that_it_takes_and_that_differ() {
+        for mode in [Mode::Live, Mode::Test] {
+            let key = ApiKey::generate(mode);
+            assert!(key.expose().parse::<ApiKey>().is_ok());
+            assert_eq!(key.mode(), mode);
+            assert_eq!(key.prefix().len(), 12);
+            assert!(key != ApiKey::generate(mode));
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What crosses the wire between licd and whoever calls it.
+//!
+//! One type serves a thing from the database column to the terminal: licd decodes [`License`]
+//! from a row and sends it, licctl reads it and prints it. Types that carry a rule (a name's
+//! length, a plan's seats) can only be made by parsing, so whoever holds one need not check it
+//! again. There is no I/O here: storing is the server's, asking is the CLI's.
+//!
+//! Feature `server` adds the derives for columns and for the OpenAPI document, and the making of
+//! ids and keys; the CLI compiles none of them.
+
+mod catalog;
+mod envelope;
+mod id;
+mod key;
+mod license;
+mod number;
+mod text;
+mod time;
+mod user;
+mod validation;
+
+pub use catalog::{
+    CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
+};
+pub use envelope::{Failure, Fixed, List, Success};
+pub use id::{
+    ActivationId, AssignmentId, KeyId, LicenseId, MalformedId, PlanId, ProductId, TenantId, UserId,
+};
+pub use key::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, Tenant};
+pub use license::{
+    Activation, AssignLicense, Assignment, CreateLicense, License, LicenseField, SetStatus, Status,
+    UpdateLicense, Usage,
+};
+pub use number::{ExpiresInDays, MaxSeats};
+pub use text::{ExternalId, Feature, Features, Invalid, Metadata, Name, Text};
+pub use time::Timestamp;
+pub use user::{CreateUser, UpdateUser, User, UserField};
+pub use validation::{
+    Explain, ExplainedLicense, Explanation, Grant, Reason, Refusal, Validate, Validation, Verdict,
+};

@@ -1,0 +1,116 @@
+//! Whole numbers with bounds.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::text::Invalid;
+
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident to $max:literal, $what:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(transparent))]
+        #[serde(transparent)]
+        pub struct $name(i32);
+
+        impl $name {
+            pub const MAX: i32 = $max;
+
+            /// Takes a number from 1 to [`Self::MAX`].
+            pub fn new(number: i64) -> Result<Self, Invalid> {
+                match i32::try_from(number) {
+                    Ok(number @ 1..=$max) => Ok(Self(number)),
+                    _ => Err(Invalid($what)),
+                }
+            }
+
+            pub fn get(self) -> i32 {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                text.parse().map_err(|_| Invalid($what)).and_then(Self::new)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Expected;
+                impl Visitor<'_> for Expected {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($what)
+                    }
+
+                    fn visit_i64<E: Error>(self, number: i64) -> Result<$name, E> {
+                        $name::new(number)
+                            .map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+                    }
+
+                    fn visit_u64<E: Error>(self, number: u64) -> Result<$name, E> {
+                        i64::try_from(number)
+                            .map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+                            .and_then(|number| self.visit_i64(number))
+                    }
+                }
+                deserializer.deserialize_i64(Expected)
+            }
+        }
+
+        #[cfg(feature = "server")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "integer", "minimum": 1, "maximum": $max })
+            }
+        }
+    )*};
+}
+
+numbers! {
+    /// How many users may hold a seat at once.
+    MaxSeats to 1_000_000, "a whole number from 1 to 1000000";
+    /// How long a license made from a plan is valid, in days of 24 hours.
+    ExpiresInDays to 36_500, "a whole number from 1 to 36500";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_the_bounds_and_refuses_what_lies_beyond() {
+        for (json, taken) in [
+            ("1", true),
+            ("1000000", true),
+            ("0", false),
+            ("-1", false),
+            ("1000001", false),
+            ("4294967297", false),
+            ("18446744073709551615", false),
+            ("1e30", false),
+            ("1.5", false),
+            ("\"1\"", false),
+            ("true", false),
+        ] {
+            assert_eq!(serde_json::from_str::<MaxSeats>(json).is_ok(), taken, "{json}");
+        }
+    }
+}

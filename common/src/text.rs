@@ -1,0 +1,250 @@
+//! Words of the callers: names, user ids, features and metadata, each within its limits.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+
+use serde::de::{Error, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// What a value would have to be; reads well after "must be".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be {0}")]
+pub struct Invalid(pub &'static str);
+
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident to $max:literal, trimmed: $trimmed:literal, $what:literal;)*) =>
+    {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(transparent))]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                let text = if $trimmed { text.trim() } else { text };
+                if (1..=$max).contains(&text.chars().count()) && !text.contains(char::is_control) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err(Invalid($what))
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Expected;
+                impl Visitor<'_> for Expected {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($what)
+                    }
+
+                    fn visit_str<E: Error>(self, text: &str) -> Result<$name, E> {
+                        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+                    }
+                }
+                deserializer.deserialize_str(Expected)
+            }
+        }
+
+        #[cfg(feature = "server")]
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": $max })
+            }
+        }
+    )*};
+}
+
+texts! {
+    /// The name of a product, plan, key or tenant. Spaces around it are dropped.
+    Name to 255, trimmed: true,
+        "a string of 1 to 255 characters without control characters";
+    /// A line of text, kept as it came.
+    Text to 255, trimmed: false,
+        "a string of 1 to 255 characters without control characters";
+    /// The caller's own identifier of a user. Never trimmed or folded: two that differ in one byte
+    /// are two users.
+    ExternalId to 255, trimmed: false,
+        "a string of 1 to 255 characters without control characters";
+    /// A feature flag.
+    Feature to 100, trimmed: false,
+        "a string of 1 to 100 characters without control characters";
+}
+
+/// At most 100 feature flags, each once, in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Features(Vec<Feature>);
+
+impl Features {
+    const MAX: usize = 100;
+    const WHAT: &str = "an array of at most 100 strings, no two alike";
+
+    pub fn new(features: Vec<Feature>) -> Result<Self, Invalid> {
+        let different: HashSet<&Feature> = features.iter().collect();
+        if different.len() == features.len() && features.len() <= Self::MAX {
+            Ok(Self(features))
+        } else {
+            Err(Invalid(Self::WHAT))
+        }
+    }
+}
+
+impl Deref for Features {
+    type Target = [Feature];
+
+    fn deref(&self) -> &[Feature] {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Features {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Expected;
+        impl<'de> Visitor<'de> for Expected {
+            type Value = Features;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(Features::WHAT)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Features, A::Error> {
+                let mut features = Vec::new();
+                while let Some(feature) = seq.next_element()? {
+                    features.push(feature);
+                }
+                Features::new(features).map_err(|_| A::Error::invalid_value(Unexpected::Seq, &self))
+            }
+        }
+        deserializer.deserialize_seq(Expected)
+    }
+}
+
+/// A caller's own JSON object of at most 16 KiB, measured as compact JSON. It holds no NUL
+/// character, which PostgreSQL's `jsonb` cannot store.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Metadata(Map<String, Value>);
+
+impl Metadata {
+    const MAX: usize = 16 * 1024;
+    const WHAT: &str = "an object of at most 16 KiB of JSON without NUL characters";
+
+    pub fn new(map: Map<String, Value>) -> Result<Self, Invalid> {
+        let size = serde_json::to_string(&map).map_or(usize::MAX, |json| json.len());
+        if size <= Self::MAX && !map.iter().any(|(key, value)| key.contains('\0') || has_nul(value))
+        {
+            Ok(Self(map))
+        } else {
+            Err(Invalid(Self::WHAT))
+        }
+    }
+}
+
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(values) => values.iter().any(has_nul),
+        Value::Object(map) => map.iter().any(|(key, value)| key.contains('\0') || has_nul(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+impl Deref for Metadata {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Map<String, Value> {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Metadata {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Object(map) => {
+                Self::new(map).map_err(|_| D::Error::invalid_value(Unexpected::Map, &Self::WHAT))
+            }
+            _ => Err(D::Error::invalid_type(Unexpected::Other("no object"), &Self::WHAT)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_characters_not_bytes() {
+        assert!("é".repeat(255).parse::<ExternalId>().is_ok());
+        assert!("é".repeat(256).parse::<ExternalId>().is_err());
+        assert!("".parse::<ExternalId>().is_err());
+    }
+
+    #[test]
+    fn refuses_control_characters() {
+        for text in ["a\0b", "a\nb", "a\u{85}b", "a\u{7f}"] {
+            assert!(text.parse::<ExternalId>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn trims_names_but_never_user_ids() {
+        assert_eq!(" Studio\t".parse::<Name>().unwrap().as_str(), "Studio");
+        assert!(" \n ".parse::<Name>().is_err());
+        assert_eq!(" u ".parse::<ExternalId>().unwrap().as_str(), " u ");
+    }
+
+    #[test]
+    fn keeps_features_in_order_and_refuses_a_repeat() {
+        let read = |json| serde_json::from_value::<Features>(json);
+        let features = read(json!(["sso", "export"])).unwrap();
+        assert_eq!(serde_json::to_value(&features).unwrap(), json!(["sso", "export"]));
+        assert!(read(json!(["sso", "sso"])).is_err());
+        assert!(read(json!((0..101).map(|n| n.to_string()).collect::<Vec<_>>())).is_err());
+        assert!(read(json!([""])).is_err());
+        assert!(read(json!("sso")).is_err());
+    }
+
+    #[test]
+    fn metadata_is_an_object_within_16_kib_without_nul() {
+        let read = |json| serde_json::from_value::<Metadata>(json);
+        let frame = json!({ "k": "" }).to_string().len();
+        assert!(read(json!({ "k": "x".repeat(Metadata::MAX - frame) })).is_ok());
+        assert!(read(json!({ "k": "x".repeat(Metadata::MAX - frame + 1) })).is_err());
+        assert!(read(json!({ "a": [{ "b": "\0" }] })).is_err());
+        assert!(read(json!({ "a": { "\0": 1 } })).is_err());
+        assert!(read(json!([])).is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! The users of a vendor's application.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ExternalId, Metadata, TenantId, Text, Timestamp, UserId};
+
+/// A user of the vendor's application, made by hand or by the first validation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+#[serde(rename_all = "camelCase")]
+pub struct User {
+    pub id: UserId,
+    pub tenant_id: TenantId,
+    /// The caller's own identifier of the user.
+    pub external_id: ExternalId,
+    pub email: Option<Text>,
+    pub name: Option<Text>,
+    #[cfg_attr(feature = "server", sqlx(json(nullable)))]
+    pub metadata: Option<Metadata>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// The body of `POST /api/v1/admin/users`, which also updates the user who is already known:
+/// what is given replaces, what is absent stays.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CreateUser {
+    pub external_id: ExternalId,
+    pub email: Option<Text>,
+    pub name: Option<Text>,
+    pub metadata: Option<Metadata>,
+}
+
+/// The body of `PATCH /api/v1/admin/users/{id}`. What is absent stays as it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct UpdateUser {
+    pub email: Option<Text>,
+    pub name: Option<Text>,
+    pub metadata: Option<Metadata>,
+    /// Fields to set to null.
+    pub clear: Option<Vec<UserField>>,
+}
+
+/// The fields of a user that can be cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum UserField {
+    Email,
+    Name,
+    Metadata,
+}

@@ -1,0 +1,124 @@
+//! The question the service exists for, its answer, and the answer explained.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Activation, ExternalId, Features, Fixed, License, Name, ProductId, Timestamp, User};
+
+/// The body of `POST /api/v1/validate`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Validate {
+    /// The caller's own identifier of the user, who is made if unknown.
+    pub user_id: ExternalId,
+    /// Looks only at this product's licenses.
+    pub product_id: Option<ProductId>,
+}
+
+/// Whether a user is licensed. "No" is an answer too, never an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Validation {
+    Valid(Grant),
+    Invalid(Refusal),
+}
+
+/// The user is licensed, and holds a seat from now on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct Grant {
+    pub valid: Fixed<true>,
+    pub license: License,
+    pub activation: Activation,
+    /// The license's features once more, where applications look first.
+    pub features: Features,
+}
+
+/// The user is not licensed, and nothing but perhaps the user was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct Refusal {
+    pub valid: Fixed<false>,
+    pub reason: Reason,
+}
+
+/// Why a user is not licensed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// No license is assigned to the user.
+    NoLicense,
+    Expired,
+    Revoked,
+    Suspended,
+    /// The selected license has no seat left, and the user holds none.
+    ExceededSeats,
+    /// Only when explaining: a validation would make the user.
+    UserNotFound,
+}
+
+/// The body of `POST /api/v1/admin/explain`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Explain {
+    /// The caller's own identifier of the user.
+    pub user_id: ExternalId,
+    /// Looks only at this product's licenses.
+    pub product_id: Option<ProductId>,
+}
+
+/// What a validation would answer at `checkedAt`, and why. Asking has no effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    pub valid: bool,
+    /// Null when valid.
+    pub reason: Option<Reason>,
+    /// The answer in a sentence.
+    pub summary: String,
+    pub checked_at: Timestamp,
+    /// Null when the user is not known.
+    pub user: Option<User>,
+    /// Every license assigned to the user, in the order in which a validation looks at them.
+    pub licenses: Vec<ExplainedLicense>,
+}
+
+/// One assigned license and what a validation makes of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainedLicense {
+    pub license: License,
+    pub product_name: Name,
+    pub plan_name: Name,
+    pub assigned_at: Timestamp,
+    /// How many users hold a seat; the license's `maxSeats` says how many may.
+    pub seats_used: i32,
+    /// The seat of this user; null when the user holds none.
+    pub activation: Option<Activation>,
+    pub verdict: Verdict,
+    /// The verdict in a sentence.
+    pub sentence: String,
+}
+
+/// What a validation makes of one license.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Selected, and good.
+    Valid,
+    /// Selected, but full: it alone decides, so the answer is no.
+    ExceededSeats,
+    Expired,
+    Suspended,
+    Revoked,
+    /// Good in itself, but an earlier license was selected.
+    NotReached,
+    /// Of another product than the one asked for.
+    OtherProduct,
+}
