@@ -20,7 +20,7 @@ pub struct Validate {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Validation {
-    Valid(Grant),
+    Valid(Box<Grant>),
     Invalid(Refusal),
 }
 
