@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::word::words;
 use crate::{ExpiresInDays, Features, MaxSeats, Name, PlanId, ProductId, Text, Timestamp};
 
 /// A product.
@@ -53,12 +54,11 @@ pub struct UpdateProduct {
     pub clear: Option<Vec<ProductField>>,
 }
 
-/// The fields of a product that can be cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum ProductField {
-    Description,
+words! {
+    /// The fields of a product that can be cleared.
+    ProductField, "description" {
+        Description = "description",
+    }
 }
 
 /// The body of `POST /api/v1/admin/plans`.
@@ -88,12 +88,11 @@ pub struct UpdatePlan {
     pub clear: Option<Vec<PlanField>>,
 }
 
-/// The fields of a plan that can be cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum PlanField {
-    Description,
-    MaxSeats,
-    ExpiresInDays,
+words! {
+    /// The fields of a plan that can be cleared.
+    PlanField, "one of description, maxSeats, expiresInDays" {
+        Description = "description",
+        MaxSeats = "maxSeats",
+        ExpiresInDays = "expiresInDays",
+    }
 }

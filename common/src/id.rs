@@ -22,14 +22,13 @@ pub struct MalformedId {
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        ///
+        /// The default is the nil id, which nothing has.
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(transparent))]
         pub struct $name(Uuid);
 
         impl $name {
-            /// The id that nothing has: what a malformed one in a path stands for.
-            pub const NIL: Self = Self(Uuid::nil());
-
             /// A fresh id, later in order than all that this process has made up to `now`.
             #[cfg(feature = "server")]
             pub fn new(now: crate::Timestamp) -> Self {

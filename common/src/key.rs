@@ -4,30 +4,27 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::word::words;
 use crate::{KeyId, Name, TenantId, Timestamp};
 
-/// What a key may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::Type))]
-#[cfg_attr(feature = "server", sqlx(type_name = "text", rename_all = "lowercase"))]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Ask whether a user is licensed, and nothing else. The role to ship in an application.
-    Validate,
-    /// See everything, and explain; change nothing.
-    Read,
-    /// Everything.
-    Admin,
+words! {
+    /// What a key may do.
+    Role, "one of validate, read, admin" {
+        /// Ask whether a user is licensed, and nothing else. The role to ship in an application.
+        Validate = "validate",
+        /// See everything, and explain; change nothing.
+        Read = "read",
+        /// Everything.
+        Admin = "admin",
+    }
 }
 
-/// Which of a tenant's two separate worlds a key opens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::Type))]
-#[cfg_attr(feature = "server", sqlx(type_name = "text", rename_all = "lowercase"))]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    Live,
-    Test,
+words! {
+    /// Which of a tenant's two separate worlds a key opens.
+    Mode, "one of live, test" {
+        Live = "live",
+        Test = "test",
+    }
 }
 
 /// A key's record. The secret is not in it: the service keeps only a hash.

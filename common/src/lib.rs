@@ -18,6 +18,7 @@ mod text;
 mod time;
 mod user;
 mod validation;
+mod word;
 
 pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,

@@ -2,22 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::word::words;
 use crate::{
     ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, LicenseId, MaxSeats, Metadata,
     PlanId, ProductId, Timestamp, UserId,
 };
 
-/// Where a license stands. It is moved only by the administrator; that time has passed
-/// `expiresAt` never rewrites it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::Type))]
-#[cfg_attr(feature = "server", sqlx(type_name = "text", rename_all = "lowercase"))]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    Active,
-    Suspended,
-    Revoked,
-    Expired,
+words! {
+    /// Where a license stands. It is moved only by the administrator; that time has passed
+    /// `expiresAt` never rewrites it.
+    Status, "one of active, suspended, revoked, expired" {
+        Active = "active",
+        Suspended = "suspended",
+        Revoked = "revoked",
+        Expired = "expired",
+    }
 }
 
 /// A license: the same nine fields wherever one is shown.
@@ -123,11 +122,10 @@ pub struct UpdateLicense {
     pub clear: Option<Vec<LicenseField>>,
 }
 
-/// The fields of a license that can be cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum LicenseField {
-    MaxSeats,
-    ExpiresAt,
+words! {
+    /// The fields of a license that can be cleared.
+    LicenseField, "one of maxSeats, expiresAt" {
+        MaxSeats = "maxSeats",
+        ExpiresAt = "expiresAt",
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::word::words;
 use crate::{ExternalId, Metadata, TenantId, Text, Timestamp, UserId};
 
 /// A user of the vendor's application, made by hand or by the first validation.
@@ -44,12 +45,11 @@ pub struct UpdateUser {
     pub clear: Option<Vec<UserField>>,
 }
 
-/// The fields of a user that can be cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum UserField {
-    Email,
-    Name,
-    Metadata,
+words! {
+    /// The fields of a user that can be cleared.
+    UserField, "one of email, name, metadata" {
+        Email = "email",
+        Name = "name",
+        Metadata = "metadata",
+    }
 }

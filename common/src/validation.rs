@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::word::words;
 use crate::{Activation, ExternalId, Features, Fixed, License, Name, ProductId, Timestamp, User};
 
 /// The body of `POST /api/v1/validate`.
@@ -43,20 +44,19 @@ pub struct Refusal {
     pub reason: Reason,
 }
 
-/// Why a user is not licensed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// No license is assigned to the user.
-    NoLicense,
-    Expired,
-    Revoked,
-    Suspended,
-    /// The selected license has no seat left, and the user holds none.
-    ExceededSeats,
-    /// Only when explaining: a validation would make the user.
-    UserNotFound,
+words! {
+    /// Why a user is not licensed.
+    Reason, "one of no_license, expired, revoked, suspended, exceeded_seats, user_not_found" {
+        /// No license is assigned to the user.
+        NoLicense = "no_license",
+        Expired = "expired",
+        Revoked = "revoked",
+        Suspended = "suspended",
+        /// The selected license has no seat left, and the user holds none.
+        ExceededSeats = "exceeded_seats",
+        /// Only when explaining: a validation would make the user.
+        UserNotFound = "user_not_found",
+    }
 }
 
 /// The body of `POST /api/v1/admin/explain`.
@@ -105,20 +105,19 @@ pub struct ExplainedLicense {
     pub sentence: String,
 }
 
-/// What a validation makes of one license.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Selected, and good.
-    Valid,
-    /// Selected, but full: it alone decides, so the answer is no.
-    ExceededSeats,
-    Expired,
-    Suspended,
-    Revoked,
-    /// Good in itself, but an earlier license was selected.
-    NotReached,
-    /// Of another product than the one asked for.
-    OtherProduct,
+words! {
+    /// What a validation makes of one license.
+    Verdict, "one of valid, exceeded_seats, expired, suspended, revoked, not_reached, other_product" {
+        /// Selected, and good.
+        Valid = "valid",
+        /// Selected, but full: it alone decides, so the answer is no.
+        ExceededSeats = "exceeded_seats",
+        Expired = "expired",
+        Suspended = "suspended",
+        Revoked = "revoked",
+        /// Good in itself, but an earlier license was selected.
+        NotReached = "not_reached",
+        /// Of another product than the one asked for.
+        OtherProduct = "other_product",
+    }
 }

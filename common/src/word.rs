@@ -1,0 +1,84 @@
+//! Closed sets of words: enums that are written as one lower-case word each.
+
+/// Makes an enum whose variants are words: on the wire, in a column and on a command line alike.
+/// Reading takes exactly these words, as strings.
+macro_rules! words {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $what:literal {
+            $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(type_name = "text"))]
+        pub enum $name {
+            $($(#[$variant_doc])* #[cfg_attr(feature = "server", sqlx(rename = $word))] $variant,)*
+        }
+
+        impl $name {
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::Invalid;
+
+            fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
+                match text {
+                    $($word => Ok(Self::$variant),)*
+                    _ => Err($crate::Invalid($what)),
+                }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Expected;
+                impl serde::de::Visitor<'_> for Expected {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($what)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
+                        let unexpected = serde::de::Unexpected::Str(text);
+                        text.parse().map_err(|_| E::invalid_value(unexpected, &self))
+                    }
+                }
+                deserializer.deserialize_str(Expected)
+            }
+        }
+
+        #[cfg(feature = "server")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "enum": [$($word),*] })
+            }
+        }
+    };
+}
+
+pub(crate) use words;
