@@ -54,16 +54,19 @@ impl<T> Success<T> {
     }
 }
 
-/// An answer that carries many things, oldest first.
+/// An answer that carries many things, or a thing with many parts: all of them, or a page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct List<T> {
+pub struct Paged<T> {
     pub success: Fixed<true>,
-    pub data: Vec<T>,
+    pub data: T,
     /// What to send as `after` for the next page; null when this was the last.
     pub next_cursor: Option<String>,
 }
+
+/// An answer that carries many things, oldest first.
+pub type List<T> = Paged<Vec<T>>;
 
 /// An answer that refuses.
 #[derive(Clone, Debug, Serialize, Deserialize)]

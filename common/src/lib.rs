@@ -23,7 +23,7 @@ mod word;
 pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
 };
-pub use envelope::{Failure, Fixed, List, Success};
+pub use envelope::{Failure, Fixed, List, Paged, Success};
 pub use id::{
     ActivationId, AssignmentId, KeyId, LicenseId, MalformedId, PlanId, ProductId, TenantId, UserId,
 };

@@ -24,6 +24,12 @@ macro_rules! texts {
         pub struct $name(String);
 
         impl $name {
+            /// For names that stand in the program.
+            #[cfg(feature = "server")]
+            pub fn from_static(text: &'static str) -> Self {
+                Self(text.to_owned())
+            }
+
             pub fn as_str(&self) -> &str {
                 &self.0
             }

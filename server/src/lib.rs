@@ -1,1 +1,97 @@
+//! licd, the licensing service: is this user licensed, and who administers that.
+//!
+//! [`open`] makes the database ready, [`serve`] answers until it is told to stop. Read on in
+//! [`routes`], which lists every address and leads to everything else.
 
+pub mod answer;
+pub mod api;
+pub mod auth;
+pub mod config;
+pub mod db;
+pub mod error;
+pub mod exchange;
+pub mod extract;
+pub mod limit;
+mod openapi;
+pub mod routes;
+pub mod store;
+pub mod tenancy;
+pub mod validation;
+
+use std::future::{Future, IntoFuture};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::time::MissedTickBehavior;
+
+use config::Config;
+use db::Db;
+use limit::Limiter;
+use validation::Validator;
+
+/// What every handler can reach. Cloning it is cheap.
+#[derive(Clone)]
+pub struct App {
+    db: Db,
+    validator: Validator,
+    limiter: Arc<Limiter>,
+    usage: Arc<auth::Usage>,
+}
+
+/// How often the times of last use are written, and idle rate limits forgotten.
+const HOUSEKEEPING: Duration = Duration::from_secs(2);
+/// How long requests in flight may take once the service was told to stop.
+const DRAIN: Duration = Duration::from_secs(25);
+
+/// Answers on `listener` until `shutdown` completes; then takes no more connections, finishes what
+/// is in flight, and returns.
+pub async fn serve(
+    db: Db,
+    config: &Config,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let (validator, worker) = Validator::start(db.clone());
+    let limiter = Arc::new(Limiter::new(config.rate_limit));
+    let usage = Arc::new(auth::Usage::default());
+    let housekeeper = tokio::spawn(keep_house(db.clone(), limiter.clone(), usage.clone()));
+    let app = App { db: db.clone(), validator, limiter, usage: usage.clone() };
+
+    let stopping = Arc::new(tokio::sync::Notify::new());
+    let stop = stopping.clone();
+    let signal = async move {
+        shutdown.await;
+        stop.notify_one();
+    };
+    let server = axum::serve(listener, routes::router(app)).with_graceful_shutdown(signal);
+    let deadline = async {
+        stopping.notified().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        ended = server.into_future() => ended?,
+        () = deadline => tracing::warn!("some requests did not end in time and were broken off"),
+    }
+
+    housekeeper.abort();
+    // The router is gone and with it the queue's last sender; what still waits is answered.
+    drop(tokio::time::timeout(DRAIN, worker).await);
+    if let Err(error) = usage.write(&db).await {
+        tracing::warn!(%error, "the times of last use could not be written");
+    }
+    db.close().await;
+    Ok(())
+}
+
+async fn keep_house(db: Db, limiter: Arc<Limiter>, usage: Arc<auth::Usage>) {
+    let mut ticks = tokio::time::interval(HOUSEKEEPING);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        limiter.forget_idle();
+        if let Err(error) = usage.write(&db).await {
+            tracing::warn!(%error, "the times of last use could not be written");
+        }
+    }
+}

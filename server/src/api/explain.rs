@@ -1,0 +1,19 @@
+//! The answer of a validation and its reasons, without any of its effects.
+
+use axum::extract::State;
+use common::{Explain, Explanation, Timestamp};
+
+use crate::App;
+use crate::answer::Data;
+use crate::auth::Reader;
+use crate::error::Error;
+use crate::extract::Json;
+use crate::validation;
+
+pub async fn explain(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Json(body): Json<Explain>,
+) -> Result<Data<Explanation>, Error> {
+    validation::explain(&app.db, caller.scope(), body, Timestamp::now()).await.map(Data)
+}

@@ -1,0 +1,90 @@
+//! API keys. A live key sees and makes those of both modes, a test key only its own mode's.
+
+use axum::extract::State;
+use common::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyId, Mode, Timestamp};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::App;
+use crate::answer::{Created, Data, Records, Wanted, records};
+use crate::auth::{self, Admin, Caller, Reader};
+use crate::error::Error;
+use crate::extract::{Id, Json, Limit, Query};
+use crate::store::keys;
+
+const NOT_FOUND: Error = Error::NotFound("key");
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Json(body): Json<CreateKey>,
+) -> Result<Created<CreatedKey>, Error> {
+    let mode = body.mode.unwrap_or(caller.key.mode);
+    if caller.key.mode == Mode::Test && mode == Mode::Live {
+        return Err(Error::Forbidden);
+    }
+    let key = ApiKey::generate(mode);
+    let record = auth::record(&key, body.name, body.role, body.expires_at, Timestamp::now());
+    let mut tx = app.db.begin().await?;
+    keys::insert(&mut tx, caller.tenant.id, &record, &auth::hash(&key)).await?;
+    tx.commit().await?;
+    Ok(Created(CreatedKey { record, key }))
+}
+
+/// The query of the list of keys.
+#[derive(Deserialize, JsonSchema)]
+pub struct ListKeys {
+    limit: Option<Limit>,
+    after: Option<KeyId>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Query(query): Query<ListKeys>,
+) -> Result<Records<Key>, Error> {
+    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let scope = caller.scope();
+    records(wanted, move |page| {
+        let db = app.db.clone();
+        async move { Ok(keys::page(&mut db.read().await?, scope, page).await?) }
+    })
+    .await
+}
+
+/// In force for every request that starts after it has answered.
+pub async fn revoke(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Id(id): Id<KeyId>,
+) -> Result<Data<Key>, Error> {
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = app.db.begin().await?;
+    // Locked before anything is decided, so that two keys cannot revoke each other at once.
+    let admins = keys::lock_live_admins(&mut tx, scope.tenant, now).await?;
+    let mut key = keys::find(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
+    if admins == [key.id] {
+        return Err(Error::Conflict("The last live admin key of a tenant cannot be revoked"));
+    }
+    if key.revoked_at.is_none() {
+        key.revoked_at = Some(now);
+        keys::revoke(&mut tx, scope, id, now).await?;
+        tx.commit().await?;
+    }
+    Ok(Data(key))
+}
+
+/// The key that asks, and whose it is.
+pub async fn current(caller: Caller) -> Result<Data<CurrentKey>, Error> {
+    let Caller { key, tenant } = caller;
+    Ok(Data(CurrentKey {
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        role: key.role,
+        mode: key.mode,
+        created_at: key.created_at,
+        expires_at: key.expires_at,
+        tenant,
+    }))
+}

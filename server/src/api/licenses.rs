@@ -1,0 +1,199 @@
+//! Licenses, and who may use them.
+
+use axum::extract::State;
+use chrono::Duration;
+use common::{
+    AssignLicense, Assignment, AssignmentId, CreateLicense, License, LicenseField, LicenseId,
+    PlanId, SetStatus, Status, Timestamp, UpdateLicense,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{change, users};
+use crate::App;
+use crate::answer::{Created, Data, Records, Saved, Wanted, records};
+use crate::auth::{Admin, Reader};
+use crate::error::Error;
+use crate::extract::{Id, Json, Limit, Query, UserName, filter};
+use crate::store::{Scope, activations, assignments, licenses, plans, users as stored_users};
+
+pub(super) const NOT_FOUND: Error = Error::NotFound("license");
+const NOT_ASSIGNED: Error = Error::NotFound("assignment");
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Json(body): Json<CreateLicense>,
+) -> Result<Created<License>, Error> {
+    let now = Timestamp::now();
+    let mut tx = app.db.begin().await?;
+    let plan = plans::find(&mut tx, caller.scope(), body.plan_id).await?;
+    let plan = plan.ok_or_else(|| Error::unknown("planId", "plan"))?;
+    let days = body.expires_in_days.or(plan.expires_in_days);
+    let license = License {
+        id: LicenseId::new(now),
+        product_id: plan.product_id,
+        plan_id: plan.id,
+        status: Status::Active,
+        max_seats: plan.max_seats,
+        expires_at: days.map(|days| now.plus(Duration::days(days.get().into()))),
+        features: plan.features,
+        created_at: now,
+        updated_at: now,
+    };
+    licenses::insert(&mut tx, caller.scope(), &license).await?;
+    tx.commit().await?;
+    Ok(Created(license))
+}
+
+/// The query of the list of licenses.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListLicenses {
+    /// Only licenses made from this plan.
+    #[serde(default, deserialize_with = "filter")]
+    #[schemars(with = "Option<PlanId>")]
+    plan_id: Option<PlanId>,
+    limit: Option<Limit>,
+    after: Option<LicenseId>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Query(query): Query<ListLicenses>,
+) -> Result<Records<License>, Error> {
+    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let scope = caller.scope();
+    records(wanted, move |page| {
+        let db = app.db.clone();
+        async move {
+            let mut conn = db.read().await?;
+            Ok(match query.plan_id {
+                Some(plan) => licenses::page_of_plan(&mut conn, scope, plan, page).await?,
+                None => licenses::page(&mut conn, scope, page).await?,
+            })
+        }
+    })
+    .await
+}
+
+pub async fn get(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Id(id): Id<LicenseId>,
+) -> Result<Data<License>, Error> {
+    let license = licenses::find(&mut app.db.read().await?, caller.scope(), id).await?;
+    license.map(Data).ok_or(NOT_FOUND)
+}
+
+pub async fn update(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Id(id): Id<LicenseId>,
+    Json(body): Json<UpdateLicense>,
+) -> Result<Data<License>, Error> {
+    let clear = body.clear.unwrap_or_default();
+    let cleared = |field| clear.contains(&field);
+    modify(&app, caller.scope(), id, |license| {
+        license.features = body.features.unwrap_or_else(|| license.features.clone());
+        change(
+            "maxSeats",
+            &mut license.max_seats,
+            body.max_seats,
+            cleared(LicenseField::MaxSeats),
+        )?;
+        let expires_at = &mut license.expires_at;
+        change("expiresAt", expires_at, body.expires_at, cleared(LicenseField::ExpiresAt))
+    })
+    .await
+}
+
+pub async fn set_status(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Id(id): Id<LicenseId>,
+    Json(body): Json<SetStatus>,
+) -> Result<Data<License>, Error> {
+    modify(&app, caller.scope(), id, |license| {
+        license.status = body.status;
+        Ok(())
+    })
+    .await
+}
+
+/// Changes a license while nobody else does. What changes nothing leaves `updatedAt` too.
+async fn modify(
+    app: &App,
+    scope: Scope,
+    id: LicenseId,
+    change: impl FnOnce(&mut License) -> Result<(), Error>,
+) -> Result<Data<License>, Error> {
+    let mut tx = app.db.begin().await?;
+    let before = licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
+    let mut license = before.clone();
+    change(&mut license)?;
+    if license != before {
+        license.updated_at = Timestamp::now();
+        licenses::update(&mut tx, scope, &license).await?;
+        tx.commit().await?;
+    }
+    Ok(Data(license))
+}
+
+pub async fn assign(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Id(id): Id<LicenseId>,
+    Json(body): Json<AssignLicense>,
+) -> Result<Saved<Assignment>, Error> {
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = app.db.begin().await?;
+    // Users before licenses: the order in which validations lock them too.
+    let (_, user) = users::ensure(&mut tx, scope, &body.user_id, now).await?;
+    licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
+    let known = assignments::find(&mut tx, scope, user.id, id).await?;
+    let saved = match known {
+        None => {
+            let assignment = Assignment {
+                id: AssignmentId::new(now),
+                user_id: user.id,
+                license_id: id,
+                assigned_at: now,
+                metadata: body.metadata,
+            };
+            assignments::insert(&mut tx, scope, &assignment).await?;
+            Saved::New(assignment)
+        }
+        Some(mut assignment) => {
+            if body.metadata.is_some() && assignment.metadata != body.metadata {
+                assignment.metadata = body.metadata;
+                assignments::set_metadata(&mut tx, scope, &assignment).await?;
+            }
+            Saved::Known(assignment)
+        }
+    };
+    tx.commit().await?;
+    Ok(saved)
+}
+
+/// Takes the user off the license, and frees the seat that the user may hold.
+pub async fn unassign(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Id(id): Id<LicenseId>,
+    UserName(user): UserName,
+) -> Result<Data<Assignment>, Error> {
+    let scope = caller.scope();
+    let mut tx = app.db.begin().await?;
+    licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
+    let user = user.ok_or(NOT_ASSIGNED)?;
+    let user = stored_users::find_external(&mut tx, scope, &user).await?.ok_or(NOT_ASSIGNED)?;
+    let assignment = assignments::find(&mut tx, scope, user.id, id).await?.ok_or(NOT_ASSIGNED)?;
+    if activations::delete(&mut tx, scope, user.id, id).await? {
+        licenses::free_seat(&mut tx, scope, id).await?;
+    }
+    assignments::delete(&mut tx, scope, &assignment).await?;
+    tx.commit().await?;
+    Ok(Data(assignment))
+}

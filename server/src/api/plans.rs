@@ -1,0 +1,113 @@
+//! Plans.
+
+use axum::extract::State;
+use common::{CreatePlan, Plan, PlanField, PlanId, ProductId, Timestamp, UpdatePlan};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::change;
+use crate::App;
+use crate::answer::{Created, Data, Records, Wanted, records};
+use crate::auth::{Admin, Reader};
+use crate::error::Error;
+use crate::extract::{Id, Json, Limit, Query, filter};
+use crate::store::{plans, products};
+
+const NOT_FOUND: Error = Error::NotFound("plan");
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Json(body): Json<CreatePlan>,
+) -> Result<Created<Plan>, Error> {
+    let now = Timestamp::now();
+    let plan = Plan {
+        id: PlanId::new(now),
+        product_id: body.product_id,
+        name: body.name,
+        description: body.description,
+        max_seats: body.max_seats,
+        expires_in_days: body.expires_in_days,
+        features: body.features.unwrap_or_default(),
+        created_at: now,
+        updated_at: now,
+    };
+    let mut tx = app.db.begin().await?;
+    let product = products::find(&mut tx, caller.scope(), plan.product_id).await?;
+    product.ok_or_else(|| Error::unknown("productId", "product"))?;
+    plans::insert(&mut tx, caller.scope(), &plan).await?;
+    tx.commit().await?;
+    Ok(Created(plan))
+}
+
+/// The query of the list of plans.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListPlans {
+    /// Only this product's plans.
+    #[serde(default, deserialize_with = "filter")]
+    #[schemars(with = "Option<ProductId>")]
+    product_id: Option<ProductId>,
+    limit: Option<Limit>,
+    after: Option<PlanId>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Query(query): Query<ListPlans>,
+) -> Result<Records<Plan>, Error> {
+    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let scope = caller.scope();
+    records(wanted, move |page| {
+        let db = app.db.clone();
+        async move {
+            let mut conn = db.read().await?;
+            Ok(match query.product_id {
+                Some(product) => plans::page_of_product(&mut conn, scope, product, page).await?,
+                None => plans::page(&mut conn, scope, page).await?,
+            })
+        }
+    })
+    .await
+}
+
+pub async fn get(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Id(id): Id<PlanId>,
+) -> Result<Data<Plan>, Error> {
+    let plan = plans::find(&mut app.db.read().await?, caller.scope(), id).await?;
+    plan.map(Data).ok_or(NOT_FOUND)
+}
+
+pub async fn update(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Id(id): Id<PlanId>,
+    Json(body): Json<UpdatePlan>,
+) -> Result<Data<Plan>, Error> {
+    let scope = caller.scope();
+    let mut tx = app.db.begin().await?;
+    let before = plans::lock(&mut tx, scope, id).await?;
+    let mut plan = before.clone().ok_or(NOT_FOUND)?;
+    let clear = body.clear.unwrap_or_default();
+    let cleared = |field| clear.contains(&field);
+    plan.name = body.name.unwrap_or(plan.name);
+    plan.features = body.features.unwrap_or(plan.features);
+    change(
+        "description",
+        &mut plan.description,
+        body.description,
+        cleared(PlanField::Description),
+    )?;
+    change("maxSeats", &mut plan.max_seats, body.max_seats, cleared(PlanField::MaxSeats))?;
+    let days = &mut plan.expires_in_days;
+    change("expiresInDays", days, body.expires_in_days, cleared(PlanField::ExpiresInDays))?;
+    if before.as_ref() != Some(&plan) {
+        plan.updated_at = Timestamp::now();
+        plans::update(&mut tx, scope, &plan).await?;
+        tx.commit().await?;
+    }
+    Ok(Data(plan))
+}

@@ -1,0 +1,87 @@
+//! Products.
+
+use axum::extract::State;
+use common::{CreateProduct, Product, ProductField, ProductId, Timestamp, UpdateProduct};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::change;
+use crate::App;
+use crate::answer::{Created, Data, Records, Wanted, records};
+use crate::auth::{Admin, Reader};
+use crate::error::Error;
+use crate::extract::{Id, Json, Limit, Query};
+use crate::store::products;
+
+const NOT_FOUND: Error = Error::NotFound("product");
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Json(body): Json<CreateProduct>,
+) -> Result<Created<Product>, Error> {
+    let now = Timestamp::now();
+    let product = Product {
+        id: ProductId::new(now),
+        name: body.name,
+        description: body.description,
+        created_at: now,
+        updated_at: now,
+    };
+    let mut tx = app.db.begin().await?;
+    products::insert(&mut tx, caller.scope(), &product).await?;
+    tx.commit().await?;
+    Ok(Created(product))
+}
+
+/// The query of the list of products.
+#[derive(Deserialize, JsonSchema)]
+pub struct ListProducts {
+    limit: Option<Limit>,
+    after: Option<ProductId>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Query(query): Query<ListProducts>,
+) -> Result<Records<Product>, Error> {
+    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let scope = caller.scope();
+    records(wanted, move |page| {
+        let db = app.db.clone();
+        async move { Ok(products::page(&mut db.read().await?, scope, page).await?) }
+    })
+    .await
+}
+
+pub async fn get(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Id(id): Id<ProductId>,
+) -> Result<Data<Product>, Error> {
+    let product = products::find(&mut app.db.read().await?, caller.scope(), id).await?;
+    product.map(Data).ok_or(NOT_FOUND)
+}
+
+pub async fn update(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Id(id): Id<ProductId>,
+    Json(body): Json<UpdateProduct>,
+) -> Result<Data<Product>, Error> {
+    let scope = caller.scope();
+    let mut tx = app.db.begin().await?;
+    let before = products::lock(&mut tx, scope, id).await?;
+    let mut product = before.clone().ok_or(NOT_FOUND)?;
+    let clear = body.clear.unwrap_or_default();
+    product.name = body.name.unwrap_or(product.name);
+    let cleared = clear.contains(&ProductField::Description);
+    change("description", &mut product.description, body.description, cleared)?;
+    if before.as_ref() != Some(&product) {
+        product.updated_at = Timestamp::now();
+        products::update(&mut tx, scope, &product).await?;
+        tx.commit().await?;
+    }
+    Ok(Data(product))
+}

@@ -1,0 +1,139 @@
+//! Users.
+
+use axum::extract::State;
+use common::{CreateUser, ExternalId, Timestamp, UpdateUser, User, UserField, UserId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::change;
+use crate::App;
+use crate::answer::{Data, Records, Saved, Wanted, records};
+use crate::auth::{Admin, Reader};
+use crate::db::{self, Tx};
+use crate::error::Error;
+use crate::extract::{Id, Json, Limit, Query};
+use crate::store::{Scope, users};
+
+const NOT_FOUND: Error = Error::NotFound("user");
+
+/// Makes the user, or updates the one that is known: a validation may have made it already.
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Json(body): Json<CreateUser>,
+) -> Result<Saved<User>, Error> {
+    let now = Timestamp::now();
+    let mut tx = app.db.begin().await?;
+    let (made, before) = ensure(&mut tx, caller.scope(), &body.external_id, now).await?;
+    let user = User {
+        email: body.email.or_else(|| before.email.clone()),
+        name: body.name.or_else(|| before.name.clone()),
+        metadata: body.metadata.or_else(|| before.metadata.clone()),
+        ..before.clone()
+    };
+    let user = store_changes(&mut tx, caller.scope(), &before, user, now).await?;
+    tx.commit().await?;
+    Ok(if made { Saved::New(user) } else { Saved::Known(user) })
+}
+
+/// The user of that name, locked, and whether it had to be made.
+pub(super) async fn ensure(
+    tx: &mut Tx,
+    scope: Scope,
+    external_id: &ExternalId,
+    now: Timestamp,
+) -> db::Result<(bool, User)> {
+    if let Some(user) = users::lock_external(tx, scope, external_id).await? {
+        return Ok((false, user));
+    }
+    let user = User {
+        id: UserId::new(now),
+        tenant_id: scope.tenant,
+        external_id: external_id.clone(),
+        email: None,
+        name: None,
+        metadata: None,
+        created_at: now,
+        updated_at: now,
+    };
+    if users::insert_new(tx, scope, &user).await? {
+        return Ok((true, user));
+    }
+    // Somebody else made it since the first look, and users are never deleted.
+    let user = users::lock_external(tx, scope, external_id).await?;
+    Ok((false, user.ok_or(sqlx::Error::RowNotFound)?))
+}
+
+/// The query of the list of users.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListUsers {
+    /// Only the user of this name.
+    external_id: Option<String>,
+    limit: Option<Limit>,
+    after: Option<UserId>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Query(query): Query<ListUsers>,
+) -> Result<Records<User>, Error> {
+    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let scope = caller.scope();
+    records(wanted, move |page| {
+        let (db, named) = (app.db.clone(), query.external_id.clone());
+        async move {
+            let mut conn = db.read().await?;
+            let Some(name) = named else { return Ok(users::page(&mut conn, scope, page).await?) };
+            // A text that is no user id is nobody's.
+            let Ok(name) = name.parse() else { return Ok(Vec::new()) };
+            let user = users::find_external(&mut conn, scope, &name).await?;
+            Ok(user.into_iter().filter(|user| user.id.uuid() > page.after).collect())
+        }
+    })
+    .await
+}
+
+pub async fn get(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Id(id): Id<UserId>,
+) -> Result<Data<User>, Error> {
+    let user = users::find(&mut app.db.read().await?, caller.scope(), id).await?;
+    user.map(Data).ok_or(NOT_FOUND)
+}
+
+pub async fn update(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    Id(id): Id<UserId>,
+    Json(body): Json<UpdateUser>,
+) -> Result<Data<User>, Error> {
+    let mut tx = app.db.begin().await?;
+    let before = users::lock(&mut tx, caller.scope(), id).await?.ok_or(NOT_FOUND)?;
+    let mut user = before.clone();
+    let clear = body.clear.unwrap_or_default();
+    let cleared = |field| clear.contains(&field);
+    change("email", &mut user.email, body.email, cleared(UserField::Email))?;
+    change("name", &mut user.name, body.name, cleared(UserField::Name))?;
+    change("metadata", &mut user.metadata, body.metadata, cleared(UserField::Metadata))?;
+    let user = store_changes(&mut tx, caller.scope(), &before, user, Timestamp::now()).await?;
+    tx.commit().await?;
+    Ok(Data(user))
+}
+
+/// Stores the user as it now is, unless it is as it was.
+async fn store_changes(
+    tx: &mut Tx,
+    scope: Scope,
+    before: &User,
+    mut user: User,
+    now: Timestamp,
+) -> db::Result<User> {
+    if user != *before {
+        user.updated_at = now;
+        users::update(tx, scope, &user).await?;
+    }
+    Ok(user)
+}

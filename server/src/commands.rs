@@ -1,0 +1,99 @@
+//! The commands of `licd`, one file each.
+
+mod demo;
+mod keys;
+mod serve;
+mod tenants;
+
+use std::fmt;
+use std::io::Write;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand, ValueEnum};
+use licd::config::default_database;
+use licd::db::{DatabaseUrl, Db};
+
+/// The licensing service: is this user licensed?
+#[derive(Parser)]
+#[command(version, propagate_version = true)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+    /// What to log: a level (error, warn, info, debug), or directives as of tracing's filter.
+    #[arg(long, env = "LICD_LOG", value_name = "LEVEL", global = true)]
+    log: Option<String>,
+    /// How to write the log, which goes to standard error.
+    #[arg(long, env = "LICD_LOG_FORMAT", default_value = "text", global = true)]
+    pub log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run the service until SIGTERM or Ctrl-C.
+    Serve(serve::Serve),
+    /// Run the service with sample data on an embedded database, and show it off.
+    Demo(demo::Demo),
+    /// Make and list tenants.
+    #[command(subcommand)]
+    Tenants(tenants::Tenants),
+    /// Make API keys on the server's host: the way back in when every key is lost.
+    #[command(subcommand)]
+    Keys(keys::Keys),
+}
+
+impl Args {
+    /// The demo and the commands that print what they did keep quiet unless something is wrong.
+    pub fn log(&self) -> &str {
+        match (&self.log, &self.command) {
+            (Some(filter), _) => filter,
+            (None, Command::Serve(_)) => "info",
+            (None, _) => "warn",
+        }
+    }
+}
+
+pub async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Serve(serve) => serve.run().await,
+        Command::Demo(demo) => demo.run().await,
+        Command::Tenants(tenants) => tenants.run().await,
+        Command::Keys(keys) => keys.run().await,
+    }
+}
+
+/// Which database a command works on.
+#[derive(clap::Args)]
+pub struct Database {
+    /// sqlite://PATH or postgres://USER@HOST/DATABASE; by default an SQLite file in the user's data
+    /// folder.
+    #[arg(long, env = "LICD_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    database_url: Option<DatabaseUrl>,
+}
+
+impl Database {
+    fn url(&self) -> DatabaseUrl {
+        self.database_url.clone().unwrap_or_else(|| DatabaseUrl::Sqlite(default_database()))
+    }
+
+    async fn open(&self) -> anyhow::Result<Db> {
+        let url = self.url();
+        Db::open(&url).await.with_context(|| format!("{url}"))
+    }
+}
+
+/// Writes a line to standard error, where everything goes that is not data.
+pub fn say(line: impl fmt::Display) {
+    // Nobody may be listening there, and then there is nobody to tell.
+    drop(writeln!(std::io::stderr(), "{line}"));
+}
+
+/// Writes a line of data to standard output.
+fn print(line: impl fmt::Display) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
+}

@@ -1,0 +1,19 @@
+//! Settings of the service.
+
+use std::path::PathBuf;
+
+use crate::limit::RateLimit;
+
+/// What a running service needs to know, next to its database.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Config {
+    pub rate_limit: RateLimit,
+}
+
+/// Where the database lies when nobody says: a file in the user's data folder.
+pub fn default_database() -> PathBuf {
+    match directories::ProjectDirs::from("", "", "licd") {
+        Some(folders) => folders.data_dir().join("licd.db"),
+        None => PathBuf::from("licd.db"),
+    }
+}

@@ -1,0 +1,117 @@
+//! The one door to the database, whichever it is.
+//!
+//! [`Db`] hands out connections and transactions; a statement is written once and runs on SQLite
+//! and on PostgreSQL alike (see [`query`]). What the statements say is the business of `store`.
+//!
+//! SQLite has one writer at a time. Its writing connection is therefore a pool of one, so that
+//! writers of this process queue in order instead of polling the file's lock; readers have
+//! connections of their own and, thanks to the write-ahead log, never wait for the writer.
+
+mod connect;
+mod query;
+
+use std::ops::{Deref, DerefMut};
+
+use sqlx::pool::PoolConnection;
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+pub use connect::{DatabaseUrl, OpenError};
+pub(crate) use query::locking;
+pub use query::{Row, Sql, Value};
+
+pub type Result<T> = std::result::Result<T, sqlx::Error>;
+
+/// A database. Cloning it is cheap and shares its connections.
+#[derive(Clone)]
+pub enum Db {
+    Sqlite { writer: SqlitePool, readers: SqlitePool },
+    Postgres(PgPool),
+}
+
+impl Db {
+    /// Waits until all connections are given back and closed.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite { writer, readers } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+
+    /// A connection for statements that each stand alone and only read.
+    pub async fn read(&self) -> Result<Conn> {
+        Ok(match self {
+            Self::Sqlite { readers, .. } => Conn(Inner::Sqlite(readers.acquire().await?)),
+            Self::Postgres(pool) => Conn(Inner::Postgres(pool.acquire().await?)),
+        })
+    }
+
+    /// A transaction whose reads all see the database as it is at one moment.
+    pub async fn snapshot(&self) -> Result<Tx> {
+        Ok(Tx(Conn(match self {
+            Self::Sqlite { readers, .. } => Inner::SqliteTx(readers.begin().await?),
+            Self::Postgres(pool) => {
+                Inner::PostgresTx(pool.begin_with("begin isolation level repeatable read").await?)
+            }
+        })))
+    }
+
+    /// A transaction that writes.
+    ///
+    /// On SQLite it holds the write lock from the start: taking it only at the first write fails
+    /// when another writer came in between. On PostgreSQL each statement sees what was committed
+    /// before it began.
+    pub async fn begin(&self) -> Result<Tx> {
+        Ok(Tx(Conn(match self {
+            Self::Sqlite { writer, .. } => {
+                Inner::SqliteTx(writer.begin_with("begin immediate").await?)
+            }
+            Self::Postgres(pool) => Inner::PostgresTx(pool.begin().await?),
+        })))
+    }
+}
+
+/// A connection: what store functions take to run their statements on.
+pub struct Conn(Inner);
+
+enum Inner {
+    Sqlite(PoolConnection<Sqlite>),
+    SqliteTx(Transaction<'static, Sqlite>),
+    Postgres(PoolConnection<Postgres>),
+    PostgresTx(Transaction<'static, Postgres>),
+}
+
+/// A transaction. Dropped without [`commit`](Self::commit), it never happened.
+pub struct Tx(Conn);
+
+impl Tx {
+    /// Whether nobody else can write until this transaction ends: what it read stays true.
+    pub fn is_alone(&self) -> bool {
+        matches!(self.0.0, Inner::SqliteTx(_))
+    }
+
+    /// When this returns, all that was written is on disk.
+    pub async fn commit(self) -> Result<()> {
+        match self.0.0 {
+            Inner::SqliteTx(tx) => tx.commit().await,
+            Inner::PostgresTx(tx) => tx.commit().await,
+            Inner::Sqlite(_) | Inner::Postgres(_) => unreachable!("only Db makes transactions"),
+        }
+    }
+}
+
+impl Deref for Tx {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.0
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.0
+    }
+}

@@ -1,0 +1,136 @@
+//! Opening a database: its address, its settings, its schema.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::pool::PoolOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use super::Db;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../migrations");
+
+/// How long a request waits for a connection before it is answered 503.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long SQLite waits for another process that writes, such as `licd keys create`.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const SQLITE_READERS: u32 = 4;
+const POSTGRES_CONNECTIONS: u32 = 16;
+
+/// Where the database is: `sqlite://PATH` or `postgres://…`.
+#[derive(Clone)]
+pub enum DatabaseUrl {
+    Sqlite(PathBuf),
+    Postgres(Box<PgConnectOptions>),
+}
+
+impl fmt::Display for DatabaseUrl {
+    /// Where it is, for messages: without user and password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
+            Self::Postgres(options) => {
+                let database = options.get_database().unwrap_or("");
+                write!(f, "postgres://{}:{}/{database}", options.get_host(), options.get_port())
+            }
+        }
+    }
+}
+
+/// The text is the address of no database that licd knows.
+#[derive(Debug, thiserror::Error)]
+#[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]
+pub struct UnknownDatabase;
+
+impl FromStr for DatabaseUrl {
+    type Err = UnknownDatabase;
+
+    fn from_str(url: &str) -> Result<Self, UnknownDatabase> {
+        match url.split_once("://") {
+            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
+            Some(("postgres" | "postgresql", _)) => {
+                let options = url.parse().map_err(|_| UnknownDatabase)?;
+                Ok(Self::Postgres(Box::new(options)))
+            }
+            _ => Err(UnknownDatabase),
+        }
+    }
+}
+
+/// Why a database could not be opened. The words are for the operator who starts licd.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("cannot open the database: {0}")]
+    Connect(#[source] sqlx::Error),
+    #[error("cannot make the folder {0} for the database: {1}")]
+    Folder(PathBuf, #[source] std::io::Error),
+    #[error("the database was made by a newer licd (schema {0}); upgrade this one")]
+    Newer(i64),
+    #[error("cannot bring the database's schema up to date: {0}")]
+    Migrate(#[source] MigrateError),
+}
+
+impl From<MigrateError> for OpenError {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::VersionMissing(version) => Self::Newer(version),
+            other => Self::Migrate(other),
+        }
+    }
+}
+
+impl Db {
+    /// Connects, making an SQLite file that does not exist yet, and brings the schema up to date.
+    pub async fn open(url: &DatabaseUrl) -> Result<Self, OpenError> {
+        match url {
+            DatabaseUrl::Sqlite(path) => open_sqlite(path).await,
+            DatabaseUrl::Postgres(options) => open_postgres(options).await,
+        }
+    }
+}
+
+async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| OpenError::Folder(folder.to_owned(), error))?;
+    }
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .foreign_keys(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // What a commit wrote is on disk before it returns, power cuts included.
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_TIMEOUT);
+    let pool = |size| {
+        SqlitePoolOptions::new()
+            .max_connections(size)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .test_before_acquire(false)
+    };
+    let writer = pool(1).connect_with(options.clone()).await.map_err(OpenError::Connect)?;
+    // Under the write lock, so that two processes that start at once do not both migrate.
+    let mut tx = writer.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
+    MIGRATIONS.run(&mut *tx).await?;
+    tx.commit().await.map_err(OpenError::Connect)?;
+    let readers = pool(SQLITE_READERS).connect_with(options).await.map_err(OpenError::Connect)?;
+    Ok(Db::Sqlite { writer, readers })
+}
+
+async fn open_postgres(options: &PgConnectOptions) -> Result<Db, OpenError> {
+    let pool: PgPoolOptions = PoolOptions::new()
+        .max_connections(POSTGRES_CONNECTIONS)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false);
+    let pool = pool
+        .connect_with(options.clone().application_name("licd"))
+        .await
+        .map_err(OpenError::Connect)?;
+    // Holds an advisory lock meanwhile, so that nodes that start at once take turns.
+    MIGRATIONS.run(&pool).await?;
+    Ok(Db::Postgres(pool))
+}

@@ -1,0 +1,165 @@
+//! Statements: one text, bound and fetched the same way on both databases.
+//!
+//! PostgreSQL's words for types and placeholders (`$1`) are legal in SQLite too, so nearly every
+//! statement is one text. Where the two really differ, [`Sql::Each`] holds both side by side.
+
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Arguments, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type};
+
+use super::{Conn, Inner, Result};
+use crate::store::Scope;
+
+/// A value that both databases know how to store.
+pub trait Value<'q>:
+    Encode<'q, Sqlite> + Type<Sqlite> + Encode<'q, Postgres> + Type<Postgres>
+{
+}
+
+impl<'q, T> Value<'q> for T where
+    T: Encode<'q, Sqlite> + Type<Sqlite> + Encode<'q, Postgres> + Type<Postgres>
+{
+}
+
+/// A record that can be read from a row of either database.
+pub trait Row: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
+
+impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
+{}
+
+/// The text of a statement.
+#[derive(Clone, Copy)]
+pub enum Sql {
+    Both(&'static str),
+    Each { sqlite: &'static str, postgres: &'static str },
+}
+
+/// A `select` whose rows stay locked until the transaction ends. On SQLite a transaction that
+/// writes is alone anyway, and has no word for it.
+macro_rules! locking {
+    ($($select:tt)+) => {
+        $crate::db::Sql::Each {
+            sqlite: $($select)+,
+            postgres: concat!($($select)+, " for update"),
+        }
+    };
+}
+
+pub(crate) use locking;
+
+impl From<&'static str> for Sql {
+    fn from(text: &'static str) -> Self {
+        Self::Both(text)
+    }
+}
+
+impl Sql {
+    fn sqlite(self) -> &'static str {
+        match self {
+            Self::Both(text) | Self::Each { sqlite: text, .. } => text,
+        }
+    }
+
+    fn postgres(self) -> &'static str {
+        match self {
+            Self::Both(text) | Self::Each { postgres: text, .. } => text,
+        }
+    }
+}
+
+impl Conn {
+    pub fn query(&mut self, sql: impl Into<Sql>) -> Query<'_> {
+        let sql = sql.into();
+        Query(match &mut self.0 {
+            Inner::Sqlite(conn) => Bound::sqlite(conn, sql),
+            Inner::SqliteTx(conn) => Bound::sqlite(conn, sql),
+            Inner::Postgres(conn) => Bound::postgres(conn, sql),
+            Inner::PostgresTx(conn) => Bound::postgres(conn, sql),
+        })
+    }
+}
+
+/// A statement on its way to a connection.
+#[must_use = "a statement does nothing until it is executed or fetched"]
+pub struct Query<'c>(Bound<'c>);
+
+enum Bound<'c> {
+    Sqlite(&'c mut SqliteConnection, &'static str, Result<SqliteArguments>),
+    Postgres(&'c mut PgConnection, &'static str, Result<PgArguments>),
+}
+
+impl<'c> Bound<'c> {
+    fn sqlite(conn: &'c mut SqliteConnection, sql: Sql) -> Self {
+        Self::Sqlite(conn, sql.sqlite(), Ok(SqliteArguments::default()))
+    }
+
+    fn postgres(conn: &'c mut PgConnection, sql: Sql) -> Self {
+        Self::Postgres(conn, sql.postgres(), Ok(PgArguments::default()))
+    }
+}
+
+impl Query<'_> {
+    /// Binds the next placeholder.
+    pub fn bind<'q>(mut self, value: impl Value<'q>) -> Self {
+        match &mut self.0 {
+            Bound::Sqlite(_, _, args) => add(args, value),
+            Bound::Postgres(_, _, args) => add(args, value),
+        }
+        self
+    }
+
+    /// Binds the next two placeholders to the tenant and the mode.
+    pub fn within(self, scope: Scope) -> Self {
+        self.bind(scope.tenant).bind(scope.mode)
+    }
+
+    /// Answers how many rows it changed.
+    pub async fn execute(self) -> Result<u64> {
+        Ok(match self.0 {
+            Bound::Sqlite(conn, sql, args) => {
+                sqlx::query_with(sql, args?).execute(conn).await?.rows_affected()
+            }
+            Bound::Postgres(conn, sql, args) => {
+                sqlx::query_with(sql, args?).execute(conn).await?.rows_affected()
+            }
+        })
+    }
+
+    pub async fn fetch_optional<T: Row>(self) -> Result<Option<T>> {
+        match self.0 {
+            Bound::Sqlite(conn, sql, args) => {
+                sqlx::query_as_with(sql, args?).fetch_optional(conn).await
+            }
+            Bound::Postgres(conn, sql, args) => {
+                sqlx::query_as_with(sql, args?).fetch_optional(conn).await
+            }
+        }
+    }
+
+    /// A missing row is an error.
+    pub async fn fetch_one<T: Row>(self) -> Result<T> {
+        self.fetch_optional().await?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    pub async fn fetch_all<T: Row>(self) -> Result<Vec<T>> {
+        match self.0 {
+            Bound::Sqlite(conn, sql, args) => sqlx::query_as_with(sql, args?).fetch_all(conn).await,
+            Bound::Postgres(conn, sql, args) => {
+                sqlx::query_as_with(sql, args?).fetch_all(conn).await
+            }
+        }
+    }
+}
+
+/// A value that cannot be encoded spoils the statement; running it then says so.
+fn add<'q, A, T>(args: &mut Result<A>, value: T)
+where
+    A: Arguments,
+    T: Encode<'q, A::Database> + Type<A::Database>,
+{
+    if let Ok(ready) = args
+        && let Err(error) = ready.add(value)
+    {
+        *args = Err(sqlx::Error::Encode(error));
+    }
+}

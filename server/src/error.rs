@@ -1,0 +1,188 @@
+//! Everything that can go wrong with a request, and what the caller is told about it.
+//!
+//! An error becomes HTTP here and nowhere else. The caller gets a sentence, a code and the field at
+//! fault; the database's own words go to the log.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+/// Seconds after which a caller that met an overload or a database away does well to come back.
+const RETRY_AFTER: u64 = 1;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// No key, or none that works. Which of the two is nobody's business.
+    Unauthorized,
+    /// The key has used up its rate; whole seconds to wait.
+    RateLimited(u64),
+    /// The key may not do this.
+    Forbidden,
+    /// The request cannot be understood, or says what cannot be. Names the field when one is at
+    /// fault.
+    Invalid {
+        field: Option<String>,
+        message: String,
+    },
+    /// There is no such thing, or none that this key may see.
+    NotFound(&'static str),
+    NoRoute,
+    NoMethod,
+    /// The body is not declared as JSON.
+    UnsupportedMediaType,
+    /// The body is larger than the limit.
+    TooLarge,
+    /// The body did not arrive in time.
+    TooSlow,
+    /// The request is right, but not as things stand.
+    Conflict(&'static str),
+    /// Too many requests wait already.
+    Overloaded,
+    /// The database does not answer.
+    Unavailable,
+    /// A fault of ours.
+    Internal,
+}
+
+impl Error {
+    pub fn invalid(field: &str, message: impl Into<String>) -> Self {
+        Self::Invalid { field: Some(field.to_owned()), message: message.into() }
+    }
+
+    /// A field of the body names something that does not exist.
+    pub fn unknown(field: &str, what: &str) -> Self {
+        Self::invalid(field, format!("{field} must be the id of an existing {what}"))
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::NotFound(_) | Self::NoRoute => StatusCode::NOT_FOUND,
+            Self::NoMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Overloaded | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unauthorized => "unauthorized",
+            Self::RateLimited(_) => "rate_limited",
+            Self::Forbidden => "forbidden",
+            Self::Invalid { .. } => "invalid_request",
+            Self::NotFound(_) | Self::NoRoute => "not_found",
+            Self::NoMethod => "method_not_allowed",
+            Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::TooLarge => "payload_too_large",
+            Self::TooSlow => "request_timeout",
+            Self::Conflict(_) => "conflict",
+            Self::Overloaded => "overloaded",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal",
+        }
+    }
+
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Unauthorized => "Unauthorized".into(),
+            Self::RateLimited(_) => "Rate limit exceeded. Please try again later.".into(),
+            Self::Forbidden => "Access denied".into(),
+            Self::Invalid { message, .. } => message.clone(),
+            Self::NotFound(what) => format!("There is no such {what}"),
+            Self::NoRoute => "There is nothing at this address".into(),
+            Self::NoMethod => "This address does not take this method".into(),
+            Self::UnsupportedMediaType => {
+                "The body must be JSON, sent as Content-Type: application/json".into()
+            }
+            Self::TooLarge => "The body must be at most 1 MiB".into(),
+            Self::TooSlow => "The body took too long to arrive".into(),
+            Self::Conflict(why) => (*why).into(),
+            Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
+            Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),
+            Self::Internal => "The service failed. The request id finds it in the log.".into(),
+        }
+    }
+
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::Invalid { field, .. } => field.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Seconds to wait, where waiting helps.
+    pub fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited(seconds) => Some(*seconds),
+            Self::Overloaded | Self::Unavailable => Some(RETRY_AFTER),
+            _ => None,
+        }
+    }
+}
+
+/// Status and headers. The body needs the request's id, so `exchange` writes it from the error that
+/// travels in the extensions.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let mut response = self.status().into_response();
+        if let Some(seconds) = self.retry_after() {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if is_unavailable(&error) || is_collision(&error) {
+            tracing::warn!(%error, "the database is unavailable");
+            Self::Unavailable
+        } else {
+            tracing::error!(%error, "the database refused a statement");
+            Self::Internal
+        }
+    }
+}
+
+/// Two transactions stood in each other's way and this one gave in; it may simply be run again.
+pub fn is_collision(error: &sqlx::Error) -> bool {
+    has_code(error, |code| matches!(code, "40001" | "40P01"))
+}
+
+fn is_unavailable(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Database(database)
+            if database.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() =>
+        {
+            // The primary code is in the lowest byte: busy, locked, out of memory, read-only,
+            // interrupted, input/output, full, cannot open.
+            has_code(error, |code| {
+                code.parse::<i32>()
+                    .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 8 | 9 | 10 | 13 | 14))
+            })
+        }
+        // Connection lost, out of resources, operator's intervention, a standby's read-only state,
+        // a lock or a statement that took too long.
+        _ => has_code(error, |code| {
+            matches!(&code[..2.min(code.len())], "08" | "53" | "57")
+                || matches!(code, "25006" | "55P03")
+        }),
+    }
+}
+
+fn has_code(error: &sqlx::Error, test: impl Fn(&str) -> bool) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| test(&code))
+}

@@ -1,0 +1,162 @@
+//! Requests in: bodies, queries and ids of paths, read strictly and refused in words that name the
+//! field and what it must be.
+
+mod describe;
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri};
+use common::ExternalId;
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+
+use crate::error::Error;
+
+/// How large a body may be.
+const MAX_BODY: usize = 1024 * 1024;
+/// How much more is read, and thrown away, so that a caller who is still sending hears the refusal.
+const MAX_DRAINED: usize = 16 * MAX_BODY;
+/// How long a body may take to arrive.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// A body that is a JSON object.
+pub struct Json<T>(pub T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        if !is_json(request.headers()) {
+            return Err(Error::UnsupportedMediaType);
+        }
+        let body = tokio::time::timeout(MAX_WAIT, read(request.into_body()));
+        parse(&body.await.map_err(|_| Error::TooSlow)??).map(Self)
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let essence = value.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+async fn read(body: Body) -> Result<Vec<u8>, Error> {
+    let mut chunks = body.into_data_stream();
+    let (mut read, mut size) = (Vec::new(), 0);
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| broken())?;
+        size += chunk.len();
+        if size <= MAX_BODY {
+            read.extend_from_slice(&chunk);
+        } else if size > MAX_DRAINED {
+            break;
+        }
+    }
+    if size > MAX_BODY { Err(Error::TooLarge) } else { Ok(read) }
+}
+
+fn broken() -> Error {
+    Error::Invalid { field: None, message: "The body did not arrive whole".into() }
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    // serde would read a struct from an array too, by position.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        let message = "The body must be a JSON object".into();
+        return Err(Error::Invalid { field: None, message });
+    }
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let parsed = serde_path_to_error::deserialize(&mut json).map_err(describe::body)?;
+    json.end().map_err(|error| describe::malformed(&error))?;
+    Ok(parsed)
+}
+
+/// The query of a list.
+pub struct Query<T>(pub T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        query(&parts.uri).map(Self)
+    }
+}
+
+fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
+    let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(
+        uri.query().unwrap_or("").as_bytes(),
+    ));
+    serde_path_to_error::deserialize(pairs).map_err(describe::query)
+}
+
+/// How many records a page may have.
+#[derive(Clone, Copy)]
+pub struct Limit(pub i64);
+
+impl Limit {
+    pub const MAX: i64 = 1000;
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.parse() {
+            Ok(number @ 1..=Self::MAX) => Ok(Self(number)),
+            _ => Err(serde::de::Error::invalid_value(
+                serde::de::Unexpected::Str(&text),
+                &"a whole number from 1 to 1000",
+            )),
+        }
+    }
+}
+
+/// What a list is filtered by. A value that nothing can have filters everything out.
+pub fn filter<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr + Default,
+    D: Deserializer<'de>,
+{
+    let text = String::deserialize(deserializer)?;
+    Ok(Some(text.parse().unwrap_or_default()))
+}
+
+/// The `{id}` of a path. One that is malformed is the id that nothing has, so that it is answered
+/// like any unknown one, and only after the body was checked.
+pub struct Id<T>(pub T);
+
+impl<S: Send + Sync, T: FromStr + Default> FromRequestParts<S> for Id<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let text = path_param(parts, state, "id").await;
+        Ok(Self(text.and_then(|text| text.parse().ok()).unwrap_or_default()))
+    }
+}
+
+/// The `{userId}` of a path: the caller's own user id, or nothing that could be one.
+pub struct UserName(pub Option<ExternalId>);
+
+impl<S: Send + Sync> FromRequestParts<S> for UserName {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let text = path_param(parts, state, "userId").await;
+        Ok(Self(text.and_then(|text| text.parse().ok())))
+    }
+}
+
+/// `None` also when the path is no UTF-8.
+async fn path_param<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Option<String> {
+    let params = RawPathParams::from_request_parts(parts, state).await.ok()?;
+    params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

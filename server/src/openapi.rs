@@ -1,0 +1,225 @@
+//! The OpenAPI document: what each extractor demands and each answer holds, said once for its type,
+//! so that the document follows from the handlers and cannot drift from them.
+
+use aide::generate::GenContext;
+use aide::openapi::{
+    MediaType, OpenApi, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle,
+    RequestBody, Response, SchemaObject, SecurityScheme,
+};
+use aide::operation::{ParamLocation, add_parameters, parameters_from_schema, set_body};
+use aide::transform::{TransformOpenApi, TransformOperation};
+use aide::{OperationInput, OperationOutput};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use common::{ExternalId, Failure, Paged, Success};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Value, json};
+
+use crate::answer::{Created, Data, Pages, Records, Saved};
+use crate::auth::{Admin, Asker, Caller, Reader};
+use crate::error::Error;
+use crate::extract::{Id, Json, Limit, Query, UserName};
+
+type Responses = Vec<(Option<u16>, Response)>;
+
+pub fn serve(document: &OpenApi) -> impl IntoResponse + use<> {
+    let json = serde_json::to_vec(document).map_err(|_| Error::Internal);
+    json.map(|json| ([(CONTENT_TYPE, "application/json")], json))
+}
+
+/// What stands before the operations.
+pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
+    let key = SecurityScheme::Http {
+        scheme: "bearer".into(),
+        bearer_format: Some("sk_live_… or sk_test_…".into()),
+        description: Some("An API key.".into()),
+        extensions: Default::default(),
+    };
+    document
+        .title("licd")
+        .version(env!("CARGO_PKG_VERSION"))
+        .summary("Is my user licensed?")
+        .description(
+            "Every answer is an envelope: `success` with `data`, or `success: false` with `error`. \
+             A user who is not licensed is a success with `valid: false`.",
+        )
+        .security_scheme("key", key)
+        .security_requirement("key")
+}
+
+/// Answers carry every member that they have, null included; only a failure leaves some out. The
+/// generator knows one schema for a type, read or written, and so cannot tell.
+pub fn complete(document: &mut OpenApi) {
+    let bodies = ["Create", "Update", "Assign", "Set", "Validate", "Explain", "Failure"];
+    let schemas = document.components.iter_mut().flat_map(|components| &mut components.schemas);
+    for (name, schema) in schemas {
+        let is_body = bodies.iter().any(|body| name.starts_with(body));
+        let is_answer = !is_body || name == "Explanation" || name.starts_with("Created");
+        if let Some(members) = schema.json_schema.get("properties").and_then(Value::as_object)
+            && is_answer
+        {
+            let names: Vec<String> = members.keys().cloned().collect();
+            schema.json_schema.insert("required".into(), json!(names));
+        }
+    }
+}
+
+fn response<T: JsonSchema>(ctx: &mut GenContext, description: &str) -> Response {
+    let json_schema = ctx.schema.subschema_for::<T>();
+    let schema = SchemaObject { json_schema, external_docs: None, example: None };
+    let media = MediaType { schema: Some(schema), ..MediaType::default() };
+    Response {
+        description: description.into(),
+        content: [("application/json".into(), media)].into_iter().collect(),
+        ..Response::default()
+    }
+}
+
+fn failures(ctx: &mut GenContext, statuses: &[(u16, &str)]) -> Responses {
+    let failure = |&(status, why): &(u16, &str)| (Some(status), response::<Failure>(ctx, why));
+    statuses.iter().map(failure).collect()
+}
+
+/// The operation may also find that things do not stand so that it can be done.
+pub fn may_conflict(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation.response_with::<409, axum::Json<Failure>, _>(|response| {
+        response.description("Not as things stand")
+    })
+}
+
+macro_rules! callers {
+    ($($name:ident: $statuses:expr;)*) => {$(
+        impl OperationInput for $name {
+            fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
+                failures(ctx, $statuses)
+            }
+        }
+    )*};
+}
+
+const NO_KEY: (u16, &str) = (401, "No key, or none that works");
+const NOT_ALLOWED: (u16, &str) = (403, "The key may not do this");
+const TOO_OFTEN: (u16, &str) = (429, "The key's rate is used up; wait `retryAfter` seconds");
+
+callers! {
+    Caller: &[NO_KEY, TOO_OFTEN];
+    Admin: &[NO_KEY, NOT_ALLOWED, TOO_OFTEN];
+    Reader: &[NO_KEY, NOT_ALLOWED, TOO_OFTEN];
+    Asker: &[NO_KEY, NOT_ALLOWED, TOO_OFTEN];
+}
+
+impl<T: JsonSchema> OperationInput for Json<T> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        let content = response::<T>(ctx, "").content;
+        set_body(ctx, operation, RequestBody { content, required: true, ..RequestBody::default() });
+    }
+
+    fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
+        let statuses = [
+            (400, "The body is not what it must be; `field` names what is at fault"),
+            (408, "The body took too long to arrive"),
+            (413, "The body is larger than 1 MiB"),
+            (415, "The body is not declared as JSON"),
+        ];
+        failures(ctx, &statuses)
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Query<T> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        let schema = ctx.schema.subschema_for::<T>();
+        let parameters = parameters_from_schema(ctx, schema, ParamLocation::Query);
+        add_parameters(ctx, operation, parameters);
+    }
+
+    fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
+        failures(ctx, &[(400, "The query is not what it must be")])
+    }
+}
+
+impl JsonSchema for Limit {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Limit".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> Schema {
+        schemars::json_schema!({
+            "description": "How many records to answer at most; all, when absent.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": Self::MAX,
+        })
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Id<T> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        path_parameter::<T>(ctx, operation, "id");
+    }
+
+    fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
+        failures(ctx, &[(404, "There is no such thing that this key may see")])
+    }
+}
+
+impl OperationInput for UserName {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        path_parameter::<ExternalId>(ctx, operation, "userId");
+    }
+}
+
+fn path_parameter<T: JsonSchema>(ctx: &mut GenContext, operation: &mut Operation, name: &str) {
+    let json_schema = ctx.schema.subschema_for::<T>();
+    let schema = SchemaObject { json_schema, external_docs: None, example: None };
+    let parameter = Parameter::Path {
+        parameter_data: ParameterData {
+            name: name.into(),
+            description: None,
+            required: true,
+            deprecated: None,
+            format: ParameterSchemaOrContent::Schema(schema),
+            example: None,
+            examples: Default::default(),
+            explode: None,
+            extensions: Default::default(),
+        },
+        style: PathStyle::Simple,
+    };
+    add_parameters(ctx, operation, [parameter]);
+}
+
+macro_rules! answers {
+    ($($name:ident<T> as $envelope:ty: $($status:literal $why:literal),+;)*) => {$(
+        impl<T: JsonSchema> OperationOutput for $name<T> {
+            type Inner = T;
+
+            fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
+                vec![$((Some($status), response::<$envelope>(ctx, $why))),+]
+            }
+        }
+    )*};
+}
+
+answers! {
+    Data<T> as Success<T>: 200 "Done";
+    Created<T> as Success<T>: 201 "Made";
+    Saved<T> as Success<T>: 201 "Made", 200 "It was there already";
+    Pages<T> as Paged<T>: 200 "All, or a page";
+    Records<T> as Paged<Vec<T>>: 200 "All, or a page, oldest first";
+}
+
+impl OperationOutput for Error {
+    type Inner = Failure;
+
+    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
+        let statuses = [
+            (500, "A fault of the service"),
+            (503, "Overloaded, or the database is away; come back after `Retry-After` seconds"),
+        ];
+        failures(ctx, &statuses)
+    }
+}

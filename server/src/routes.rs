@@ -1,0 +1,94 @@
+//! The table of contents: every address of the service, once, with what it does. The OpenAPI
+//! document is made from this page and from the types that the handlers take and give.
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
+use aide::openapi::OpenApi;
+use aide::transform::TransformOperation;
+use axum::routing::get;
+use axum::{Router, middleware};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::api::{explain, health, keys, licenses, plans, products, usage, users, validate};
+use crate::error::Error;
+use crate::{App, exchange, openapi};
+
+/// Everything that answers.
+pub fn router(app: App) -> Router {
+    let (api, document) = api();
+    api.route("/api/v1/openapi.json", get(async move || openapi::serve(&document)))
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .fallback(async || Error::NoRoute)
+        .method_not_allowed_fallback(async || Error::NoMethod)
+        .layer(CatchPanicLayer::custom(exchange::panicked))
+        .layer(middleware::from_fn(exchange::run))
+        .with_state(app)
+}
+
+/// What the service speaks, as an OpenAPI 3.1 document.
+pub fn document() -> OpenApi {
+    api().1
+}
+
+#[rustfmt::skip]
+fn api() -> (Router<App>, OpenApi) {
+    let routes = ApiRouter::new()
+        // Asked by the vendor's application.
+        .api_route("/api/v1/validate",
+            post_with(validate::validate, is("Is this user licensed?")))
+        // Asked by whoever holds a key.
+        .api_route("/api/v1/key",
+            get_with(keys::current, is("Whose key is this?")))
+        // Asked by the vendor's people.
+        .api_route("/api/v1/admin/explain",
+            post_with(explain::explain, is("Why is this user licensed, or why not?")))
+        .api_route("/api/v1/admin/products",
+            post_with(products::create, is("Create a product"))
+            .get_with(products::list, is("List products")))
+        .api_route("/api/v1/admin/products/{id}",
+            get_with(products::get, is("Get a product"))
+            .patch_with(products::update, is("Change a product")))
+        .api_route("/api/v1/admin/plans",
+            post_with(plans::create, is("Create a plan"))
+            .get_with(plans::list, is("List plans")))
+        .api_route("/api/v1/admin/plans/{id}",
+            get_with(plans::get, is("Get a plan"))
+            .patch_with(plans::update, is("Change a plan; licenses already made stay as they are")))
+        .api_route("/api/v1/admin/licenses",
+            post_with(licenses::create, is("Create a license from a plan"))
+            .get_with(licenses::list, is("List licenses")))
+        .api_route("/api/v1/admin/licenses/{id}",
+            get_with(licenses::get, is("Get a license"))
+            .patch_with(licenses::update, is("Change a license's seats, expiry or features")))
+        .api_route("/api/v1/admin/licenses/{id}/status",
+            patch_with(licenses::set_status, is("Set a license's status")))
+        .api_route("/api/v1/admin/licenses/{id}/assign",
+            post_with(licenses::assign, is("Assign a license to a user, who is made if unknown")))
+        .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
+            delete_with(licenses::unassign, is("Take a user off a license and free the seat")))
+        .api_route("/api/v1/admin/licenses/{id}/usage",
+            get_with(usage::get, is("See who holds the seats of a license")))
+        .api_route("/api/v1/admin/users",
+            post_with(users::create, is("Create a user, or update the one that is known"))
+            .get_with(users::list, is("List users")))
+        .api_route("/api/v1/admin/users/{id}",
+            get_with(users::get, is("Get a user"))
+            .patch_with(users::update, is("Change a user")))
+        .api_route("/api/v1/admin/keys",
+            post_with(keys::create, is("Create an API key; it is shown this once"))
+            .get_with(keys::list, is("List API keys")))
+        .api_route("/api/v1/admin/keys/{id}/revoke",
+            post_with(keys::revoke, |operation| {
+                openapi::may_conflict(is("Revoke an API key, for good and at once")(operation))
+            }));
+    let mut document = OpenApi::default();
+    let routes = routes.finish_api_with(&mut document, openapi::preface);
+    openapi::complete(&mut document);
+    (routes, document)
+}
+
+/// An operation with this one line of what it does.
+fn is(summary: &str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |operation| operation.summary(summary)
+}

@@ -1,0 +1,57 @@
+//! Activations: the seats that users hold. Taking them is in `validations`.
+
+use common::{Activation, LicenseId, UserId};
+
+use super::{Page, Scope};
+use crate::db::{Conn, Result};
+
+/// Deletes the user's activation, and answers whether there was one.
+pub async fn delete(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+    license: LicenseId,
+) -> Result<bool> {
+    let deleted = conn
+        .query(
+            "delete from activations
+             where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
+        )
+        .within(scope)
+        .bind(user)
+        .bind(license)
+        .execute()
+        .await?;
+    Ok(deleted == 1)
+}
+
+pub async fn page_of_license(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+    page: Page,
+) -> Result<Vec<Activation>> {
+    conn.query(
+        "select id, user_id, license_id, activated_at, last_checked_at from activations
+         where tenant_id = $1 and mode = $2 and license_id = $3 and id > $4
+         order by id limit $5",
+    )
+    .within(scope)
+    .bind(license)
+    .bind(page.after)
+    .bind(page.limit)
+    .fetch_all()
+    .await
+}
+
+/// How many seats are held, and by how many users.
+pub async fn count(conn: &mut Conn, scope: Scope, license: LicenseId) -> Result<(i64, i64)> {
+    conn.query(
+        "select count(*), count(distinct user_id) from activations
+         where tenant_id = $1 and mode = $2 and license_id = $3",
+    )
+    .within(scope)
+    .bind(license)
+    .fetch_one()
+    .await
+}

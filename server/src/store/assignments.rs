@@ -1,0 +1,68 @@
+//! Assignments: which user may use which license.
+
+use common::{Assignment, LicenseId, UserId};
+use sqlx::types::Json;
+
+use super::Scope;
+use crate::db::{Conn, Result};
+
+/// The license is locked, and the user does not have it yet.
+pub async fn insert(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<()> {
+    conn.query(
+        "insert into assignments (tenant_id, mode, user_id, license_id, id, metadata, assigned_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .within(scope)
+    .bind(assignment.user_id)
+    .bind(assignment.license_id)
+    .bind(assignment.id)
+    .bind(assignment.metadata.as_ref().map(Json))
+    .bind(assignment.assigned_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn find(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+    license: LicenseId,
+) -> Result<Option<Assignment>> {
+    conn.query(
+        "select id, user_id, license_id, assigned_at, metadata from assignments
+         where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
+    )
+    .within(scope)
+    .bind(user)
+    .bind(license)
+    .fetch_optional()
+    .await
+}
+
+pub async fn set_metadata(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<()> {
+    conn.query(
+        "update assignments set metadata = $5
+         where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
+    )
+    .within(scope)
+    .bind(assignment.user_id)
+    .bind(assignment.license_id)
+    .bind(assignment.metadata.as_ref().map(Json))
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn delete(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<()> {
+    conn.query(
+        "delete from assignments
+         where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
+    )
+    .within(scope)
+    .bind(assignment.user_id)
+    .bind(assignment.license_id)
+    .execute()
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Licenses, and the counter of seats that lies on each.
+
+use common::{License, LicenseId, PlanId};
+use sqlx::types::Json;
+
+use super::{Page, Scope};
+use crate::db::{Conn, Result, locking};
+
+/// The one list of columns; what follows narrows the scope further.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "select id, product_id, plan_id, status, max_seats, expires_at, features, created_at, \
+             updated_at from licenses ",
+            "where tenant_id = $1 and mode = $2 and ",
+            $rest
+        )
+    };
+}
+
+pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
+    conn.query(
+        "insert into licenses (tenant_id, mode, id, product_id, plan_id, status, max_seats,
+             expires_at, features, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .within(scope)
+    .bind(license.id)
+    .bind(license.product_id)
+    .bind(license.plan_id)
+    .bind(license.status)
+    .bind(license.max_seats)
+    .bind(license.expires_at)
+    .bind(Json(&license.features))
+    .bind(license.created_at)
+    .bind(license.updated_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn find(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option<License>> {
+    conn.query(select!("id = $3")).within(scope).bind(id).fetch_optional().await
+}
+
+/// Whoever changes a license, or its seats, locks it first.
+pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option<License>> {
+    conn.query(locking!(select!("id = $3"))).within(scope).bind(id).fetch_optional().await
+}
+
+pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
+    conn.query(
+        "update licenses set status = $4, max_seats = $5, expires_at = $6, features = $7,
+             updated_at = $8
+         where tenant_id = $1 and mode = $2 and id = $3",
+    )
+    .within(scope)
+    .bind(license.id)
+    .bind(license.status)
+    .bind(license.max_seats)
+    .bind(license.expires_at)
+    .bind(Json(&license.features))
+    .bind(license.updated_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Takes one seat off the counter. The license is locked, and an activation was deleted.
+pub async fn free_seat(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<()> {
+    conn.query(
+        "update licenses set seats_used = seats_used - 1
+         where tenant_id = $1 and mode = $2 and id = $3",
+    )
+    .within(scope)
+    .bind(id)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<License>> {
+    conn.query(select!("id > $3 order by id limit $4"))
+        .within(scope)
+        .bind(page.after)
+        .bind(page.limit)
+        .fetch_all()
+        .await
+}
+
+pub async fn page_of_plan(
+    conn: &mut Conn,
+    scope: Scope,
+    plan: PlanId,
+    page: Page,
+) -> Result<Vec<License>> {
+    conn.query(select!("plan_id = $3 and id > $4 order by id limit $5"))
+        .within(scope)
+        .bind(plan)
+        .bind(page.after)
+        .bind(page.limit)
+        .fetch_all()
+        .await
+}

@@ -1,0 +1,65 @@
+//! Products.
+
+use common::{Product, ProductId};
+
+use super::{Page, Scope};
+use crate::db::{Conn, Result, locking};
+
+/// The one list of columns; what follows narrows the scope further.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "select id, name, description, created_at, updated_at from products ",
+            "where tenant_id = $1 and mode = $2 and ",
+            $rest
+        )
+    };
+}
+
+pub async fn insert(conn: &mut Conn, scope: Scope, product: &Product) -> Result<()> {
+    conn.query(
+        "insert into products (tenant_id, mode, id, name, description, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .within(scope)
+    .bind(product.id)
+    .bind(&product.name)
+    .bind(&product.description)
+    .bind(product.created_at)
+    .bind(product.updated_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn find(conn: &mut Conn, scope: Scope, id: ProductId) -> Result<Option<Product>> {
+    conn.query(select!("id = $3")).within(scope).bind(id).fetch_optional().await
+}
+
+pub async fn lock(conn: &mut Conn, scope: Scope, id: ProductId) -> Result<Option<Product>> {
+    conn.query(locking!(select!("id = $3"))).within(scope).bind(id).fetch_optional().await
+}
+
+pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<()> {
+    conn.query(
+        "update products set name = $4, description = $5, updated_at = $6
+         where tenant_id = $1 and mode = $2 and id = $3",
+    )
+    .within(scope)
+    .bind(product.id)
+    .bind(&product.name)
+    .bind(&product.description)
+    .bind(product.updated_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Product>> {
+    conn.query(select!("id > $3 order by id limit $4"))
+        .within(scope)
+        .bind(page.after)
+        .bind(page.limit)
+        .fetch_all()
+        .await
+}

@@ -1,0 +1,45 @@
+//! Tenants. They are made on the server's host, so nothing here knows a scope.
+
+use common::{Name, Tenant, TenantId, Timestamp};
+
+use crate::db::{Conn, Result, Sql};
+
+/// Lets nobody else make a tenant until the transaction ends.
+pub async fn lock(conn: &mut Conn) -> Result<()> {
+    // On SQLite whoever writes is alone anyway.
+    const LOCK: Sql = Sql::Each {
+        sqlite: "select 1",
+        postgres: "lock table tenants in share row exclusive mode",
+    };
+    conn.query(LOCK).execute().await?;
+    Ok(())
+}
+
+pub async fn insert(conn: &mut Conn, tenant: &Tenant, now: Timestamp) -> Result<()> {
+    conn.query("insert into tenants (id, name, created_at) values ($1, $2, $3)")
+        .bind(tenant.id)
+        .bind(&tenant.name)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+pub async fn list(conn: &mut Conn) -> Result<Vec<Tenant>> {
+    conn.query("select id, name from tenants order by id").fetch_all().await
+}
+
+pub async fn find(conn: &mut Conn, id: TenantId) -> Result<Option<Tenant>> {
+    conn.query("select id, name from tenants where id = $1").bind(id).fetch_optional().await
+}
+
+pub async fn named(conn: &mut Conn, name: &Name) -> Result<Option<Tenant>> {
+    conn.query("select id, name from tenants where name = $1").bind(name).fetch_optional().await
+}
+
+/// Whether there is any tenant at all.
+pub async fn any(conn: &mut Conn) -> Result<bool> {
+    let one: Option<(TenantId,)> =
+        conn.query("select id from tenants order by id limit 1").fetch_optional().await?;
+    Ok(one.is_some())
+}

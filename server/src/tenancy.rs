@@ -1,0 +1,89 @@
+//! Tenants and their way in: what is done on the server's host, not over HTTP.
+
+use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
+
+use crate::auth;
+use crate::db::{Conn, Db};
+use crate::store::{keys, tenants};
+
+/// Why something about tenants cannot be done. The words are for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum TenancyError {
+    #[error("there is a tenant named {0} already")]
+    NameTaken(Name),
+    #[error("there is no tenant {0}; `licd tenants list` shows those there are")]
+    Unknown(String),
+    #[error("the database failed: {0}")]
+    Database(#[from] sqlx::Error),
+}
+
+/// Makes a tenant with its first live admin key, and answers both.
+pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenancyError> {
+    let key = ApiKey::generate(Mode::Live);
+    let mut tx = db.begin().await?;
+    tenants::lock(&mut tx).await?;
+    if tenants::named(&mut tx, &name).await?.is_some() {
+        return Err(TenancyError::NameTaken(name));
+    }
+    let tenant = insert(&mut tx, name, &key).await?;
+    tx.commit().await?;
+    Ok((tenant, key))
+}
+
+/// Makes the tenant `default` when there is no tenant yet. Its key is `given`, or else a new one,
+/// which is answered, to be shown once.
+pub async fn bootstrap(db: &Db, given: Option<&ApiKey>) -> Result<Option<ApiKey>, TenancyError> {
+    let mut tx = db.begin().await?;
+    // Nodes that start at once on an empty database take turns: one makes the tenant.
+    tenants::lock(&mut tx).await?;
+    if tenants::any(&mut tx).await? {
+        return Ok(None);
+    }
+    let (key, generated) = match given {
+        Some(key) => (key.clone(), None),
+        None => {
+            let key = ApiKey::generate(Mode::Live);
+            (key.clone(), Some(key))
+        }
+    };
+    insert(&mut tx, Name::from_static("default"), &key).await?;
+    tx.commit().await?;
+    Ok(generated)
+}
+
+async fn insert(conn: &mut Conn, name: Name, key: &ApiKey) -> Result<Tenant, sqlx::Error> {
+    let now = Timestamp::now();
+    let tenant = Tenant { id: TenantId::new(now), name };
+    tenants::insert(conn, &tenant, now).await?;
+    let record = auth::record(key, Name::from_static("first key"), Role::Admin, None, now);
+    keys::insert(conn, tenant.id, &record, &auth::hash(key)).await?;
+    Ok(tenant)
+}
+
+/// All tenants, oldest first.
+pub async fn list(db: &Db) -> Result<Vec<Tenant>, TenancyError> {
+    Ok(tenants::list(&mut db.read().await?).await?)
+}
+
+/// What a key made on the host is to be.
+pub struct NewKey {
+    pub name: Name,
+    pub role: Role,
+    pub mode: Mode,
+}
+
+/// Makes a key for the tenant of that name or id: the way back in for who has lost every key.
+pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, TenancyError> {
+    let key = ApiKey::generate(new.mode);
+    let mut tx = db.begin().await?;
+    let found = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
+        (Ok(id), _) => tenants::find(&mut tx, id).await?,
+        (_, Ok(name)) => tenants::named(&mut tx, &name).await?,
+        _ => None,
+    };
+    let found = found.ok_or_else(|| TenancyError::Unknown(tenant.to_owned()))?;
+    let record = auth::record(&key, new.name, new.role, None, Timestamp::now());
+    keys::insert(&mut tx, found.id, &record, &auth::hash(&key)).await?;
+    tx.commit().await?;
+    Ok(key)
+}

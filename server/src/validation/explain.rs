@@ -1,0 +1,99 @@
+//! The decision in words: what a validation would answer, and what it makes of each license.
+
+use common::{
+    Explain, ExplainedLicense, Explanation, ExternalId, License, Reason, Timestamp, Verdict,
+};
+
+use super::verdict::{Decision, decide, verdicts};
+use crate::db::Db;
+use crate::error::Error;
+use crate::store::validations::{self, Link};
+use crate::store::{Scope, products, users};
+
+/// Explains, as of one moment and without any effect.
+pub async fn explain(
+    db: &Db,
+    scope: Scope,
+    asked: Explain,
+    now: Timestamp,
+) -> Result<Explanation, Error> {
+    let mut tx = db.snapshot().await?;
+    if let Some(product) = asked.product_id {
+        let product = products::find(&mut tx, scope, product).await?;
+        product.ok_or_else(|| Error::unknown("productId", "product"))?;
+    }
+    let Some(user) = users::find_external(&mut tx, scope, &asked.user_id).await? else {
+        return Ok(Explanation {
+            valid: false,
+            reason: Some(Reason::UserNotFound),
+            summary: summary(&asked.user_id, Some(Reason::UserNotFound)),
+            checked_at: now,
+            user: None,
+            licenses: Vec::new(),
+        });
+    };
+    let found = validations::explain(&mut tx, scope, user.id).await?;
+    let links: Vec<Link> = found.iter().map(|found| found.link.clone()).collect();
+    let reason = match decide(&links, asked.product_id, now) {
+        Decision::Refuse(reason) => Some(reason),
+        Decision::Keep(_) | Decision::Take(_) => None,
+    };
+    let verdicts = verdicts(&links, asked.product_id, now);
+    let licenses = found.into_iter().zip(verdicts).map(|(found, verdict)| ExplainedLicense {
+        sentence: sentence(verdict, &found.link, now),
+        license: found.link.license,
+        product_name: found.product_name,
+        plan_name: found.plan_name,
+        assigned_at: found.assigned_at,
+        seats_used: found.link.seats_used,
+        activation: found.link.seat,
+        verdict,
+    });
+    Ok(Explanation {
+        valid: reason.is_none(),
+        reason,
+        summary: summary(&asked.user_id, reason),
+        checked_at: now,
+        licenses: licenses.collect(),
+        user: Some(user),
+    })
+}
+
+fn summary(user: &ExternalId, reason: Option<Reason>) -> String {
+    let what = match reason {
+        None => "is licensed",
+        Some(Reason::NoLicense) => "has no license",
+        Some(Reason::Expired) => "has no license that is still in force: the best one has expired",
+        Some(Reason::Revoked) => "has no license in force: what there was is revoked",
+        Some(Reason::Suspended) => "has no license in force: the best one is suspended",
+        Some(Reason::ExceededSeats) => "has a license, but all of its seats are held by others",
+        Some(Reason::UserNotFound) => "is not known; a validation would make the user",
+    };
+    format!("{user} {what}.")
+}
+
+fn sentence(verdict: Verdict, link: &Link, now: Timestamp) -> String {
+    match verdict {
+        Verdict::Valid if link.seat.is_some() => "In force, and the user holds a seat.".into(),
+        Verdict::Valid => "In force, and a seat is free.".into(),
+        Verdict::ExceededSeats => {
+            format!("In force, but all of its {} seats are held by others.", allowed(&link.license))
+        }
+        Verdict::Expired => expired(&link.license, now),
+        Verdict::Suspended => "Suspended.".into(),
+        Verdict::Revoked => "Revoked.".into(),
+        Verdict::NotReached => "In force, but an earlier license of the user decides.".into(),
+        Verdict::OtherProduct => "Of another product than the one asked for.".into(),
+    }
+}
+
+fn allowed(license: &License) -> i32 {
+    license.max_seats.map_or(i32::MAX, |seats| seats.get())
+}
+
+fn expired(license: &License, now: Timestamp) -> String {
+    match license.expires_at {
+        Some(end) if end <= now => format!("Expired at {end}."),
+        _ => "Its status was set to expired.".into(),
+    }
+}

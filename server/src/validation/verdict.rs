@@ -1,0 +1,91 @@
+//! The decision: is this user licensed, given the licenses that the user has?
+//!
+//! Pure: what it needs is passed in, and nothing happens. The interface's table of conditions is the
+//! table of tests below.
+
+use common::{License, ProductId, Reason, Status, Timestamp, Verdict};
+
+use crate::store::validations::Link;
+
+/// What is to be done for a user. Numbers are places in the user's licenses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Valid; the user holds a seat on this license already.
+    Keep(usize),
+    /// Valid, once the user is given a free seat on this license.
+    Take(usize),
+    /// Not valid. The license that was selected, if one was, has no seat for the user.
+    Refuse(Reason),
+}
+
+/// Decides. `links` are in the order of assignment; the first that is active and not past its
+/// expiry is selected, and it alone decides, seats included.
+pub fn decide(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Decision {
+    match selected(links, product, now) {
+        Some(at) if links[at].seat.is_some() => Decision::Keep(at),
+        Some(at) if has_room(&links[at]) => Decision::Take(at),
+        Some(_) => Decision::Refuse(Reason::ExceededSeats),
+        None => Decision::Refuse(reason(links, product, now)),
+    }
+}
+
+/// What a validation makes of each license, for people who ask why.
+pub fn verdicts(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Vec<Verdict> {
+    let selected = selected(links, product, now);
+    let verdict = |(at, link): (usize, &Link)| match fault(&link.license, now) {
+        _ if !is_of(link, product) => Verdict::OtherProduct,
+        Some(Fault::Expired) => Verdict::Expired,
+        Some(Fault::Suspended) => Verdict::Suspended,
+        Some(Fault::Revoked) => Verdict::Revoked,
+        None if selected != Some(at) => Verdict::NotReached,
+        None if link.seat.is_some() || has_room(link) => Verdict::Valid,
+        None => Verdict::ExceededSeats,
+    };
+    links.iter().enumerate().map(verdict).collect()
+}
+
+/// What is wrong with a license, the most fixable last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fault {
+    Revoked,
+    Suspended,
+    Expired,
+}
+
+/// A license past its expiry is expired, whatever its status says.
+fn fault(license: &License, now: Timestamp) -> Option<Fault> {
+    let past = license.expires_at.is_some_and(|end| end <= now);
+    match license.status {
+        Status::Expired => Some(Fault::Expired),
+        _ if past => Some(Fault::Expired),
+        Status::Suspended => Some(Fault::Suspended),
+        Status::Revoked => Some(Fault::Revoked),
+        Status::Active => None,
+    }
+}
+
+fn is_of(link: &Link, product: Option<ProductId>) -> bool {
+    product.is_none_or(|wanted| link.license.product_id == wanted)
+}
+
+fn has_room(link: &Link) -> bool {
+    link.license.max_seats.is_none_or(|max| link.seats_used < max.get())
+}
+
+fn selected(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Option<usize> {
+    links.iter().position(|link| is_of(link, product) && fault(&link.license, now).is_none())
+}
+
+/// With nothing selected, one reason: that of the license that is easiest to mend.
+fn reason(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Reason {
+    let faults = links.iter().filter(|link| is_of(link, product));
+    match faults.filter_map(|link| fault(&link.license, now)).max() {
+        Some(Fault::Expired) => Reason::Expired,
+        Some(Fault::Suspended) => Reason::Suspended,
+        Some(Fault::Revoked) => Reason::Revoked,
+        None => Reason::NoLicense,
+    }
+}
+
+#[cfg(test)]
+mod tests;
