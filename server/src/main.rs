@@ -2,6 +2,7 @@
 
 mod commands;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
 fn start_log(filter: &str, format: commands::LogFormat) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match format {
         commands::LogFormat::Text => log.init(),

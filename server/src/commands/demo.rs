@@ -1,10 +1,114 @@
 //! `licd demo`: the service with sample data, shown off.
+//!
+//! A new database in a temporary folder, so that every run begins the same and leaves nothing
+//! behind. All data goes in, and every answer comes out, over HTTP, as for any caller.
+
+mod sample;
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, Color, Table};
+use common::{ApiKey, Name, Validation};
+use licd::config::Config;
+use licd::db::{DatabaseUrl, Db};
+use licd::tenancy;
+use tokio::net::TcpListener;
+
+use super::{print, say, serve};
 
 #[derive(clap::Args)]
-pub struct Demo {}
+pub struct Demo {
+    /// Where to listen. Without this, a free port is taken when 8080 is not free.
+    #[arg(long, env = "LICD_LISTEN", value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+}
 
 impl Demo {
     pub async fn run(self) -> anyhow::Result<()> {
+        let folder = tempfile::Builder::new().prefix("licd-demo-").tempdir()?;
+        let db = Db::open(&DatabaseUrl::Sqlite(folder.path().join("demo.db"))).await?;
+        let (tenant, key) = tenancy::create(&db, Name::from_static("Acme")).await?;
+        let listener = self.listen().await?;
+        let server = format!("http://{}", listener.local_addr()?);
+        print(format_args!(
+            "licd serves {} at {server}, on a database of its own.\n",
+            tenant.name
+        ))?;
+
+        let stop = serve::stop_signal()?;
+        let config = Config::default();
+        let service = tokio::spawn(async move { licd::serve(db, &config, listener, stop).await });
+        let answers = sample::fill_and_ask(&server, &key).await?;
+        print(table(&answers))?;
+        print(next_steps(&server, &key))?;
+        service.await??;
+        say("Stopped. The demo's data is gone; `licd serve` keeps its own.");
         Ok(())
     }
+
+    async fn listen(&self) -> anyhow::Result<TcpListener> {
+        if let Some(address) = self.listen {
+            let listener = TcpListener::bind(address).await;
+            return listener.with_context(|| format!("cannot listen on {address}"));
+        }
+        match TcpListener::bind("127.0.0.1:8080").await {
+            Ok(listener) => Ok(listener),
+            Err(_) => TcpListener::bind("127.0.0.1:0").await.context("cannot listen on any port"),
+        }
+    }
+}
+
+/// One line for each validation that was asked for.
+fn table(answers: &[sample::Answer]) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(["USER", "VALID", "REASON", "FEATURES", "WHAT IT SHOWS"]);
+    for answer in answers {
+        let (valid, reason, features) = match &answer.validation {
+            Validation::Valid(grant) => {
+                let features: Vec<_> = grant.features.iter().map(|flag| flag.as_str()).collect();
+                (Cell::new("yes").fg(Color::Green), "", features.join(", "))
+            }
+            Validation::Invalid(refusal) => {
+                (Cell::new("no").fg(Color::Red), refusal.reason.as_str(), String::new())
+            }
+        };
+        table.add_row([
+            Cell::new(answer.user),
+            valid,
+            Cell::new(reason),
+            Cell::new(features),
+            Cell::new(answer.shows),
+        ]);
+    }
+    table
+}
+
+fn next_steps(server: &str, key: &ApiKey) -> String {
+    let key = key.expose();
+    format!(
+        "
+Ask it yourself:
+
+    curl {server}/api/v1/validate \\
+        -H 'Authorization: Bearer {key}' \\
+        -H 'Content-Type: application/json' -d '{{\"userId\": \"ada\"}}'
+
+Point licctl at it, in another terminal (`cargo install --path cli` installs it):
+
+    export LICCTL_SERVER={server}
+    export LICCTL_API_KEY={key}
+
+Then try:
+
+    licctl licenses list
+    licctl validate grace --explain
+    licctl users list
+    licctl plans create --max-seats 5
+    licctl licenses assign
+
+Ctrl-C stops the demo.
+"
+    )
 }

@@ -1,3 +1,5 @@
+//! What callers are told about bodies that cannot be taken.
+
 use common::{AssignLicense, CreatePlan, SetStatus, UpdateLicense, Validate};
 
 use super::*;

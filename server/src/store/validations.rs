@@ -114,7 +114,7 @@ macro_rules! over_items {
 }
 
 /// A license assigned to a user, with what decides about it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Link {
     pub user_id: UserId,
     pub license: License,

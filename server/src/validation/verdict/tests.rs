@@ -1,1 +1,229 @@
+//! The interface's tables of conditions, as tests; and what must hold whatever the licenses are.
 
+use Status::{Active, Expired, Revoked, Suspended};
+use common::{
+    Activation, ActivationId, Features, License, LicenseId, MaxSeats, PlanId, ProductId, Reason,
+    Status, Timestamp, UserId, Verdict,
+};
+use proptest::prelude::*;
+
+use super::{Decision, decide, verdicts};
+use crate::store::validations::Link;
+
+/// The moment at which the tables decide. Days count from it.
+fn now() -> Timestamp {
+    "2027-01-31T12:00:00Z".parse().unwrap()
+}
+
+fn days(days: i64) -> Option<Timestamp> {
+    Some(now().plus(chrono::Duration::days(days)))
+}
+
+fn product(number: u128) -> ProductId {
+    format!("prd_{number:026}").parse().unwrap()
+}
+
+fn license(status: Status, expires_at: Option<Timestamp>) -> Link {
+    let license = License {
+        id: LicenseId::default(),
+        product_id: product(1),
+        plan_id: PlanId::default(),
+        status,
+        max_seats: None,
+        expires_at,
+        features: Features::default(),
+        created_at: now(),
+        updated_at: now(),
+    };
+    Link { user_id: UserId::default(), license, seats_used: 0, seat: None }
+}
+
+impl Link {
+    fn seats(mut self, used: i32, max: i64) -> Self {
+        self.seats_used = used;
+        self.license.max_seats = Some(MaxSeats::new(max).unwrap());
+        self
+    }
+
+    fn held(mut self) -> Self {
+        self.seat = Some(Activation {
+            id: ActivationId::default(),
+            user_id: self.user_id,
+            license_id: self.license.id,
+            activated_at: now(),
+            last_checked_at: now(),
+        });
+        self
+    }
+
+    fn of(mut self, number: u128) -> Self {
+        self.license.product_id = product(number);
+        self
+    }
+}
+
+const NO_LICENSE: Decision = Decision::Refuse(Reason::NoLicense);
+const EXPIRED: Decision = Decision::Refuse(Reason::Expired);
+const REVOKED: Decision = Decision::Refuse(Reason::Revoked);
+const SUSPENDED: Decision = Decision::Refuse(Reason::Suspended);
+const EXCEEDED_SEATS: Decision = Decision::Refuse(Reason::ExceededSeats);
+
+/// Section 3 of the interface, "validation outcome by license condition", row by row.
+#[test]
+fn each_condition_has_its_outcome() {
+    for (condition, links, outcome) in [
+        ("active, no expiry, no limit", vec![license(Active, None)], Decision::Take(0)),
+        ("active, not past expiry", vec![license(Active, days(1))], Decision::Take(0)),
+        ("seats available", vec![license(Active, None).seats(4, 5)], Decision::Take(0)),
+        ("no assigned license", vec![], NO_LICENSE),
+        ("past expiry", vec![license(Active, days(-1))], EXPIRED),
+        ("at expiry", vec![license(Active, days(0))], EXPIRED),
+        ("status expired", vec![license(Expired, days(1))], EXPIRED),
+        ("revoked", vec![license(Revoked, None)], REVOKED),
+        ("suspended", vec![license(Suspended, None)], SUSPENDED),
+        ("suspended and past expiry", vec![license(Suspended, days(-1))], EXPIRED),
+        ("revoked and past expiry", vec![license(Revoked, days(-1))], EXPIRED),
+        ("seat limit reached", vec![license(Active, None).seats(5, 5)], EXCEEDED_SEATS),
+        ("seat held", vec![license(Active, None).seats(5, 5).held()], Decision::Keep(0)),
+        (
+            "limit lowered, seat held",
+            vec![license(Active, None).seats(5, 2).held()],
+            Decision::Keep(0),
+        ),
+        ("limit lowered, no seat", vec![license(Active, None).seats(5, 2)], EXCEEDED_SEATS),
+        ("revoked, seat held", vec![license(Revoked, None).held()], REVOKED),
+    ] {
+        assert_eq!(decide(&links, None, now()), outcome, "{condition}");
+    }
+}
+
+/// Section 4 of the interface, processing rule 3: the first that is active and not expired.
+#[test]
+fn the_first_license_in_force_alone_decides() {
+    let full = || license(Active, None).seats(1, 1);
+    let free = || license(Active, None);
+    for (condition, links, outcome) in [
+        ("two in force", vec![free(), free()], Decision::Take(0)),
+        ("the first expired", vec![license(Active, days(-1)), free()], Decision::Take(1)),
+        ("the first revoked", vec![license(Revoked, None), free().held()], Decision::Keep(1)),
+        ("the first full", vec![full(), free()], EXCEEDED_SEATS),
+        ("the first full, the second held", vec![full(), free().held()], EXCEEDED_SEATS),
+    ] {
+        assert_eq!(decide(&links, None, now()), outcome, "{condition}");
+    }
+}
+
+#[test]
+fn the_reason_is_the_one_that_is_easiest_to_mend() {
+    let (expired, suspended, revoked) =
+        (license(Active, days(-1)), license(Suspended, None), license(Revoked, None));
+    for (links, outcome) in [
+        (vec![revoked.clone(), suspended.clone(), expired.clone()], EXPIRED),
+        (vec![expired, revoked.clone()], EXPIRED),
+        (vec![revoked.clone(), suspended], SUSPENDED),
+        (vec![revoked.clone(), revoked], REVOKED),
+    ] {
+        assert_eq!(decide(&links, None, now()), outcome);
+    }
+}
+
+#[test]
+fn a_product_hides_the_licenses_of_others() {
+    let links = [license(Active, None).of(1), license(Suspended, None).of(2)];
+    assert_eq!(decide(&links, Some(product(1)), now()), Decision::Take(0));
+    assert_eq!(decide(&links, Some(product(2)), now()), SUSPENDED);
+    assert_eq!(decide(&links, Some(product(3)), now()), NO_LICENSE);
+}
+
+#[test]
+fn every_license_has_a_verdict() {
+    let links = [
+        license(Revoked, None),
+        license(Active, None).of(2),
+        license(Active, None).seats(1, 1),
+        license(Active, None),
+        license(Suspended, None),
+        license(Active, days(-1)),
+    ];
+    let expected = [
+        Verdict::Revoked,
+        Verdict::OtherProduct,
+        Verdict::ExceededSeats,
+        Verdict::NotReached,
+        Verdict::Suspended,
+        Verdict::Expired,
+    ];
+    assert_eq!(verdicts(&links, Some(product(1)), now()), expected);
+}
+
+fn any_link() -> impl Strategy<Value = Link> {
+    let status = prop::sample::select(Status::ALL);
+    let end = prop::option::of(-2i64..3);
+    let max = prop::option::of(1i64..4);
+    (status, end, max, 0..4i32, any::<bool>(), 1..3u128).prop_map(
+        |(status, end, max, used, held, of)| {
+            let mut link = license(status, end.and_then(days)).of(of);
+            link.seats_used = used;
+            link.license.max_seats = max.map(|max| MaxSeats::new(max).unwrap());
+            if held { link.held() } else { link }
+        },
+    )
+}
+
+fn any_question() -> impl Strategy<Value = (Vec<Link>, Option<ProductId>)> {
+    (prop::collection::vec(any_link(), 0..6), prop::option::of((1..4u128).prop_map(product)))
+}
+
+proptest! {
+    #[test]
+    fn only_a_license_in_force_of_the_right_product_is_granted(
+        (links, wanted) in any_question(),
+    ) {
+        if let Decision::Keep(at) | Decision::Take(at) = decide(&links, wanted, now()) {
+            let license = &links[at].license;
+            prop_assert_eq!(license.status, Active);
+            prop_assert!(license.expires_at.is_none_or(|end| now() < end));
+            prop_assert!(wanted.is_none_or(|wanted| license.product_id == wanted));
+        }
+    }
+
+    #[test]
+    fn a_seat_is_taken_only_where_one_is_free((links, wanted) in any_question()) {
+        match decide(&links, wanted, now()) {
+            Decision::Keep(at) => prop_assert!(links[at].seat.is_some()),
+            Decision::Take(at) => {
+                prop_assert!(links[at].seat.is_none());
+                let max = links[at].license.max_seats;
+                prop_assert!(max.is_none_or(|max| links[at].seats_used < max.get()));
+            }
+            Decision::Refuse(_) => {}
+        }
+    }
+
+    #[test]
+    fn the_decision_and_the_verdicts_agree((links, wanted) in any_question()) {
+        let verdicts = verdicts(&links, wanted, now());
+        let granted = verdicts.iter().position(|verdict| *verdict == Verdict::Valid);
+        let full = verdicts.contains(&Verdict::ExceededSeats);
+        match decide(&links, wanted, now()) {
+            Decision::Keep(at) | Decision::Take(at) => prop_assert_eq!(granted, Some(at)),
+            Decision::Refuse(reason) => {
+                prop_assert_eq!(granted, None);
+                prop_assert_eq!(full, reason == Reason::ExceededSeats);
+            }
+        }
+    }
+
+    #[test]
+    fn licenses_after_the_selected_one_change_nothing(
+        (links, wanted) in any_question(),
+        later in any_link(),
+    ) {
+        let before = decide(&links, wanted, now());
+        let more: Vec<Link> = links.into_iter().chain([later]).collect();
+        match before {
+            Decision::Refuse(reason) if reason != Reason::ExceededSeats => {}
+            selected => prop_assert_eq!(decide(&more, wanted, now()), selected),
+        }
+    }
+}
