@@ -2,7 +2,7 @@
 //!
 //! A permission is a parameter: a handler that changes things takes [`Admin`], so that it cannot be
 //! forgotten, and takes it first, so that 401, 429 and 403 are decided before a body is read. Every
-//! request looks its key up; nothing is remembered, so a revoked key is refused at once.
+//! request has its key looked up; nothing is remembered, so a revoked key is refused at once.
 
 mod usage;
 
@@ -72,7 +72,9 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let key = bearer(parts).ok_or(Error::Unauthorized)?;
         let now = Timestamp::now();
-        let holder = keys::find_by_hash(&mut app.db.read().await?, &hash(&key))
+        let holder = app
+            .keys
+            .ask(hash(&key))
             .await?
             .filter(|holder| works(&holder.key, now))
             .ok_or(Error::Unauthorized)?;

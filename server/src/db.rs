@@ -48,6 +48,14 @@ impl Db {
         })
     }
 
+    /// A connection for statements that each stand alone and write.
+    pub async fn write(&self) -> Result<Conn> {
+        match self {
+            Self::Sqlite { writer, .. } => Ok(Conn(Inner::Sqlite(writer.acquire().await?))),
+            Self::Postgres(_) => self.read().await,
+        }
+    }
+
     /// A transaction whose reads all see the database as it is at one moment.
     pub async fn snapshot(&self) -> Result<Tx> {
         Ok(Tx(Conn(match self {
@@ -87,11 +95,6 @@ enum Inner {
 pub struct Tx(Conn);
 
 impl Tx {
-    /// Whether nobody else can write until this transaction ends: what it read stays true.
-    pub fn is_alone(&self) -> bool {
-        matches!(self.0.0, Inner::SqliteTx(_))
-    }
-
     /// When this returns, all that was written is on disk.
     pub async fn commit(self) -> Result<()> {
         match self.0.0 {

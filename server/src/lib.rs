@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod api;
 pub mod auth;
+pub mod batching;
 pub mod config;
 pub mod db;
 pub mod error;
@@ -25,16 +26,19 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::MissedTickBehavior;
 
+use batching::Batcher;
 use config::Config;
 use db::Db;
 use limit::Limiter;
-use validation::Validator;
+use store::keys::{self, Hash, Holder};
+use validation::{Answer, Ask};
 
 /// What every handler can reach. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App {
     db: Db,
-    validator: Validator,
+    keys: Batcher<Hash, Option<Holder>>,
+    validations: Batcher<Ask, Answer>,
     limiter: Arc<Limiter>,
     usage: Arc<auth::Usage>,
 }
@@ -52,11 +56,24 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let (validator, worker) = Validator::start(db.clone());
+    let (validations, validating) = Batcher::start({
+        let db = db.clone();
+        move |asks: Vec<Ask>| {
+            let db = db.clone();
+            async move { validation::answer(&db, &asks).await }
+        }
+    });
+    let (keys, authenticating) = Batcher::start({
+        let db = db.clone();
+        move |hashes: Vec<Hash>| {
+            let db = db.clone();
+            async move { Ok(keys::find_by_hashes(&mut db.read().await?, &hashes).await?) }
+        }
+    });
     let limiter = Arc::new(Limiter::new(config.rate_limit));
     let usage = Arc::new(auth::Usage::default());
     let housekeeper = tokio::spawn(keep_house(db.clone(), limiter.clone(), usage.clone()));
-    let app = App { db: db.clone(), validator, limiter, usage: usage.clone() };
+    let app = App { db: db.clone(), keys, validations, limiter, usage: usage.clone() };
 
     let stopping = Arc::new(tokio::sync::Notify::new());
     let stop = stopping.clone();
@@ -75,8 +92,8 @@ pub async fn serve(
     }
 
     housekeeper.abort();
-    // The router is gone and with it the queue's last sender; what still waits is answered.
-    drop(tokio::time::timeout(DRAIN, worker).await);
+    // The router is gone, and with it the last who ask; what still waits is answered.
+    drop(tokio::time::timeout(DRAIN, async { tokio::join!(validating, authenticating) }).await);
     if let Err(error) = usage.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }

@@ -1,13 +1,11 @@
 //! The decision, and the fast way to it.
 //!
 //! [`verdict`] decides and knows neither SQL nor time; `batch` reads, decides and writes for many
-//! requests in one transaction; [`Validator`] is the queue in which they gather.
+//! requests at once; `explain` puts the decision into words and has no effect.
 
 mod batch;
 mod explain;
-mod queue;
 pub mod verdict;
 
-pub use batch::Ask;
+pub use batch::{Answer, Ask, UnknownProduct, answer};
 pub use explain::explain;
-pub use queue::Validator;

@@ -8,7 +8,7 @@ use crate::answer::Data;
 use crate::auth::Asker;
 use crate::error::Error;
 use crate::extract::Json;
-use crate::validation::Ask;
+use crate::validation::{Ask, UnknownProduct};
 
 pub async fn validate(
     State(app): State<App>,
@@ -16,5 +16,6 @@ pub async fn validate(
     Json(body): Json<Validate>,
 ) -> Result<Data<Validation>, Error> {
     let ask = Ask { scope: caller.scope(), user: body.user_id, product: body.product_id };
-    app.validator.validate(ask).await.map(Data)
+    let answer = app.validations.ask(ask).await?;
+    answer.map(Data).map_err(|UnknownProduct| Error::unknown("productId", "product"))
 }

@@ -2,17 +2,29 @@
 //! that list or change keys take the modes that the caller may see as `scope`'s own, or, for
 //! [`Mode::Live`], all.
 
+use std::collections::{BTreeSet, HashMap};
+
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
+use sqlx::types::Json;
 
 use super::{Page, Scope};
-use crate::db::{Conn, Result, locking};
+use crate::db::{Conn, Result, Sql, locking};
 
 /// The SHA-256 of a key: all that is stored of it.
 pub type Hash = [u8; 32];
 
+macro_rules! select_holders {
+    () => {
+        "select k.id, k.name, k.prefix, k.role, k.mode, k.created_at, k.expires_at,
+             k.last_used_at, k.revoked_at, k.hash, t.id as tenant_id, t.name as tenant_name
+         from asked join keys k on k.hash = asked.hash join tenants t on t.id = k.tenant_id"
+    };
+}
+
 /// A key as it is found by its hash, with the tenant it opens.
-#[derive(sqlx::FromRow)]
+#[derive(Clone, sqlx::FromRow)]
 pub struct Holder {
+    hash: Vec<u8>,
     #[sqlx(flatten)]
     pub key: Key,
     pub tenant_id: TenantId,
@@ -38,17 +50,33 @@ pub async fn insert(conn: &mut Conn, tenant: TenantId, key: &Key, hash: &Hash) -
     Ok(())
 }
 
-/// The one look-up that knows no scope yet: the key tells it.
-pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<Holder>> {
-    conn.query(
-        "select k.id, k.name, k.prefix, k.role, k.mode, k.created_at, k.expires_at,
-             k.last_used_at, k.revoked_at, t.id as tenant_id, t.name as tenant_name
-         from keys k join tenants t on t.id = k.tenant_id
-         where k.hash = $1",
-    )
-    .bind(hash.as_slice())
-    .fetch_optional()
-    .await
+/// Finds each key by its hash, in the order of `hashes`. The one look-up that knows no scope yet:
+/// the key tells it. Many requests carry few keys, so each is looked for once.
+pub async fn find_by_hashes(conn: &mut Conn, hashes: &[Hash]) -> Result<Vec<Option<Holder>>> {
+    const FIND: Sql = Sql::Each {
+        sqlite: concat!(
+            "with asked as (select unhex(value) as hash from json_each($1)) ",
+            select_holders!()
+        ),
+        postgres: concat!(
+            "with asked as (select decode(value, 'hex') as hash
+                 from jsonb_array_elements_text($1) as element (value)) ",
+            select_holders!()
+        ),
+    };
+    let different: BTreeSet<&Hash> = hashes.iter().collect();
+    let different: Vec<String> = different.into_iter().map(hex).collect();
+    let holders: Vec<Holder> = conn.query(FIND).bind(Json(different)).fetch_all().await?;
+    let by_hash: HashMap<&[u8], &Holder> =
+        holders.iter().map(|holder| (holder.hash.as_slice(), holder)).collect();
+    Ok(hashes
+        .iter()
+        .map(|hash| by_hash.get(hash.as_slice()).map(|found| (*found).clone()))
+        .collect())
+}
+
+fn hex(hash: &Hash) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<Key>> {

@@ -1,8 +1,9 @@
-//! Many validations in one transaction: read what they need, decide in the order of arrival, write
-//! what was decided, commit once.
+//! Many validations at the cost of one: read what they need, decide in the order of arrival, write
+//! what was decided.
 //!
-//! A batch of users who hold their seats costs one read and one write. Only new users, new seats
-//! and unknown products cost more statements, and then for the whole batch at once.
+//! A batch of users who hold their seats is one read and one write, each a statement of its own:
+//! neither needs the other to be undone. Where users or seats are to be made, a transaction locks
+//! their licenses, reads again, and decides on that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,7 +13,8 @@ use common::{
 };
 
 use super::verdict::{Decision, decide};
-use crate::db::{Db, Result, Tx};
+use crate::db::{Conn, Db, Result};
+use crate::error::{Error, is_collision};
 use crate::store::Scope;
 use crate::store::validations::{self, Item, Link};
 
@@ -30,36 +32,63 @@ pub struct UnknownProduct;
 
 pub type Answer = std::result::Result<Validation, UnknownProduct>;
 
+/// How often a batch starts over because another node came in between.
+const ATTEMPTS: usize = 10;
+
 /// Answers all of `asks`, in their order. When it returns, what was written is on disk.
-///
-/// `None`: another node changed in between what was about to be decided on. Nothing was written;
-/// asking again is right.
-pub async fn answer(db: &Db, asks: &[Ask], now: Timestamp) -> Result<Option<Vec<Answer>>> {
-    let mut tx = db.begin().await?;
-    let batch = Batch::gather(&mut tx, asks, now).await?;
-    let mut draft = batch.decide(batch.known.clone());
-    batch.insert_missing_users(&mut tx).await?;
-    if !draft.taken.is_empty() {
-        if !tx.is_alone() {
-            // Another node may write too: what is locked now is read again before it is changed.
-            let locked = draft.counts();
-            validations::lock_licenses(&mut tx, &license_items(&locked)).await?;
-            draft = batch.decide(read(&mut tx, &batch.users).await?);
-            if !draft.counts().keys().all(|license| locked.contains_key(license)) {
-                return Ok(None);
-            }
+pub async fn answer(db: &Db, asks: &[Ask]) -> std::result::Result<Vec<Answer>, Error> {
+    for _ in 0..ATTEMPTS {
+        match attempt(db, &Batch::new(asks, Timestamp::now())).await {
+            Ok(Some(answers)) => return Ok(answers),
+            Ok(None) => {}
+            Err(error) if is_collision(&error) => {}
+            Err(error) => return Err(error.into()),
         }
-        validations::insert_seats(&mut tx, &seat_items(&draft.taken), now).await?;
-        validations::count_seats(&mut tx, &license_items(&draft.counts())).await?;
+    }
+    Err(Error::Unavailable)
+}
+
+/// `None`: another node changed in between what was to be decided on. Nothing was written.
+async fn attempt(db: &Db, batch: &Batch<'_>) -> Result<Option<Vec<Answer>>> {
+    let mut conn = db.read().await?;
+    let known = batch.read(&mut conn).await?;
+    let astray = batch.astray(&mut conn, &known).await?;
+    drop(conn);
+    let missing = batch.missing(&known, &astray);
+    let draft = batch.decide(known, &astray);
+    if missing.is_empty() && draft.taken.is_empty() {
+        if !draft.seen.is_empty() {
+            validations::touch_seats(&mut db.write().await?, &seats(&draft.seen), batch.now)
+                .await?;
+        }
+        return Ok(Some(draft.answers));
+    }
+
+    let mut tx = db.begin().await?;
+    if !missing.is_empty() {
+        validations::insert_users(&mut tx, &missing, batch.now).await?;
+    }
+    let locked = draft.counts();
+    if !locked.is_empty() {
+        validations::lock_licenses(&mut tx, &licenses(&locked)).await?;
+    }
+    let draft = batch.decide(batch.read(&mut tx).await?, &astray);
+    let counts = draft.counts();
+    if !counts.keys().all(|license| locked.contains_key(license)) {
+        return Ok(None);
+    }
+    if !counts.is_empty() {
+        validations::insert_seats(&mut tx, &seats(&draft.taken), batch.now).await?;
+        validations::count_seats(&mut tx, &licenses(&counts)).await?;
     }
     if !draft.seen.is_empty() {
-        validations::touch_seats(&mut tx, &seat_items(&draft.seen), now).await?;
+        validations::touch_seats(&mut tx, &seats(&draft.seen), batch.now).await?;
     }
     tx.commit().await?;
     Ok(Some(draft.answers))
 }
 
-/// What a batch asks, each user once, and what is known of them.
+/// What is asked, and of whom, each user once.
 struct Batch<'a> {
     asks: &'a [Ask],
     now: Timestamp,
@@ -67,9 +96,6 @@ struct Batch<'a> {
     users: Vec<(Scope, &'a ExternalId)>,
     /// For each ask, the place of its user.
     user_of: Vec<usize>,
-    known: Vec<Known>,
-    /// For each ask, whether it names a product that does not exist.
-    astray: Vec<bool>,
 }
 
 /// What is known of one user.
@@ -79,84 +105,77 @@ struct Known {
     links: Vec<Link>,
 }
 
-async fn read(tx: &mut Tx, users: &[(Scope, &ExternalId)]) -> Result<Vec<Known>> {
-    let items: Vec<_> = users.iter().map(|(scope, user)| Item::user(*scope, user)).collect();
-    let mut known = vec![Known::default(); users.len()];
-    for found in validations::find(tx, &items).await? {
-        let user = &mut known[found.n as usize];
-        user.id = Some(found.user_id);
-        user.links.extend(found.link);
-    }
-    Ok(known)
-}
-
 impl<'a> Batch<'a> {
-    async fn gather(tx: &mut Tx, asks: &'a [Ask], now: Timestamp) -> Result<Self> {
-        let sorted: BTreeSet<_> = asks.iter().map(|ask| (ask.scope, &ask.user)).collect();
-        let users: Vec<_> = sorted.into_iter().collect();
+    fn new(asks: &'a [Ask], now: Timestamp) -> Self {
+        let users: BTreeSet<_> = asks.iter().map(|ask| (ask.scope, &ask.user)).collect();
+        let users: Vec<_> = users.into_iter().collect();
         let place: HashMap<_, _> = users.iter().enumerate().map(|(at, user)| (*user, at)).collect();
         let user_of = asks.iter().map(|ask| place[&(ask.scope, &ask.user)]).collect();
-        let known = read(tx, &users).await?;
-        let mut batch = Self { asks, now, users, user_of, known, astray: vec![false; asks.len()] };
-        batch.look_for_products(tx).await?;
-        Ok(batch)
+        Self { asks, now, users, user_of }
     }
 
-    /// A product of which the user has a license exists; only the others need a look.
-    async fn look_for_products(&mut self, tx: &mut Tx) -> Result<()> {
-        let mut doubtful = Vec::new();
+    async fn read(&self, conn: &mut Conn) -> Result<Vec<Known>> {
+        let items: Vec<_> =
+            self.users.iter().map(|(scope, user)| Item::user(*scope, user)).collect();
+        let mut known = vec![Known::default(); self.users.len()];
+        for found in validations::find(conn, &items).await? {
+            let user = &mut known[found.n as usize];
+            user.id = Some(found.user_id);
+            user.links.extend(found.link);
+        }
+        Ok(known)
+    }
+
+    /// For each ask, whether it names a product that does not exist. A product of which the user
+    /// has a license exists; only the others need a look.
+    async fn astray(&self, conn: &mut Conn, known: &[Known]) -> Result<Vec<bool>> {
+        let mut astray = vec![false; self.asks.len()];
+        let (mut places, mut items) = (Vec::new(), Vec::new());
         for (at, ask) in self.asks.iter().enumerate() {
-            let links = &self.known[self.user_of[at]].links;
+            let links = &known[self.user_of[at]].links;
             if let Some(product) = ask.product
                 && !links.iter().any(|link| link.license.product_id == product)
             {
-                self.astray[at] = true;
-                doubtful.push((at, Item::product(ask.scope, product)));
+                astray[at] = true;
+                places.push(at);
+                items.push(Item::product(ask.scope, product));
             }
         }
-        if doubtful.is_empty() {
-            return Ok(());
+        if !items.is_empty() {
+            for found in validations::find_products(conn, &items).await? {
+                astray[places[found as usize]] = false;
+            }
         }
-        let (places, items): (Vec<usize>, Vec<Item<'_>>) = doubtful.into_iter().unzip();
-        for found in validations::find_products(tx, &items).await? {
-            self.astray[places[found as usize]] = false;
-        }
-        Ok(())
+        Ok(astray)
     }
 
-    async fn insert_missing_users(&self, tx: &mut Tx) -> Result<()> {
-        let asked: BTreeSet<usize> = (0..self.asks.len())
-            .filter(|&at| !self.astray[at] && self.known[self.user_of[at]].id.is_none())
-            .map(|at| self.user_of[at])
-            .collect();
-        if asked.is_empty() {
-            return Ok(());
-        }
-        let item = |(scope, user): (Scope, &'a ExternalId)| {
-            Item::new_user(scope, UserId::new(self.now), user)
-        };
-        let users: Vec<_> = asked.into_iter().map(|at| item(self.users[at])).collect();
-        validations::insert_users(tx, &users, self.now).await
+    /// The users who are to be made.
+    fn missing(&self, known: &[Known], astray: &[bool]) -> Vec<Item<'a>> {
+        let asked = self.user_of.iter().zip(astray).filter(|(_, astray)| !**astray);
+        let asked: BTreeSet<_> = asked.map(|(user, _)| *user).collect();
+        let missing = asked.into_iter().filter(|user| known[*user].id.is_none());
+        let item = |(scope, user)| Item::new_user(scope, UserId::new(self.now), user);
+        missing.map(|user| item(self.users[user])).collect()
     }
 
     /// Decides for each ask in turn; what one is given, the next one sees.
-    fn decide(&self, mut known: Vec<Known>) -> Draft {
+    fn decide(&self, mut known: Vec<Known>, astray: &[bool]) -> Draft {
         let mut draft = Draft::default();
         let mut used: HashMap<LicenseId, i32> = HashMap::new();
         for (at, ask) in self.asks.iter().enumerate() {
-            if self.astray[at] {
+            if astray[at] {
                 draft.answers.push(Err(UnknownProduct));
                 continue;
             }
-            let user = &mut known[self.user_of[at]];
-            for link in &mut user.links {
+            let links = &mut known[self.user_of[at]].links;
+            for link in links.iter_mut() {
                 link.seats_used = *used.get(&link.license.id).unwrap_or(&link.seats_used);
             }
-            let answer = match decide(&user.links, ask.product, self.now) {
+            let answer = match decide(links, ask.product, self.now) {
                 Decision::Refuse(reason) => Validation::Invalid(Refusal { valid: Fixed, reason }),
-                Decision::Keep(place) => draft.keep(ask.scope, &mut user.links[place], self.now),
+                Decision::Keep(place) => draft.keep(ask.scope, &mut links[place], self.now),
                 Decision::Take(place) => {
-                    let link = &mut user.links[place];
+                    let link = &mut links[place];
                     used.insert(link.license.id, link.seats_used + 1);
                     draft.take(ask.scope, link, self.now)
                 }
@@ -216,10 +235,10 @@ impl Draft {
     }
 }
 
-fn seat_items(seats: &[(Scope, Activation)]) -> Vec<Item<'static>> {
+fn seats(seats: &[(Scope, Activation)]) -> Vec<Item<'static>> {
     seats.iter().map(|(scope, seat)| Item::seat(*scope, seat)).collect()
 }
 
-fn license_items(counts: &BTreeMap<LicenseId, (Scope, i32)>) -> Vec<Item<'static>> {
+fn licenses(counts: &BTreeMap<LicenseId, (Scope, i32)>) -> Vec<Item<'static>> {
     counts.iter().map(|(id, (scope, seats))| Item::license(*scope, *id, *seats)).collect()
 }
