@@ -1,1 +1,90 @@
+//! licctl, the terminal tool that administers licd. [`run`] is the whole program as a function: it
+//! is given arguments, environment and streams, and gives back the exit code.
 
+mod args;
+mod client;
+mod commands;
+mod config;
+mod context;
+mod env;
+mod error;
+mod io;
+mod keystore;
+mod output;
+mod prompt;
+mod resolve;
+mod values;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use args::Cli;
+use context::Context;
+pub use env::Env;
+use error::{Error, Exit, Result};
+use io::Io;
+pub use io::{Streams, Terminals};
+use output::escape::quote;
+use output::{Format, View};
+
+/// Runs one command line, beginning with the program's name.
+pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams) -> u8 {
+    let io = Io::new(streams);
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return args::explain(&io, &env, &args, &error).code(),
+    };
+    let format = match cli.globals.format(&env) {
+        Ok(format) => format,
+        Err(error) => return fail(&io, Format::Table, &error, None).code(),
+    };
+    let words = args.iter().map(|word| quote(&word.to_string_lossy()).into_owned());
+    let words = std::iter::once("licctl".to_owned()).chain(words.skip(1)).collect();
+    let ctx = Context::new(io, env, cli.globals, format, words);
+    let ended = drive(&ctx, cli.command).and_then(|view| finish(&ctx, &view));
+    ended.unwrap_or_else(|error| fail(&ctx.io, format, &error, ctx.place().as_ref())).code()
+}
+
+/// Runs the command; Ctrl-C ends it wherever it waits.
+fn drive(ctx: &Context, command: args::Command) -> Result<View> {
+    // Only the first run of a process installs it; that it is there already is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+    let ended = runtime.block_on(async {
+        tokio::select! {
+            // First, so that the signal is caught before a question hides the cursor.
+            biased;
+            Ok(()) = tokio::signal::ctrl_c() => Err(Error::cancelled()),
+            ended = commands::run(ctx, command) => ended,
+        }
+    });
+    // A thread that still reads stdin or waits for the keyring must not keep the process.
+    runtime.shutdown_background();
+    ended
+}
+
+fn finish(ctx: &Context, view: &View) -> Result<Exit> {
+    let planned = ctx.planned.take();
+    if planned.is_empty() {
+        view.show(&ctx.io, ctx.format, ctx.color())?;
+    } else {
+        output::show_planned(&ctx.io, ctx.format, &planned)?;
+    }
+    if let Some(command) = ctx.without_questions() {
+        ctx.io.say(&format!("Without questions: {command}\n"));
+    }
+    Ok(view.exit)
+}
+
+fn fail(io: &Io, format: Format, error: &Error, place: Option<&error::Place>) -> Exit {
+    match format {
+        Format::Json => io.say(&format!("{}\n", error.json())),
+        _ => io.say(&error.text(place)),
+    }
+    error.exit
+}

@@ -1,0 +1,182 @@
+//! The command line: the nouns, the flags that work everywhere, and what is said when a line makes
+//! no sense. The verbs and their own flags are with each command.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands::{keys, licenses, login, plans, products, profiles, users, validate};
+use crate::env::{self, Env};
+use crate::error::{Error, Exit, Result};
+use crate::io::Io;
+use crate::output::Format;
+use crate::output::time::Span;
+
+const EXAMPLES: &str = "\
+Start here:
+  licctl login                                      keep the key of a server
+  licctl products create --name \"Acme Studio\"
+  licctl plans create --max-seats 5                 asks for what is missing
+  licctl licenses create --plan \"Pro annual\" --assign alice
+  licctl validate alice
+  licctl validate alice --explain                   why, and what to do about it
+
+Exit codes:
+  0 done, or valid    1 internal error    2 usage    3 not found, or ambiguous
+  4 no or wrong key   5 key not allowed   6 refused  7 server not reachable
+  8 rate limited      9 partly done       10 not valid       130 cancelled
+
+Flags that work everywhere are listed by --help.";
+
+/// Administers a licensing server: products, plans, licenses, users and keys
+#[derive(Parser)]
+#[command(name = "licctl", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The nouns, and the commands that have none.
+#[derive(Subcommand)]
+pub enum Command {
+    Validate(validate::Validate),
+    /// What users hold: create, assign, look into, suspend and revoke licenses
+    #[command(subcommand, visible_alias = "license")]
+    Licenses(licenses::Verb),
+    /// What licenses are made from
+    #[command(subcommand, visible_alias = "plan")]
+    Plans(plans::Verb),
+    /// What is sold
+    #[command(subcommand, visible_alias = "product")]
+    Products(products::Verb),
+    /// Whom licenses are assigned to
+    #[command(subcommand, visible_alias = "user")]
+    Users(users::Verb),
+    /// API keys, for applications and for people
+    #[command(subcommand, visible_alias = "key")]
+    Keys(keys::Verb),
+    Login(login::Login),
+    Logout(login::Logout),
+    /// Show the key in use, what it may do, and whose it is
+    Whoami,
+    /// The servers you work with
+    #[command(subcommand, visible_alias = "profile")]
+    Profiles(profiles::Verb),
+}
+
+/// Flags that work with every command.
+#[derive(Args)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Globals {
+    /// Profile to use [variable: LICCTL_PROFILE]
+    #[arg(short = 'P', long, global = true, value_name = "NAME", hide_short_help = true)]
+    pub profile: Option<String>,
+    /// Server to talk to [variable: LICCTL_SERVER]
+    #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
+    pub server: Option<String>,
+    /// File that holds the API key, - for stdin; a key itself goes into LICCTL_API_KEY
+    #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
+    pub api_key_file: Option<PathBuf>,
+    /// Form of the output [variable: LICCTL_OUTPUT] [default: table]
+    #[arg(short, long, global = true, value_name = "FORM", hide_short_help = true)]
+    output: Option<Format>,
+    /// Print ids only, the same as -o ids
+    #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
+    pub quiet: bool,
+    /// Answer yes to every "are you sure?"
+    #[arg(short, long, global = true, hide_short_help = true)]
+    pub yes: bool,
+    /// Ask nothing; what is missing is an error. Implied by CI and without a terminal
+    #[arg(long, global = true, hide_short_help = true)]
+    pub no_input: bool,
+    /// Print the requests that would change something, and send none of them
+    #[arg(short = 'n', long, global = true, hide_short_help = true)]
+    pub dry_run: bool,
+    /// Use colour [variable: NO_COLOR]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(hide_short_help = true)]
+    pub color: Color,
+    /// How long to wait for an answer
+    #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
+    #[arg(hide_short_help = true)]
+    pub timeout: Span,
+    /// Trust the certificates of this PEM file too
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub ca_cert: Option<PathBuf>,
+    /// Send the key over unencrypted http to other machines
+    #[arg(long, global = true, hide_short_help = true)]
+    pub allow_http: bool,
+}
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Globals {
+    /// The form of the output that flags and environment ask for.
+    pub fn format(&self, env: &Env) -> Result<Format> {
+        if self.quiet {
+            return Ok(Format::Ids);
+        }
+        let variable = env.get(env::OUTPUT).map(|text| {
+            Format::from_str(text, true).map_err(|_| {
+                Error::usage(format!("LICCTL_OUTPUT cannot be {text}."))
+                    .fix(format!("set it to one of {}", forms()))
+            })
+        });
+        Ok(self.output.or(variable.transpose()?).unwrap_or_default())
+    }
+}
+
+fn forms() -> String {
+    let forms = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    forms.map(|form| form.get_name().to_owned()).collect::<Vec<_>>().join(", ")
+}
+
+/// Answers `--help` and `--version`, and says what is wrong with a command line.
+pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Exit {
+    let text = error.render();
+    let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if asked_for {
+        let plain = !io.terminals.stdout || env.get("NO_COLOR").is_some();
+        let text = if plain { text.to_string() } else { text.ansi().to_string() };
+        return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Done);
+    }
+    if wants_json(env, args) {
+        let message = text.to_string();
+        let message = message.lines().next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let hint = "see --help";
+        io.say(&format!("{}\n", Error::usage(message).fix(hint).json()));
+    } else {
+        let plain = !io.terminals.stderr || env.get("NO_COLOR").is_some();
+        io.say(&if plain { text.to_string() } else { text.ansi().to_string() });
+    }
+    Exit::Usage
+}
+
+/// Whether errors are to be JSON, on a command line that could not be read as a whole.
+fn wants_json(env: &Env, args: &[OsString]) -> bool {
+    let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+    let pairs = words.windows(2);
+    let apart =
+        pairs.filter(|pair| pair[0] == "-o" || pair[0] == "--output").map(|p| &p[1]).next_back();
+    let joined = words.iter().any(|word| word == "-ojson" || word == "--output=json");
+    match apart {
+        Some(form) => form == "json",
+        None => joined || env.get(env::OUTPUT) == Some("json"),
+    }
+}

@@ -1,0 +1,85 @@
+//! Answers as they arrive: from bytes to records, or to the reason why they are none.
+
+use std::ops::Deref;
+
+use common::Failure;
+use reqwest::{Response, StatusCode};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::refusal::Asked;
+use crate::error::Result;
+
+/// A record twice: typed, to work with, and exactly as the service sent it, so that `-o json` shows
+/// also what a newer service says and this build does not know.
+#[derive(Clone, Debug)]
+pub struct Answer<T> {
+    typed: T,
+    sent: Value,
+}
+
+impl<T: Serialize> Answer<T> {
+    /// A record that came as a part of another answer.
+    pub fn typed(typed: T) -> Self {
+        let sent = serde_json::to_value(&typed).unwrap_or_default();
+        Self { typed, sent }
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let sent = Value::deserialize(deserializer)?;
+        let typed = T::deserialize(&sent).map_err(serde::de::Error::custom)?;
+        Ok(Self { typed, sent })
+    }
+}
+
+impl<T> Serialize for Answer<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.sent.serialize(serializer)
+    }
+}
+
+impl<T> Deref for Answer<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.typed
+    }
+}
+
+/// Reads the whole answer.
+pub(super) async fn read<T: DeserializeOwned>(
+    asked: &Asked<'_>,
+    response: Response,
+) -> Result<(StatusCode, T)> {
+    let status = response.status();
+    let header = |name: &str| {
+        let value = response.headers().get(name).and_then(|value| value.to_str().ok());
+        value.map(str::to_owned)
+    };
+    let (request_id, retry_after) = (header("x-request-id"), header("retry-after"));
+    let body = response.bytes().await.map_err(|error| asked.failed(&error))?;
+    if status.is_success() {
+        return match serde_json::from_slice(&body) {
+            Ok(answer) => Ok((status, answer)),
+            Err(error) if is_envelope(&body) => Err(asked.misunderstood(&error)),
+            Err(_) => Err(asked.not_the_service(status, &body)),
+        };
+    }
+    match serde_json::from_slice::<Failure>(&body) {
+        Ok(mut failure) => {
+            let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
+            failure.retry_after = failure.retry_after.or(seconds);
+            Err(asked.refused(status, failure))
+        }
+        Err(_) => Err(asked.not_the_service(status, &body).answered(status.as_u16(), request_id)),
+    }
+}
+
+/// Whether this is an answer of the service at all.
+fn is_envelope(body: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(body)
+        .is_ok_and(|json| json.get("success") == Some(&Value::Bool(true)))
+}

@@ -1,0 +1,230 @@
+//! The way to the service: one request at a time, its answer unwrapped or its refusal explained.
+//! Which requests a command needs is the command's; what a refusal says is in [`refusal`].
+
+mod answer;
+mod refusal;
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+
+use common::{ApiKey, List, Success};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use reqwest::{Method, Response, StatusCode, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Exit, Result};
+use crate::keystore::origin;
+use crate::output::time::Span;
+pub use answer::Answer;
+use refusal::Asked;
+
+/// How many records one page of a list holds.
+const PAGE: usize = 1000;
+const MOST_REDIRECTS: usize = 5;
+const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Where to send requests, and with what.
+pub struct Target {
+    pub server: Url,
+    pub key: ApiKey,
+    /// Where the key came from, for the message when it is refused.
+    pub key_source: String,
+    pub timeout: Span,
+    pub ca_cert: Option<Vec<u8>>,
+    /// Collect writes instead of sending them.
+    pub dry_run: bool,
+}
+
+/// The service, as seen with one key.
+pub struct Client {
+    http: reqwest::Client,
+    target: Target,
+    planned: Rc<RefCell<Vec<Planned>>>,
+}
+
+/// A write that was asked for and not sent.
+#[derive(Serialize)]
+pub struct Planned {
+    pub method: String,
+    pub path: String,
+    pub body: Option<serde_json::Value>,
+}
+
+/// A write that was done.
+pub struct Written<T> {
+    /// Whether it made something new.
+    pub created: bool,
+    pub data: T,
+}
+
+impl Client {
+    pub fn new(target: Target, planned: Rc<RefCell<Vec<Planned>>>) -> Result<Self> {
+        let broken = |error: reqwest::Error| {
+            Error::usage("The connection cannot be set up.").because(refusal::causes(&error))
+        };
+        let mut http = reqwest::Client::builder()
+            .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(target.timeout.std());
+        if let Some(pem) = &target.ca_cert {
+            let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(broken)?;
+            http = http.tls_certs_merge(certificates);
+        }
+        Ok(Self { http: http.build().map_err(broken)?, target, planned })
+    }
+
+    pub fn server(&self) -> &Url {
+        &self.target.server
+    }
+
+    pub fn key_source(&self) -> &str {
+        &self.target.key_source
+    }
+
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        let asked = Asked { method: Method::GET, path, target: &self.target };
+        let response = self.send(&asked, None).await?;
+        let (_, success) = answer::read::<Success<T>>(&asked, response).await?;
+        Ok(success.data)
+    }
+
+    /// Every record of a list, page after page.
+    pub async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        filters: &[(&str, &str)],
+    ) -> Result<Vec<T>> {
+        let mut records = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut query = url_encoded(filters);
+            query.push(format!("limit={PAGE}"));
+            query.extend(cursor.as_ref().map(|cursor| format!("after={}", encode(cursor))));
+            let path = format!("{path}?{}", query.join("&"));
+            let asked = Asked { method: Method::GET, path: &path, target: &self.target };
+            let response = self.send(&asked, None).await?;
+            let (_, page) = answer::read::<List<T>>(&asked, response).await?;
+            records.extend(page.data);
+            // A server that gave the same cursor twice would be followed for ever.
+            if page.next_cursor.is_none() || page.next_cursor == cursor {
+                return Ok(records);
+            }
+            cursor = page.next_cursor;
+        }
+    }
+
+    /// Sends a question that has a body and no effect.
+    pub async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
+        let asked = Asked { method: Method::POST, path, target: &self.target };
+        let response = self.send(&asked, Some(&to_json(body)?)).await?;
+        let (_, success) = answer::read::<Success<T>>(&asked, response).await?;
+        Ok(success.data)
+    }
+
+    /// Changes something; on a dry run only notes the request down and returns none.
+    pub async fn write<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<Option<Written<T>>> {
+        let body = body.map(to_json).transpose()?;
+        if self.target.dry_run {
+            let (method, path) = (method.to_string(), path.to_owned());
+            self.planned.borrow_mut().push(Planned { method, path, body });
+            return Ok(None);
+        }
+        let asked = Asked { method, path, target: &self.target };
+        let response = self.send(&asked, body.as_ref()).await?;
+        let (status, success) = answer::read::<Success<T>>(&asked, response).await?;
+        Ok(Some(Written { created: status == StatusCode::CREATED, data: success.data }))
+    }
+
+    /// [`Self::write`] with POST, what most writes are.
+    pub async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Option<Written<T>>> {
+        self.write(Method::POST, path, Some(body)).await
+    }
+
+    /// [`Self::write`] with PATCH.
+    pub async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Option<Written<T>>> {
+        self.write(Method::PATCH, path, Some(body)).await
+    }
+
+    /// Sends, and follows redirects that stay with the server the key is for.
+    async fn send(&self, asked: &Asked<'_>, body: Option<&serde_json::Value>) -> Result<Response> {
+        let mut url = self.url(asked.path)?;
+        for _ in 0..=MOST_REDIRECTS {
+            let mut request = self.http.request(asked.method.clone(), url.clone());
+            request = request.header(AUTHORIZATION, bearer(&self.target.key)?);
+            if let Some(body) = body {
+                request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+            }
+            let response = request.send().await.map_err(|error| asked.failed(&error))?;
+            let Some(next) = redirected(&url, &response) else { return Ok(response) };
+            // Other redirects may turn a write into a read.
+            let keeps_the_method = matches!(response.status().as_u16(), 307 | 308);
+            if origin(&next) != origin(&url) || !(keeps_the_method || asked.method == Method::GET) {
+                return Err(asked.redirected(&next));
+            }
+            url = next;
+        }
+        Err(asked.redirected(&url))
+    }
+
+    fn url(&self, path: &str) -> Result<Url> {
+        let base = self.target.server.as_str().trim_end_matches('/');
+        Url::parse(&format!("{base}{path}")).map_err(|error| {
+            Error::usage(format!("{path} is no path on the server.")).because(error.to_string())
+        })
+    }
+}
+
+fn bearer(key: &ApiKey) -> Result<HeaderValue> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose()))
+        .map_err(|_| Error::usage("The key cannot be sent: it is no header value."))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn redirected(from: &Url, response: &Response) -> Option<Url> {
+    let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection());
+    location.and_then(|location| from.join(location.to_str().ok()?).ok())
+}
+
+fn to_json(body: &impl Serialize) -> Result<serde_json::Value> {
+    let mut json = serde_json::to_value(body)
+        .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+    // Null and absent mean the same to the service; what a person reads is shorter without.
+    if let Some(fields) = json.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    Ok(json)
+}
+
+fn url_encoded(pairs: &[(&str, &str)]) -> Vec<String> {
+    pairs.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect()
+}
+
+/// Encodes a caller's own text for a path or a query.
+pub fn encode(text: &str) -> String {
+    utf8_percent_encode(text, IN_A_PATH).to_string()
+}
+
+/// Reads the certificates to trust beside the system's.
+pub fn read_ca_cert(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| {
+        Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
+    })
+}

@@ -1,0 +1,130 @@
+//! What a request that came to nothing means for the person who made it: which exit code, and what
+//! to do next.
+
+use common::Failure;
+use reqwest::{Method, StatusCode, Url};
+
+use super::Target;
+use crate::error::{Error, Exit};
+use crate::keystore::origin;
+
+/// A request on its way.
+pub(super) struct Asked<'a> {
+    pub method: Method,
+    pub path: &'a str,
+    pub target: &'a Target,
+}
+
+impl Asked<'_> {
+    /// No answer, or only the beginning of one.
+    pub(super) fn failed(&self, error: &reqwest::Error) -> Error {
+        let server = origin(&self.target.server);
+        let causes = causes(error);
+        let unreachable = |code, message| Error::new(Exit::Unreachable, code, message);
+        if error.is_timeout() {
+            let seconds = self.target.timeout.std().as_secs();
+            return unreachable("timeout", format!("{server} did not answer within {seconds} s."))
+                .fix(format!("wait longer with --timeout {}s", seconds * 4));
+        }
+        if causes.contains("certificate") || causes.contains("InvalidContentType") {
+            return unreachable("tls", format!("No secure connection to {server}."))
+                .because(causes)
+                .fix("check the address, or trust your own authority with --ca-cert FILE");
+        }
+        if error.is_connect() {
+            return unreachable("unreachable", format!("{server} cannot be reached."))
+                .because(causes)
+                .fix("check that licd runs there, or name another with --server URL");
+        }
+        unreachable("broken_answer", format!("{server} broke off its answer."))
+            .because(causes)
+            .fix("try again")
+    }
+
+    /// The service refused, in its own words.
+    pub(super) fn refused(&self, status: StatusCode, failure: Failure) -> Error {
+        let words = format!("\"{}\"", failure.error);
+        let wait = match failure.retry_after {
+            Some(seconds) => format!("try again in {seconds} s"),
+            None => "try again in a moment".to_owned(),
+        };
+        let key = format!("the key {}… from {}", self.target.key.prefix(), self.target.key_source);
+        let error = match status.as_u16() {
+            401 => Error::new(Exit::NotAuthenticated, "", format!("The server refused {key}."))
+                .because(format!("{words}: it is unknown, expired or revoked"))
+                .fix("licctl login"),
+            403 => Error::new(Exit::Forbidden, "", format!("With {key} this is not allowed."))
+                .because(words)
+                .fix("use a key of a higher role; licctl whoami tells the role of this one"),
+            404 => Error::new(Exit::NotFound, "", self.nothing_there()).because(words),
+            429 => Error::new(Exit::RateLimited, "", "Too many requests with this key.")
+                .because(words)
+                .fix(wait),
+            502..=504 => Error::new(Exit::Unreachable, "", "The server cannot answer right now.")
+                .because(words)
+                .fix(wait),
+            500.. => Error::new(Exit::Internal, "", "The server failed.")
+                .because(words)
+                .fix("look for the request id in the server's log"),
+            _ => Error::new(Exit::Rejected, "", "The server refused the request.").because(words),
+        };
+        error.coded(failure.code).answered(status.as_u16(), Some(failure.request_id))
+    }
+
+    /// Something answered, but not licd.
+    pub(super) fn not_the_service(&self, status: StatusCode, body: &[u8]) -> Error {
+        let text = String::from_utf8_lossy(body);
+        let what = match text.trim_start().chars().next() {
+            None => "nothing",
+            Some('<') => "a web page",
+            Some('{' | '[') => "half an answer, or one of another program",
+            Some(_) => "plain text",
+        };
+        let server = origin(&self.target.server);
+        let message = format!("What answers at {server} is not licd: status {status} and {what}.");
+        Error::new(Exit::Unreachable, "not_licd", message)
+            .fix("check the address given by --server, LICCTL_SERVER or the profile, and proxies")
+    }
+
+    /// An answer of the service, and not the expected one: it speaks another version.
+    pub(super) fn misunderstood(&self, error: &serde_json::Error) -> Error {
+        Error::new(Exit::Internal, "misunderstood", "The server's answer is not understood.")
+            .because(format!("{} {}: {error}", self.method, self.path))
+            .fix("use the licctl of the server's version")
+    }
+
+    pub(super) fn redirected(&self, to: &Url) -> Error {
+        let message = format!(
+            "{} points to {}, where the key is not sent.",
+            origin(&self.target.server),
+            origin(to)
+        );
+        Error::new(Exit::Unreachable, "redirected", message)
+            .fix(format!("if that is right, use --server {}", origin(to)))
+    }
+
+    fn nothing_there(&self) -> String {
+        let path = self.path.split('?').next().unwrap_or_default();
+        match path.strip_prefix("/api/v1/admin/").and_then(|path| path.split_once('/')) {
+            Some((nouns, rest)) => {
+                let id = rest.split('/').next().unwrap_or_default();
+                format!("There is no {} {id}.", nouns.trim_end_matches('s'))
+            }
+            None => format!("{path} is not there."),
+        }
+    }
+}
+
+/// The chain of causes, innermost last, without the address that the message already names.
+pub(super) fn causes(error: &reqwest::Error) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if words.last() != Some(&text) {
+            words.push(text);
+        }
+        cause = inner.source();
+    }
+    words.join(": ")
+}

@@ -1,0 +1,78 @@
+//! Commands that take several things: each is tried, what failed is told on stderr, and the exit
+//! code says whether all, some or none were done.
+
+use std::future::Future;
+
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+
+/// What became of several things.
+pub struct Each<T> {
+    pub done: Vec<T>,
+    pub exit: Exit,
+}
+
+/// Does `act` for every item, one after the other. What is refused does not stop the rest; what
+/// would refuse the rest too (a wrong key, no server) does. When nothing was done, the first error
+/// stands for all.
+pub async fn each<T, F: Future<Output = Result<Option<T>>>>(
+    ctx: &Context,
+    items: &[String],
+    act: impl Fn(String) -> F,
+) -> Result<Each<T>> {
+    let mut done = Vec::new();
+    let mut failed: Vec<(&String, Error)> = Vec::new();
+    let mut tried = 0;
+    for item in items {
+        tried += 1;
+        match act(item.clone()).await {
+            Ok(result) => done.extend(result),
+            Err(error) => {
+                let last = error.exit.ends_everything();
+                failed.push((item, error));
+                if last {
+                    break;
+                }
+            }
+        }
+    }
+    if failed.is_empty() {
+        return Ok(Each { done, exit: Exit::Done });
+    }
+    if failed.len() == tried && done.is_empty() {
+        let (_, first) = failed.swap_remove(0);
+        let others = items.len() - 1;
+        if others > 0 {
+            ctx.note(&format!("none of the {} was done; the first error follows", items.len()));
+        }
+        return Err(first);
+    }
+    for (item, error) in &failed {
+        let why = error.reason().unwrap_or_default();
+        ctx.io.say(&format!("error: {item}: {} {why}\n", error.message()));
+    }
+    let untried = items.len() - tried;
+    let left = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
+    ctx.note(&format!("{} done, {} failed{left}", tried - failed.len(), failed.len()));
+    Ok(Each { done, exit: Exit::Partial })
+}
+
+/// The things named on the command line; a lone `-` reads them from stdin.
+pub async fn named(ctx: &Context, given: &[String]) -> Result<Vec<String>> {
+    match given {
+        [dash] if dash == "-" => {
+            let list = ctx.io.read_list().await?;
+            if list.is_empty() { Err(Error::usage("Stdin names nothing.")) } else { Ok(list) }
+        }
+        _ => Ok(given.to_vec()),
+    }
+}
+
+/// One thing asked for gives one record; several, or a list from stdin, an array.
+pub fn one_or_many<T: serde::Serialize>(given: &[String], records: &[T]) -> serde_json::Value {
+    let json = |records: &[T]| serde_json::to_value(records).unwrap_or_default();
+    match (given, records) {
+        ([word], [one]) if word != "-" => serde_json::to_value(one).unwrap_or_default(),
+        _ => json(records),
+    }
+}

@@ -1,0 +1,220 @@
+//! `licctl keys`: API keys. The secret of a new one is shown once, on stdout, and nowhere else.
+
+use clap::{Args, Subcommand, ValueEnum};
+use common::{CreateKey, CreatedKey, Key, Mode, Name, Role, Timestamp};
+use reqwest::Method;
+
+use super::planned;
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::View;
+use crate::output::cell::{Cell, Tone};
+use crate::output::table::{Column, Table};
+use crate::output::time::Span;
+use crate::prompt;
+use crate::resolve;
+
+const PATH: &str = "/api/v1/admin/keys";
+const COLUMNS: [Column; 9] = [
+    Column::new("ID", 0),
+    Column::flexible("NAME", 1),
+    Column::new("PREFIX", 3),
+    Column::new("ROLE", 2),
+    Column::new("MODE", 4),
+    Column::new("CREATED", 7),
+    Column::new("LAST USED", 6),
+    Column::new("EXPIRES", 5),
+    Column::new("STATE", 1),
+];
+
+#[derive(Subcommand)]
+pub enum Verb {
+    /// List keys; their secrets are never shown again
+    #[command(visible_alias = "ls")]
+    List,
+    /// Create a key and print it, this once
+    #[command(
+        visible_alias = "new",
+        after_help = "\
+Roles:
+  validate  ask whether a user is licensed, and nothing else: for your application
+  read      see everything, change nothing: for support
+  admin     everything
+
+Examples:
+  licctl keys create --name \"Acme Studio 4.2\" --role validate
+  licctl keys create --name ci --role admin --mode test --expires-in 90d -q"
+    )]
+    Create(Create),
+    /// Revoke a key, at once and for good
+    #[command(after_help = "\
+Examples:
+  licctl keys revoke key_01k2v4p8qsf8brz6c7y0sjvkd3 --yes")]
+    Revoke {
+        /// Its id or name
+        key: String,
+    },
+}
+
+#[derive(Args)]
+pub struct Create {
+    /// What the key is for
+    #[arg(long)]
+    name: Option<Name>,
+    /// What it may do
+    #[arg(long)]
+    role: Option<RoleArg>,
+    /// Whether it works with live or test records; as the key in use when absent
+    #[arg(long)]
+    mode: Option<ModeArg>,
+    /// When it stops working, as in 2027-01-31T12:00:00Z; never when absent
+    #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
+    expires_at: Option<Timestamp>,
+    /// After how long it stops working, as in 90d
+    #[arg(long, value_name = "SPAN")]
+    expires_in: Option<Span>,
+}
+
+/// [`Role`] as a flag takes it.
+#[derive(Clone, Copy, ValueEnum)]
+enum RoleArg {
+    Validate,
+    Read,
+    Admin,
+}
+
+/// [`Mode`] as a flag takes it.
+#[derive(Clone, Copy, ValueEnum)]
+enum ModeArg {
+    Live,
+    Test,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::Validate => Self::Validate,
+            RoleArg::Read => Self::Read,
+            RoleArg::Admin => Self::Admin,
+        }
+    }
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Live => Self::Live,
+            ModeArg::Test => Self::Test,
+        }
+    }
+}
+
+pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
+    match verb {
+        Verb::List => list(ctx).await,
+        Verb::Create(args) => create(ctx, args).await,
+        Verb::Revoke { key } => revoke(ctx, &key).await,
+    }
+}
+
+async fn list(ctx: &Context) -> Result<View> {
+    let keys: Vec<Answer<Key>> = ctx.client().await?.list(PATH, &[]).await?;
+    let ids = keys.iter().map(|key| key.id.to_string()).collect();
+    Ok(View::new(&keys, ids)?.table(table(ctx, &keys)))
+}
+
+async fn create(ctx: &Context, args: Create) -> Result<View> {
+    let wanted = [("--name", args.name.is_some()), ("--role", args.role.is_some())];
+    prompt::require(ctx, &wanted)?;
+    let name = match args.name {
+        Some(name) => name,
+        None => prompt::text(ctx, "What is the key for?", Some("--name"))?,
+    };
+    let role = match args.role {
+        Some(role) => role.into(),
+        None => ask_role(ctx)?,
+    };
+    let expires_at = args.expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
+    let body = CreateKey { name, role, mode: args.mode.map(Into::into), expires_at };
+    let Some(made) = ctx.client().await?.post::<Answer<CreatedKey>>(PATH, &body).await? else {
+        return planned();
+    };
+    let key = made.data;
+    // The secret is what `-q` is for here: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
+    let secret = key.key.expose().to_owned();
+    let view = View::new(&key, vec![secret.clone()])?.line(Cell::word(secret.clone(), secret));
+    let what = format!("{} key {}", role_word(key.record.role), key.record.name);
+    Ok(view.changed(format!("Created {what}. It is shown this once: keep it now.")))
+}
+
+fn ask_role(ctx: &Context) -> Result<Role> {
+    let roles = [
+        ("validate", "ask whether a user is licensed: for your application", Role::Validate),
+        ("read", "see everything, change nothing: for support", Role::Read),
+        ("admin", "everything", Role::Admin),
+    ];
+    let labels: Vec<_> = roles.iter().map(|(word, about, _)| format!("{word}  {about}")).collect();
+    let (word, _, role) = roles[prompt::choose(ctx, "Role", &labels)?];
+    ctx.answered(Some("--role"), word);
+    Ok(role)
+}
+
+async fn revoke(ctx: &Context, given: &str) -> Result<View> {
+    let key = resolve::key(ctx, given).await?;
+    let what = format!("{} key {} ({}…)", role_word(key.role), key.name, key.prefix);
+    if key.revoked_at.is_none() {
+        prompt::confirm(ctx, &format!("Revoke the {what}? Whoever uses it is locked out."))?;
+    }
+    let path = format!("{PATH}/{}/revoke", key.id);
+    let client = ctx.client().await?;
+    let revoked = client.write::<Answer<Key>>(Method::POST, &path, None::<&()>).await?;
+    let Some(revoked) = revoked.map(|written| written.data) else {
+        return planned();
+    };
+    let view = View::new(&revoked, vec![revoked.id.to_string()])?;
+    let view = view.table(table(ctx, std::slice::from_ref(&revoked)));
+    Ok(view.changed(format!("Revoked the {what}.")))
+}
+
+fn table(ctx: &Context, keys: &[Answer<Key>]) -> Table {
+    let row = |key: &Answer<Key>| {
+        vec![
+            Cell::of(key.id),
+            Cell::text(key.name.as_str()),
+            Cell::text(&key.prefix),
+            Cell::text(role_word(key.role)),
+            Cell::text(mode_word(key.mode)),
+            Cell::time(key.created_at, ctx.now),
+            Cell::time_or("never", key.last_used_at, ctx.now),
+            Cell::time_or("never", key.expires_at, ctx.now),
+            state(key, ctx.now),
+        ]
+    };
+    Table::new(&COLUMNS).with(keys.iter().map(row))
+}
+
+fn state(key: &Key, now: Timestamp) -> Cell {
+    if key.revoked_at.is_some() {
+        Cell::text("revoked").toned(Tone::Bad)
+    } else if key.expires_at.is_some_and(|end| end <= now) {
+        Cell::text("expired").toned(Tone::Warning)
+    } else {
+        Cell::text("works").toned(Tone::Good)
+    }
+}
+
+pub fn role_word(role: Role) -> &'static str {
+    match role {
+        Role::Validate => "validate",
+        Role::Read => "read",
+        Role::Admin => "admin",
+    }
+}
+
+pub fn mode_word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Live => "live",
+        Mode::Test => "test",
+    }
+}

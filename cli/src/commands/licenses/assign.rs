@@ -1,0 +1,182 @@
+//! `licctl licenses assign` and `unassign`.
+
+use clap::Args;
+use common::{AssignLicense, Assignment, ExternalId, License};
+use reqwest::Method;
+use serde::Serialize;
+
+use super::{PATH, choose};
+use crate::client::{Answer, encode};
+use crate::commands::each::{Each, each, named, one_or_many};
+use crate::commands::planned;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::View;
+use crate::output::cell::Cell;
+use crate::output::escape::quote;
+use crate::output::table::{Column, Table};
+use crate::prompt;
+use crate::resolve::{self, Purpose};
+use crate::values::MetadataFlags;
+
+const COLUMNS: [Column; 3] =
+    [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
+const MANY: usize = 25;
+
+/// Assign a license to users, who are created if unknown
+///
+/// It takes no seat: a user takes one with the first successful validation.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl licenses assign
+  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice bob
+  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice --metadata order=4711")]
+pub struct Assign {
+    /// Its id, or 6 or more characters from the end of it
+    license: Option<String>,
+    /// Your own ids for the users; - reads a list from stdin
+    #[arg(value_name = "USER")]
+    users: Vec<String>,
+    #[command(flatten)]
+    metadata: MetadataFlags,
+}
+
+/// Take users off a license, which frees their seats
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl licenses unassign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice")]
+pub struct Unassign {
+    /// Its id, or 6 or more characters from the end of it
+    license: Option<String>,
+    /// Your own ids for the users; - reads a list from stdin
+    #[arg(value_name = "USER")]
+    users: Vec<String>,
+}
+
+/// An assignment and the user as the caller knows them, which the answer does not tell.
+struct Assigned {
+    user: ExternalId,
+    /// Whether it was made just now.
+    new: bool,
+    answer: Answer<Assignment>,
+}
+
+impl Serialize for Assigned {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
+        self.answer.serialize(serializer)
+    }
+}
+
+pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
+    let metadata = args.metadata.read()?;
+    let (license, given) = which(ctx, args.license, args.users).await?;
+    let users = named(ctx, &given).await?;
+    if users.len() > MANY {
+        let question = format!("Assign license {} to {} users?", license.id, users.len());
+        prompt::confirm(ctx, &question)?;
+    }
+    let client = ctx.client().await?;
+    let path = format!("{PATH}/{}/assign", license.id);
+    let assigned = each(ctx, &users, |user| {
+        let (path, metadata) = (path.as_str(), metadata.clone());
+        async move {
+            let user = external_id(&user)?;
+            let body = AssignLicense { user_id: user.clone(), metadata };
+            let written = client.post::<Answer<Assignment>>(path, &body).await?;
+            Ok(written.map(|it| Assigned { user, new: it.created, answer: it.data }))
+        }
+    })
+    .await?;
+    let Some(first) = assigned.done.first() else { return planned() };
+    let next = format!("licctl validate {}", quote(first.user.as_str()));
+    let sentence = match assigned.done.as_slice() {
+        [one] if one.new => format!("Assigned license {} to {}.", license.id, one.user),
+        [one] => format!("{} had license {} already.", one.user, license.id),
+        all => format!("{} users have license {}.", all.len(), license.id),
+    };
+    Ok(show(ctx, &given, &assigned, &COLUMNS)?.changed(sentence).next(next))
+}
+
+pub async fn unassign(ctx: &Context, args: Unassign) -> Result<View> {
+    let (license, given) = which(ctx, args.license, args.users).await?;
+    let users = named(ctx, &given).await?;
+    if users.len() > MANY {
+        let question = format!("Take {} users off license {}?", users.len(), license.id);
+        prompt::confirm(ctx, &question)?;
+    }
+    let client = ctx.client().await?;
+    let base = format!("{PATH}/{}/assign", license.id);
+    let removed = each(ctx, &users, |user| {
+        let base = base.as_str();
+        async move {
+            let user = external_id(&user)?;
+            let path = format!("{base}/{}", encode(user.as_str()));
+            let written = client.write::<Answer<Assignment>>(Method::DELETE, &path, None::<&()>);
+            let written = written.await.map_err(|error| not_on_it(error, &user))?;
+            Ok(written.map(|it| Assigned { user, new: false, answer: it.data }))
+        }
+    })
+    .await?;
+    let sentence = match removed.done.as_slice() {
+        [] => return planned(),
+        [one] => format!("Took {} off license {}.", one.user, license.id),
+        all => format!("Took {} users off license {}.", all.len(), license.id),
+    };
+    Ok(show(ctx, &given, &removed, &COLUMNS[..2])?.changed(sentence))
+}
+
+/// The license and users that are named, or asked for.
+async fn which(
+    ctx: &Context,
+    license: Option<String>,
+    users: Vec<String>,
+) -> Result<(Answer<License>, Vec<String>)> {
+    prompt::require(ctx, &[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
+    let license = match &license {
+        Some(given) => resolve::license(ctx, given, Purpose::Write).await?,
+        None => choose(ctx).await?,
+    };
+    if !users.is_empty() {
+        return Ok((license, users));
+    }
+    let user: ExternalId = prompt::text(ctx, "User (your own id for them)", None)?;
+    Ok((license, vec![user.to_string()]))
+}
+
+fn external_id(text: &str) -> Result<ExternalId> {
+    text.parse().map_err(|error| Error::usage(format!("A user's id {error}.")))
+}
+
+/// A 404 names the path, of which the user's name is the last piece.
+fn not_on_it(error: Error, user: &ExternalId) -> Error {
+    if error.exit == crate::error::Exit::NotFound {
+        let what = format!("{user} is not assigned to this license.");
+        return Error::not_found(what)
+            .fix(format!("licctl validate {} --explain", quote(user.as_str())));
+    }
+    error
+}
+
+fn show(
+    ctx: &Context,
+    given: &[String],
+    assigned: &Each<Assigned>,
+    columns: &[Column],
+) -> Result<View> {
+    let row = |it: &Assigned| {
+        let mut cells = vec![Cell::text(it.user.as_str()), Cell::of(it.answer.license_id)];
+        if columns.len() > cells.len() {
+            cells.push(Cell::time(it.answer.assigned_at, ctx.now));
+        }
+        cells
+    };
+    let users = assigned.done.iter().map(|it| it.user.to_string()).collect();
+    let table = Table::new(columns).with(assigned.done.iter().map(row));
+    let view = View::new(one_or_many(given, &assigned.done), users)?.table(table);
+    Ok(view.exit(assigned.exit))
+}

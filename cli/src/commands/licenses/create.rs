@@ -1,0 +1,116 @@
+//! `licctl licenses create`.
+
+use clap::Args;
+use common::{AssignLicense, Assignment, CreateLicense, ExpiresInDays, ExternalId, License, Plan};
+
+use super::{PATH, table};
+use crate::client::Answer;
+use crate::commands::planned;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::View;
+use crate::output::escape::quote;
+use crate::prompt;
+use crate::resolve::{self, Names, Purpose};
+
+/// Create licenses from a plan
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl licenses create --plan \"Pro annual\"
+  licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
+  licctl licenses create --plan \"Pro annual\" --count 20 -q")]
+pub struct Create {
+    /// The plan to make it from, by name or id
+    #[arg(long)]
+    plan: Option<String>,
+    /// Days of validity, in place of the plan's own
+    #[arg(long, value_name = "N")]
+    expires_in_days: Option<ExpiresInDays>,
+    /// Assign it to this user, by your own id for them (repeatable)
+    #[arg(long, value_name = "USER", conflicts_with = "count")]
+    assign: Vec<ExternalId>,
+    /// How many to create
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    count: Option<u32>,
+}
+
+pub async fn run(ctx: &Context, args: Create) -> Result<View> {
+    prompt::require(ctx, &[("--plan", args.plan.is_some())])?;
+    let plan = match &args.plan {
+        Some(given) => resolve::plan(ctx, given, Purpose::Write).await?,
+        None => choose_plan(ctx).await?,
+    };
+    let count = args.count.unwrap_or(1);
+    if count > 25 {
+        prompt::confirm(ctx, &format!("Create {count} licenses of plan {}?", plan.name))?;
+    }
+    let body = CreateLicense { plan_id: plan.id, expires_in_days: args.expires_in_days };
+    let client = ctx.client().await?;
+    let mut made: Vec<Answer<License>> = Vec::new();
+    for _ in 0..count {
+        match client.post(PATH, &body).await {
+            Ok(license) => made.extend(license.map(|written| written.data)),
+            Err(error) => return Err(say_what_was_made(ctx, &made, error)),
+        }
+    }
+    for user in &args.assign {
+        // On a dry run there is no id yet to put into the path.
+        let id = made.first().map_or_else(|| "NEW-LICENSE".to_owned(), |it| it.id.to_string());
+        let body = AssignLicense { user_id: user.clone(), metadata: None };
+        let assigned = client.post::<Assignment>(&format!("{PATH}/{id}/assign"), &body).await;
+        assigned.map_err(|error| say_what_was_made(ctx, &made, error))?;
+    }
+    if made.is_empty() {
+        return planned();
+    }
+    show(ctx, &args, &plan, &made).await
+}
+
+/// Licenses that exist must not be lost from sight because a later step failed.
+fn say_what_was_made(ctx: &Context, made: &[Answer<License>], error: Error) -> Error {
+    for license in made {
+        ctx.note(&format!("license {} was created before this failed", license.id));
+    }
+    error
+}
+
+async fn show(ctx: &Context, args: &Create, plan: &Plan, made: &[Answer<License>]) -> Result<View> {
+    let names = Names::load(ctx).await?;
+    let ids = made.iter().map(|license| license.id.to_string()).collect();
+    let view = match (args.count, made) {
+        (None, [one]) => View::new(one, ids)?,
+        _ => View::new(made, ids)?,
+    };
+    let view = view.table(table(ctx, made, &names));
+    let what = match made {
+        [one] => format!("license {}", one.id),
+        _ => format!("{} licenses", made.len()),
+    };
+    let users: Vec<&str> = args.assign.iter().map(ExternalId::as_str).collect();
+    match (users.first(), made.first()) {
+        (Some(first), _) => Ok(view
+            .changed(format!("Created {what} of plan {} for {}.", plan.name, users.join(", ")))
+            .next(format!("licctl validate {}", quote(first)))),
+        (None, Some(license)) => Ok(view
+            .changed(format!("Created {what} of plan {}.", plan.name))
+            .next(format!("licctl licenses assign {} USER", license.id))),
+        (None, None) => Ok(view),
+    }
+}
+
+async fn choose_plan(ctx: &Context) -> Result<Answer<Plan>> {
+    let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), Names::load(ctx))?;
+    if plans.is_empty() {
+        return Err(
+            Error::not_found("There is no plan to make a license from.").fix("licctl plans create")
+        );
+    }
+    let label = |plan: &Answer<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);
+    let labels: Vec<_> = plans.iter().map(label).collect();
+    let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?];
+    let same_name = plans.iter().filter(|plan| plan.name == chosen.name).count();
+    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
+    ctx.answered(Some("--plan"), &word);
+    Ok(chosen.clone())
+}

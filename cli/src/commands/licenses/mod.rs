@@ -1,0 +1,182 @@
+//! `licctl licenses`: what users hold. Here are the verbs and what all of them show; each verb's
+//! own flags and requests are in a file of its own.
+
+mod assign;
+mod create;
+mod get;
+mod list;
+mod status;
+mod update;
+pub mod usage;
+
+use clap::Subcommand;
+use common::{License, MaxSeats, Status, Timestamp};
+
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::View;
+use crate::output::cell::{Cell, Tone};
+use crate::output::table::{Column, Table};
+use crate::output::time::relative;
+use crate::prompt;
+use crate::resolve::{Named, Names};
+
+pub const PATH: &str = "/api/v1/admin/licenses";
+const COLUMNS: [Column; 5] = [
+    Column::new("ID", 0),
+    Column::flexible("PLAN", 1),
+    Column::new("STATUS", 1),
+    Column::new("SEATS", 3),
+    Column::new("EXPIRES", 2),
+];
+
+#[derive(Subcommand)]
+pub enum Verb {
+    #[command(visible_alias = "ls")]
+    List(list::List),
+    #[command(visible_alias = "show")]
+    Get(get::Get),
+    #[command(visible_alias = "new")]
+    Create(create::Create),
+    Update(update::Update),
+    Assign(assign::Assign),
+    Unassign(assign::Unassign),
+    Usage(usage::UsageOf),
+    /// Suspend licenses: they stop working until they are activated again
+    #[command(after_help = status::EXAMPLES)]
+    Suspend(status::Which),
+    /// Activate licenses: they work again
+    Activate(status::Which),
+    /// Revoke licenses: asks first
+    Revoke(status::Which),
+    /// Expire licenses, whatever their date says
+    Expire(status::Which),
+}
+
+pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
+    match verb {
+        Verb::List(args) => list::run(ctx, args).await,
+        Verb::Get(args) => get::run(ctx, args).await,
+        Verb::Create(args) => create::run(ctx, args).await,
+        Verb::Update(args) => update::run(ctx, args).await,
+        Verb::Assign(args) => assign::assign(ctx, args).await,
+        Verb::Unassign(args) => assign::unassign(ctx, args).await,
+        Verb::Usage(args) => usage::run(ctx, args).await,
+        Verb::Suspend(which) => status::set(ctx, which, Status::Suspended).await,
+        Verb::Activate(which) => status::set(ctx, which, Status::Active).await,
+        Verb::Revoke(which) => status::set(ctx, which, Status::Revoked).await,
+        Verb::Expire(which) => status::set(ctx, which, Status::Expired).await,
+    }
+}
+
+/// A table of licenses that were just made or changed.
+fn table(ctx: &Context, licenses: &[Answer<License>], names: &Names) -> Table {
+    let row = |license: &Answer<License>| {
+        vec![
+            Cell::of(license.id),
+            Cell::text(names.plan(license.plan_id)),
+            status_cell(license, ctx.now),
+            seats(license.max_seats),
+            Cell::time_or("never", license.expires_at, ctx.now),
+        ]
+    };
+    Table::new(&COLUMNS).with(licenses.iter().map(row))
+}
+
+fn seats(max: Option<MaxSeats>) -> Cell {
+    max.map_or_else(|| Cell::text("no limit"), Cell::of)
+}
+
+/// The status as a validation takes it: an active license that is past its date works no more.
+pub fn status_cell(license: &License, now: Timestamp) -> Cell {
+    let word = status_word(license.status);
+    match (license.status, past(license, now)) {
+        (Status::Active, Some(end)) => Cell::word(
+            format!("{word} (expired {})", relative(end, now)),
+            format!("{word} (expired {end})"),
+        )
+        .toned(Tone::Warning),
+        (Status::Active, None) => Cell::text(word).toned(Tone::Good),
+        (Status::Suspended | Status::Expired, _) => Cell::text(word).toned(Tone::Warning),
+        (Status::Revoked, _) => Cell::text(word).toned(Tone::Bad),
+    }
+}
+
+/// Since when the license's date is past.
+fn past(license: &License, now: Timestamp) -> Option<Timestamp> {
+    license.expires_at.filter(|&end| end <= now)
+}
+
+pub fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::Active => "active",
+        Status::Suspended => "suspended",
+        Status::Revoked => "revoked",
+        Status::Expired => "expired",
+    }
+}
+
+/// Asks which license is meant.
+async fn choose(ctx: &Context) -> Result<Answer<License>> {
+    let client = ctx.client().await?;
+    let (licenses, names) =
+        tokio::try_join!(client.list::<Answer<License>>(PATH, &[]), Names::load(ctx))?;
+    if licenses.is_empty() {
+        return Err(Error::not_found("There are no licenses yet.").fix("licctl licenses create"));
+    }
+    let label = |license: &Answer<License>| {
+        let (product, plan) = (names.product(license.product_id), names.plan(license.plan_id));
+        let (status, seats) = (status_cell(license, ctx.now).screen, seats(license.max_seats));
+        format!("{}  {product} · {plan}  {status}  seats: {}", Named::id(license), seats.screen)
+    };
+    let labels: Vec<_> = licenses.iter().map(label).collect();
+    let chosen = &licenses[prompt::choose(ctx, "License", &labels)?];
+    ctx.answered(None, &Named::id(chosen));
+    Ok(chosen.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_says_what_a_validation_would() {
+        let now: Timestamp = "2027-01-31T12:00:00Z".parse().unwrap();
+        let license = |status: &str, expires_at: Option<&str>| -> License {
+            serde_json::from_value(serde_json::json!({
+                "id": "lic_01h455vb4pex5vsknk084sn02q",
+                "productId": "prd_01h455vb4pex5vsknk084sn02q",
+                "planId": "pln_01h455vb4pex5vsknk084sn02q",
+                "status": status,
+                "maxSeats": null,
+                "expiresAt": expires_at,
+                "features": [],
+                "createdAt": "2026-01-31T12:00:00Z",
+                "updatedAt": "2026-01-31T12:00:00Z",
+            }))
+            .unwrap()
+        };
+        for (status, expires_at, screen, plain) in [
+            ("active", None, "active", "active"),
+            ("active", Some("2027-02-01T12:00:00Z"), "active", "active"),
+            (
+                "active",
+                Some("2027-01-28T12:00:00Z"),
+                "active (expired 3d ago)",
+                "active (expired 2027-01-28T12:00:00.000Z)",
+            ),
+            // Valid while now < expiresAt, so not at that very moment.
+            (
+                "active",
+                Some("2027-01-31T12:00:00Z"),
+                "active (expired just now)",
+                "active (expired 2027-01-31T12:00:00.000Z)",
+            ),
+            ("revoked", Some("2027-01-28T12:00:00Z"), "revoked", "revoked"),
+        ] {
+            let cell = status_cell(&license(status, expires_at), now);
+            assert_eq!((cell.screen.as_str(), cell.plain.as_str()), (screen, plain));
+        }
+    }
+}

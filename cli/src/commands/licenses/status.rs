@@ -1,0 +1,115 @@
+//! `licctl licenses suspend`, `activate`, `revoke` and `expire`.
+
+use clap::Args;
+use common::{License, SetStatus, Status};
+use serde::Serialize;
+
+use super::{PATH, choose, past, status_cell, status_word};
+use crate::client::Answer;
+use crate::commands::each::{each, named, one_or_many};
+use crate::commands::planned;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::View;
+use crate::output::cell::Cell;
+use crate::output::table::{Column, Table};
+use crate::prompt;
+use crate::resolve::{self, Purpose};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  licctl licenses suspend lic_01k2v4p8qsf8brz6c7y0sjvkd3
+  licctl licenses list --plan \"Pro annual\" -q | licctl licenses suspend - --yes";
+
+const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
+const MANY: usize = 25;
+
+#[derive(Args)]
+pub struct Which {
+    /// Their ids, or 6 or more characters from the end of each; - reads a list from stdin
+    #[arg(value_name = "LICENSE")]
+    licenses: Vec<String>,
+}
+
+/// A license before and after; only the latter is the service's answer.
+struct Moved {
+    was: Answer<License>,
+    now: Answer<License>,
+}
+
+impl Serialize for Moved {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
+        self.now.serialize(serializer)
+    }
+}
+
+pub async fn set(ctx: &Context, which: Which, status: Status) -> Result<View> {
+    prompt::require(ctx, &[("LICENSE", !which.licenses.is_empty())])?;
+    let given = if which.licenses.is_empty() {
+        vec![choose(ctx).await?.id.to_string()]
+    } else {
+        which.licenses
+    };
+    let items = named(ctx, &given).await?;
+    ask_first(ctx, &items, status)?;
+    let client = ctx.client().await?;
+    let body = SetStatus { status };
+    let moved = each(ctx, &items, |item| {
+        let body = &body;
+        async move {
+            let was = resolve::license(ctx, &item, Purpose::Write).await?;
+            let path = format!("{PATH}/{}/status", was.id);
+            let now = client.patch::<Answer<License>>(&path, body).await?;
+            Ok(now.map(|now| Moved { was, now: now.data }))
+        }
+    })
+    .await?;
+    if moved.done.is_empty() {
+        return planned();
+    }
+    show(ctx, &given, &moved.done, status).map(|view| view.exit(moved.exit))
+}
+
+fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
+    let verb = match status {
+        Status::Active => "Activate",
+        Status::Suspended => "Suspend",
+        Status::Revoked => "Revoke",
+        Status::Expired => "Expire",
+    };
+    let question = match items {
+        [one] => format!("{verb} license {one}? Its users are refused from then on."),
+        _ => format!("{verb} {} licenses?", items.len()),
+    };
+    if status == Status::Revoked || items.len() > MANY {
+        prompt::confirm(ctx, &question)?;
+    }
+    Ok(())
+}
+
+fn show(ctx: &Context, given: &[String], moved: &[Moved], status: Status) -> Result<View> {
+    let row = |moved: &Moved| {
+        vec![
+            Cell::of(moved.now.id),
+            status_cell(&moved.was, ctx.now),
+            status_cell(&moved.now, ctx.now),
+        ]
+    };
+    let ids = moved.iter().map(|moved| moved.now.id.to_string()).collect();
+    let view = View::new(one_or_many(given, moved), ids)?
+        .table(Table::new(&COLUMNS).with(moved.iter().map(row)));
+    let word = status_word(status);
+    let Some(Moved { now: first, .. }) = moved.first() else { return Ok(view) };
+    let view = match moved {
+        [_] => view.changed(format!("License {} is {word}.", first.id)),
+        _ => view.changed(format!("{} licenses are {word}.", moved.len())),
+    };
+    // Activating does not move the date, and a support engineer would wonder why nothing works.
+    if status == Status::Active && past(first, ctx.now).is_some() {
+        return Ok(view.next(format!("licctl licenses update {} --expires-at never", first.id)));
+    }
+    Ok(view)
+}

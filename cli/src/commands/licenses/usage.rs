@@ -1,0 +1,115 @@
+//! `licctl licenses usage`: who sits on the seats of a license.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use clap::Args;
+use common::{Activation, Usage, User, UserId};
+
+use super::{PATH, choose};
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::{Exit, Result};
+use crate::output::View;
+use crate::output::cell::Cell;
+use crate::output::table::{Column, Table};
+use crate::prompt;
+use crate::resolve::{self, Purpose};
+
+const COLUMNS: [Column; 4] = [
+    Column::new("USER", 0),
+    Column::flexible("EMAIL", 2),
+    Column::new("ACTIVATED", 3),
+    Column::new("LAST CHECKED", 1),
+];
+
+/// Show who sits on the seats of a license
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3
+  licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-over 90%   exits 10 from 90 % on")]
+pub struct UsageOf {
+    /// Its id, or 6 or more characters from either end of it
+    license: Option<String>,
+    /// Exit with 10 when this share of the seats is in use, or more
+    #[arg(long, value_name = "SHARE")]
+    fail_over: Option<Percent>,
+}
+
+/// A share, as in `90%`.
+#[derive(Clone, Copy, Debug)]
+struct Percent(u32);
+
+impl FromStr for Percent {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let number = text.strip_suffix('%').unwrap_or(text).parse();
+        number
+            .ok()
+            .filter(|number| (1..=100).contains(number))
+            .map(Self)
+            .ok_or("must be 1% to 100%")
+    }
+}
+
+pub async fn run(ctx: &Context, args: UsageOf) -> Result<View> {
+    prompt::require(ctx, &[("LICENSE", args.license.is_some())])?;
+    let license = match &args.license {
+        Some(given) => resolve::license(ctx, given, Purpose::Read).await?.id,
+        None => choose(ctx).await?.id,
+    };
+    let usage: Answer<Usage> = ctx.client().await?.get(&format!("{PATH}/{license}/usage")).await?;
+    let users = holders(ctx, &usage.activations).await?;
+    let over = args.fail_over.is_some_and(|limit| reaches(&usage, limit));
+    let ids = usage.activations.iter().map(|seat| caller_id(seat, &users)).collect();
+    let view = View::new(&usage, ids)?.line(Cell::text(summary(&usage))).table(table(
+        ctx,
+        &usage.activations,
+        &users,
+    ));
+    Ok(view.exit(if over { Exit::Negative } else { Exit::Done }))
+}
+
+/// `3 of 5 seats in use`.
+pub fn summary(usage: &Usage) -> String {
+    match usage.license.max_seats {
+        Some(max) => format!("{} of {max} seats in use", usage.active_seats),
+        None => format!("{} seats in use, without limit", usage.active_seats),
+    }
+}
+
+/// A license without limit is never near it.
+fn reaches(usage: &Usage, Percent(limit): Percent) -> bool {
+    usage
+        .license
+        .max_seats
+        .is_some_and(|max| usage.active_seats * 100 >= i64::from(max.get()) * i64::from(limit))
+}
+
+/// The users who hold these seats.
+pub async fn holders(ctx: &Context, seats: &[Activation]) -> Result<HashMap<UserId, Answer<User>>> {
+    let ids: Vec<UserId> = seats.iter().map(|seat| seat.user_id).collect();
+    resolve::users_by_id(ctx, &ids).await
+}
+
+/// What the caller calls the user of a seat.
+pub fn caller_id(seat: &Activation, users: &HashMap<UserId, Answer<User>>) -> String {
+    let user = users.get(&seat.user_id);
+    user.map_or_else(|| seat.user_id.to_string(), |user| user.external_id.to_string())
+}
+
+/// The seats, one a line.
+pub fn table(ctx: &Context, seats: &[Activation], users: &HashMap<UserId, Answer<User>>) -> Table {
+    let row = |seat: &Activation| {
+        let email = users.get(&seat.user_id).and_then(|user| user.email.clone());
+        vec![
+            Cell::text(caller_id(seat, users)),
+            Cell::maybe(email),
+            Cell::time(seat.activated_at, ctx.now),
+            Cell::time(seat.last_checked_at, ctx.now),
+        ]
+    };
+    Table::new(&COLUMNS).with(seats.iter().map(row))
+}

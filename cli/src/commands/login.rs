@@ -1,0 +1,121 @@
+//! `licctl login` and `licctl logout`: the key of a server, kept under a profile's name.
+
+use clap::Args;
+use common::CurrentKey;
+use serde_json::json;
+use url::Url;
+
+use super::whoami;
+use crate::client::Answer;
+use crate::config::{Config, DEFAULT_PROFILE, Folder, Profile};
+use crate::context::{Context, parse_key, parse_server};
+use crate::env;
+use crate::error::{Error, Result};
+use crate::keystore;
+use crate::output::View;
+use crate::prompt;
+
+const LOCAL: &str = "http://127.0.0.1:8080";
+
+/// Keep the key of a server, after checking that it works
+///
+/// The key is asked for without being shown, or read from --api-key-file or LICCTL_API_KEY. It is
+/// kept in the system's keyring where that works, otherwise in credentials.toml, which only you
+/// can read. When LICCTL_CONFIG_DIR is set, everything is kept in that folder.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl login --server https://licenses.example.com
+  licctl login --profile staging --api-key-file key.txt
+  pass show licenses | licctl login --api-key-file - --server https://licenses.example.com")]
+pub struct Login {}
+
+/// Forget the key of the profile in use, or of the one that --profile names
+///
+/// The key goes on working; to end that, use licctl keys revoke.
+#[derive(Args)]
+pub struct Logout {}
+
+pub async fn login(ctx: &Context, _: Login) -> Result<View> {
+    let folder = Folder::locate(&ctx.env)?;
+    let mut config = Config::load(&folder)?;
+    let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
+    let name = named.unwrap_or(DEFAULT_PROFILE).to_owned();
+    let given = ctx.globals.api_key_file.is_some() || ctx.env.get(env::API_KEY).is_some();
+    prompt::require(ctx, &[("--api-key-file or LICCTL_API_KEY", given)])?;
+    let server = server(ctx, config.profiles.get(&name))?;
+    ctx.refuse_open_http(&server)?;
+    let moves = config.profiles.get(&name);
+    if let Some(old) =
+        moves.filter(|old| keystore::origin(&old.server) != keystore::origin(&server))
+    {
+        let old = keystore::origin(&old.server);
+        let question = format!("Profile {name} is for {old}. Replace it, and forget its key?");
+        prompt::confirm(ctx, &question)?;
+    }
+    let (key, source) = match ctx.given_key().await? {
+        Some(given) => given,
+        None => {
+            let typed = prompt::secret(ctx, &format!("API key for {}", keystore::origin(&server)))?;
+            (parse_key(&typed, "What you typed")?, "what you typed".to_owned())
+        }
+    };
+    let client = ctx.connect(server.clone(), key.clone(), source)?;
+    let current: Answer<CurrentKey> = client.get("/api/v1/key").await?;
+    let place = keystore::store(&folder, &name, &server, &key).await?;
+    let profile = Profile { server: server.clone(), key: Some(place) };
+    if let Some(old) = config.profiles.insert(name.clone(), profile) {
+        keystore::forget_replaced(&folder, &name, &old, (place, &server)).await?;
+    }
+    config.current = Some(name.clone());
+    config.save(&folder)?;
+    let kept = keystore::describe(&folder, place);
+    let view = View::new(&current, vec![name.clone()])?;
+    let card = whoami::card(ctx, &current, server.as_str(), &format!("profile {name}, in {kept}"));
+    Ok(view.card(card).changed(format!("Profile {name} is now in use.")).next("licctl whoami"))
+}
+
+fn server(ctx: &Context, known: Option<&Profile>) -> Result<Url> {
+    let usual = known.map_or_else(|| LOCAL.to_owned(), |profile| profile.server.to_string());
+    match (&ctx.globals.server, ctx.env.get(env::SERVER)) {
+        (Some(flag), _) => parse_server(flag, "--server"),
+        (None, Some(variable)) => parse_server(variable, env::SERVER),
+        (None, None) if ctx.may_ask() => {
+            parse_server(&prompt::text_or(ctx, "Server", &usual)?, "The server")
+        }
+        (None, None) => parse_server(&usual, "The server"),
+    }
+}
+
+/// Removes the key of a profile from its store, when it has one.
+pub async fn forget(folder: &Folder, config: &Config, name: &str) -> Result<bool> {
+    match config.profiles.get(name) {
+        Some(Profile { server, key: Some(place) }) => {
+            keystore::forget(folder, *place, name, server).await.map(|()| true)
+        }
+        _ => Ok(false),
+    }
+}
+
+pub async fn logout(ctx: &Context, _: Logout) -> Result<View> {
+    let folder = Folder::locate(&ctx.env)?;
+    let mut config = Config::load(&folder)?;
+    let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
+    let name = named.or(config.current.as_deref()).map(str::to_owned);
+    let Some(name) = name else {
+        return Err(Error::not_found("You are not logged in anywhere.").fix("licctl login"));
+    };
+    config.get(&name)?;
+    let had_key = forget(&folder, &config, &name).await?;
+    if let Some(profile) = config.profiles.get_mut(&name) {
+        profile.key = None;
+    }
+    config.save(&folder)?;
+    let sentence = if had_key {
+        format!("Forgot the key of profile {name}. It goes on working until it is revoked.")
+    } else {
+        format!("Profile {name} had no key.")
+    };
+    let json = json!({ "profile": name, "forgotten": had_key });
+    Ok(View::new(json, vec![name])?.changed(sentence))
+}

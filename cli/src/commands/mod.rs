@@ -1,0 +1,39 @@
+//! The commands, one file for each noun: what each is given, which requests it makes, and what it
+//! shows.
+
+mod each;
+pub mod keys;
+pub mod licenses;
+pub mod login;
+pub mod plans;
+pub mod products;
+pub mod profiles;
+pub mod users;
+pub mod validate;
+mod whoami;
+
+use crate::args::Command;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::View;
+
+/// Runs a command to what it found or did.
+pub async fn run(ctx: &Context, command: Command) -> Result<View> {
+    match command {
+        Command::Validate(args) => validate::run(ctx, args).await,
+        Command::Licenses(verb) => licenses::run(ctx, verb).await,
+        Command::Plans(verb) => plans::run(ctx, verb).await,
+        Command::Products(verb) => products::run(ctx, verb).await,
+        Command::Users(verb) => users::run(ctx, verb).await,
+        Command::Keys(verb) => keys::run(ctx, verb).await,
+        Command::Login(args) => login::login(ctx, args).await,
+        Command::Logout(args) => login::logout(ctx, args).await,
+        Command::Whoami => whoami::run(ctx).await,
+        Command::Profiles(verb) => profiles::run(ctx, verb).await,
+    }
+}
+
+/// What a command shows when its one write was only planned.
+pub fn planned() -> Result<View> {
+    View::new(serde_json::Value::Null, Vec::new())
+}

@@ -1,0 +1,131 @@
+//! `licctl plans create`.
+
+use clap::Args;
+use common::{CreatePlan, ExpiresInDays, Feature, MaxSeats, Name, Plan, Product, Text};
+
+use super::{PATH, joined, show};
+use crate::client::Answer;
+use crate::commands::planned;
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::output::View;
+use crate::output::escape::quote;
+use crate::prompt;
+use crate::resolve::{self, Names, Purpose};
+use crate::values;
+
+/// Create a plan
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl plans create --max-seats 5
+  licctl plans create --product \"Acme Studio\" --name \"Pro annual\" --max-seats 5 \\
+      --expires-in-days 365 --feature export,sso")]
+pub struct Create {
+    /// The product that the plan belongs to, by name or id
+    #[arg(long)]
+    product: Option<String>,
+    /// What the plan is called
+    #[arg(long)]
+    name: Option<Name>,
+    /// A line about it
+    #[arg(long, value_name = "TEXT")]
+    description: Option<Text>,
+    /// How many users a license of this plan serves at once; no limit when absent
+    #[arg(long, value_name = "N")]
+    max_seats: Option<MaxSeats>,
+    /// How long a license of this plan is valid; for ever when absent
+    #[arg(long, value_name = "N")]
+    expires_in_days: Option<ExpiresInDays>,
+    /// A feature that it unlocks (repeatable, or several with commas)
+    #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
+    features: Vec<Feature>,
+    /// When the product has a plan of this name already, show it instead
+    #[arg(long)]
+    if_not_exists: bool,
+}
+
+pub async fn run(ctx: &Context, args: Create) -> Result<View> {
+    let wanted = [("--product", args.product.is_some()), ("--name", args.name.is_some())];
+    prompt::require(ctx, &wanted)?;
+    let features = values::features(&args.features)?;
+    let product = match &args.product {
+        Some(given) => resolve::product(ctx, given, Purpose::Write).await?,
+        None => choose_product(ctx).await?,
+    };
+    let name = match args.name {
+        Some(name) => name,
+        None => prompt::text(ctx, "Name of the plan", Some("--name"))?,
+    };
+    let body = CreatePlan {
+        product_id: product.id,
+        name,
+        description: args.description,
+        max_seats: args.max_seats,
+        expires_in_days: args.expires_in_days,
+        features,
+    };
+    let names = Names::of(std::slice::from_ref(&product));
+    if args.if_not_exists {
+        let known = resolve::plans(ctx, Some(product.id)).await?;
+        if let Some(known) = known.into_iter().find(|plan| plan.name == body.name) {
+            return existing(&known, &body, &names);
+        }
+    }
+    let Some(made) = ctx.client().await?.post::<Answer<Plan>>(PATH, &body).await? else {
+        return planned();
+    };
+    let plan = made.data;
+    let next = format!("licctl licenses create --plan {}", quote(plan.name.as_str()));
+    let changed = format!("Created plan {} of {}.", plan.name, product.name);
+    Ok(show(&plan, &names)?.changed(changed).next(next))
+}
+
+async fn choose_product(ctx: &Context) -> Result<Answer<Product>> {
+    let products = resolve::products(ctx).await?;
+    if products.is_empty() {
+        return Err(Error::not_found("There is no product to make a plan for.")
+            .fix("licctl products create --name NAME"));
+    }
+    let labels: Vec<_> = products.iter().map(|product| product.name.to_string()).collect();
+    let chosen = &products[prompt::choose(ctx, "Product", &labels)?];
+    let same_name = products.iter().filter(|product| product.name == chosen.name).count();
+    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
+    ctx.answered(Some("--product"), &word);
+    Ok(chosen.clone())
+}
+
+/// What `--if-not-exists` found: good when it is what was asked for.
+fn existing(known: &Answer<Plan>, wanted: &CreatePlan, names: &Names) -> Result<View> {
+    let differences = differences(known, wanted);
+    if differences.is_empty() {
+        return Ok(show(known, names)?.changed(format!("Plan {} is there already.", known.name)));
+    }
+    let message = format!("Plan {} exists with other settings.", known.name);
+    Err(Error::new(Exit::Rejected, "differs", message)
+        .because(differences.join("; "))
+        .fix(format!("licctl plans update {} with the same flags", known.id)))
+}
+
+/// Where a plan is not as wanted; what was not asked for may be anything.
+fn differences(have: &Plan, want: &CreatePlan) -> Vec<String> {
+    fn differ<T: PartialEq + ToString>(
+        field: &str,
+        have: Option<&T>,
+        want: Option<&T>,
+    ) -> Option<String> {
+        let want = want.filter(|&want| Some(want) != have)?;
+        let have = have.map_or_else(|| "none".to_owned(), T::to_string);
+        Some(format!("{field}: {have} → {}", want.to_string()))
+    }
+    let features = want.features.as_ref().map(joined);
+    [
+        differ("description", have.description.as_ref(), want.description.as_ref()),
+        differ("maxSeats", have.max_seats.as_ref(), want.max_seats.as_ref()),
+        differ("expiresInDays", have.expires_in_days.as_ref(), want.expires_in_days.as_ref()),
+        differ("features", Some(&joined(&have.features)), features.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

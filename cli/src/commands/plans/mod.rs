@@ -1,0 +1,135 @@
+//! `licctl plans`: what licenses are made from. Here are the verbs and what all of them show;
+//! creating and updating are in files of their own.
+
+mod create;
+mod update;
+
+use clap::Subcommand;
+use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
+
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::View;
+use crate::output::cell::Cell;
+use crate::output::escape::quote;
+use crate::output::table::{Column, Table};
+use crate::resolve::{self, Names, Purpose};
+
+const PATH: &str = "/api/v1/admin/plans";
+const COLUMNS: [Column; 6] = [
+    Column::new("ID", 0),
+    Column::flexible("NAME", 1),
+    Column::flexible("PRODUCT", 3),
+    Column::new("SEATS", 2),
+    Column::new("VALID FOR", 4),
+    Column::flexible("FEATURES", 5),
+];
+
+#[derive(Subcommand)]
+pub enum Verb {
+    /// List plans, oldest first
+    #[command(visible_alias = "ls")]
+    List {
+        /// Only plans of this product
+        #[arg(long)]
+        product: Option<String>,
+    },
+    /// Show a plan
+    #[command(visible_alias = "show")]
+    Get {
+        /// Its id, its name, or 6 or more characters from either end of its id
+        plan: String,
+    },
+    #[command(visible_alias = "new")]
+    Create(create::Create),
+    Update(update::Update),
+}
+
+pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
+    match verb {
+        Verb::List { product } => list(ctx, product).await,
+        Verb::Get { plan } => {
+            let plan = resolve::plan(ctx, &plan, Purpose::Read).await?;
+            let names = Names::of(&resolve::products(ctx).await?);
+            let view = View::new(&plan, vec![plan.id.to_string()])?;
+            Ok(view.card(card(ctx, &plan, &names)))
+        }
+        Verb::Create(args) => create::run(ctx, args).await,
+        Verb::Update(args) => update::run(ctx, args).await,
+    }
+}
+
+async fn list(ctx: &Context, product: Option<String>) -> Result<View> {
+    let products = resolve::products(ctx).await?;
+    let of = match &product {
+        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id),
+        None => None,
+    };
+    let plans = resolve::plans(ctx, of).await?;
+    let ids = plans.iter().map(|plan| plan.id.to_string()).collect();
+    let view = View::new(&plans, ids)?.table(table(&plans, &Names::of(&products)));
+    let hint = match product {
+        Some(product) => format!(
+            "This product has no plans yet. Create one: \
+             licctl plans create --product {} --name NAME",
+            quote(&product)
+        ),
+        None => "There are no plans yet. Create one: licctl plans create".to_owned(),
+    };
+    Ok(view.or_when_empty(hint))
+}
+
+fn show(plan: &Answer<Plan>, names: &Names) -> Result<View> {
+    let view = View::new(plan, vec![plan.id.to_string()])?;
+    Ok(view.table(table(std::slice::from_ref(plan), names)))
+}
+
+fn table(plans: &[Answer<Plan>], names: &Names) -> Table {
+    let row = |plan: &Answer<Plan>| {
+        vec![
+            Cell::of(plan.id),
+            Cell::text(plan.name.as_str()),
+            Cell::text(names.product(plan.product_id)),
+            seats(plan.max_seats),
+            valid_for(plan.expires_in_days),
+            Cell::text(joined(&plan.features)),
+        ]
+    };
+    Table::new(&COLUMNS).with(plans.iter().map(row))
+}
+
+fn card(ctx: &Context, plan: &Plan, names: &Names) -> Vec<(&'static str, Cell)> {
+    vec![
+        ("plan", Cell::text(plan.name.as_str())),
+        ("id", Cell::of(plan.id)),
+        ("product", Cell::text(product(plan.product_id, names))),
+        ("description", Cell::maybe(plan.description.as_ref())),
+        ("seats", seats(plan.max_seats)),
+        ("valid for", valid_for(plan.expires_in_days)),
+        ("features", Cell::text(joined(&plan.features))),
+        ("created", Cell::time(plan.created_at, ctx.now)),
+        ("updated", Cell::time(plan.updated_at, ctx.now)),
+    ]
+}
+
+fn product(id: ProductId, names: &Names) -> String {
+    format!("{} ({id})", names.product(id))
+}
+
+fn seats(max: Option<MaxSeats>) -> Cell {
+    max.map_or_else(|| Cell::text("no limit"), Cell::of)
+}
+
+fn valid_for(days: Option<ExpiresInDays>) -> Cell {
+    match days {
+        Some(days) if days.get() == 1 => Cell::text("1 day"),
+        Some(days) => Cell::text(format!("{days} days")),
+        None => Cell::text("ever"),
+    }
+}
+
+/// Features as flags take them.
+pub fn joined(features: &Features) -> String {
+    features.iter().map(Feature::as_str).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,177 @@
+//! `licctl products`: what is sold.
+
+use clap::{Args, Subcommand};
+use common::{CreateProduct, Name, Product, ProductField, Text, UpdateProduct};
+
+use super::planned;
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::output::View;
+use crate::output::cell::Cell;
+use crate::output::escape::quote;
+use crate::output::table::{Column, Table};
+use crate::prompt;
+use crate::resolve::{self, Purpose};
+use crate::values::{Change, cleared};
+
+const PATH: &str = "/api/v1/admin/products";
+const COLUMNS: [Column; 4] = [
+    Column::new("ID", 0),
+    Column::flexible("NAME", 1),
+    Column::flexible("DESCRIPTION", 3),
+    Column::new("CREATED", 2),
+];
+
+#[derive(Subcommand)]
+pub enum Verb {
+    /// List all products, oldest first
+    #[command(visible_alias = "ls")]
+    List,
+    /// Show a product
+    #[command(visible_alias = "show")]
+    Get {
+        /// Its id, its name, or 6 or more characters from either end of its id
+        product: String,
+    },
+    /// Create a product
+    #[command(
+        visible_alias = "new",
+        after_help = "\
+Examples:
+  licctl products create --name \"Acme Studio\"
+  licctl products create --name \"Acme Studio\" --if-not-exists -q"
+    )]
+    Create(Create),
+    /// Change a product's name or description
+    #[command(after_help = "\
+Examples:
+  licctl products update \"Acme Studio\" --description \"The desktop application\"
+  licctl products update \"Acme Studio\" --description none")]
+    Update(Update),
+}
+
+#[derive(Args)]
+pub struct Create {
+    /// What the product is called
+    #[arg(long)]
+    name: Option<Name>,
+    /// A line about it
+    #[arg(long, value_name = "TEXT")]
+    description: Option<Text>,
+    /// When a product of this name is there already, show it instead
+    #[arg(long)]
+    if_not_exists: bool,
+}
+
+#[derive(Args)]
+pub struct Update {
+    /// Its id or name
+    product: String,
+    /// A new name
+    #[arg(long)]
+    name: Option<Name>,
+    /// A new description, or none
+    #[arg(long, value_name = "TEXT or none")]
+    description: Option<Change<Text>>,
+}
+
+pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
+    match verb {
+        Verb::List => list(ctx).await,
+        Verb::Get { product } => {
+            let product = resolve::product(ctx, &product, Purpose::Read).await?;
+            View::new(&product, vec![product.id.to_string()])
+                .map(|view| view.card(card(ctx, &product)))
+        }
+        Verb::Create(args) => create(ctx, args).await,
+        Verb::Update(args) => update(ctx, args).await,
+    }
+}
+
+async fn list(ctx: &Context) -> Result<View> {
+    let products = resolve::products(ctx).await?;
+    let ids = products.iter().map(|product| product.id.to_string()).collect();
+    let hint = "There are no products yet. Create one: licctl products create --name NAME";
+    Ok(View::new(&products, ids)?.table(table(ctx, &products)).or_when_empty(hint))
+}
+
+async fn create(ctx: &Context, args: Create) -> Result<View> {
+    prompt::require(ctx, &[("--name", args.name.is_some())])?;
+    let name = match args.name {
+        Some(name) => name,
+        None => prompt::text(ctx, "Name of the product", Some("--name"))?,
+    };
+    let body = CreateProduct { name, description: args.description };
+    if args.if_not_exists {
+        let known = resolve::products(ctx).await?;
+        if let Some(known) = known.into_iter().find(|product| product.name == body.name) {
+            return existing(ctx, &known, &body);
+        }
+    }
+    let Some(made) = ctx.client().await?.post::<Answer<Product>>(PATH, &body).await? else {
+        return planned();
+    };
+    let next = format!("licctl plans create --product {}", quote(made.data.name.as_str()));
+    let view = show(ctx, &made.data)?.changed(format!("Created product {}.", made.data.name));
+    Ok(view.next(next))
+}
+
+/// What `--if-not-exists` found: good when it is what was asked for.
+fn existing(ctx: &Context, known: &Answer<Product>, wanted: &CreateProduct) -> Result<View> {
+    if wanted.description.is_some() && wanted.description != known.description {
+        let have = known.description.as_ref().map_or("none", Text::as_str);
+        let want = wanted.description.as_ref().map_or("none", Text::as_str);
+        let message = format!("Product {} exists with other settings.", known.name);
+        return Err(Error::new(Exit::Rejected, "differs", message)
+            .because(format!("description: {have} → {want}"))
+            .fix(format!("licctl products update {} --description {}", known.id, quote(want))));
+    }
+    Ok(show(ctx, known)?.changed(format!("Product {} is there already.", known.name)))
+}
+
+async fn update(ctx: &Context, args: Update) -> Result<View> {
+    let body = UpdateProduct {
+        name: args.name,
+        description: Change::value(&args.description),
+        clear: cleared([Change::clears(&args.description, ProductField::Description)]),
+    };
+    if body.name.is_none() && args.description.is_none() {
+        return Err(Error::usage("Nothing is to change.").fix("give --name or --description"));
+    }
+    let product = resolve::product(ctx, &args.product, Purpose::Write).await?;
+    let path = format!("{PATH}/{}", product.id);
+    match ctx.client().await?.patch::<Answer<Product>>(&path, &body).await? {
+        Some(now) => {
+            Ok(show(ctx, &now.data)?.changed(format!("Updated product {}.", now.data.name)))
+        }
+        None => planned(),
+    }
+}
+
+fn show(ctx: &Context, product: &Answer<Product>) -> Result<View> {
+    let view = View::new(product, vec![product.id.to_string()])?;
+    Ok(view.table(table(ctx, std::slice::from_ref(product))))
+}
+
+fn table(ctx: &Context, products: &[Answer<Product>]) -> Table {
+    let row = |product: &Answer<Product>| {
+        vec![
+            Cell::of(product.id),
+            Cell::text(product.name.as_str()),
+            Cell::maybe(product.description.as_ref()),
+            Cell::time(product.created_at, ctx.now),
+        ]
+    };
+    Table::new(&COLUMNS).with(products.iter().map(row))
+}
+
+fn card(ctx: &Context, product: &Product) -> Vec<(&'static str, Cell)> {
+    vec![
+        ("product", Cell::text(product.name.as_str())),
+        ("id", Cell::of(product.id)),
+        ("description", Cell::maybe(product.description.as_ref())),
+        ("created", Cell::time(product.created_at, ctx.now)),
+        ("updated", Cell::time(product.updated_at, ctx.now)),
+    ]
+}

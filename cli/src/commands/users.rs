@@ -1,0 +1,210 @@
+//! `licctl users`: whom licenses are assigned to.
+
+use clap::{Args, Subcommand};
+use common::{CreateUser, ExternalId, Text, UpdateUser, User, UserField};
+
+use super::planned;
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::View;
+use crate::output::cell::Cell;
+use crate::output::escape::quote;
+use crate::output::table::{Column, Table};
+use crate::prompt;
+use crate::resolve;
+use crate::values::{Change, MetadataFlags, cleared};
+
+const PATH: &str = "/api/v1/admin/users";
+const COLUMNS: [Column; 5] = [
+    Column::new("EXTERNAL ID", 0),
+    Column::flexible("EMAIL", 2),
+    Column::flexible("NAME", 1),
+    Column::new("CREATED", 3),
+    Column::new("ID", 4),
+];
+
+#[derive(Subcommand)]
+pub enum Verb {
+    /// List users, oldest first
+    #[command(
+        visible_alias = "ls",
+        after_help = "\
+Examples:
+  licctl users list --search example.com"
+    )]
+    List(List),
+    /// Show a user
+    #[command(visible_alias = "show")]
+    Get {
+        /// Your own id for the user
+        user: ExternalId,
+    },
+    /// Create a user, or update the one who is there; validation creates users by itself
+    #[command(
+        visible_alias = "new",
+        after_help = "\
+Examples:
+  licctl users create --external-id alice --email alice@example.com --metadata team=blue"
+    )]
+    Create(Create),
+    /// Change what is known of a user
+    #[command(after_help = "\
+Examples:
+  licctl users update alice --email alice@example.org --name none")]
+    Update(Update),
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Only the user with this id of yours
+    #[arg(long, value_name = "USER")]
+    external_id: Option<ExternalId>,
+    /// Only users with this text in their id, email or name, in capitals or not
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Create {
+    /// Your own id for the user, kept letter by letter
+    #[arg(long, value_name = "USER")]
+    external_id: Option<ExternalId>,
+    /// Where the user can be reached
+    #[arg(long)]
+    email: Option<Text>,
+    /// What the user is called
+    #[arg(long)]
+    name: Option<Text>,
+    #[command(flatten)]
+    metadata: MetadataFlags,
+}
+
+#[derive(Args)]
+pub struct Update {
+    /// Your own id for the user
+    user: ExternalId,
+    /// A new address, or none
+    #[arg(long, value_name = "EMAIL or none")]
+    email: Option<Change<Text>>,
+    /// A new name, or none
+    #[arg(long, value_name = "NAME or none")]
+    name: Option<Change<Text>>,
+    #[command(flatten)]
+    metadata: MetadataFlags,
+    /// Remove all metadata
+    #[arg(long, conflicts_with_all = ["metadata", "metadata_json"])]
+    no_metadata: bool,
+}
+
+pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
+    match verb {
+        Verb::List(args) => list(ctx, args).await,
+        Verb::Get { user } => {
+            let user = resolve::user(ctx, user.as_str()).await?;
+            let next = format!("licctl validate {} --explain", quote(user.external_id.as_str()));
+            let view = View::new(&user, vec![user.external_id.to_string()])?;
+            Ok(view.card(card(ctx, &user)).next(next))
+        }
+        Verb::Create(args) => create(ctx, args).await,
+        Verb::Update(args) => update(ctx, args).await,
+    }
+}
+
+async fn list(ctx: &Context, args: List) -> Result<View> {
+    let filter: Vec<_> = args.external_id.iter().map(|id| ("externalId", id.as_str())).collect();
+    let mut users: Vec<Answer<User>> = ctx.client().await?.list(PATH, &filter).await?;
+    if let Some(text) = &args.search {
+        users.retain(|user| contains(user, &text.to_lowercase()));
+    }
+    let ids = users.iter().map(|user| user.external_id.to_string()).collect();
+    let hint = match (&args.external_id, &args.search) {
+        (None, None) => "There are no users yet. Create one: licctl users create",
+        _ => "No user matches.",
+    };
+    Ok(View::new(&users, ids)?.table(table(ctx, &users)).or_when_empty(hint))
+}
+
+/// Whether the text, in small letters, is in anything a person would search a user by.
+fn contains(user: &User, text: &str) -> bool {
+    let words = [Some(user.external_id.as_str()), of(&user.email), of(&user.name)];
+    words.into_iter().flatten().any(|word| word.to_lowercase().contains(text))
+}
+
+fn of(text: &Option<Text>) -> Option<&str> {
+    text.as_ref().map(Text::as_str)
+}
+
+async fn create(ctx: &Context, args: Create) -> Result<View> {
+    prompt::require(ctx, &[("--external-id", args.external_id.is_some())])?;
+    let metadata = args.metadata.read()?;
+    let external_id = match args.external_id {
+        Some(id) => id,
+        None => prompt::text(ctx, "Your own id for the user", Some("--external-id"))?,
+    };
+    let body = CreateUser { external_id, email: args.email, name: args.name, metadata };
+    let Some(made) = ctx.client().await?.post::<Answer<User>>(PATH, &body).await? else {
+        return planned();
+    };
+    let verb = if made.created { "Created" } else { "Updated" };
+    let user = made.data;
+    let next = format!("licctl licenses assign LICENSE {}", quote(user.external_id.as_str()));
+    let changed = format!("{verb} user {}.", user.external_id);
+    Ok(show(ctx, &user)?.changed(changed).next(next))
+}
+
+async fn update(ctx: &Context, args: Update) -> Result<View> {
+    let metadata = args.metadata.read()?;
+    let body = UpdateUser {
+        email: Change::value(&args.email),
+        name: Change::value(&args.name),
+        metadata,
+        clear: cleared([
+            Change::clears(&args.email, UserField::Email),
+            Change::clears(&args.name, UserField::Name),
+            args.no_metadata.then_some(UserField::Metadata),
+        ]),
+    };
+    let given = body.email.is_some() || body.name.is_some() || body.metadata.is_some();
+    if !given && body.clear.is_none() {
+        return Err(Error::usage("Nothing is to change.").fix("see licctl users update --help"));
+    }
+    let user = resolve::user(ctx, args.user.as_str()).await?;
+    let path = format!("{PATH}/{}", user.id);
+    let Some(now) = ctx.client().await?.patch::<Answer<User>>(&path, &body).await? else {
+        return planned();
+    };
+    let changed = format!("Updated user {}.", now.data.external_id);
+    Ok(show(ctx, &now.data)?.changed(changed))
+}
+
+fn show(ctx: &Context, user: &Answer<User>) -> Result<View> {
+    let view = View::new(user, vec![user.external_id.to_string()])?;
+    Ok(view.table(table(ctx, std::slice::from_ref(user))))
+}
+
+fn table(ctx: &Context, users: &[Answer<User>]) -> Table {
+    let row = |user: &Answer<User>| {
+        vec![
+            Cell::text(user.external_id.as_str()),
+            Cell::maybe(user.email.as_ref()),
+            Cell::maybe(user.name.as_ref()),
+            Cell::time(user.created_at, ctx.now),
+            Cell::of(user.id),
+        ]
+    };
+    Table::new(&COLUMNS).with(users.iter().map(row))
+}
+
+fn card(ctx: &Context, user: &User) -> Vec<(&'static str, Cell)> {
+    let metadata = user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok());
+    vec![
+        ("user", Cell::text(user.external_id.as_str())),
+        ("id", Cell::of(user.id)),
+        ("email", Cell::maybe(user.email.as_ref())),
+        ("name", Cell::maybe(user.name.as_ref())),
+        ("metadata", Cell::maybe(metadata)),
+        ("created", Cell::time(user.created_at, ctx.now)),
+        ("updated", Cell::time(user.updated_at, ctx.now)),
+    ]
+}

@@ -1,0 +1,247 @@
+//! `licctl validate`: is this user licensed? The real question, asked as the customer's
+//! application asks it; with `--explain` the same decision without any effect, and why.
+
+mod explain;
+
+use clap::{Args, ValueEnum};
+use common::{ExternalId, Feature, ProductId, Reason, Validation};
+
+use super::each::{each, named, one_or_many};
+use super::planned;
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::output::View;
+use crate::output::cell::{Cell, Tone};
+use crate::output::escape::quote;
+use crate::output::table::{Column, Table};
+use crate::prompt;
+use crate::resolve::{self, Purpose};
+
+const COLUMNS: [Column; 5] = [
+    Column::new("USER", 0),
+    Column::new("ANSWER", 0),
+    Column::new("REASON", 1),
+    Column::new("LICENSE", 2),
+    Column::flexible("FEATURES", 3),
+];
+
+/// Ask whether users are licensed, as your application would
+///
+/// A yes takes a seat, and an unknown user is created, just as when your application asks.
+/// With --explain nothing is changed, and every license of the user is shown with its verdict.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl validate alice
+  licctl validate alice --explain
+  licctl validate alice bob carol --product \"Acme Studio\"
+  licctl validate ci-probe --expect no_license      exits 0 when that is the answer, else 10
+
+Exits with 0 when all users are licensed, and with 10 when one is not.")]
+pub struct Validate {
+    /// Your own ids for the users; - reads a list from stdin
+    #[arg(value_name = "USER")]
+    users: Vec<String>,
+    /// Look only at licenses of this product
+    #[arg(long)]
+    product: Option<String>,
+    /// Tell why, without any effect, and what to do about it; needs a key that may read
+    #[arg(long)]
+    explain: bool,
+    /// Count as licensed only with this feature (repeatable, or with commas)
+    #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
+    #[arg(conflicts_with = "explain")]
+    features: Vec<Feature>,
+    /// The answer that makes the exit code 0, for tests
+    #[arg(long, value_name = "ANSWER")]
+    expect: Option<Expected>,
+}
+
+/// An answer as a flag takes it.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Expected {
+    Valid,
+    NoLicense,
+    Expired,
+    Revoked,
+    Suspended,
+    ExceededSeats,
+    UserNotFound,
+}
+
+/// What came of one user.
+struct Asked {
+    user: ExternalId,
+    answer: Answer<Validation>,
+    /// Features that were asked for and are not granted.
+    lacking: Vec<Feature>,
+}
+
+impl serde::Serialize for Asked {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
+        self.answer.serialize(serializer)
+    }
+}
+
+pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
+    prompt::require(ctx, &[("USER", !args.users.is_empty())])?;
+    let given = if args.users.is_empty() {
+        vec![prompt::text::<ExternalId>(ctx, "User (your own id for them)", None)?.to_string()]
+    } else {
+        args.users.clone()
+    };
+    let users = named(ctx, &given).await?;
+    let product = match &args.product {
+        Some(text) => Some(product_id(ctx, text).await?),
+        None => None,
+    };
+    if args.explain {
+        let [user] = users.as_slice() else {
+            return Err(Error::usage("--explain takes one user at a time."));
+        };
+        return explain::run(ctx, external_id(user)?, product, args.expect).await;
+    }
+    if users.len() == 1 && !ctx.globals.dry_run {
+        ask_about_a_stranger(ctx, &users[0]).await?;
+    }
+    let client = ctx.client().await?;
+    let asked = each(ctx, &users, |user| {
+        let features = &args.features;
+        async move {
+            let user = external_id(&user)?;
+            let body = common::Validate { user_id: user.clone(), product_id: product };
+            let written = client.post::<Answer<Validation>>("/api/v1/validate", &body).await?;
+            Ok(written.map(|it| Asked {
+                lacking: lacking(&it.data, features),
+                user,
+                answer: it.data,
+            }))
+        }
+    })
+    .await?;
+    if asked.done.is_empty() {
+        return planned();
+    }
+    let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Done);
+    let view = show(&given, &asked.done)?;
+    Ok(match (asked.exit, fits) {
+        (Exit::Done, false) => view.exit(Exit::Negative),
+        (exit, _) => view.exit(exit),
+    })
+}
+
+/// An id needs no look-up, for which a key that may only validate would not do.
+async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
+    match given.parse() {
+        Ok(id) => Ok(id),
+        Err(_) => Ok(resolve::product(ctx, given, Purpose::Write).await?.id),
+    }
+}
+
+/// Validating creates unknown users, so a typo would leave one behind.
+async fn ask_about_a_stranger(ctx: &Context, user: &str) -> Result<()> {
+    if !ctx.may_ask() || ctx.globals.yes {
+        return Ok(());
+    }
+    match resolve::find_user(ctx, user).await {
+        Ok(None) => {
+            let question = format!("There is no user {user} yet. Validating creates one. Go on?");
+            prompt::confirm(ctx, &question)
+        }
+        Ok(Some(_)) => Ok(()),
+        // A key that may only validate cannot look; it asks as the application would.
+        Err(error) if error.exit == Exit::Forbidden => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn external_id(text: &str) -> Result<ExternalId> {
+    text.parse().map_err(|error| Error::usage(format!("A user's id {error}.")))
+}
+
+fn lacking(answer: &Validation, wanted: &[Feature]) -> Vec<Feature> {
+    match answer {
+        Validation::Valid(grant) => {
+            wanted.iter().filter(|feature| !grant.features.contains(feature)).cloned().collect()
+        }
+        Validation::Invalid(_) => Vec::new(),
+    }
+}
+
+impl Asked {
+    fn exit(&self, expected: Option<Expected>) -> Exit {
+        let answer = match &*self.answer {
+            Validation::Valid(_) if self.lacking.is_empty() => Some(Expected::Valid),
+            Validation::Valid(_) => None,
+            Validation::Invalid(refusal) => Some(refusal.reason.into()),
+        };
+        if answer == Some(expected.unwrap_or(Expected::Valid)) {
+            Exit::Done
+        } else {
+            Exit::Negative
+        }
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let user = Cell::text(self.user.as_str());
+        let no = |why: String| {
+            let answer = Cell::text("not valid").toned(Tone::Bad);
+            (answer, Cell::text(why))
+        };
+        match &*self.answer {
+            Validation::Valid(grant) => {
+                let (answer, reason) = match self.lacking.as_slice() {
+                    [] => (Cell::text("VALID").toned(Tone::Good), Cell::maybe(None::<String>)),
+                    [first, ..] => no(format!("lacks {first}")),
+                };
+                let features = Cell::text(super::plans::joined(&grant.features));
+                vec![user, answer, reason, Cell::of(grant.license.id), features]
+            }
+            Validation::Invalid(refusal) => {
+                let (answer, reason) = no(reason_word(refusal.reason).to_owned());
+                vec![user, answer, reason, Cell::maybe(None::<String>), Cell::text("")]
+            }
+        }
+    }
+}
+
+impl From<Reason> for Expected {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::NoLicense => Self::NoLicense,
+            Reason::Expired => Self::Expired,
+            Reason::Revoked => Self::Revoked,
+            Reason::Suspended => Self::Suspended,
+            Reason::ExceededSeats => Self::ExceededSeats,
+            Reason::UserNotFound => Self::UserNotFound,
+        }
+    }
+}
+
+/// A reason in the service's own spelling.
+fn reason_word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoLicense => "no_license",
+        Reason::Expired => "expired",
+        Reason::Revoked => "revoked",
+        Reason::Suspended => "suspended",
+        Reason::ExceededSeats => "exceeded_seats",
+        Reason::UserNotFound => "user_not_found",
+    }
+}
+
+fn show(given: &[String], asked: &[Asked]) -> Result<View> {
+    let users = asked.iter().map(|it| it.user.to_string()).collect();
+    let view = View::new(one_or_many(given, asked), users)?;
+    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(Asked::cells)));
+    let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
+    Ok(match refused {
+        Some(it) => view.next(format!("licctl validate {} --explain", quote(it.user.as_str()))),
+        None => view,
+    })
+}

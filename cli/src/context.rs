@@ -1,0 +1,250 @@
+//! What every command works with: the streams, the settings from flags, environment and profile,
+//! and the client, which is made when first needed.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+use std::rc::Rc;
+
+use common::{ApiKey, Timestamp};
+use tokio::sync::OnceCell;
+use url::Url;
+
+use crate::args::{Color, Globals};
+use crate::client::{Client, Planned, Target, read_ca_cert};
+use crate::config::{Config, Folder, Profile};
+use crate::env::{self, Env};
+use crate::error::{Error, Exit, Place, Result};
+use crate::io::Io;
+use crate::keystore;
+use crate::output::Format;
+use crate::output::escape::quote;
+
+const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
+
+/// One run of licctl.
+pub struct Context {
+    pub io: Io,
+    pub env: Env,
+    pub globals: Globals,
+    pub format: Format,
+    /// Read once, so that one output agrees with itself.
+    pub now: Timestamp,
+    /// Writes that a dry run would have sent.
+    pub planned: Rc<RefCell<Vec<Planned>>>,
+    /// The command line as typed, and what was asked for and answered since.
+    words: RefCell<Vec<String>>,
+    asked: Cell<bool>,
+    client: OnceCell<Client>,
+    place: RefCell<Option<Place>>,
+}
+
+/// Where a command is to work, before any key is looked up.
+pub struct Setting {
+    pub profile: Option<(String, Profile)>,
+    pub server: Url,
+}
+
+impl Context {
+    pub fn new(io: Io, env: Env, globals: Globals, format: Format, words: Vec<String>) -> Self {
+        Self {
+            io,
+            env,
+            globals,
+            format,
+            now: Timestamp::now(),
+            planned: Rc::default(),
+            words: RefCell::new(words),
+            asked: Cell::new(false),
+            client: OnceCell::new(),
+            place: RefCell::new(None),
+        }
+    }
+
+    /// Whether there is a person to ask.
+    pub fn may_ask(&self) -> bool {
+        let terminals = self.io.terminals;
+        let wanted = !self.globals.no_input && self.env.get("CI").is_none();
+        terminals.stdin && terminals.stderr && wanted
+    }
+
+    /// Whether output to a person is coloured.
+    pub fn color(&self) -> bool {
+        match self.globals.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                let dumb = self.env.get("TERM") == Some("dumb");
+                self.io.terminals.stdout && self.env.get("NO_COLOR").is_none() && !dumb
+            }
+        }
+    }
+
+    /// Remarks for the person, kept apart from data.
+    pub fn note(&self, text: &str) {
+        self.io.say(&format!("note: {text}\n"));
+    }
+
+    /// Remembers an answer, to show the command that needs no questions.
+    pub fn answered(&self, flag: Option<&str>, value: &str) {
+        self.asked.set(true);
+        let mut words = self.words.borrow_mut();
+        words.extend(flag.map(str::to_owned));
+        words.push(quote(value).into_owned());
+    }
+
+    /// The command that would have needed no questions; none when there were none.
+    pub fn without_questions(&self) -> Option<String> {
+        self.asked.get().then(|| self.words.borrow().join(" "))
+    }
+
+    /// Where requests go, once that is known.
+    pub fn place(&self) -> std::cell::Ref<'_, Option<Place>> {
+        self.place.borrow()
+    }
+
+    /// The profile and server that flags, environment and configuration name, in this order.
+    pub fn setting(&self) -> Result<Setting> {
+        let config = match Folder::locate(&self.env) {
+            Ok(folder) => Config::load(&folder)?,
+            Err(_) => Config::default(),
+        };
+        let typed = self.globals.profile.as_deref();
+        let asked_for = typed.or(self.env.get(env::PROFILE));
+        let name = asked_for.or(config.current.as_deref());
+        let profile = match name {
+            Some(name) => Some((name.to_owned(), config.get(name)?.clone())),
+            None => None,
+        };
+        let own = profile.as_ref().map(|(_, profile)| profile.server.clone());
+        let from_env = self.env.get(env::SERVER).map(|text| parse_server(text, env::SERVER));
+        let server = match (&self.globals.server, own, from_env.transpose()?) {
+            (Some(flag), _, _) => parse_server(flag, "--server")?,
+            (None, Some(own), _) if typed.is_some() => own,
+            (None, _, Some(variable)) => variable,
+            (None, Some(own), None) => own,
+            (None, None, None) => parse_server(DEFAULT_SERVER, "the default")?,
+        };
+        let name = profile.as_ref().map(|(name, _)| name.clone());
+        let origin = keystore::origin(&server);
+        self.place.replace(Some(Place { profile: name, server: origin }));
+        Ok(Setting { profile, server })
+    }
+
+    /// The client of this run.
+    pub async fn client(&self) -> Result<&Client> {
+        self.client
+            .get_or_try_init(|| async {
+                let setting = self.setting()?;
+                self.refuse_open_http(&setting.server)?;
+                let (key, key_source) = self.key(&setting).await?;
+                self.connect(setting.server, key, key_source)
+            })
+            .await
+    }
+
+    /// A client for a key that is given, as `login` needs one.
+    pub fn connect(&self, server: Url, key: ApiKey, key_source: String) -> Result<Client> {
+        let ca_cert = self.globals.ca_cert.as_deref().map(read_ca_cert).transpose()?;
+        let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
+        let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
+        Client::new(target, self.planned.clone())
+    }
+
+    /// Refuses to send a key in the clear to anywhere but this machine.
+    pub fn refuse_open_http(&self, server: &Url) -> Result<()> {
+        let host = server.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let address = host.parse::<IpAddr>();
+        let local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+        if server.scheme() == "https" || local || self.globals.allow_http {
+            return Ok(());
+        }
+        let origin = keystore::origin(server);
+        Err(Error::usage(format!("The key would travel to {origin} unencrypted."))
+            .fix("use https, or --allow-http within a network that you trust"))
+    }
+
+    /// The key that was given for this run alone, by file or variable, and where it came from.
+    pub async fn given_key(&self) -> Result<Option<(ApiKey, String)>> {
+        if let Some(path) = &self.globals.api_key_file {
+            let source = format!("--api-key-file {}", path.display());
+            let text = self.read_key_file(path).await?;
+            return Ok(Some((parse_key(&text, &source)?, source)));
+        }
+        let variable = self.env.get(env::API_KEY);
+        variable.map(|text| Ok((parse_key(text, env::API_KEY)?, env::API_KEY.into()))).transpose()
+    }
+
+    async fn key(&self, setting: &Setting) -> Result<(ApiKey, String)> {
+        let typed = self.globals.profile.is_some() && self.globals.api_key_file.is_none();
+        if typed
+            && self.env.get(env::API_KEY).is_some()
+            && let Some(kept) = self.kept_key(setting).await?
+        {
+            self.note("the profile's key is used; LICCTL_API_KEY is set too and is ignored");
+            return Ok(kept);
+        }
+        if let Some(given) = self.given_key().await? {
+            return Ok(given);
+        }
+        self.kept_key(setting).await?.ok_or_else(|| no_key(setting))
+    }
+
+    async fn kept_key(&self, setting: &Setting) -> Result<Option<(ApiKey, String)>> {
+        let Some((name, Profile { key: Some(place), .. })) = &setting.profile else {
+            return Ok(None);
+        };
+        let folder = Folder::locate(&self.env)?;
+        let key = keystore::load(&folder, *place, name, &setting.server).await?;
+        Ok(key.map(|key| (key, format!("profile {name}"))))
+    }
+
+    async fn read_key_file(&self, path: &Path) -> Result<String> {
+        if path == Path::new("-") {
+            return self.io.read_stdin().await;
+        }
+        if fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file)) {
+            self.note(&format!("{} can be read by others; chmod 600 it", path.display()));
+        }
+        fs::read_to_string(path).map_err(|error| {
+            Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
+        })
+    }
+}
+
+/// Reads a server's address; `from` names where it was given.
+pub fn parse_server(text: &str, from: &str) -> Result<Url> {
+    let url = Url::parse(text).ok().filter(|url| {
+        let bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+        matches!(url.scheme(), "http" | "https") && url.has_host() && bare
+    });
+    url.ok_or_else(|| {
+        Error::usage(format!("{from} must be an address such as https://licenses.example.com."))
+    })
+}
+
+/// Reads a key; what is no key may be another secret, so it is not repeated.
+pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
+    text.trim().parse().map_err(|error: common::MalformedKey| {
+        Error::new(Exit::NotAuthenticated, "malformed_key", format!("{from} holds no API key."))
+            .because(format!("It {error}"))
+            .fix("copy the key again, whole")
+    })
+}
+
+fn no_key(setting: &Setting) -> Error {
+    let origin = keystore::origin(&setting.server);
+    let error = |message| Error::new(Exit::NotAuthenticated, "no_key", message);
+    match &setting.profile {
+        Some((name, profile)) if keystore::origin(&profile.server) != origin => {
+            let kept = keystore::origin(&profile.server);
+            error(format!("The key of profile {name} is for {kept} and is not sent to {origin}."))
+                .fix(format!("licctl login --profile NAME --server {origin}"))
+        }
+        Some((name, _)) => error(format!("Profile {name} has no key."))
+            .fix(format!("licctl login --profile {name}, or set LICCTL_API_KEY")),
+        None => error("There is no API key to work with.".to_owned())
+            .fix("licctl login, or set LICCTL_API_KEY"),
+    }
+}

@@ -1,0 +1,39 @@
+//! The environment variables of one run. Only these are looked at, so that tests bring their own.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+pub const API_KEY: &str = "LICCTL_API_KEY";
+pub const CONFIG_DIR: &str = "LICCTL_CONFIG_DIR";
+pub const OUTPUT: &str = "LICCTL_OUTPUT";
+pub const PROFILE: &str = "LICCTL_PROFILE";
+pub const SERVER: &str = "LICCTL_SERVER";
+
+/// Variables and their values. An empty value counts as none, as CI systems set them so.
+#[derive(Clone, Default)]
+pub struct Env(HashMap<String, String>);
+
+impl Env {
+    pub fn of_this_process() -> Self {
+        Self(
+            std::env::vars_os()
+                .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+                .collect(),
+        )
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The folder of the configuration when it is not the usual one.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        self.get(CONFIG_DIR).map(PathBuf::from)
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Env {
+    fn from(variables: [(&str, &str); N]) -> Self {
+        Self(variables.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
+    }
+}

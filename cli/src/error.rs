@@ -1,0 +1,202 @@
+//! What goes wrong, in words for the person at the terminal, and the exit code that says so to a
+//! script. How the client finds out is its own business; how it is laid out on screen is here.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::output::escape::clean;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// How a run ends. The numbers are a promise to scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    Done = 0,
+    Internal = 1,
+    Usage = 2,
+    NotFound = 3,
+    NotAuthenticated = 4,
+    Forbidden = 5,
+    Rejected = 6,
+    Unreachable = 7,
+    RateLimited = 8,
+    /// Of several things asked for, some were done.
+    Partial = 9,
+    /// The command worked, and its answer is no.
+    Negative = 10,
+    Cancelled = 130,
+}
+
+impl Exit {
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Whether trying the next of several things would only fail in the same way.
+    pub fn ends_everything(self) -> bool {
+        matches!(
+            self,
+            Self::NotAuthenticated
+                | Self::Forbidden
+                | Self::Unreachable
+                | Self::RateLimited
+                | Self::Cancelled
+                | Self::Internal
+        )
+    }
+}
+
+/// Everything a refusal can say. Build one with [`Error::new`] and add what is known.
+#[derive(Debug)]
+pub struct Error {
+    pub exit: Exit,
+    code: Cow<'static, str>,
+    message: Box<str>,
+    /// Why, as somebody else put it: the server, the operating system.
+    reason: Option<Box<str>>,
+    /// What to do about it, a command where there is one.
+    fix: Option<Box<str>>,
+    status: Option<u16>,
+    request_id: Option<Box<str>>,
+}
+
+impl Error {
+    pub fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            code: Cow::Borrowed(code),
+            message: message.into().into(),
+            reason: None,
+            fix: None,
+            status: None,
+            request_id: None,
+        }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, "usage", message)
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, "not_found", message)
+    }
+
+    /// The person said no, or pressed Ctrl-C.
+    pub fn cancelled() -> Self {
+        Self::new(Exit::Cancelled, "cancelled", "Cancelled; nothing was changed.")
+    }
+
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into().into());
+        self
+    }
+
+    pub fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into().into());
+        self
+    }
+
+    pub fn coded(mut self, code: impl Into<String>) -> Self {
+        self.code = Cow::Owned(code.into());
+        self
+    }
+
+    pub fn answered(mut self, status: u16, request_id: Option<String>) -> Self {
+        self.status = Some(status);
+        self.request_id = request_id.map(Into::into);
+        self
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// The lines for a person: what, why, what to do, and where it happened.
+    pub fn text(&self, place: Option<&Place>) -> String {
+        let mut lines = vec![format!("error: {}", clean(&self.message))];
+        lines.extend(self.reason.as_ref().map(|reason| format!("  {}", clean(reason))));
+        lines.extend(self.fix.as_ref().map(|fix| format!("fix: {}", clean(fix))));
+        if let Some(place) = place.filter(|_| self.concerns_the_server()) {
+            let request = self.request_id.as_ref().map(|id| format!("request {} · ", clean(id)));
+            lines.push(format!("{}{place}", request.unwrap_or_default()));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// The same for a program.
+    pub fn json(&self) -> Value {
+        let message = match &self.reason {
+            Some(reason) => format!("{} {reason}", self.message),
+            None => self.message.to_string(),
+        };
+        json!({
+            "code": self.code,
+            "message": message,
+            "hint": self.fix,
+            "status": self.status,
+            "requestId": self.request_id,
+            "exitCode": self.exit.code(),
+        })
+    }
+
+    fn concerns_the_server(&self) -> bool {
+        self.status.is_some() || matches!(self.exit, Exit::Unreachable | Exit::NotAuthenticated)
+    }
+}
+
+/// Where the request went: the last line of an error.
+pub struct Place {
+    pub profile: Option<String>,
+    pub server: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(profile) = &self.profile {
+            write!(f, "profile {} · ", clean(profile))?;
+        }
+        f.write_str(&clean(&self.server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused() -> Error {
+        Error::new(Exit::Rejected, "invalid", "The server refused the plan.")
+            .because("\"name: must be a string\"")
+            .fix("licctl plans create --name NAME")
+            .answered(400, Some("r1".into()))
+    }
+
+    #[test]
+    fn says_what_why_and_what_to_do_in_at_most_five_lines() {
+        let place =
+            Place { profile: Some("acme".into()), server: "https://licenses.example".into() };
+        insta::assert_snapshot!(refused().text(Some(&place)), @r#"
+        error: The server refused the plan.
+          "name: must be a string"
+        fix: licctl plans create --name NAME
+        request r1 · profile acme · https://licenses.example
+        "#);
+    }
+
+    #[test]
+    fn a_program_gets_one_object() {
+        insta::assert_snapshot!(refused().json(), @r#"{"code":"invalid","message":"The server refused the plan. \"name: must be a string\"","hint":"licctl plans create --name NAME","status":400,"requestId":"r1","exitCode":6}"#);
+    }
+
+    #[test]
+    fn what_a_server_says_cannot_move_the_cursor() {
+        let error = Error::not_found("No such plan.").because("\u{1b}[2Jgone");
+        assert!(!error.text(None).contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,116 @@
+//! The streams of one run: the only writer of stdout, everything said on stderr, and stdin.
+//! What is written, and in which form, is decided elsewhere.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
+
+use crate::error::{Error, Exit, Result};
+
+/// What a run reads from and writes to. Tests bring their own.
+pub struct Streams {
+    pub stdin: Box<dyn Read + Send>,
+    pub stdout: Box<dyn Write>,
+    pub stderr: Box<dyn Write>,
+    pub terminals: Terminals,
+    /// The width of the terminal behind stdout, in columns.
+    pub width: Option<usize>,
+}
+
+/// Which of the streams lead to a person.
+#[derive(Clone, Copy, Default)]
+pub struct Terminals {
+    pub stdin: bool,
+    pub stdout: bool,
+    pub stderr: bool,
+}
+
+impl Streams {
+    pub fn of_this_process() -> Self {
+        let terminals = Terminals {
+            stdin: io::stdin().is_terminal(),
+            stdout: io::stdout().is_terminal(),
+            stderr: io::stderr().is_terminal(),
+        };
+        let size = if terminals.stdout { crossterm::terminal::size().ok() } else { None };
+        Self {
+            stdin: Box::new(io::stdin()),
+            stdout: Box::new(io::stdout()),
+            stderr: Box::new(io::stderr()),
+            terminals,
+            width: size.map(|(columns, _)| usize::from(columns)).filter(|&columns| columns > 0),
+        }
+    }
+}
+
+/// The streams in use.
+pub struct Io {
+    stdin: RefCell<Option<Box<dyn Read + Send>>>,
+    stdout: RefCell<Box<dyn Write>>,
+    stderr: RefCell<Box<dyn Write>>,
+    pub terminals: Terminals,
+    pub width: Option<usize>,
+    silenced: Cell<bool>,
+}
+
+impl Io {
+    pub fn new(streams: Streams) -> Self {
+        Self {
+            stdin: RefCell::new(Some(streams.stdin)),
+            stdout: RefCell::new(streams.stdout),
+            stderr: RefCell::new(streams.stderr),
+            terminals: streams.terminals,
+            width: streams.width,
+            silenced: Cell::new(false),
+        }
+    }
+
+    /// Writes data. A reader that has had enough (`| head`) is no failure: the rest is dropped.
+    pub fn data(&self, text: &str) -> Result<()> {
+        if self.silenced.get() {
+            return Ok(());
+        }
+        let mut stdout = self.stdout.borrow_mut();
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.silenced.set(true);
+                Ok(())
+            }
+            written => written.map_err(|error| {
+                Error::new(Exit::Internal, "output", "The output could not be written.")
+                    .because(error.to_string())
+            }),
+        }
+    }
+
+    /// Says something to the person. That nobody listens is no failure.
+    pub fn say(&self, text: &str) {
+        let mut stderr = self.stderr.borrow_mut();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+
+    /// Reads stdin to its end, on a thread of its own so that Ctrl-C is heard meanwhile.
+    pub async fn read_stdin(&self) -> Result<String> {
+        let stdin = self.stdin.borrow_mut().take();
+        let Some(mut stdin) = stdin else {
+            return Err(Error::usage("Stdin can be read only once: only one `-` is possible."));
+        };
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut text = String::new();
+            stdin.read_to_string(&mut text).map(|_| text)
+        });
+        match reading.await {
+            Ok(Ok(text)) => Ok(text),
+            Ok(Err(error)) => {
+                Err(Error::usage("Stdin could not be read.").because(error.to_string()))
+            }
+            Err(error) => Err(Error::new(Exit::Internal, "internal", error.to_string())),
+        }
+    }
+
+    /// Reads what follows `@` or `-` on a command line: a list, one entry a line, blanks dropped.
+    pub async fn read_list(&self) -> Result<Vec<String>> {
+        let text = self.read_stdin().await?;
+        let lines = BufReader::new(text.as_bytes()).lines();
+        Ok(lines.map_while(io::Result::ok).filter(|line| !line.trim().is_empty()).collect())
+    }
+}

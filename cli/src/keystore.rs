@@ -1,0 +1,181 @@
+//! Where keys are kept: the system's keyring when it gives back what it was given, a file that only
+//! its owner can read otherwise. A key is kept together with the server it is for, and is given
+//! out for that server only.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use common::ApiKey;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::config::{Folder, KeyPlace, Profile};
+use crate::error::{Error, Exit, Result};
+
+const SERVICE: &str = "licctl";
+const FILE: &str = "credentials.toml";
+
+/// The content of `credentials.toml`.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Credentials(BTreeMap<String, Credential>);
+
+#[derive(Serialize, Deserialize)]
+struct Credential {
+    /// The only origin that this key is sent to.
+    origin: String,
+    key: String,
+}
+
+/// Keeps a key for a profile, and says where.
+pub async fn store(folder: &Folder, profile: &str, server: &Url, key: &ApiKey) -> Result<KeyPlace> {
+    if !folder.self_contained && keyring_store(account(profile, server), key.clone()).await {
+        forget_in_file(folder, profile)?;
+        return Ok(KeyPlace::Keyring);
+    }
+    let mut kept = read_file(folder)?;
+    let credential = Credential { origin: origin(server), key: key.expose().to_owned() };
+    kept.0.insert(profile.to_owned(), credential);
+    folder.write(FILE, &kept)?;
+    Ok(KeyPlace::File)
+}
+
+/// The key of a profile for a server; none when there is none for this very server.
+pub async fn load(
+    folder: &Folder,
+    place: KeyPlace,
+    profile: &str,
+    server: &Url,
+) -> Result<Option<ApiKey>> {
+    let text = match place {
+        KeyPlace::Keyring => keyring_load(account(profile, server)).await?,
+        KeyPlace::File => {
+            let mut kept = read_file(folder)?;
+            let credential = kept.0.remove(profile).filter(|kept| kept.origin == origin(server));
+            credential.map(|credential| credential.key)
+        }
+    };
+    let damaged = |_| {
+        let what = format!("The stored key of profile {profile} is damaged.");
+        Error::new(Exit::NotAuthenticated, "damaged_key", what)
+            .fix(format!("licctl login --profile {profile}"))
+    };
+    text.map(|text| text.parse().map_err(damaged)).transpose()
+}
+
+/// Removes the key of a profile from where it is kept.
+pub async fn forget(folder: &Folder, place: KeyPlace, profile: &str, server: &Url) -> Result<()> {
+    match place {
+        KeyPlace::Keyring => keyring_forget(account(profile, server)).await,
+        KeyPlace::File => forget_in_file(folder, profile),
+    }
+}
+
+/// Removes what [`store`] did not overwrite of a profile's older key: an entry of the keyring that
+/// is for another server, or no longer used.
+pub async fn forget_replaced(
+    folder: &Folder,
+    profile: &str,
+    old: &Profile,
+    (place, server): (KeyPlace, &Url),
+) -> Result<()> {
+    let elsewhere = place != KeyPlace::Keyring || origin(&old.server) != origin(server);
+    match old.key {
+        Some(KeyPlace::Keyring) if elsewhere => {
+            forget(folder, KeyPlace::Keyring, profile, &old.server).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where the keys of this place are, for a person.
+pub fn describe(folder: &Folder, place: KeyPlace) -> String {
+    match place {
+        KeyPlace::Keyring => "the system's keyring".to_owned(),
+        KeyPlace::File => folder.file(FILE).display().to_string(),
+    }
+}
+
+/// Scheme, host and port: what a key is bound to.
+pub fn origin(server: &Url) -> String {
+    server.origin().ascii_serialization()
+}
+
+fn account(profile: &str, server: &Url) -> String {
+    format!("{profile} at {}", origin(server))
+}
+
+fn read_file(folder: &Folder) -> Result<Credentials> {
+    refuse_when_others_can_read(&folder.file(FILE))?;
+    folder.read(FILE)
+}
+
+fn forget_in_file(folder: &Folder, profile: &str) -> Result<()> {
+    let mut kept = read_file(folder)?;
+    match kept.0.remove(profile) {
+        Some(_) => folder.write(FILE, &kept),
+        None => Ok(()),
+    }
+}
+
+fn refuse_when_others_can_read(path: &Path) -> Result<()> {
+    if fs::metadata(path).is_ok_and(|file| others_can_read(&file)) {
+        let what = format!("{} can be read by others, and holds keys.", path.display());
+        let path = path.display().to_string();
+        return Err(Error::new(Exit::NotAuthenticated, "exposed_key", what)
+            .fix(format!("chmod 600 {}", crate::output::escape::quote(&path))));
+    }
+    Ok(())
+}
+
+/// Whether anyone but the owner can read a file.
+#[cfg(unix)]
+pub fn others_can_read(file: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    file.is_file() && file.mode() & 0o077 != 0
+}
+
+#[cfg(not(unix))]
+pub fn others_can_read(_: &fs::Metadata) -> bool {
+    false
+}
+
+/// Whether the keyring took the key: read back, since some accept what they then do not keep.
+async fn keyring_store(account: String, key: ApiKey) -> bool {
+    let stored = in_keyring(account, move |entry| {
+        entry.set_password(key.expose())?;
+        Ok(entry.get_password()? == key.expose())
+    });
+    stored.await.unwrap_or(false)
+}
+
+async fn keyring_load(account: String) -> Result<Option<String>> {
+    match in_keyring(account, |entry| entry.get_password()).await {
+        Ok(key) => Ok(Some(key)),
+        Err(keyring::Error::NoEntry) => Ok(None),
+        Err(error) => Err(keyring_failed(&error)),
+    }
+}
+
+async fn keyring_forget(account: String) -> Result<()> {
+    match in_keyring(account, |entry| entry.delete_credential()).await {
+        Ok(()) | Err(keyring::Error::NoEntry) => Ok(()),
+        Err(error) => Err(keyring_failed(&error)),
+    }
+}
+
+fn keyring_failed(error: &keyring::Error) -> Error {
+    Error::new(Exit::NotAuthenticated, "keyring", "The system's keyring does not answer.")
+        .because(error.to_string())
+        .fix("unlock it, or set LICCTL_API_KEY")
+}
+
+/// On a thread of its own: the keyring may ask the person for its password, which takes time.
+async fn in_keyring<T: Send + 'static>(
+    account: String,
+    act: impl FnOnce(keyring::Entry) -> keyring::Result<T> + Send + 'static,
+) -> keyring::Result<T> {
+    let acting = tokio::task::spawn_blocking(move || act(keyring::Entry::new(SERVICE, &account)?));
+    acting.await.unwrap_or(Err(keyring::Error::NoDefaultStore))
+}

@@ -1,0 +1,66 @@
+//! What stands in a table or on a card: one value, as a person and as a script want to read it.
+
+use common::Timestamp;
+
+use super::escape::clean;
+use super::time::relative;
+
+/// The meaning that a colour repeats; the word itself carries it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Good,
+    Warning,
+    Bad,
+}
+
+/// One value in two spellings: `screen` for a person at a terminal, `plain` for everything else.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub screen: String,
+    pub plain: String,
+    pub tone: Option<Tone>,
+}
+
+impl Cell {
+    pub fn text(text: impl AsRef<str>) -> Self {
+        let text = clean(text.as_ref()).into_owned();
+        Self { screen: text.clone(), plain: text, tone: None }
+    }
+
+    /// Something of the service's: an id, a number.
+    #[expect(clippy::needless_pass_by_value, reason = "ids and numbers are copied anyway")]
+    pub fn of(value: impl ToString) -> Self {
+        Self::text(value.to_string())
+    }
+
+    /// Something that may be missing; a dash on a screen, nothing in a pipe.
+    pub fn maybe(value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => Self::of(value),
+            None => Self::word("-", ""),
+        }
+    }
+
+    /// Two spellings of our own.
+    pub fn word(screen: impl Into<String>, plain: impl Into<String>) -> Self {
+        Self { screen: screen.into(), plain: plain.into(), tone: None }
+    }
+
+    pub fn time(time: Timestamp, now: Timestamp) -> Self {
+        Self::word(relative(time, now), time.to_string())
+    }
+
+    /// A moment that may never come; `never` says it.
+    pub fn time_or(never: &str, time: Option<Timestamp>, now: Timestamp) -> Self {
+        time.map_or_else(|| Self::word(never, never), |time| Self::time(time, now))
+    }
+
+    pub fn toned(mut self, tone: Tone) -> Self {
+        self.tone = Some(tone);
+        self
+    }
+
+    pub fn shown(&self, screen: bool) -> &str {
+        if screen { &self.screen } else { &self.plain }
+    }
+}

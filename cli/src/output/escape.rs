@@ -1,0 +1,56 @@
+//! Makes foreign text safe to show: on a terminal, and in a command to be copied.
+
+use std::borrow::Cow;
+
+/// Writes control characters as escapes, so that what a server sends cannot move the cursor, ring
+/// or recolour. Marks that turn the direction of writing count as such.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if !text.contains(unsafe_to_show) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if unsafe_to_show(letter) {
+            safe.extend(letter.escape_default());
+        } else {
+            safe.push(letter);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+fn unsafe_to_show(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Quotes a word for a POSIX shell when it needs quoting.
+pub fn quote(word: &str) -> Cow<'_, str> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@,+%".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return Cow::Borrowed(word);
+    }
+    if !word.contains(['"', '$', '`', '\\', '!']) {
+        return Cow::Owned(format!("\"{word}\""));
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_become_visible() {
+        assert_eq!(clean("plain ü 漢"), "plain ü 漢");
+        assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}"), r"a\u{1b}[31mb\nc\u{202e}");
+    }
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quote("lic_01"), "lic_01");
+        assert_eq!(quote("Acme Studio"), "\"Acme Studio\"");
+        assert_eq!(quote(""), "\"\"");
+        assert_eq!(quote("it's $5"), r"'it'\''s $5'");
+    }
+}

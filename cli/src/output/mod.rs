@@ -1,0 +1,194 @@
+//! What a command found, and its way to stdout: a table for people, JSON and ids for programs.
+//! Commands describe a [`View`]; only this module knows formats.
+
+pub mod cell;
+pub mod escape;
+pub mod table;
+pub mod time;
+
+use anstyle::{AnsiColor, Effects, Style as Ansi};
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+use crate::client::Planned;
+use crate::error::{Error, Exit, Result};
+use crate::io::Io;
+use cell::{Cell, Tone};
+use table::{Style, Table};
+
+/// The form of what is written to stdout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Aligned columns, for people
+    #[default]
+    Table,
+    /// The service's own records, whole
+    Json,
+    /// One id a line
+    Ids,
+}
+
+/// A part of what a person is shown.
+#[derive(Debug)]
+pub enum Block {
+    Table(Table),
+    /// Labels and their values, one a line.
+    Card(Vec<(&'static str, Cell)>),
+    Line(Cell),
+}
+
+/// What a command found or did.
+#[derive(Debug)]
+pub struct View {
+    json: Value,
+    ids: Vec<String>,
+    blocks: Vec<Block>,
+    /// Said when there is nothing to list.
+    empty: Option<String>,
+    /// Said to a person after a write: what changed.
+    changed: Option<String>,
+    /// Useful commands to go on with.
+    next: Vec<String>,
+    pub exit: Exit,
+}
+
+impl View {
+    pub fn new(json: impl serde::Serialize, ids: Vec<String>) -> Result<Self> {
+        let json = serde_json::to_value(json)
+            .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+        let (empty, changed) = (None, None);
+        let (blocks, next) = (Vec::new(), Vec::new());
+        Ok(Self { json, ids, blocks, empty, changed, next, exit: Exit::Done })
+    }
+
+    pub fn table(mut self, table: Table) -> Self {
+        self.blocks.push(Block::Table(table));
+        self
+    }
+
+    pub fn card(mut self, card: Vec<(&'static str, Cell)>) -> Self {
+        self.blocks.push(Block::Card(card));
+        self
+    }
+
+    pub fn line(mut self, line: Cell) -> Self {
+        self.blocks.push(Block::Line(line));
+        self
+    }
+
+    pub fn or_when_empty(mut self, hint: impl Into<String>) -> Self {
+        self.empty = Some(hint.into());
+        self
+    }
+
+    pub fn changed(mut self, sentence: impl Into<String>) -> Self {
+        self.changed = Some(sentence.into());
+        self
+    }
+
+    pub fn next(mut self, command: impl Into<String>) -> Self {
+        self.next.push(command.into());
+        self
+    }
+
+    pub fn exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    /// Writes the data to stdout and the words around it to stderr.
+    pub fn show(&self, io: &Io, format: Format, color: bool) -> Result<()> {
+        match format {
+            Format::Json => io.data(&pretty(&self.json)),
+            Format::Ids => {
+                io.data(&self.ids.iter().map(|id| format!("{id}\n")).collect::<String>())
+            }
+            Format::Table => self.show_to_a_person(io, color),
+        }
+    }
+
+    fn show_to_a_person(&self, io: &Io, color: bool) -> Result<()> {
+        let style = Style { screen: io.terminals.stdout, color, width: io.width };
+        let nothing = |block: &Block| matches!(block, Block::Table(table) if table.is_empty());
+        if let Some(hint) = self.empty.as_ref().filter(|_| self.blocks.iter().all(nothing)) {
+            io.say(&format!("{hint}\n"));
+            return Ok(());
+        }
+        let mut text = String::new();
+        let mut hidden = Vec::new();
+        for block in self.blocks.iter().filter(|block| !nothing(block)) {
+            match block {
+                Block::Table(table) => {
+                    let (drawn, left_out) = table.draw(style);
+                    text += &drawn;
+                    hidden.extend(left_out);
+                }
+                Block::Card(card) => text += &draw_card(card, style),
+                Block::Line(line) => text += &(paint(line, style) + "\n"),
+            }
+        }
+        io.data(&text)?;
+        if !hidden.is_empty() {
+            let line = format!("hidden for lack of room: {} (-o json has all)", hidden.join(", "));
+            io.say(&(dim(&line, color) + "\n"));
+        }
+        if io.terminals.stderr {
+            self.changed.iter().for_each(|sentence| io.say(&format!("{sentence}\n")));
+            self.next.iter().for_each(|command| io.say(&format!("Next: {command}\n")));
+        }
+        Ok(())
+    }
+}
+
+/// Shows the requests that a dry run would have sent.
+pub fn show_planned(io: &Io, format: Format, planned: &[Planned]) -> Result<()> {
+    if format == Format::Json {
+        let json = serde_json::to_value(planned)
+            .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+        return io.data(&pretty(&json));
+    }
+    for request in planned {
+        io.data(&format!("{} {}\n", request.method, request.path))?;
+        if let Some(body) = &request.body {
+            io.data(&pretty(body))?;
+        }
+    }
+    io.say("Nothing was sent.\n");
+    Ok(())
+}
+
+/// JSON as it is written everywhere: indented, with a last line end.
+pub fn pretty(json: &Value) -> String {
+    format!("{json:#}\n")
+}
+
+fn draw_card(card: &[(&'static str, Cell)], style: Style) -> String {
+    let width = card.iter().map(|(label, _)| label.width()).max().unwrap_or(0);
+    let line = |(label, cell): &(&'static str, Cell)| {
+        let space = " ".repeat(width - label.width() + 2);
+        format!("{}{space}{}", dim(label, style.color), paint(cell, style)).trim_end().to_owned()
+            + "\n"
+    };
+    card.iter().map(line).collect()
+}
+
+fn paint(cell: &Cell, style: Style) -> String {
+    let text = cell.shown(style.screen);
+    let Some(tone) = cell.tone.filter(|_| style.color) else {
+        return text.to_owned();
+    };
+    let color = match tone {
+        Tone::Good => AnsiColor::Green,
+        Tone::Warning => AnsiColor::Yellow,
+        Tone::Bad => AnsiColor::Red,
+    };
+    wrap(text, Ansi::new().fg_color(Some(color.into())))
+}
+
+fn dim(text: &str, color: bool) -> String {
+    if color { wrap(text, Ansi::new().effects(Effects::DIMMED)) } else { text.to_owned() }
+}
+
+fn wrap(text: &str, style: Ansi) -> String {
+    format!("{style}{text}{style:#}")
+}

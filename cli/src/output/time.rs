@@ -1,0 +1,98 @@
+//! Moments and spans as people say them, and as scripts read them.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use common::Timestamp;
+
+/// A span as in `30s`, `15m`, `12h`, `90d` or `2w`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub struct Span(Duration);
+
+impl Span {
+    pub fn std(self) -> Duration {
+        self.0
+    }
+
+    pub fn delta(self) -> TimeDelta {
+        TimeDelta::from_std(self.0).unwrap_or(TimeDelta::MAX)
+    }
+}
+
+impl FromStr for Span {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WHAT: &str = "must be a span as in 30s, 15m, 12h, 90d or 2w";
+        let split = text.find(|letter: char| !letter.is_ascii_digit()).ok_or(WHAT)?;
+        let (number, unit) = text.split_at(split);
+        let seconds = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 60 * 60,
+            "d" => 24 * 60 * 60,
+            "w" => 7 * 24 * 60 * 60,
+            _ => return Err(WHAT),
+        };
+        let number: u32 = number.parse().map_err(|_| WHAT)?;
+        if number == 0 || u64::from(number) * seconds > 36_500 * 24 * 60 * 60 {
+            return Err("must be longer than nothing and at most 36500d");
+        }
+        Ok(Self(Duration::from_secs(u64::from(number) * seconds)))
+    }
+}
+
+/// `3d ago`, `in 5h`, `just now`.
+pub fn relative(time: Timestamp, now: Timestamp) -> String {
+    let span = time.since(now);
+    match (rough(span.abs()), span > TimeDelta::zero()) {
+        (None, _) => "just now".to_owned(),
+        (Some(span), true) => format!("in {span}"),
+        (Some(span), false) => format!("{span} ago"),
+    }
+}
+
+/// The span in its largest fitting unit; none when it is under a second.
+fn rough(span: TimeDelta) -> Option<String> {
+    let units = [
+        (span.num_days() / 365, "y"),
+        (span.num_days(), "d"),
+        (span.num_hours(), "h"),
+        (span.num_minutes(), "m"),
+        (span.num_seconds(), "s"),
+    ];
+    // A year and a half is better told in days; years begin where days stop meaning much.
+    let skip = usize::from(span.num_days() < 3 * 365);
+    let largest = units.into_iter().skip(skip).find(|&(number, _)| number > 0);
+    largest.map(|(number, unit)| format!("{number}{unit}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_a_number_and_a_unit() {
+        assert_eq!("90d".parse(), Ok(Span(Duration::from_secs(90 * 86_400))));
+        assert_eq!("2w".parse(), Ok(Span(Duration::from_secs(14 * 86_400))));
+        for text in ["", "d", "5", "0d", "-1d", "1.5h", "1y", "5 d", "36501d", "99999999999d"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn moments_are_told_from_now() {
+        let now: Timestamp = "2027-01-31T12:00:00Z".parse().unwrap();
+        for (time, told) in [
+            ("2027-01-31T12:00:00.900Z", "just now"),
+            ("2027-01-31T11:59:18Z", "42s ago"),
+            ("2027-01-31T12:59:59Z", "in 59m"),
+            ("2027-01-28T12:00:00Z", "3d ago"),
+            ("2028-06-30T12:00:00Z", "in 516d"),
+            ("2032-01-31T12:00:00Z", "in 5y"),
+        ] {
+            assert_eq!(relative(time.parse().unwrap(), now), told, "{time}");
+        }
+    }
+}

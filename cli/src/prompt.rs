@@ -1,0 +1,149 @@
+//! Questions to the person at the terminal, and what happens when there is none: exit 2 and the
+//! flag that would have answered.
+
+use std::fmt::Display;
+use std::io::{ErrorKind, Read};
+use std::str::FromStr;
+
+use dialoguer::console::Term;
+use dialoguer::theme::{ColorfulTheme, SimpleTheme, Theme};
+use dialoguer::{Confirm, FuzzySelect, Input};
+
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::output::escape::clean;
+
+/// Refuses when something required is missing and nobody can be asked for it. All that is missing
+/// is named at once.
+pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
+    let missing: Vec<&str> =
+        wanted.iter().filter(|(_, given)| !given).map(|(name, _)| *name).collect();
+    if missing.is_empty() || ctx.may_ask() {
+        return Ok(());
+    }
+    let verb = if missing.len() == 1 { "is" } else { "are" };
+    let message = format!("{} {verb} missing.", missing.join(" and "));
+    Err(Error::usage(message).because("Nobody can be asked: this is not run from a terminal."))
+}
+
+/// Asks for a line of text until it is a `T`.
+pub fn text<T>(ctx: &Context, question: &str, flag: Option<&str>) -> Result<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    let theme = theme(ctx);
+    let input = Input::<String>::with_theme(theme.as_ref())
+        .with_prompt(question)
+        .validate_with(|text: &String| text.parse::<T>().map(drop).map_err(|e| e.to_string()));
+    let answer = heard(input.interact_text_on(&Term::stderr()))?;
+    let value = answer.parse().map_err(|error: T::Err| Error::usage(error.to_string()))?;
+    ctx.answered(flag, &answer);
+    Ok(value)
+}
+
+/// Asks for a line of text, with an answer that Enter alone gives. Not remembered as a flag.
+pub fn text_or(ctx: &Context, question: &str, usual: &str) -> Result<String> {
+    let theme = theme(ctx);
+    let input =
+        Input::<String>::with_theme(theme.as_ref()).with_prompt(question).default(usual.to_owned());
+    heard(input.interact_text_on(&Term::stderr()))
+}
+
+/// Asks to choose one of `labels` by typing a part of it; gives its place.
+pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize> {
+    let labels: Vec<_> = labels.iter().map(|label| clean(label)).collect();
+    let theme = theme(ctx);
+    let select = FuzzySelect::with_theme(theme.as_ref())
+        .with_prompt(question)
+        .items(&labels)
+        .default(0)
+        .max_length(10);
+    heard(select.interact_on_opt(&Term::stderr()))?.ok_or_else(Error::cancelled)
+}
+
+/// Goes on only when the person says yes, or has said so beforehand with `--yes`.
+pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
+    if ctx.globals.yes || ctx.globals.dry_run {
+        return Ok(());
+    }
+    if !ctx.may_ask() {
+        let error = Error::usage("This needs a yes, and nobody can be asked.").because(question);
+        return Err(error.fix("add --yes"));
+    }
+    if yes(ctx, question)? { Ok(()) } else { Err(Error::cancelled()) }
+}
+
+/// Asks a question; Enter alone means no.
+pub fn yes(ctx: &Context, question: &str) -> Result<bool> {
+    let theme = theme(ctx);
+    let confirm = Confirm::with_theme(theme.as_ref()).with_prompt(clean(question)).default(false);
+    heard(confirm.interact_on(&Term::stderr()))
+}
+
+/// Asks for a secret without showing it. The terminal stays raw from the first to the last letter,
+/// as one that is pasted would else show between two of them.
+pub fn secret(ctx: &Context, question: &str) -> Result<String> {
+    ctx.io.say(&format!("{question}: "));
+    let raw = Raw::begin().map_err(|error| broken(&error))?;
+    let mut typed = Vec::new();
+    let ended = loop {
+        let mut byte = [0];
+        match std::io::stdin().read(&mut byte) {
+            Ok(0) => break Err(Error::cancelled()),
+            Ok(_) => match byte[0] {
+                b'\r' | b'\n' => break Ok(()),
+                // Ctrl-C, and Ctrl-D on an empty line.
+                3 => break Err(Error::cancelled()),
+                4 if typed.is_empty() => break Err(Error::cancelled()),
+                8 | 127 => drop(typed.pop()),
+                byte => typed.push(byte),
+            },
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => break Err(broken(&error)),
+        }
+    };
+    drop(raw);
+    ctx.io.say("\n");
+    ended?;
+    String::from_utf8(typed).map_err(|_| Error::usage("What was typed is no text."))
+}
+
+/// A terminal that hands over every key at once and shows none, until dropped.
+struct Raw;
+
+impl Raw {
+    fn begin() -> std::io::Result<Self> {
+        crossterm::terminal::enable_raw_mode().map(|()| Self)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // There is no better moment to try again, and nobody left to tell.
+        let _ = crossterm::terminal::disable_raw_mode();
+    }
+}
+
+fn theme(ctx: &Context) -> Box<dyn Theme> {
+    if ctx.color() { Box::new(ColorfulTheme::default()) } else { Box::new(SimpleTheme) }
+}
+
+/// Turns Ctrl-C at a question into its own error, with the cursor shown again.
+fn heard<T>(answer: dialoguer::Result<T>) -> Result<T> {
+    let dialoguer::Error::IO(error) = match answer {
+        Ok(answer) => return Ok(answer),
+        Err(error) => error,
+    };
+    let _ = Term::stderr().show_cursor();
+    if error.kind() == ErrorKind::Interrupted {
+        let _ = Term::stderr().write_line("");
+        return Err(Error::cancelled());
+    }
+    Err(broken(&error))
+}
+
+fn broken(error: &std::io::Error) -> Error {
+    Error::new(Exit::Internal, "terminal", "The terminal does not answer.")
+        .because(error.to_string())
+}

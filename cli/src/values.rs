@@ -1,0 +1,150 @@
+//! Values of flags that several commands share.
+
+use std::fs;
+use std::str::FromStr;
+
+use common::{Feature, Features, Invalid, Metadata};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// What an update does to a field that can be empty: gives it a value, or empties it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change<T> {
+    To(T),
+    Clear,
+}
+
+impl<T> Change<T> {
+    /// What goes into the request as the field's value.
+    pub fn value(change: &Option<Self>) -> Option<T>
+    where
+        T: Clone,
+    {
+        match change {
+            Some(Self::To(value)) => Some(value.clone()),
+            _ => None,
+        }
+    }
+
+    /// What goes into the request's list of fields to empty.
+    pub fn clears<F>(change: &Option<Self>, field: F) -> Option<F> {
+        matches!(change, Some(Self::Clear)).then_some(field)
+    }
+}
+
+/// `none` and `never` empty the field, and so does an empty text.
+impl<T: FromStr> FromStr for Change<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> std::result::Result<Self, T::Err> {
+        match text {
+            "" | "none" | "never" => Ok(Self::Clear),
+            _ => text.parse().map(Self::To),
+        }
+    }
+}
+
+/// A list of cleared fields for a request; none when nothing is cleared.
+pub fn cleared<F>(fields: impl IntoIterator<Item = Option<F>>) -> Option<Vec<F>> {
+    let fields: Vec<F> = fields.into_iter().flatten().collect();
+    (!fields.is_empty()).then_some(fields)
+}
+
+/// The features that flags name; none when no flag was given.
+pub fn features(given: &[Feature]) -> Result<Option<Features>> {
+    if given.is_empty() {
+        return Ok(None);
+    }
+    let features = Features::new(given.to_vec());
+    features.map(Some).map_err(|error| Error::usage(format!("--feature {error}.")))
+}
+
+/// Like [`features`], and `none` alone stands for no features at all.
+pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
+    match given {
+        [only] if only.as_str() == "none" => Ok(Some(Features::default())),
+        _ => features(given),
+    }
+}
+
+/// One `KEY=VALUE` of `--metadata`.
+#[derive(Clone, Debug)]
+pub struct Pair(String, String);
+
+impl FromStr for Pair {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok(Self(key.to_owned(), value.to_owned())),
+            _ => Err("must be KEY=VALUE"),
+        }
+    }
+}
+
+/// Flags that give metadata.
+#[derive(clap::Args)]
+pub struct MetadataFlags {
+    /// Metadata to attach, one entry; values are text (repeatable)
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "metadata_json")]
+    metadata: Vec<Pair>,
+    /// Metadata to attach, as a JSON object or @FILE that holds one
+    #[arg(long, value_name = "JSON")]
+    metadata_json: Option<String>,
+}
+
+impl MetadataFlags {
+    /// The metadata asked for; none when no flag was given.
+    pub fn read(&self) -> Result<Option<Metadata>> {
+        let map = match &self.metadata_json {
+            Some(text) => object(text)?,
+            None if self.metadata.is_empty() => return Ok(None),
+            None => {
+                let pairs = self.metadata.iter();
+                pairs.map(|Pair(key, value)| (key.clone(), Value::from(value.clone()))).collect()
+            }
+        };
+        let metadata = Metadata::new(map);
+        metadata.map(Some).map_err(|error: Invalid| Error::usage(format!("Metadata {error}.")))
+    }
+}
+
+fn object(text: &str) -> Result<Map<String, Value>> {
+    let content = match text.strip_prefix('@') {
+        Some(path) => fs::read_to_string(path).map_err(|error| {
+            Error::usage(format!("{path} cannot be read.")).because(error.to_string())
+        })?,
+        None => text.to_owned(),
+    };
+    serde_json::from_str(&content).map_err(|error| {
+        Error::usage("--metadata-json must be a JSON object.").because(error.to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use common::MaxSeats;
+
+    use super::*;
+
+    #[test]
+    fn none_and_never_empty_a_field() {
+        assert_eq!("none".parse::<Change<MaxSeats>>(), Ok(Change::Clear));
+        assert_eq!("5".parse(), Ok(Change::To(MaxSeats::new(5).unwrap())));
+        assert!("0".parse::<Change<MaxSeats>>().is_err());
+    }
+
+    #[test]
+    fn metadata_comes_as_pairs_or_as_an_object() {
+        let pairs = ["a=1", "b=x=y"].map(|pair| pair.parse().unwrap()).to_vec();
+        let read = MetadataFlags { metadata: pairs, metadata_json: None }.read().unwrap().unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"a":"1","b":"x=y"}"#);
+        let from_json = |text: &str| {
+            MetadataFlags { metadata: Vec::new(), metadata_json: Some(text.into()) }.read()
+        };
+        assert_eq!(from_json(r#"{"seat": 4}"#).unwrap().unwrap().get("seat"), Some(&4.into()));
+        assert!(from_json("[]").is_err());
+        assert!("=x".parse::<Pair>().is_err());
+    }
+}
