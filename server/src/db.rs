@@ -10,7 +10,9 @@
 mod connect;
 mod query;
 
+use std::future::Future;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
@@ -20,6 +22,19 @@ pub(crate) use query::locking;
 pub use query::{Row, Sql, Value};
 
 pub type Result<T> = std::result::Result<T, sqlx::Error>;
+
+/// How long one step may take (to connect, to run a statement, to commit) before the database counts
+/// as away. PostgreSQL is told the same, so that it gives up too.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Waits for a step no longer than [`PATIENCE`]. A connection that was given up on is closed or
+/// cleaned by its pool before anyone else gets it.
+async fn patient<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
+    match tokio::time::timeout(PATIENCE, step).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
+    }
+}
 
 /// A database. Cloning it is cheap and shares its connections.
 #[derive(Clone)]
@@ -59,10 +74,10 @@ impl Db {
     /// A transaction whose reads all see the database as it is at one moment.
     pub async fn snapshot(&self) -> Result<Tx> {
         Ok(Tx(Conn(match self {
-            Self::Sqlite { readers, .. } => Inner::SqliteTx(readers.begin().await?),
-            Self::Postgres(pool) => {
-                Inner::PostgresTx(pool.begin_with("begin isolation level repeatable read").await?)
-            }
+            Self::Sqlite { readers, .. } => Inner::SqliteTx(patient(readers.begin()).await?),
+            Self::Postgres(pool) => Inner::PostgresTx(
+                patient(pool.begin_with("begin isolation level repeatable read")).await?,
+            ),
         })))
     }
 
@@ -74,9 +89,9 @@ impl Db {
     pub async fn begin(&self) -> Result<Tx> {
         Ok(Tx(Conn(match self {
             Self::Sqlite { writer, .. } => {
-                Inner::SqliteTx(writer.begin_with("begin immediate").await?)
+                Inner::SqliteTx(patient(writer.begin_with("begin immediate")).await?)
             }
-            Self::Postgres(pool) => Inner::PostgresTx(pool.begin().await?),
+            Self::Postgres(pool) => Inner::PostgresTx(patient(pool.begin()).await?),
         })))
     }
 }
@@ -98,8 +113,8 @@ impl Tx {
     /// When this returns, all that was written is on disk.
     pub async fn commit(self) -> Result<()> {
         match self.0.0 {
-            Inner::SqliteTx(tx) => tx.commit().await,
-            Inner::PostgresTx(tx) => tx.commit().await,
+            Inner::SqliteTx(tx) => patient(tx.commit()).await,
+            Inner::PostgresTx(tx) => patient(tx.commit()).await,
             Inner::Sqlite(_) | Inner::Postgres(_) => unreachable!("only Db makes transactions"),
         }
     }

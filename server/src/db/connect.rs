@@ -3,21 +3,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-use super::Db;
+use super::{Db, PATIENCE};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations");
 
-/// How long a request waits for a connection before it is answered 503.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long SQLite waits for another process that writes, such as `licd keys create`.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const SQLITE_READERS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 16;
 
@@ -105,11 +100,12 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .journal_mode(SqliteJournalMode::Wal)
         // What a commit wrote is on disk before it returns, power cuts included.
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY_TIMEOUT);
+        // For another process that writes, such as `licd keys create`.
+        .busy_timeout(PATIENCE);
     let pool = |size| {
         SqlitePoolOptions::new()
             .max_connections(size)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .acquire_timeout(PATIENCE)
             .test_before_acquire(false)
     };
     let writer = pool(1).connect_with(options.clone()).await.map_err(OpenError::Connect)?;
@@ -124,10 +120,14 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
 async fn open_postgres(options: &PgConnectOptions) -> Result<Db, OpenError> {
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .acquire_timeout(PATIENCE)
         .test_before_acquire(false);
+    let patience = format!("{}ms", PATIENCE.as_millis());
+    // The locks of a node that is cut off are free again after the same time.
+    let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
+    let options = options.clone().application_name("licd");
     let pool = pool
-        .connect_with(options.clone().application_name("licd"))
+        .connect_with(options.options(limits.map(|limit| (limit, &patience))))
         .await
         .map_err(OpenError::Connect)?;
     // Holds an advisory lock meanwhile, so that nodes that start at once take turns.

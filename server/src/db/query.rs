@@ -7,7 +7,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type};
 
-use super::{Conn, Inner, Result};
+use super::{Conn, Inner, Result, patient};
 use crate::store::Scope;
 
 /// A value that both databases know how to store.
@@ -117,10 +117,10 @@ impl Query<'_> {
     pub async fn execute(self) -> Result<u64> {
         Ok(match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                sqlx::query_with(sql, args?).execute(conn).await?.rows_affected()
+                patient(sqlx::query_with(sql, args?).execute(conn)).await?.rows_affected()
             }
             Bound::Postgres(conn, sql, args) => {
-                sqlx::query_with(sql, args?).execute(conn).await?.rows_affected()
+                patient(sqlx::query_with(sql, args?).execute(conn)).await?.rows_affected()
             }
         })
     }
@@ -128,10 +128,10 @@ impl Query<'_> {
     pub async fn fetch_optional<T: Row>(self) -> Result<Option<T>> {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                sqlx::query_as_with(sql, args?).fetch_optional(conn).await
+                patient(sqlx::query_as_with(sql, args?).fetch_optional(conn)).await
             }
             Bound::Postgres(conn, sql, args) => {
-                sqlx::query_as_with(sql, args?).fetch_optional(conn).await
+                patient(sqlx::query_as_with(sql, args?).fetch_optional(conn)).await
             }
         }
     }
@@ -143,9 +143,11 @@ impl Query<'_> {
 
     pub async fn fetch_all<T: Row>(self) -> Result<Vec<T>> {
         match self.0 {
-            Bound::Sqlite(conn, sql, args) => sqlx::query_as_with(sql, args?).fetch_all(conn).await,
+            Bound::Sqlite(conn, sql, args) => {
+                patient(sqlx::query_as_with(sql, args?).fetch_all(conn)).await
+            }
             Bound::Postgres(conn, sql, args) => {
-                sqlx::query_as_with(sql, args?).fetch_all(conn).await
+                patient(sqlx::query_as_with(sql, args?).fetch_all(conn)).await
             }
         }
     }
