@@ -54,11 +54,11 @@ impl FromStr for Timestamp {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| Invalid(WHAT))?;
-        let time = time.with_timezone(&Utc).trunc_subsecs(3);
-        match time.year() {
-            1970..=9999 => Ok(Self(time)),
-            _ => Err(Invalid(WHAT)),
-        }
+        // By way of the number, as a leap second would survive being cut.
+        DateTime::from_timestamp_millis(time.timestamp_millis())
+            .filter(|time| (1970..=9999).contains(&time.year()))
+            .map(Self)
+            .ok_or(Invalid(WHAT))
     }
 }
 
@@ -113,6 +113,7 @@ mod tests {
             "2027-01-31T12:00:00.0009Z",
             "2027-01-31T13:00:00+01:00",
             "2027-01-31t12:00:00z",
+            "2027-01-31T11:59:60Z",
         ] {
             let time: Timestamp = text.parse().unwrap();
             assert_eq!(time.to_string(), "2027-01-31T12:00:00.000Z", "{text}");

@@ -46,7 +46,9 @@ pub struct App {
 /// How often the times of last use are written, and idle rate limits forgotten.
 const HOUSEKEEPING: Duration = Duration::from_secs(2);
 /// How long requests in flight may take once the service was told to stop.
-const DRAIN: Duration = Duration::from_secs(25);
+const DRAIN: Duration = Duration::from_secs(20);
+/// How long the last batches may take after that.
+const FINISH: Duration = Duration::from_secs(6);
 
 /// Answers on `listener` until `shutdown` completes; then takes no more connections, finishes what
 /// is in flight, and returns.
@@ -93,7 +95,7 @@ pub async fn serve(
 
     housekeeper.abort();
     // The router is gone, and with it the last who ask; what still waits is answered.
-    drop(tokio::time::timeout(DRAIN, async { tokio::join!(validating, authenticating) }).await);
+    drop(tokio::time::timeout(FINISH, async { tokio::join!(validating, authenticating) }).await);
     if let Err(error) = usage.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }

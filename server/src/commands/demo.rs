@@ -5,8 +5,6 @@
 
 mod sample;
 
-use std::net::SocketAddr;
-
 use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, Color, Table};
@@ -22,7 +20,7 @@ use super::{print, say, serve};
 pub struct Demo {
     /// Where to listen. Without this, a free port is taken when 8080 is not free.
     #[arg(long, env = "LICD_LISTEN", value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    listen: Option<String>,
 }
 
 impl Demo {
@@ -49,7 +47,7 @@ impl Demo {
     }
 
     async fn listen(&self) -> anyhow::Result<TcpListener> {
-        if let Some(address) = self.listen {
+        if let Some(address) = &self.listen {
             let listener = TcpListener::bind(address).await;
             return listener.with_context(|| format!("cannot listen on {address}"));
         }

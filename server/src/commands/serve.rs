@@ -1,7 +1,5 @@
 //! `licd serve`: the service itself.
 
-use std::net::SocketAddr;
-
 use anyhow::Context;
 use common::{ApiKey, Mode};
 use licd::config::Config;
@@ -16,7 +14,7 @@ use super::{Database, say};
 pub struct Serve {
     /// Where to listen; port 0 takes a free one.
     #[arg(long, env = "LICD_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
-    listen: SocketAddr,
+    listen: String,
     #[command(flatten)]
     database: Database,
     /// How often each API key may ask: 10000/s, 600/m, or off.
@@ -29,7 +27,7 @@ impl Serve {
         let bootstrap_key = bootstrap_key()?;
         let db = self.database.open().await?;
         let made = tenancy::bootstrap(&db, bootstrap_key.as_ref()).await?;
-        let listener = TcpListener::bind(self.listen)
+        let listener = TcpListener::bind(&self.listen)
             .await
             .with_context(|| format!("cannot listen on {}", self.listen))?;
         let address = listener.local_addr()?;

@@ -1,6 +1,8 @@
 //! Opening a database: its address, its settings, its schema.
 
 use std::fmt;
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -46,7 +48,9 @@ impl FromStr for DatabaseUrl {
 
     fn from_str(url: &str) -> Result<Self, UnknownDatabase> {
         match url.split_once("://") {
-            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
+            Some(("sqlite", path)) if !path.is_empty() && !path.contains('?') => {
+                Ok(Self::Sqlite(path.into()))
+            }
             Some(("postgres" | "postgresql", _)) => {
                 let options = url.parse().map_err(|_| UnknownDatabase)?;
                 Ok(Self::Postgres(Box::new(options)))
@@ -61,8 +65,8 @@ impl FromStr for DatabaseUrl {
 pub enum OpenError {
     #[error("cannot open the database: {0}")]
     Connect(#[source] sqlx::Error),
-    #[error("cannot make the folder {0} for the database: {1}")]
-    Folder(PathBuf, #[source] std::io::Error),
+    #[error("cannot make or open the file {0}: {1}")]
+    File(PathBuf, #[source] std::io::Error),
     #[error("the database was made by a newer licd (schema {0}); upgrade this one")]
     Newer(i64),
     #[error("cannot bring the database's schema up to date: {0}")]
@@ -89,13 +93,9 @@ impl Db {
 }
 
 async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| OpenError::Folder(folder.to_owned(), error))?;
-    }
+    make_private(path).map_err(|error| OpenError::File(path.to_owned(), error))?;
     let options = SqliteConnectOptions::new()
         .filename(path)
-        .create_if_missing(true)
         .foreign_keys(true)
         .journal_mode(SqliteJournalMode::Wal)
         // What a commit wrote is on disk before it returns, power cuts included.
@@ -115,6 +115,15 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
     tx.commit().await.map_err(OpenError::Connect)?;
     let readers = pool(SQLITE_READERS).connect_with(options).await.map_err(OpenError::Connect)?;
     Ok(Db::Sqlite { writer, readers })
+}
+
+/// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its
+/// side files the same permissions.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }
 
 async fn open_postgres(options: &PgConnectOptions) -> Result<Db, OpenError> {
