@@ -2,6 +2,7 @@
 
 mod demo;
 mod keys;
+mod migrate;
 mod serve;
 mod tenants;
 
@@ -45,6 +46,8 @@ pub enum Command {
     /// Make API keys on the server's host: the way back in when every key is lost.
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Print the OpenAPI document of the service.
+    Openapi,
 }
 
 impl Args {
@@ -64,6 +67,8 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo(demo) => demo.run().await,
         Command::Tenants(tenants) => tenants.run().await,
         Command::Keys(keys) => keys.run().await,
+        Command::Migrate(migrate) => migrate.run().await,
+        Command::Openapi => print(serde_json::to_string_pretty(&licd::routes::document())?),
     }
 }
 

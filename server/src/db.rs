@@ -9,6 +9,7 @@
 
 mod connect;
 mod query;
+mod schema;
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
@@ -20,8 +21,9 @@ use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 pub use connect::{DatabaseUrl, OpenError};
 pub(crate) use query::locking;
 pub use query::{Row, Sql, Value};
+pub use schema::Upgrade;
 
-pub type Result<T> = std::result::Result<T, sqlx::Error>;
+pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;
 
 /// How long one step may take (to connect, to run a statement, to commit) before the database counts
 /// as away. PostgreSQL is told the same, so that it gives up too.

@@ -223,3 +223,17 @@ impl OperationOutput for Error {
         failures(ctx, &statuses)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_document_in_the_repository_is_the_one_that_is_served() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
+        let stored = std::fs::read_to_string(path).unwrap();
+        let served = serde_json::to_string_pretty(&crate::routes::document()).unwrap() + "\n";
+        assert!(
+            stored == served,
+            "it changed: cargo run --bin licd -- openapi > docs/openapi.json, and look at the diff"
+        );
+    }
+}

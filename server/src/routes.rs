@@ -36,51 +36,51 @@ fn api() -> (Router<App>, OpenApi) {
     let routes = ApiRouter::new()
         // Asked by the vendor's application.
         .api_route("/api/v1/validate",
-            post_with(validate::validate, is("Is this user licensed?")))
+            post_with(validate::validate, is("validate", "Is this user licensed?")))
         // Asked by whoever holds a key.
         .api_route("/api/v1/key",
-            get_with(keys::current, is("Whose key is this?")))
+            get_with(keys::current, is("getCurrentKey", "Whose key is this?")))
         // Asked by the vendor's people.
         .api_route("/api/v1/admin/explain",
-            post_with(explain::explain, is("Why is this user licensed, or why not?")))
+            post_with(explain::explain, is("explain", "Why is this user licensed, or why not?")))
         .api_route("/api/v1/admin/products",
-            post_with(products::create, is("Create a product"))
-            .get_with(products::list, is("List products")))
+            post_with(products::create, is("createProduct", "Create a product"))
+            .get_with(products::list, is("listProducts", "List products")))
         .api_route("/api/v1/admin/products/{id}",
-            get_with(products::get, is("Get a product"))
-            .patch_with(products::update, is("Change a product")))
+            get_with(products::get, is("getProduct", "Get a product"))
+            .patch_with(products::update, is("updateProduct", "Change a product")))
         .api_route("/api/v1/admin/plans",
-            post_with(plans::create, is("Create a plan"))
-            .get_with(plans::list, is("List plans")))
+            post_with(plans::create, is("createPlan", "Create a plan"))
+            .get_with(plans::list, is("listPlans", "List plans")))
         .api_route("/api/v1/admin/plans/{id}",
-            get_with(plans::get, is("Get a plan"))
-            .patch_with(plans::update, is("Change a plan; licenses already made stay as they are")))
+            get_with(plans::get, is("getPlan", "Get a plan"))
+            .patch_with(plans::update, is("updatePlan", "Change a plan; licenses already made stay as they are")))
         .api_route("/api/v1/admin/licenses",
-            post_with(licenses::create, is("Create a license from a plan"))
-            .get_with(licenses::list, is("List licenses")))
+            post_with(licenses::create, is("createLicense", "Create a license from a plan"))
+            .get_with(licenses::list, is("listLicenses", "List licenses")))
         .api_route("/api/v1/admin/licenses/{id}",
-            get_with(licenses::get, is("Get a license"))
-            .patch_with(licenses::update, is("Change a license's seats, expiry or features")))
+            get_with(licenses::get, is("getLicense", "Get a license"))
+            .patch_with(licenses::update, is("updateLicense", "Change a license's seats, expiry or features")))
         .api_route("/api/v1/admin/licenses/{id}/status",
-            patch_with(licenses::set_status, is("Set a license's status")))
+            patch_with(licenses::set_status, is("setLicenseStatus", "Set a license's status")))
         .api_route("/api/v1/admin/licenses/{id}/assign",
-            post_with(licenses::assign, is("Assign a license to a user, who is made if unknown")))
+            post_with(licenses::assign, is("assignLicense", "Assign a license to a user, who is made if unknown")))
         .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
-            delete_with(licenses::unassign, is("Take a user off a license and free the seat")))
+            delete_with(licenses::unassign, is("unassignLicense", "Take a user off a license and free the seat")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
-            get_with(usage::get, is("See who holds the seats of a license")))
+            get_with(usage::get, is("getLicenseUsage", "See who holds the seats of a license")))
         .api_route("/api/v1/admin/users",
-            post_with(users::create, is("Create a user, or update the one that is known"))
-            .get_with(users::list, is("List users")))
+            post_with(users::create, is("createUser", "Create a user, or update the one that is known"))
+            .get_with(users::list, is("listUsers", "List users")))
         .api_route("/api/v1/admin/users/{id}",
-            get_with(users::get, is("Get a user"))
-            .patch_with(users::update, is("Change a user")))
+            get_with(users::get, is("getUser", "Get a user"))
+            .patch_with(users::update, is("updateUser", "Change a user")))
         .api_route("/api/v1/admin/keys",
-            post_with(keys::create, is("Create an API key; it is shown this once"))
-            .get_with(keys::list, is("List API keys")))
+            post_with(keys::create, is("createKey", "Create an API key; it is shown this once"))
+            .get_with(keys::list, is("listKeys", "List API keys")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
             post_with(keys::revoke, |operation| {
-                openapi::may_conflict(is("Revoke an API key, for good and at once")(operation))
+                openapi::may_conflict(is("revokeKey", "Revoke an API key, for good and at once")(operation))
             }));
     let mut document = OpenApi::default();
     let routes = routes.finish_api_with(&mut document, openapi::preface);
@@ -88,7 +88,7 @@ fn api() -> (Router<App>, OpenApi) {
     (routes, document)
 }
 
-/// An operation with this one line of what it does.
-fn is(summary: &str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
-    move |operation| operation.summary(summary)
+/// An operation with this name, for generated clients, and this line of what it does.
+fn is(id: &str, summary: &str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |operation| operation.id(id).summary(summary)
 }

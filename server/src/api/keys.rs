@@ -33,6 +33,7 @@ pub async fn create(
 
 /// The query of the list of keys.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ListKeys {
     limit: Option<Limit>,
     after: Option<KeyId>,

@@ -48,6 +48,7 @@ pub async fn create(
 
 /// The query of the list of licenses.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 #[serde(rename_all = "camelCase")]
 pub struct ListLicenses {
     /// Only licenses made from this plan.

@@ -42,6 +42,7 @@ pub async fn create(
 
 /// The query of the list of plans.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 #[serde(rename_all = "camelCase")]
 pub struct ListPlans {
     /// Only this product's plans.

@@ -36,6 +36,7 @@ pub async fn create(
 
 /// The query of the list of products.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ListProducts {
     limit: Option<Limit>,
     after: Option<ProductId>,

@@ -15,6 +15,7 @@ use crate::store::{Page, activations, licenses};
 
 /// The query of a license's usage.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct PageOfUsage {
     limit: Option<Limit>,
     after: Option<ActivationId>,

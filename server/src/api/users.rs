@@ -66,6 +66,7 @@ pub(super) async fn ensure(
 
 /// The query of the list of users.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 #[serde(rename_all = "camelCase")]
 pub struct ListUsers {
     /// Only the user of this name.

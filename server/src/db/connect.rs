@@ -6,14 +6,13 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
+use super::schema::{self, Upgrade};
 use super::{Db, PATIENCE};
-
-static MIGRATIONS: Migrator = sqlx::migrate!("../migrations");
 
 const SQLITE_READERS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 16;
@@ -67,24 +66,29 @@ pub enum OpenError {
     Connect(#[source] sqlx::Error),
     #[error("cannot make or open the file {0}: {1}")]
     File(PathBuf, #[source] std::io::Error),
-    #[error("the database was made by a newer licd (schema {0}); upgrade this one")]
-    Newer(i64),
+    #[error(
+        "the database has schema version {database}, and this licd knows only up to {licd}: a \
+         newer licd has upgraded it. Start that version; an older one could damage the data"
+    )]
+    Newer { database: i64, licd: i64 },
     #[error("cannot bring the database's schema up to date: {0}")]
     Migrate(#[source] MigrateError),
 }
 
 impl From<MigrateError> for OpenError {
     fn from(error: MigrateError) -> Self {
-        match error {
-            MigrateError::VersionMissing(version) => Self::Newer(version),
-            other => Self::Migrate(other),
-        }
+        Self::Migrate(error)
     }
 }
 
 impl Db {
     /// Connects, making an SQLite file that does not exist yet, and brings the schema up to date.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, OpenError> {
+        Ok(Self::upgrade(url).await?.0)
+    }
+
+    /// As [`open`](Self::open), and answers what was done to the schema.
+    pub async fn upgrade(url: &DatabaseUrl) -> Result<(Self, Upgrade), OpenError> {
         match url {
             DatabaseUrl::Sqlite(path) => open_sqlite(path).await,
             DatabaseUrl::Postgres(options) => open_postgres(options).await,
@@ -92,7 +96,7 @@ impl Db {
     }
 }
 
-async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
+async fn open_sqlite(path: &Path) -> Result<(Db, Upgrade), OpenError> {
     make_private(path).map_err(|error| OpenError::File(path.to_owned(), error))?;
     let options = SqliteConnectOptions::new()
         .filename(path)
@@ -109,12 +113,9 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
             .test_before_acquire(false)
     };
     let writer = pool(1).connect_with(options.clone()).await.map_err(OpenError::Connect)?;
-    // Under the write lock, so that two processes that start at once do not both migrate.
-    let mut tx = writer.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
-    MIGRATIONS.run(&mut *tx).await?;
-    tx.commit().await.map_err(OpenError::Connect)?;
+    let upgrade = schema::upgrade_sqlite(&writer).await?;
     let readers = pool(SQLITE_READERS).connect_with(options).await.map_err(OpenError::Connect)?;
-    Ok(Db::Sqlite { writer, readers })
+    Ok((Db::Sqlite { writer, readers }, upgrade))
 }
 
 /// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its
@@ -126,7 +127,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }
 
-async fn open_postgres(options: &PgConnectOptions) -> Result<Db, OpenError> {
+async fn open_postgres(options: &PgConnectOptions) -> Result<(Db, Upgrade), OpenError> {
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(PATIENCE)
@@ -135,11 +136,8 @@ async fn open_postgres(options: &PgConnectOptions) -> Result<Db, OpenError> {
     // The locks of a node that is cut off are free again after the same time.
     let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
     let options = options.clone().application_name("licd");
-    let pool = pool
-        .connect_with(options.options(limits.map(|limit| (limit, &patience))))
-        .await
-        .map_err(OpenError::Connect)?;
-    // Holds an advisory lock meanwhile, so that nodes that start at once take turns.
-    MIGRATIONS.run(&pool).await?;
-    Ok(Db::Postgres(pool))
+    let options = options.options(limits.map(|limit| (limit, &patience)));
+    let upgrade = schema::upgrade_postgres(&options).await?;
+    let pool = pool.connect_with(options).await.map_err(OpenError::Connect)?;
+    Ok((Db::Postgres(pool), upgrade))
 }

@@ -1,7 +1,8 @@
 //! The decision in words: what a validation would answer, and what it makes of each license.
 
 use common::{
-    Explain, ExplainedLicense, Explanation, ExternalId, License, Reason, Timestamp, Verdict,
+    Explain, ExplainedLicense, Explanation, ExternalId, License, MaxSeats, Reason, Timestamp,
+    Verdict,
 };
 
 use super::verdict::{Decision, decide, verdicts};
@@ -66,7 +67,7 @@ fn summary(user: &ExternalId, reason: Option<Reason>) -> String {
         Some(Reason::Expired) => "has no license that is still in force: the best one has expired",
         Some(Reason::Revoked) => "has no license in force: what there was is revoked",
         Some(Reason::Suspended) => "has no license in force: the best one is suspended",
-        Some(Reason::ExceededSeats) => "has a license, but all of its seats are held by others",
+        Some(Reason::ExceededSeats) => "has a license, but no seat of it is free",
         Some(Reason::UserNotFound) => "is not known; a validation would make the user",
     };
     format!("{user} {what}.")
@@ -76,19 +77,16 @@ fn sentence(verdict: Verdict, link: &Link, now: Timestamp) -> String {
     match verdict {
         Verdict::Valid if link.seat.is_some() => "In force, and the user holds a seat.".into(),
         Verdict::Valid => "In force, and a seat is free.".into(),
-        Verdict::ExceededSeats => {
-            format!("In force, but all of its {} seats are held by others.", allowed(&link.license))
-        }
+        Verdict::ExceededSeats => match link.license.max_seats.map(MaxSeats::get) {
+            Some(1) => "In force, but its only seat is held by another user.".into(),
+            seats => format!("In force, but all of its {} seats are held.", seats.unwrap_or(0)),
+        },
         Verdict::Expired => expired(&link.license, now),
         Verdict::Suspended => "Suspended.".into(),
         Verdict::Revoked => "Revoked.".into(),
         Verdict::NotReached => "In force, but an earlier license of the user decides.".into(),
         Verdict::OtherProduct => "Of another product than the one asked for.".into(),
     }
-}
-
-fn allowed(license: &License) -> i32 {
-    license.max_seats.map_or(i32::MAX, |seats| seats.get())
 }
 
 fn expired(license: &License, now: Timestamp) -> String {

@@ -1,0 +1,86 @@
+//! The schema: bringing a database up to what this licd expects, one process at a time.
+//!
+//! What the tables are is in `migrations/`; when a migration may run beside older nodes is in
+//! `docs/deployment.md`.
+
+use std::sync::LazyLock;
+
+use sqlx::migrate::{Migrate, MigrateError, Migrator};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection, Executor, SqlitePool};
+use tokio::time::timeout;
+
+use super::connect::OpenError;
+use super::{PATIENCE, Result};
+
+/// The migrations, which bring no lock of their own: [`LOCK`] is the transaction's.
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrations = sqlx::migrate!("../migrations");
+    migrations.set_locking(false);
+    migrations
+});
+
+/// Nodes that start at once take turns. The lock belongs to the transaction and not to the session,
+/// so that it works through a pooler too, and is gone when the node is. The number is any, but
+/// always this one.
+const LOCK: &str = "select pg_advisory_xact_lock(7017269530431091044)";
+/// A migration may take longer than any request.
+const NO_HURRY: &str = "set local statement_timeout = 0";
+const NO_HURRY_IDLE: &str = "set local idle_in_transaction_session_timeout = 0";
+
+/// What bringing the schema up to date came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upgrade {
+    /// The versions that were applied just now, with what each is about.
+    pub applied: Vec<(i64, String)>,
+    /// The version that the schema has now.
+    pub version: i64,
+}
+
+/// Under the write lock, so that two processes that start at once do not both migrate.
+pub(super) async fn upgrade_sqlite(writer: &SqlitePool) -> Result<Upgrade, OpenError> {
+    let mut tx = writer.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
+    let upgrade = run(&mut *tx).await?;
+    tx.commit().await.map_err(OpenError::Connect)?;
+    Ok(upgrade)
+}
+
+/// All in one transaction: after a migration that fails, the schema is what it was.
+pub(super) async fn upgrade_postgres(options: &PgConnectOptions) -> Result<Upgrade, OpenError> {
+    let mut conn = match timeout(PATIENCE, options.connect()).await {
+        Ok(connected) => connected.map_err(OpenError::Connect)?,
+        Err(_) => return Err(OpenError::Connect(sqlx::Error::PoolTimedOut)),
+    };
+    let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
+    for statement in [NO_HURRY, NO_HURRY_IDLE, LOCK] {
+        tx.execute(statement).await.map_err(OpenError::Connect)?;
+    }
+    let upgrade = run(&mut *tx).await?;
+    tx.commit().await.map_err(OpenError::Connect)?;
+    // The work is done; how the connection ends changes nothing.
+    drop(conn.close().await);
+    Ok(upgrade)
+}
+
+async fn run<C: Migrate>(conn: &mut C) -> Result<Upgrade, OpenError> {
+    let table = &MIGRATIONS.table_name;
+    conn.ensure_migrations_table(table).await?;
+    let before = conn.list_applied_migrations(table).await?;
+    MIGRATIONS.run_direct(None, conn, false).await.map_err(|error| match error {
+        MigrateError::VersionMissing(_) => OpenError::Newer {
+            database: before.iter().map(|applied| applied.version).max().unwrap_or_default(),
+            licd: version(),
+        },
+        other => OpenError::Migrate(other),
+    })?;
+    let new = MIGRATIONS
+        .iter()
+        .filter(|known| !before.iter().any(|applied| applied.version == known.version));
+    let applied = new.map(|known| (known.version, known.description.to_string())).collect();
+    Ok(Upgrade { applied, version: version() })
+}
+
+/// The newest version that this licd knows.
+fn version() -> i64 {
+    MIGRATIONS.iter().map(|known| known.version).max().unwrap_or_default()
+}
