@@ -46,6 +46,8 @@ pub enum Command {
     /// Make API keys on the server's host: the way back in when every key is lost.
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Bring the database's schema up to date ahead of a roll-out, and say what was done.
+    Migrate(migrate::Migrate),
     /// Print the OpenAPI document of the service.
     Openapi,
 }

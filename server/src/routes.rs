@@ -54,23 +54,23 @@ fn api() -> (Router<App>, OpenApi) {
             .get_with(plans::list, is("listPlans", "List plans")))
         .api_route("/api/v1/admin/plans/{id}",
             get_with(plans::get, is("getPlan", "Get a plan"))
-            .patch_with(plans::update, is("updatePlan", "Change a plan; licenses already made stay as they are")))
+            .patch_with(plans::update, is("updatePlan", "Change a plan, not the licenses made from it")))
         .api_route("/api/v1/admin/licenses",
             post_with(licenses::create, is("createLicense", "Create a license from a plan"))
             .get_with(licenses::list, is("listLicenses", "List licenses")))
         .api_route("/api/v1/admin/licenses/{id}",
             get_with(licenses::get, is("getLicense", "Get a license"))
-            .patch_with(licenses::update, is("updateLicense", "Change a license's seats, expiry or features")))
+            .patch_with(licenses::update, is("updateLicense", "Change seats, expiry or features")))
         .api_route("/api/v1/admin/licenses/{id}/status",
             patch_with(licenses::set_status, is("setLicenseStatus", "Set a license's status")))
         .api_route("/api/v1/admin/licenses/{id}/assign",
-            post_with(licenses::assign, is("assignLicense", "Assign a license to a user, who is made if unknown")))
+            post_with(licenses::assign, is("assignLicense", "Assign a license to a user, made if unknown")))
         .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
-            delete_with(licenses::unassign, is("unassignLicense", "Take a user off a license and free the seat")))
+            delete_with(licenses::unassign, is("unassignLicense", "Take a user off and free the seat")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
             get_with(usage::get, is("getLicenseUsage", "See who holds the seats of a license")))
         .api_route("/api/v1/admin/users",
-            post_with(users::create, is("createUser", "Create a user, or update the one that is known"))
+            post_with(users::create, is("createUser", "Create a user, or update a known one"))
             .get_with(users::list, is("listUsers", "List users")))
         .api_route("/api/v1/admin/users/{id}",
             get_with(users::get, is("getUser", "Get a user"))
