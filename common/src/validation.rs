@@ -107,7 +107,7 @@ pub struct ExplainedLicense {
 
 words! {
     /// What a validation makes of one license.
-    Verdict, "one of valid, exceeded_seats, expired, suspended, revoked, not_reached, other_product" {
+    Verdict, "the verdict on a license" {
         /// Selected, and good.
         Valid = "valid",
         /// Selected, but full: it alone decides, so the answer is no.

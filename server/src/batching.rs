@@ -1,6 +1,6 @@
-//! Natural batching: questions queue, and one worker takes all that wait, answers them together, and
-//! then takes what has come in meanwhile. There is no timer: a question that comes alone is answered
-//! at once and alone; the more come, the more share the cost.
+//! Natural batching: questions queue, and one worker takes all that wait, answers them together,
+//! and then takes what has come in meanwhile. There is no timer: a question that comes alone is
+//! answered at once and alone; the more come, the more share the cost.
 
 use std::future::Future;
 

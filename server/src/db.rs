@@ -25,8 +25,8 @@ pub use schema::Upgrade;
 
 pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;
 
-/// How long one step may take (to connect, to run a statement, to commit) before the database counts
-/// as away. PostgreSQL is told the same, so that it gives up too.
+/// How long one step may take (to connect, to run a statement, to commit) before the database
+/// counts as away. PostgreSQL is told the same, so that it gives up too.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Waits for a step no longer than [`PATIENCE`]. A connection that was given up on is closed or

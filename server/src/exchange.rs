@@ -70,7 +70,7 @@ pub async fn run(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// The caller's own id when it is short and printable, so that both sides' logs meet; else a new one.
+/// The caller's own id when it is short and printable, so that both sides' logs meet; or a new one.
 fn request_id(headers: &HeaderMap) -> String {
     let own = headers.get(&X_REQUEST_ID).and_then(|value| value.to_str().ok());
     match own {

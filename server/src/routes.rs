@@ -54,7 +54,7 @@ fn api() -> (Router<App>, OpenApi) {
             .get_with(plans::list, is("listPlans", "List plans")))
         .api_route("/api/v1/admin/plans/{id}",
             get_with(plans::get, is("getPlan", "Get a plan"))
-            .patch_with(plans::update, is("updatePlan", "Change a plan, not the licenses made from it")))
+            .patch_with(plans::update, is("updatePlan", "Change a plan, not its licenses")))
         .api_route("/api/v1/admin/licenses",
             post_with(licenses::create, is("createLicense", "Create a license from a plan"))
             .get_with(licenses::list, is("listLicenses", "List licenses")))
@@ -64,9 +64,9 @@ fn api() -> (Router<App>, OpenApi) {
         .api_route("/api/v1/admin/licenses/{id}/status",
             patch_with(licenses::set_status, is("setLicenseStatus", "Set a license's status")))
         .api_route("/api/v1/admin/licenses/{id}/assign",
-            post_with(licenses::assign, is("assignLicense", "Assign a license to a user, made if unknown")))
+            post_with(licenses::assign, is("assignLicense", "Assign a license to a user")))
         .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
-            delete_with(licenses::unassign, is("unassignLicense", "Take a user off and free the seat")))
+            delete_with(licenses::unassign, is("unassignLicense", "Take a user off a license")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
             get_with(usage::get, is("getLicenseUsage", "See who holds the seats of a license")))
         .api_route("/api/v1/admin/users",
@@ -79,8 +79,8 @@ fn api() -> (Router<App>, OpenApi) {
             post_with(keys::create, is("createKey", "Create an API key; it is shown this once"))
             .get_with(keys::list, is("listKeys", "List API keys")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
-            post_with(keys::revoke, |operation| {
-                openapi::may_conflict(is("revokeKey", "Revoke an API key, for good and at once")(operation))
+            post_with(keys::revoke, |it| {
+                openapi::may_conflict(is("revokeKey", "Revoke an API key, for good")(it))
             }));
     let mut document = OpenApi::default();
     let routes = routes.finish_api_with(&mut document, openapi::preface);

@@ -1,7 +1,7 @@
 //! The decision: is this user licensed, given the licenses that the user has?
 //!
-//! Pure: what it needs is passed in, and nothing happens. The interface's table of conditions is the
-//! table of tests below.
+//! Pure: what it needs is passed in, and nothing happens. The interface's table of conditions is
+//! the table of the tests.
 
 use common::{License, ProductId, Reason, Status, Timestamp, Verdict};
 
