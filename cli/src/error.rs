@@ -191,7 +191,16 @@ mod tests {
 
     #[test]
     fn a_program_gets_one_object() {
-        insta::assert_snapshot!(refused().json(), @r#"{"code":"invalid","message":"The server refused the plan. \"name: must be a string\"","hint":"licctl plans create --name NAME","status":400,"requestId":"r1","exitCode":6}"#);
+        insta::assert_snapshot!(format!("{:#}", refused().json()), @r#"
+        {
+          "code": "invalid",
+          "message": "The server refused the plan. \"name: must be a string\"",
+          "hint": "licctl plans create --name NAME",
+          "status": 400,
+          "requestId": "r1",
+          "exitCode": 6
+        }
+        "#);
     }
 
     #[test]

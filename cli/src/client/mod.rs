@@ -64,7 +64,7 @@ pub struct Written<T> {
 impl Client {
     pub fn new(target: Target, planned: Rc<RefCell<Vec<Planned>>>) -> Result<Self> {
         let broken = |error: reqwest::Error| {
-            Error::usage("The connection cannot be set up.").because(refusal::causes(&error))
+            Error::usage("The connection cannot be set up.").because(refusal::cause(&error))
         };
         let mut http = reqwest::Client::builder()
             .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))

@@ -19,25 +19,25 @@ impl Asked<'_> {
     /// No answer, or only the beginning of one.
     pub(super) fn failed(&self, error: &reqwest::Error) -> Error {
         let server = origin(&self.target.server);
-        let causes = causes(error);
+        let cause = cause(error);
         let unreachable = |code, message| Error::new(Exit::Unreachable, code, message);
         if error.is_timeout() {
             let seconds = self.target.timeout.std().as_secs();
             return unreachable("timeout", format!("{server} did not answer within {seconds} s."))
                 .fix(format!("wait longer with --timeout {}s", seconds * 4));
         }
-        if causes.contains("certificate") || causes.contains("InvalidContentType") {
+        if cause.contains("certificate") || cause.contains("InvalidContentType") {
             return unreachable("tls", format!("No secure connection to {server}."))
-                .because(causes)
+                .because(cause)
                 .fix("check the address, or trust your own authority with --ca-cert FILE");
         }
         if error.is_connect() {
             return unreachable("unreachable", format!("{server} cannot be reached."))
-                .because(causes)
+                .because(cause)
                 .fix("check that licd runs there, or name another with --server URL");
         }
         unreachable("broken_answer", format!("{server} broke off its answer."))
-            .because(causes)
+            .because(cause)
             .fix("try again")
     }
 
@@ -81,7 +81,8 @@ impl Asked<'_> {
             Some(_) => "plain text",
         };
         let server = origin(&self.target.server);
-        let message = format!("What answers at {server} is not licd: status {status} and {what}.");
+        let message =
+            format!("What answers at {server} is not licd: status {} and {what}.", status.as_u16());
         Error::new(Exit::Unreachable, "not_licd", message)
             .fix("check the address given by --server, LICCTL_SERVER or the profile, and proxies")
     }
@@ -115,16 +116,11 @@ impl Asked<'_> {
     }
 }
 
-/// The chain of causes, innermost last, without the address that the message already names.
-pub(super) fn causes(error: &reqwest::Error) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if words.last() != Some(&text) {
-            words.push(text);
-        }
-        cause = inner.source();
+/// The innermost cause: the others only say that there was one.
+pub(super) fn cause(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(inner) = innermost.source() {
+        innermost = inner;
     }
-    words.join(": ")
+    innermost.to_string()
 }

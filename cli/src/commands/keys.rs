@@ -185,7 +185,7 @@ fn table(ctx: &Context, keys: &[Answer<Key>]) -> Table {
             Cell::text(&key.prefix),
             Cell::text(role_word(key.role)),
             Cell::text(mode_word(key.mode)),
-            Cell::time(key.created_at, ctx.now),
+            Cell::past(key.created_at, ctx.now),
             Cell::time_or("never", key.last_used_at, ctx.now),
             Cell::time_or("never", key.expires_at, ctx.now),
             state(key, ctx.now),

@@ -160,7 +160,7 @@ fn table(ctx: &Context, products: &[Answer<Product>]) -> Table {
             Cell::of(product.id),
             Cell::text(product.name.as_str()),
             Cell::maybe(product.description.as_ref()),
-            Cell::time(product.created_at, ctx.now),
+            Cell::past(product.created_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(products.iter().map(row))
@@ -171,7 +171,7 @@ fn card(ctx: &Context, product: &Product) -> Vec<(&'static str, Cell)> {
         ("product", Cell::text(product.name.as_str())),
         ("id", Cell::of(product.id)),
         ("description", Cell::maybe(product.description.as_ref())),
-        ("created", Cell::time(product.created_at, ctx.now)),
-        ("updated", Cell::time(product.updated_at, ctx.now)),
+        ("created", Cell::past(product.created_at, ctx.now)),
+        ("updated", Cell::past(product.updated_at, ctx.now)),
     ]
 }

@@ -189,7 +189,7 @@ fn table(ctx: &Context, users: &[Answer<User>]) -> Table {
             Cell::text(user.external_id.as_str()),
             Cell::maybe(user.email.as_ref()),
             Cell::maybe(user.name.as_ref()),
-            Cell::time(user.created_at, ctx.now),
+            Cell::past(user.created_at, ctx.now),
             Cell::of(user.id),
         ]
     };
@@ -204,7 +204,7 @@ fn card(ctx: &Context, user: &User) -> Vec<(&'static str, Cell)> {
         ("email", Cell::maybe(user.email.as_ref())),
         ("name", Cell::maybe(user.name.as_ref())),
         ("metadata", Cell::maybe(metadata)),
-        ("created", Cell::time(user.created_at, ctx.now)),
-        ("updated", Cell::time(user.updated_at, ctx.now)),
+        ("created", Cell::past(user.created_at, ctx.now)),
+        ("updated", Cell::past(user.updated_at, ctx.now)),
     ]
 }

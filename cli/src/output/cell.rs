@@ -46,13 +46,17 @@ impl Cell {
         Self { screen: screen.into(), plain: plain.into(), tone: None }
     }
 
-    pub fn time(time: Timestamp, now: Timestamp) -> Self {
-        Self::word(relative(time, now), time.to_string())
+    /// A moment that has passed. The server's clock may run a little ahead of this one.
+    pub fn past(time: Timestamp, now: Timestamp) -> Self {
+        Self::word(relative(time.min(now), now), time.to_string())
     }
 
     /// A moment that may never come; `never` says it.
     pub fn time_or(never: &str, time: Option<Timestamp>, now: Timestamp) -> Self {
-        time.map_or_else(|| Self::word(never, never), |time| Self::time(time, now))
+        time.map_or_else(
+            || Self::word(never, never),
+            |time| Self::word(relative(time, now), time.to_string()),
+        )
     }
 
     pub fn toned(mut self, tone: Tone) -> Self {

@@ -20,8 +20,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 fn unsafe_to_show(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let turns = ['\u{200e}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    letter.is_control() || turns.iter().any(|marks| marks.contains(&letter))
 }
 
 /// Quotes a word for a POSIX shell when it needs quoting.

@@ -171,7 +171,7 @@ fn show(
     let row = |it: &Assigned| {
         let mut cells = vec![Cell::text(it.user.as_str()), Cell::of(it.answer.license_id)];
         if columns.len() > cells.len() {
-            cells.push(Cell::time(it.answer.assigned_at, ctx.now));
+            cells.push(Cell::past(it.answer.assigned_at, ctx.now));
         }
         cells
     };

@@ -53,7 +53,7 @@ fn card(
         ("seats", Cell::text(summary(usage))),
         ("expires", Cell::time_or("never", license.expires_at, ctx.now)),
         ("features", Cell::text(joined(&license.features))),
-        ("created", Cell::time(license.created_at, ctx.now)),
-        ("updated", Cell::time(license.updated_at, ctx.now)),
+        ("created", Cell::past(license.created_at, ctx.now)),
+        ("updated", Cell::past(license.updated_at, ctx.now)),
     ]
 }

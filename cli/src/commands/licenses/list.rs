@@ -152,7 +152,7 @@ async fn seats_in_use(
 ) -> Result<HashMap<LicenseId, i64>> {
     if licenses.len() > MOST_COUNTED {
         ctx.note(&format!(
-            "SEATS shows what is allowed; seats in use are counted for up to {MOST_COUNTED} licenses"
+            "SEATS shows what is allowed; use is counted for up to {MOST_COUNTED} licenses"
         ));
         return Ok(HashMap::new());
     }

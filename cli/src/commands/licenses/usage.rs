@@ -107,8 +107,8 @@ pub fn table(ctx: &Context, seats: &[Activation], users: &HashMap<UserId, Answer
         vec![
             Cell::text(caller_id(seat, users)),
             Cell::maybe(email),
-            Cell::time(seat.activated_at, ctx.now),
-            Cell::time(seat.last_checked_at, ctx.now),
+            Cell::past(seat.activated_at, ctx.now),
+            Cell::past(seat.last_checked_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(seats.iter().map(row))

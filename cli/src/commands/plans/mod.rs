@@ -108,8 +108,8 @@ fn card(ctx: &Context, plan: &Plan, names: &Names) -> Vec<(&'static str, Cell)> 
         ("seats", seats(plan.max_seats)),
         ("valid for", valid_for(plan.expires_in_days)),
         ("features", Cell::text(joined(&plan.features))),
-        ("created", Cell::time(plan.created_at, ctx.now)),
-        ("updated", Cell::time(plan.updated_at, ctx.now)),
+        ("created", Cell::past(plan.created_at, ctx.now)),
+        ("updated", Cell::past(plan.updated_at, ctx.now)),
     ]
 }
 

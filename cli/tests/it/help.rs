@@ -1,0 +1,121 @@
+//! The help: every command has one, and every example in it is a command line that makes sense.
+
+use std::collections::BTreeSet;
+
+use crate::support::Home;
+
+/// Every command, by the words that lead to it.
+fn commands() -> Vec<Vec<String>> {
+    let home = Home::bare();
+    let mut found = Vec::new();
+    let mut open = vec![Vec::new()];
+    while let Some(words) = open.pop() {
+        let args: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = home.run(&args);
+        assert_eq!(help.code, 0, "{args:?}: {}", help.stderr);
+        let (_, rest) = help.stdout.split_once("\nCommands:\n").unwrap_or_default();
+        let section = rest.split("\n\n").next().unwrap_or_default();
+        for line in section.lines() {
+            // Names stand at an indent of two, continued descriptions further in.
+            let name = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '));
+            if let Some(name) = name.and_then(|rest| rest.split_whitespace().next()) {
+                open.push([&words[..], &[name.to_owned()]].concat());
+            }
+        }
+        found.push(words);
+    }
+    found
+}
+
+/// The examples in a help text: lines that begin with the program's name, continued ones joined.
+fn examples(help: &str) -> Vec<String> {
+    let joined = help.replace("\\\n", " ");
+    let lines = joined.lines().map(str::trim).map(|line| line.rsplit(" | ").next().unwrap());
+    // Three spaces set a remark apart from the command.
+    let commands = lines.filter(|line| line.starts_with("licctl "));
+    commands.map(|line| line.split("   ").next().unwrap().trim().to_owned()).collect()
+}
+
+/// Splits a line as a shell would, as far as the examples need it.
+fn split(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            letter => words.last_mut().unwrap().push(letter),
+        }
+    }
+    words.into_iter().filter(|word| !word.is_empty()).collect()
+}
+
+#[test]
+fn every_example_in_the_help_is_a_command_line_that_makes_sense() {
+    let home = Home::bare();
+    let mut seen = BTreeSet::new();
+    for command in commands() {
+        let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        for example in examples(&home.run(&args).stdout) {
+            seen.insert(example);
+        }
+    }
+    assert!(seen.len() > 20, "{seen:?}");
+    for example in seen {
+        let words = split(&example);
+        let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+        // Without key, terminal and server it goes no further than to what is missing; clap's own
+        // refusals are told by the usage they end with.
+        let ran = home.run(&args);
+        let refused = ran.stderr.contains("try '--help'") || ran.stderr.contains("Usage:");
+        assert!(!refused, "{example}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn every_command_says_what_it_does() {
+    let home = Home::bare();
+    for command in commands() {
+        let args: Vec<&str> = command.iter().map(String::as_str).chain(["-h"]).collect();
+        let help = home.run(&args).stdout;
+        let about = help.lines().next().unwrap();
+        assert!(about.len() > 10 && !about.starts_with("Usage"), "{command:?}: {about}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+}
+
+#[test]
+fn the_singular_and_short_forms_work() {
+    let home = Home::bare();
+    for args in [
+        ["product", "ls"],
+        ["plan", "new"],
+        ["license", "show"],
+        ["user", "ls"],
+        ["key", "ls"],
+        ["profile", "ls"],
+    ] {
+        assert_eq!(home.run(&[args[0], args[1], "--help"]).code, 0, "{args:?}");
+    }
+}
+
+#[test]
+fn a_line_that_makes_no_sense_exits_2_in_either_form() {
+    let home = Home::bare();
+    let ran = home.run(&["plans", "crate"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("create"), "a near word is offered: {}", ran.stderr);
+    let ran = home.run(&["plans", "create", "--max-seats", "0", "-o", "json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    let error: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(error["exitCode"], 2);
+    assert!(error["message"].as_str().unwrap().contains("must be a whole number"));
+    assert_eq!(home.run(&["products", "list", "--api-key", "x"]).code, 2, "no flag takes a key");
+}
+
+#[test]
+fn the_version_goes_to_stdout() {
+    let ran = Home::bare().run(&["--version"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert!(ran.stdout.starts_with("licctl "));
+}

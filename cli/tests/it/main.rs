@@ -1,0 +1,14 @@
+//! licctl from outside: the real program against a server that answers what a test tells it to.
+
+#[cfg(test)]
+mod help;
+#[cfg(test)]
+mod misbehaviour;
+#[cfg(test)]
+mod profiles;
+#[cfg(test)]
+mod reading;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod writing;

@@ -1,0 +1,198 @@
+//! Logging in, and which key goes where.
+
+use std::fs;
+
+use crate::support::{Double, Home, KEY, OTHER_KEY, Reply, current_key};
+
+fn service() -> Double {
+    Double::answering(|request| match request.key.as_deref() {
+        Some(KEY | OTHER_KEY) => Reply::data(200, &current_key()),
+        _ => Reply::refusal(401, "unauthorized", "Unauthorized"),
+    })
+}
+
+/// A machine that is logged in as profile `default`.
+fn logged_in(double: &Double) -> Home {
+    let home = Home::bare();
+    let ran = home.run_with_input(
+        &["login", "--server", &double.address, "--api-key-file", "-"],
+        &format!("{KEY}\n"),
+    );
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    home
+}
+
+/// The keys that requests came with after the first, which was the login's.
+fn keys_used(double: &Double) -> Vec<String> {
+    double.received().iter().skip(1).filter_map(|request| request.key.clone()).collect()
+}
+
+#[test]
+fn logging_in_keeps_the_key_for_its_owner_alone() {
+    let double = service();
+    let home = logged_in(&double);
+    let ran = home.run(&["whoami"]);
+    insta::assert_snapshot!(ran.seen(&double, &home), @"
+    server   http://SERVER
+    tenant   acme (ten_01h455vb4pex5vsknk084sn02q)
+    key      sk_live_CANA… ops (key_01h455vb4pex5vsknk084sn02q)
+    from     profile default
+    role     admin
+    mode     live
+    expires  never
+    [exit 0]
+    ");
+    let config = fs::read_to_string(home.dir.path().join("config.toml")).unwrap();
+    assert!(!config.contains(KEY));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let file = fs::metadata(home.dir.path().join("credentials.toml")).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn a_key_that_does_not_work_is_not_kept_and_the_old_one_stays() {
+    let double = Double::answering(|_| Reply::refusal(401, "unauthorized", "Unauthorized"));
+    let home = Home::bare();
+    let args = ["login", "--server", &double.address, "--api-key-file", "-"];
+    assert_eq!(home.run_with_input(&args, KEY).code, 4);
+    assert_eq!(fs::read_dir(home.dir.path()).unwrap().count(), 0);
+
+    let good = service();
+    let home = logged_in(&good);
+    let before = fs::read(home.dir.path().join("credentials.toml")).unwrap();
+    let refused = home.run_with_input(&[&args[..], &["--yes"]].concat(), OTHER_KEY);
+    assert_eq!(refused.code, 4);
+    assert_eq!(fs::read(home.dir.path().join("credentials.toml")).unwrap(), before);
+}
+
+#[test]
+fn what_is_no_key_is_refused_and_not_repeated() {
+    let double = service();
+    for (args, input) in [
+        (&["login", "--api-key-file", "-"][..], "hunter2"),
+        (&["whoami", "--api-key-file", "-"], "sk_live_hunter2"),
+    ] {
+        let home = Home::bare().set("LICCTL_SERVER", &double.address);
+        let ran = home.run_with_input(args, input);
+        assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+    }
+    assert!(double.received().is_empty());
+}
+
+#[test]
+fn without_a_terminal_the_key_comes_from_a_file_or_a_variable() {
+    let ran = Home::bare().run(&["login"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("--api-key-file or LICCTL_API_KEY is missing"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_kept_key_goes_only_to_the_server_it_was_kept_for() {
+    let double = service();
+    let home = logged_in(&double);
+    let other = service();
+    let ran = home.run(&["whoami", "--server", &other.address]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
+    assert!(ran.stderr.contains("is not sent to"), "{}", ran.stderr);
+    assert!(other.received().is_empty());
+    // Also when the configuration is made to point elsewhere.
+    let path = home.dir.path().join("config.toml");
+    let config = fs::read_to_string(&path).unwrap().replace(&double.address, &other.address);
+    fs::write(&path, config).unwrap();
+    assert_eq!(home.run(&["whoami"]).code, 4);
+    assert!(other.received().is_empty());
+}
+
+#[test]
+fn a_file_of_keys_that_others_can_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let double = service();
+    let home = logged_in(&double);
+    let path = home.dir.path().join("credentials.toml");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = home.run(&["whoami"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
+    assert!(ran.stderr.contains("fix: chmod 600"), "{}", ran.stderr);
+    assert_eq!(double.received().len(), 1);
+}
+
+#[test]
+fn a_variable_comes_before_the_profile_unless_the_profile_was_typed() {
+    let double = service();
+    let home = logged_in(&double).set("LICCTL_API_KEY", OTHER_KEY);
+    assert_eq!(home.run(&["whoami"]).code, 0);
+    let typed = home.run(&["whoami", "--profile", "default"]);
+    assert_eq!(typed.code, 0);
+    assert!(typed.stderr.contains("note:") && typed.stderr.contains("LICCTL_API_KEY"));
+    assert_eq!(keys_used(&double), [OTHER_KEY, KEY]);
+}
+
+#[test]
+fn a_key_file_comes_before_everything() {
+    let double = service();
+    let home = logged_in(&double).set("LICCTL_API_KEY", KEY);
+    let ran = home.run_with_input(&["whoami", "-P", "default", "--api-key-file", "-"], OTHER_KEY);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(keys_used(&double), [OTHER_KEY]);
+}
+
+#[test]
+fn keys_do_not_travel_unencrypted_unless_asked_to() {
+    let home = Home::bare().set("LICCTL_API_KEY", KEY);
+    // A reserved name, which never resolves: with the flag it fails, but only after trying.
+    let far = ["whoami", "--server", "http://licenses.invalid"];
+    assert_eq!(home.run(&far).code, 2);
+    assert_eq!(home.run(&[&far[..], &["--allow-http"]].concat()).code, 7);
+}
+
+#[test]
+fn profiles_are_listed_used_renamed_and_removed() {
+    let double = service();
+    let home = logged_in(&double);
+    let again = ["login", "--profile", "staging", "--server", &double.address];
+    let login = home.run_with_input(&[&again[..], &["--api-key-file", "-"]].concat(), OTHER_KEY);
+    assert_eq!(login.code, 0, "{}", login.stderr);
+    insta::assert_snapshot!(home.run(&["profiles", "list"]).seen(&double, &home), @"
+    NAME     IN USE  SERVER                  KEY
+    default          http://SERVER  in credentials.toml
+    staging  yes     http://SERVER  in credentials.toml
+    [exit 0]
+    ");
+    assert_eq!(home.run(&["profiles", "rename", "default", "live"]).code, 0);
+    assert_eq!(home.run(&["profiles", "use", "live"]).code, 0);
+    assert_eq!(home.run(&["profiles", "use", "default"]).code, 3);
+    assert_eq!(home.run(&["profiles", "rename", "live", "staging"]).code, 6);
+    assert_eq!(home.run(&["whoami"]).code, 0);
+    assert_eq!(keys_used(&double).last().unwrap(), KEY);
+    assert_eq!(home.run(&["profiles", "remove", "live"]).code, 2, "it has a key: needs a yes");
+    assert_eq!(home.run(&["profiles", "remove", "live", "--yes"]).code, 0);
+    let kept = fs::read_to_string(home.dir.path().join("credentials.toml")).unwrap();
+    assert!(!kept.contains(KEY) && kept.contains(OTHER_KEY));
+}
+
+#[test]
+fn logging_out_forgets_the_key_and_keeps_the_profile() {
+    let double = service();
+    let home = logged_in(&double);
+    assert_eq!(home.run(&["logout"]).code, 0);
+    let kept = fs::read_to_string(home.dir.path().join("credentials.toml")).unwrap();
+    assert!(!kept.contains(KEY));
+    let ran = home.run(&["whoami"]);
+    assert_eq!(ran.code, 4);
+    assert!(ran.stderr.contains("Profile default has no key."), "{}", ran.stderr);
+}
+
+#[test]
+fn no_settings_at_all_is_told_as_such() {
+    let ran = Home::bare().run(&["products", "list"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
+    insta::assert_snapshot!(ran.stderr, @"
+    error: There is no API key to work with.
+    fix: licctl login, or set LICCTL_API_KEY
+    http://127.0.0.1:8080
+    ");
+}

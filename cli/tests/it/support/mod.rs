@@ -1,0 +1,92 @@
+//! A server made of canned answers, and licctl run in an empty environment of its own.
+
+mod double;
+mod records;
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub use double::{Double, Reply};
+pub use records::{
+    LICENSE, PLAN, PRODUCT, assignment, current_key, license, plan, product, service,
+};
+
+/// Well-formed keys that open nothing.
+pub const KEY: &str = "sk_live_CANARYCANARYCANARYCANARYCANARY002L3MQ1";
+pub const OTHER_KEY: &str = "sk_test_OTHERkeyOTHERkeyOTHERkeyOTHERkey3RW8Tu";
+
+/// One person's machine: a configuration folder, and nothing in the environment.
+pub struct Home {
+    pub dir: TempDir,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Home {
+    /// A machine that knows no server and no key.
+    pub fn bare() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), variables: Vec::new() }
+    }
+
+    /// A machine set up for a server through the environment, as CI is.
+    pub fn with(server: &Double) -> Self {
+        Self::bare().set("LICCTL_SERVER", &server.address).set("LICCTL_API_KEY", KEY)
+    }
+
+    pub fn set(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
+    pub fn run(&self, args: &[&str]) -> Ran {
+        self.run_with_input(args, "")
+    }
+
+    pub fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        let mut child = self.command(args).spawn().unwrap();
+        // A program that never reads it closes the pipe; that is its good right.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        Ran::from(child.wait_with_output().unwrap())
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_licctl"));
+        command.args(args).env_clear().env("LICCTL_CONFIG_DIR", self.dir.path());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Everything that a person sees, with the server's address and the folder made stable.
+    pub fn seen(&self, server: &Double, home: &Home) -> String {
+        let text = format!("{}{}[exit {}]", self.stdout, self.stderr, self.code);
+        let folder = home.dir.path().display().to_string();
+        text.replace(&server.address, "http://SERVER").replace(&folder, "FOLDER")
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}

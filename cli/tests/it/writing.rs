@@ -1,0 +1,218 @@
+//! What the commands that change something send and show, on a machine without a terminal.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Double, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Ran, Reply, assignment, service,
+};
+
+fn run(double: &Double, args: &[&str]) -> Ran {
+    Home::with(double).run(args)
+}
+
+/// The one write among the requests.
+fn written(double: &Double) -> (String, Value) {
+    let writes = double.received().into_iter().filter(|request| request.method != "GET");
+    let [write] = &writes.collect::<Vec<_>>()[..] else { panic!("{:?}", double.lines()) };
+    (write.line(), write.body.clone())
+}
+
+#[test]
+fn what_is_missing_is_named_all_at_once_and_nothing_is_sent() {
+    let double = service();
+    for (args, missing) in [
+        (&["products", "create"][..], "--name is missing."),
+        (&["plans", "create", "--max-seats", "5"], "--product and --name are missing."),
+        (&["licenses", "create"], "--plan is missing."),
+        (&["licenses", "assign"], "LICENSE and USER are missing."),
+        (&["licenses", "assign", LICENSE], "USER is missing."),
+        (&["licenses", "get"], "LICENSE is missing."),
+        (&["licenses", "suspend"], "LICENSE is missing."),
+        (&["users", "create"], "--external-id is missing."),
+        (&["keys", "create", "--name", "x"], "--role is missing."),
+        (&["validate"], "USER is missing."),
+    ] {
+        let ran = run(&double, args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(ran.stderr.contains(missing), "{args:?}: {}", ran.stderr);
+    }
+    assert_eq!(double.lines(), [""; 0]);
+}
+
+#[test]
+fn a_plan_is_created_from_flags() {
+    let double = service();
+    let ran = run(
+        &double,
+        &[
+            "plan",
+            "new",
+            "--product",
+            "Acme Studio",
+            "--name",
+            "Pro annual",
+            "--max-seats",
+            "5",
+            "--expires-in-days",
+            "365",
+            "--feature",
+            "export,sso",
+            "--feature",
+            "api",
+        ],
+    );
+    insta::assert_snapshot!(ran.stdout, @"
+    ID                              NAME        PRODUCT      SEATS  VALID FOR  FEATURES
+    pln_01h455vb4pex5vsknk084sn02q  Pro annual  Acme Studio  5      365 days   export,sso
+    ");
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let (line, body) = written(&double);
+    assert_eq!(line, "POST /api/v1/admin/plans");
+    let wanted = json!({
+        "productId": PRODUCT, "name": "Pro annual", "maxSeats": 5, "expiresInDays": 365,
+        "features": ["export", "sso", "api"],
+    });
+    assert_eq!(body, wanted);
+}
+
+#[test]
+fn a_write_guesses_no_name() {
+    let double = service();
+    let ran = run(&double, &["plans", "create", "--product", "acme studio", "--name", "X"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
+    assert!(ran.stderr.contains("Did you mean") && ran.stderr.contains(PRODUCT), "{}", ran.stderr);
+    // A read may.
+    assert_eq!(run(&double, &["products", "get", "acme studio", "-q"]).stdout.trim(), PRODUCT);
+}
+
+#[test]
+fn an_existing_plan_is_returned_when_it_is_what_was_wanted() {
+    let double = service();
+    let same = ["plans", "create", "--if-not-exists", "--product", "Acme Studio"];
+    let with = |more: &[&'static str]| [&same[..], &["--name", "Pro annual"], more].concat();
+    let ran = run(&double, &with(&["--max-seats", "5", "-q"]));
+    assert_eq!((ran.code, ran.stdout.trim()), (0, PLAN));
+    let ran = run(&double, &with(&["--max-seats", "7", "--feature", "sso"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
+    assert!(ran.stderr.contains("maxSeats: 5 → 7; features: export,sso → sso"), "{}", ran.stderr);
+    assert!(double.received().iter().all(|request| request.method == "GET"));
+}
+
+#[test]
+fn fields_are_changed_and_emptied() {
+    let double = service();
+    let args = ["licenses", "update", LICENSE, "--max-seats", "none", "--expires-at"];
+    let ran = run(&double, &[&args[..], &["2028-01-31T00:00:00Z", "--feature", "none"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let (line, body) = written(&double);
+    assert_eq!(line, format!("PATCH /api/v1/admin/licenses/{LICENSE}"));
+    let wanted = json!({
+        "expiresAt": "2028-01-31T00:00:00.000Z", "features": [], "clear": ["maxSeats"],
+    });
+    assert_eq!(body, wanted);
+    assert_eq!(run(&double, &["plans", "update", PLAN]).code, 2);
+}
+
+#[test]
+fn users_are_named_by_their_callers_id_in_path_and_body() {
+    let double = service();
+    let ran = run(&double, &["licenses", "unassign", LICENSE, "a/b c?é"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let (line, body) = written(&double);
+    let path = "a%2Fb%20c%3F%C3%A9";
+    assert_eq!(line, format!("DELETE /api/v1/admin/licenses/{LICENSE}/assign/{path}"));
+    assert_eq!(body, Value::Null);
+    insta::assert_snapshot!(ran.stdout, @"
+    USER     LICENSE
+    a/b c?é  lic_01h455vb4pex5vsknk084sn02q
+    ");
+}
+
+#[test]
+fn one_user_gives_a_record_and_several_an_array() {
+    let double = service();
+    let one = run(&double, &["licenses", "assign", LICENSE, "alice", "-o", "json"]).json();
+    assert_eq!(one, assignment());
+    let two = run(&double, &["licenses", "assign", LICENSE, "alice", "bob", "-o", "json"]).json();
+    assert_eq!(two, json!([assignment(), assignment()]));
+    let home = Home::with(&double);
+    let ran = home.run_with_input(&["licenses", "assign", LICENSE, "-", "-o", "json"], "alice\n");
+    assert_eq!(ran.json(), json!([assignment()]));
+}
+
+#[test]
+fn one_refusal_among_several_is_told_and_exits_9() {
+    let double = service();
+    let ran = run(&double, &["licenses", "assign", LICENSE, "alice", "bad", "carol", "-q"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (9, "alice\ncarol\n"));
+    insta::assert_snapshot!(ran.stderr, @r#"
+    error: bad: The server refused the request. "userId: no"
+    note: 2 done, 1 failed
+    "#);
+    // When nothing was done, the error itself stands.
+    let ran = run(&double, &["licenses", "assign", LICENSE, "bad"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
+}
+
+#[test]
+fn metadata_goes_along_as_an_object() {
+    let double = service();
+    let args = ["licenses", "assign", LICENSE, "alice", "--metadata", "order=47", "--metadata"];
+    assert_eq!(run(&double, &[&args[..], &["team=blue"]].concat()).code, 0);
+    assert_eq!(written(&double).1["metadata"], json!({ "order": "47", "team": "blue" }));
+}
+
+#[test]
+fn revoking_needs_a_yes() {
+    let double = service();
+    let ran = run(&double, &["licenses", "revoke", LICENSE]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("fix: add --yes"), "{}", ran.stderr);
+    assert_eq!(double.lines(), [""; 0]);
+    let ran = run(&double, &["licenses", "revoke", LICENSE, "--yes"]);
+    insta::assert_snapshot!(ran.stdout, @"
+    ID                              WAS     NOW
+    lic_01h455vb4pex5vsknk084sn02q  active  revoked
+    ");
+    assert_eq!(written(&double).1, json!({ "status": "revoked" }));
+}
+
+#[test]
+fn a_dry_run_shows_every_write_and_sends_none() {
+    let double = service();
+    let ran = run(&double, &["licenses", "assign", LICENSE, "alice", "bob", "--dry-run"]);
+    insta::assert_snapshot!(ran.stdout, @r#"
+    POST /api/v1/admin/licenses/lic_01h455vb4pex5vsknk084sn02q/assign
+    {
+      "userId": "alice"
+    }
+    POST /api/v1/admin/licenses/lic_01h455vb4pex5vsknk084sn02q/assign
+    {
+      "userId": "bob"
+    }
+    "#);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "Nothing was sent.\n"));
+    assert!(double.received().iter().all(|request| request.method == "GET"));
+}
+
+#[test]
+fn a_new_key_is_alone_on_stdout() {
+    let double = Double::answering(|request| {
+        assert_eq!(request.body, json!({ "name": "ci", "role": "validate", "mode": "test" }));
+        Reply::data(
+            201,
+            &json!({
+                "id": "key_01h455vb4pex5vsknk084sn02q", "name": "ci",
+                "prefix": "sk_test_OTHE", "role": "validate", "mode": "test",
+                "createdAt": "2026-01-31T12:00:00.000Z", "expiresAt": null, "lastUsedAt": null,
+                "revokedAt": null, "key": OTHER_KEY,
+            }),
+        )
+    });
+    let args = ["keys", "create", "--name", "ci", "--role", "validate", "--mode", "test"];
+    for more in [&[][..], &["-q"]] {
+        let ran = run(&double, &[&args[..], more].concat());
+        assert_eq!(ran.stdout.trim(), OTHER_KEY);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    }
+}
