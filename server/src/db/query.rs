@@ -24,7 +24,13 @@ impl<'q, T> Value<'q> for T where
 /// A record that can be read from a row of either database.
 pub trait Row: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
-impl<T: Send + Unpin> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> {}
+impl<T> Row for T
+where
+    T: Send + Unpin,
+    T: for<'r> FromRow<'r, SqliteRow>,
+    T: for<'r> FromRow<'r, PgRow>,
+{
+}
 
 /// The text of a statement.
 #[derive(Clone, Copy)]
