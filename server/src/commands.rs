@@ -1,5 +1,7 @@
 //! The commands of `licd`, one file each.
 
+mod backup;
+mod copy;
 mod demo;
 mod keys;
 mod migrate;
@@ -48,6 +50,10 @@ pub enum Command {
     Keys(keys::Keys),
     /// Bring the database's schema up to date ahead of a roll-out, and say what was done.
     Migrate(migrate::Migrate),
+    /// Copy a whole database into an empty one, such as from SQLite to PostgreSQL.
+    Copy(copy::Copy),
+    /// Write a copy of an SQLite database to a file, also while licd serves it.
+    Backup(backup::Backup),
     /// Print the OpenAPI document of the service.
     Openapi,
 }
@@ -70,6 +76,8 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Tenants(tenants) => tenants.run().await,
         Command::Keys(keys) => keys.run().await,
         Command::Migrate(migrate) => migrate.run().await,
+        Command::Copy(copy) => copy.run().await,
+        Command::Backup(backup) => backup.run().await,
         Command::Openapi => print(serde_json::to_string_pretty(&licd::routes::document())?),
     }
 }

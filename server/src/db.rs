@@ -20,7 +20,7 @@ use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 pub use connect::{DatabaseUrl, OpenError};
 pub(crate) use query::locking;
-pub use query::{Row, Sql, Value};
+pub use query::{Query, Row, Sql, Value};
 pub use schema::Upgrade;
 
 pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;

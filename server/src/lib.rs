@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod api;
 pub mod auth;
+pub mod backup;
 pub mod batching;
 pub mod config;
 pub mod db;
@@ -17,6 +18,7 @@ mod openapi;
 pub mod routes;
 pub mod store;
 pub mod tenancy;
+pub mod transfer;
 pub mod validation;
 
 use std::future::{Future, IntoFuture};

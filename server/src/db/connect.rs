@@ -71,6 +71,13 @@ pub enum OpenError {
          newer licd has upgraded it. Start that version; an older one could damage the data"
     )]
     Newer { database: i64, licd: i64 },
+    #[error(
+        "the database has schema version {database}, and this licd needs {licd}; bring it up to \
+         date with `licd migrate`"
+    )]
+    Older { database: i64, licd: i64 },
+    #[error("there is nothing of licd in this database")]
+    Empty,
     #[error("cannot bring the database's schema up to date: {0}")]
     Migrate(#[source] MigrateError),
 }
@@ -89,15 +96,31 @@ impl Db {
 
     /// As [`open`](Self::open), and answers what was done to the schema.
     pub async fn upgrade(url: &DatabaseUrl) -> Result<(Self, Upgrade), OpenError> {
-        match url {
-            DatabaseUrl::Sqlite(path) => open_sqlite(path).await,
-            DatabaseUrl::Postgres(options) => open_postgres(options).await,
+        if let DatabaseUrl::Sqlite(path) = url {
+            make_private(path).map_err(|error| OpenError::File(path.clone(), error))?;
         }
+        let db = Self::connect(url).await?;
+        let upgrade = schema::upgrade(&db).await?;
+        Ok((db, upgrade))
+    }
+
+    /// Connects to a database that exists and has the schema of this licd, and changes nothing.
+    pub async fn open_as_it_is(url: &DatabaseUrl) -> Result<Self, OpenError> {
+        let db = Self::connect(url).await?;
+        schema::check(&db).await?;
+        Ok(db)
+    }
+
+    async fn connect(url: &DatabaseUrl) -> Result<Self, OpenError> {
+        let connected = match url {
+            DatabaseUrl::Sqlite(path) => connect_sqlite(path).await,
+            DatabaseUrl::Postgres(options) => connect_postgres(options).await,
+        };
+        connected.map_err(OpenError::Connect)
     }
 }
 
-async fn open_sqlite(path: &Path) -> Result<(Db, Upgrade), OpenError> {
-    make_private(path).map_err(|error| OpenError::File(path.to_owned(), error))?;
+async fn connect_sqlite(path: &Path) -> super::Result<Db> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
@@ -112,10 +135,9 @@ async fn open_sqlite(path: &Path) -> Result<(Db, Upgrade), OpenError> {
             .acquire_timeout(PATIENCE)
             .test_before_acquire(false)
     };
-    let writer = pool(1).connect_with(options.clone()).await.map_err(OpenError::Connect)?;
-    let upgrade = schema::upgrade_sqlite(&writer).await?;
-    let readers = pool(SQLITE_READERS).connect_with(options).await.map_err(OpenError::Connect)?;
-    Ok((Db::Sqlite { writer, readers }, upgrade))
+    let writer = pool(1).connect_with(options.clone()).await?;
+    let readers = pool(SQLITE_READERS).connect_with(options).await?;
+    Ok(Db::Sqlite { writer, readers })
 }
 
 /// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its
@@ -127,7 +149,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }
 
-async fn open_postgres(options: &PgConnectOptions) -> Result<(Db, Upgrade), OpenError> {
+async fn connect_postgres(options: &PgConnectOptions) -> super::Result<Db> {
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(PATIENCE)
@@ -137,7 +159,5 @@ async fn open_postgres(options: &PgConnectOptions) -> Result<(Db, Upgrade), Open
     let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
     let options = options.clone().application_name("licd");
     let options = options.options(limits.map(|limit| (limit, &patience)));
-    let upgrade = schema::upgrade_postgres(&options).await?;
-    let pool = pool.connect_with(options).await.map_err(OpenError::Connect)?;
-    Ok((Db::Postgres(pool), upgrade))
+    Ok(Db::Postgres(pool.connect_with(options).await?))
 }

@@ -3,15 +3,14 @@
 //! What the tables are is in `migrations/`; when a migration may run beside older nodes is in
 //! `docs/deployment.md`.
 
+use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use sqlx::migrate::{Migrate, MigrateError, Migrator};
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions, Connection, Executor, SqlitePool};
-use tokio::time::timeout;
+use sqlx::Executor;
+use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migrator};
 
 use super::connect::OpenError;
-use super::{PATIENCE, Result};
+use super::{Db, Result};
 
 /// The migrations, which bring no lock of their own: [`LOCK`] is the transaction's.
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
@@ -37,29 +36,48 @@ pub struct Upgrade {
     pub version: i64,
 }
 
-/// Under the write lock, so that two processes that start at once do not both migrate.
-pub(super) async fn upgrade_sqlite(writer: &SqlitePool) -> Result<Upgrade, OpenError> {
-    let mut tx = writer.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
-    let upgrade = run(&mut *tx).await?;
-    tx.commit().await.map_err(OpenError::Connect)?;
-    Ok(upgrade)
+/// Brings the schema up to date, in one transaction: if a migration fails, it is what it was.
+pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
+    match db {
+        // Under the write lock, so that two processes that start at once do not both migrate.
+        Db::Sqlite { writer, .. } => {
+            let mut tx = writer.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
+            let upgrade = run(&mut *tx).await?;
+            tx.commit().await.map_err(OpenError::Connect)?;
+            Ok(upgrade)
+        }
+        Db::Postgres(pool) => {
+            let mut tx = pool.begin().await.map_err(OpenError::Connect)?;
+            for statement in [NO_HURRY, NO_HURRY_IDLE, LOCK] {
+                tx.execute(statement).await.map_err(OpenError::Connect)?;
+            }
+            let upgrade = run(&mut *tx).await?;
+            tx.commit().await.map_err(OpenError::Connect)?;
+            Ok(upgrade)
+        }
+    }
 }
 
-/// All in one transaction: after a migration that fails, the schema is what it was.
-pub(super) async fn upgrade_postgres(options: &PgConnectOptions) -> Result<Upgrade, OpenError> {
-    let mut conn = match timeout(PATIENCE, options.connect()).await {
-        Ok(connected) => connected.map_err(OpenError::Connect)?,
-        Err(_) => return Err(OpenError::Connect(sqlx::Error::PoolTimedOut)),
+/// Refuses a database whose schema is not exactly the one this licd knows.
+pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
+    let table = &MIGRATIONS.table_name;
+    let applied = match db {
+        Db::Sqlite { readers, .. } => {
+            let mut conn = readers.acquire().await.map_err(OpenError::Connect)?;
+            conn.list_applied_migrations(table).await
+        }
+        Db::Postgres(pool) => {
+            let mut conn = pool.acquire().await.map_err(OpenError::Connect)?;
+            conn.list_applied_migrations(table).await
+        }
     };
-    let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
-    for statement in [NO_HURRY, NO_HURRY_IDLE, LOCK] {
-        tx.execute(statement).await.map_err(OpenError::Connect)?;
+    // Without the table in which migrations are noted, none were.
+    let database = newest(&applied.unwrap_or_default()).ok_or(OpenError::Empty)?;
+    match database.cmp(&version()) {
+        Ordering::Less => Err(OpenError::Older { database, licd: version() }),
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(OpenError::Newer { database, licd: version() }),
     }
-    let upgrade = run(&mut *tx).await?;
-    tx.commit().await.map_err(OpenError::Connect)?;
-    // The work is done; how the connection ends changes nothing.
-    drop(conn.close().await);
-    Ok(upgrade)
 }
 
 async fn run<C: Migrate>(conn: &mut C) -> Result<Upgrade, OpenError> {
@@ -67,10 +85,9 @@ async fn run<C: Migrate>(conn: &mut C) -> Result<Upgrade, OpenError> {
     conn.ensure_migrations_table(table).await?;
     let before = conn.list_applied_migrations(table).await?;
     MIGRATIONS.run_direct(None, conn, false).await.map_err(|error| match error {
-        MigrateError::VersionMissing(_) => OpenError::Newer {
-            database: before.iter().map(|applied| applied.version).max().unwrap_or_default(),
-            licd: version(),
-        },
+        MigrateError::VersionMissing(unknown) => {
+            OpenError::Newer { database: newest(&before).unwrap_or(unknown), licd: version() }
+        }
         other => OpenError::Migrate(other),
     })?;
     let new = MIGRATIONS
@@ -78,6 +95,10 @@ async fn run<C: Migrate>(conn: &mut C) -> Result<Upgrade, OpenError> {
         .filter(|known| !before.iter().any(|applied| applied.version == known.version));
     let applied = new.map(|known| (known.version, known.description.to_string())).collect();
     Ok(Upgrade { applied, version: version() })
+}
+
+fn newest(applied: &[AppliedMigration]) -> Option<i64> {
+    applied.iter().map(|applied| applied.version).max()
 }
 
 /// The newest version that this licd knows.

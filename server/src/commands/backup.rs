@@ -1,0 +1,26 @@
+//! `licd backup`: an SQLite database, safe in a file of its own, also while licd serves it.
+
+use std::path::PathBuf;
+
+use licd::backup::{self, BackupError};
+use licd::db::DatabaseUrl;
+
+use super::{Database, print};
+
+#[derive(clap::Args)]
+pub struct Backup {
+    /// The file to write, which must not exist yet.
+    path: PathBuf,
+    #[command(flatten)]
+    database: Database,
+}
+
+impl Backup {
+    pub async fn run(self) -> anyhow::Result<()> {
+        let DatabaseUrl::Sqlite(database) = self.database.url() else {
+            return Err(BackupError::Postgres.into());
+        };
+        let size = backup::write(&database, &self.path).await?;
+        print(format_args!("{}: {size} bytes, complete and intact.", self.path.display()))
+    }
+}

@@ -1,0 +1,79 @@
+//! `licd copy`: a whole database into an empty one.
+//!
+//! What copying is is in the library; here it is asked for and shown, with a bar on a terminal and
+//! in plain lines elsewhere.
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use licd::db::{DatabaseUrl, Db};
+use licd::transfer::{self, Step, Tally};
+
+use super::{print, say};
+
+#[derive(clap::Args)]
+pub struct Copy {
+    /// The database to copy. Stop the licd that serves it first: what is written later stays behind.
+    #[arg(long, value_name = "URL")]
+    from: DatabaseUrl,
+    /// The database to copy into, which must be empty; an SQLite file is made.
+    #[arg(long, value_name = "URL")]
+    to: DatabaseUrl,
+}
+
+impl Copy {
+    pub async fn run(self) -> anyhow::Result<()> {
+        let from = Db::open_as_it_is(&self.from).await.with_context(|| self.from.to_string())?;
+        let to = Db::open(&self.to).await.with_context(|| self.to.to_string())?;
+        let mut meter = Meter::new(transfer::count(&from).await.ok());
+        let copied = transfer::copy(&from, &to, |step, rows| meter.note(step, rows)).await;
+        meter.bar.finish_and_clear();
+        let tallies =
+            copied.with_context(|| format!("cannot copy {} to {}", self.from, self.to))?;
+        for tally in &tallies {
+            print(line(tally))?;
+        }
+        say(format_args!("Copied {} to {}, and verified every row.", self.from, self.to));
+        from.close().await;
+        to.close().await;
+        Ok(())
+    }
+}
+
+fn line(tally: &Tally) -> String {
+    let Tally { table, rows, seats, .. } = tally;
+    let rows = format!("{table:<12} {rows:>10}");
+    if *table == "licenses" { format!("{rows}  with {seats} seats taken") } else { rows }
+}
+
+/// Shows how far it is: drawn over and over on a terminal, a line for each table elsewhere.
+struct Meter {
+    bar: ProgressBar,
+    step: Option<Step>,
+}
+
+impl Meter {
+    /// Each row counts twice: it is copied, and then verified.
+    fn new(rows: Option<u64>) -> Self {
+        let bar =
+            ProgressBar::with_draw_target(rows.map(|rows| rows * 2), ProgressDrawTarget::stderr());
+        let style = "{msg:<24} {wide_bar} {percent:>3}%  {eta} left";
+        // A style that did not parse would cost the looks, and nothing else.
+        bar.set_style(ProgressStyle::with_template(style).unwrap_or(ProgressStyle::default_bar()));
+        Self { bar, step: None }
+    }
+
+    fn note(&mut self, step: Step, rows: u64) {
+        if self.step != Some(step) {
+            self.step = Some(step);
+            let doing = match step {
+                Step::Copying(table) => format!("Copying {table}"),
+                Step::Verifying(table) => format!("Verifying {table}"),
+            };
+            if self.bar.is_hidden() {
+                say(&doing);
+            }
+            self.bar.set_message(doing);
+        }
+        self.bar.inc(rows);
+    }
+}

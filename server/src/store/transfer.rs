@@ -1,0 +1,192 @@
+//! Whole tables, read and written in portions, for moving a database from one place to another.
+//!
+//! A record here is a table's row as it is, with nothing added or interpreted. What a table keeps
+//! is listed once, and the statements follow from the list.
+
+mod canonical;
+
+use std::sync::LazyLock;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::db::{self, Conn, Query, Result};
+use canonical::Canonical;
+
+/// How many rows are read or written at once. PostgreSQL takes at most 65,535 values in a
+/// statement, SQLite 32,766, and no table has more than twelve columns.
+pub const PORTION: usize = 200;
+
+/// A table, as its rows.
+pub trait Table: db::Row {
+    const NAME: &'static str;
+    const COLUMNS: &'static [&'static str];
+    /// The columns of the primary key, which gives the order of reading.
+    const KEY: &'static [&'static str];
+
+    fn statements() -> &'static Statements;
+
+    /// Binds all columns.
+    fn bind<'c>(&self, query: Query<'c>) -> Query<'c>;
+
+    /// Binds the columns of the key.
+    fn bind_key<'c>(&self, query: Query<'c>) -> Query<'c>;
+
+    /// Appends the whole row in its one spelling.
+    fn spell(&self, out: &mut Vec<u8>);
+
+    /// The seats that the row says are taken.
+    fn seats(&self) -> i64 {
+        0
+    }
+}
+
+/// The texts of a table's statements.
+pub struct Statements {
+    first: String,
+    next: String,
+    insert_portion: String,
+    insert_one: String,
+    count: String,
+    any: String,
+}
+
+impl Statements {
+    fn of<T: Table>() -> Self {
+        let (name, columns, key) = (T::NAME, T::COLUMNS.join(", "), T::KEY.join(", "));
+        let select = format!("select {columns} from {name}");
+        let order = format!("order by {key} limit {PORTION}");
+        Self {
+            first: format!("{select} {order}"),
+            next: format!("{select} where ({key}) > ({}) {order}", places(0, T::KEY.len())),
+            insert_portion: insert::<T>(PORTION),
+            insert_one: insert::<T>(1),
+            count: format!("select count(*) from {name}"),
+            any: format!("select 1 from {name} limit 1"),
+        }
+    }
+}
+
+/// `$1, $2, …`, after as many that came before.
+fn places(before: usize, count: usize) -> String {
+    let places: Vec<String> = (1..=count).map(|place| format!("${}", before + place)).collect();
+    places.join(", ")
+}
+
+fn insert<T: Table>(rows: usize) -> String {
+    let width = T::COLUMNS.len();
+    let rows: Vec<String> =
+        (0..rows).map(|row| format!("({})", places(row * width, width))).collect();
+    format!("insert into {} ({}) values {}", T::NAME, T::COLUMNS.join(", "), rows.join(", "))
+}
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $row:ident = $name:ident by ($($key:ident),*)
+        { $($column:ident: $type:ty),* $(,)? } $(seats $seats:ident)?;)*) => {$(
+        $(#[$doc])*
+        #[derive(sqlx::FromRow)]
+        pub struct $row { $($column: $type),* }
+
+        impl Table for $row {
+            const NAME: &'static str = stringify!($name);
+            const COLUMNS: &'static [&'static str] = &[$(stringify!($column)),*];
+            const KEY: &'static [&'static str] = &[$(stringify!($key)),*];
+
+            fn statements() -> &'static Statements {
+                static STATEMENTS: LazyLock<Statements> = LazyLock::new(Statements::of::<$row>);
+                &STATEMENTS
+            }
+
+            fn bind<'c>(&self, query: Query<'c>) -> Query<'c> {
+                query $(.bind(self.$column.clone()))*
+            }
+
+            fn bind_key<'c>(&self, query: Query<'c>) -> Query<'c> {
+                query $(.bind(self.$key.clone()))*
+            }
+
+            fn spell(&self, out: &mut Vec<u8>) {
+                $(self.$column.spell(out);)*
+            }
+
+            $(fn seats(&self) -> i64 {
+                self.$seats.into()
+            })?
+        }
+    )*};
+}
+
+type Time = DateTime<Utc>;
+
+tables! {
+    Tenant = tenants by (id) {
+        id: Uuid, name: String, created_at: Time,
+    };
+    Key = keys by (id) {
+        id: Uuid, tenant_id: Uuid, mode: String, name: String, prefix: String, hash: Vec<u8>,
+        role: String, created_at: Time, expires_at: Option<Time>, last_used_at: Option<Time>,
+        revoked_at: Option<Time>,
+    };
+    Product = products by (tenant_id, mode, id) {
+        tenant_id: Uuid, mode: String, id: Uuid, name: String, description: Option<String>,
+        created_at: Time, updated_at: Time,
+    };
+    Plan = plans by (tenant_id, mode, id) {
+        tenant_id: Uuid, mode: String, id: Uuid, product_id: Uuid, name: String,
+        description: Option<String>, max_seats: Option<i32>, expires_in_days: Option<i32>,
+        features: Json<Value>, created_at: Time, updated_at: Time,
+    };
+    License = licenses by (tenant_id, mode, id) {
+        tenant_id: Uuid, mode: String, id: Uuid, product_id: Uuid, plan_id: Uuid, status: String,
+        max_seats: Option<i32>, seats_used: i32, expires_at: Option<Time>, features: Json<Value>,
+        created_at: Time, updated_at: Time,
+    } seats seats_used;
+    User = users by (tenant_id, mode, id) {
+        tenant_id: Uuid, mode: String, id: Uuid, external_id: String, email: Option<String>,
+        name: Option<String>, metadata: Option<Json<Value>>, created_at: Time, updated_at: Time,
+    };
+    Assignment = assignments by (tenant_id, mode, user_id, license_id) {
+        tenant_id: Uuid, mode: String, user_id: Uuid, license_id: Uuid, id: Uuid,
+        metadata: Option<Json<Value>>, assigned_at: Time,
+    };
+    /// The seats that are held: as many as the licenses count.
+    Activation = activations by (tenant_id, mode, user_id, license_id) {
+        tenant_id: Uuid, mode: String, user_id: Uuid, license_id: Uuid, id: Uuid,
+        activated_at: Time, last_checked_at: Time,
+    };
+}
+
+/// The next rows after `last`, or the first; fewer than [`PORTION`] are the last ones.
+pub async fn read<T: Table>(conn: &mut Conn, last: Option<&T>) -> Result<Vec<T>> {
+    match last {
+        None => conn.query(T::statements().first.as_str()).fetch_all().await,
+        Some(last) => last.bind_key(conn.query(T::statements().next.as_str())).fetch_all().await,
+    }
+}
+
+pub async fn insert_all<T: Table>(conn: &mut Conn, rows: &[T]) -> Result<()> {
+    let statements = T::statements();
+    if rows.len() == PORTION {
+        let query = conn.query(statements.insert_portion.as_str());
+        rows.iter().fold(query, |query, row| row.bind(query)).execute().await?;
+        return Ok(());
+    }
+    for row in rows {
+        row.bind(conn.query(statements.insert_one.as_str())).execute().await?;
+    }
+    Ok(())
+}
+
+/// How many rows there are.
+pub async fn count<T: Table>(conn: &mut Conn) -> Result<u64> {
+    let (count,): (i64,) = conn.query(T::statements().count.as_str()).fetch_one().await?;
+    Ok(count.unsigned_abs())
+}
+
+/// Whether there is any row.
+pub async fn any<T: Table>(conn: &mut Conn) -> Result<bool> {
+    let one: Option<(i32,)> = conn.query(T::statements().any.as_str()).fetch_optional().await?;
+    Ok(one.is_some())
+}

@@ -1,0 +1,166 @@
+//! A whole database, moved to another place: from SQLite to PostgreSQL when one machine is
+//! outgrown, or the other way.
+//!
+//! All is read at one moment and written in one transaction, in portions, so that the size of the
+//! database does not matter. Before the transaction is committed everything is read back and
+//! compared; what is not exactly the same is not kept.
+
+use sha2::{Digest, Sha256};
+
+use crate::db::{Conn, Db};
+use crate::store::tenants;
+use crate::store::transfer::{self as store, PORTION, Table};
+
+/// Why nothing was copied. The words are for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    #[error(
+        "the target is not empty: there are rows in its table {0}. Copy into a new database; one \
+         that `licd serve` has been started on has a tenant already"
+    )]
+    NotEmpty(&'static str),
+    #[error("what arrived in table {0} is not what was sent; nothing was copied")]
+    Differs(&'static str),
+    #[error("cannot read the source: {0}")]
+    Source(#[source] sqlx::Error),
+    #[error("cannot write the target, where nothing was changed: {0}")]
+    Target(#[source] sqlx::Error),
+}
+
+/// What a table holds: enough to tell whether another holds the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    pub table: &'static str,
+    pub rows: u64,
+    /// The sum of the seats that licenses say are taken.
+    pub seats: i64,
+    /// Over all values of all rows, in the order of the key.
+    pub sum: [u8; 32],
+}
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Copying(&'static str),
+    Verifying(&'static str),
+}
+
+/// Is told of each portion: what was done to how many more rows.
+pub trait Progress: FnMut(Step, u64) {}
+
+impl<F: FnMut(Step, u64)> Progress for F {}
+
+/// Runs the block once for each table, in an order in which no row refers to a later one.
+macro_rules! for_each_table {
+    ($table:ident => $block:expr) => {{
+        for_each_table!(@ $table $block;
+            Tenant Key Product Plan License User Assignment Activation)
+    }};
+    (@ $table:ident $block:expr; $($row:ident)*) => {
+        [$({
+            use store::$row as $table;
+            $block
+        }),*]
+    };
+}
+
+/// How many rows there are to copy.
+pub async fn count(db: &Db) -> Result<u64, sqlx::Error> {
+    let mut conn = db.read().await?;
+    Ok(for_each_table!(T => store::count::<T>(&mut conn).await?).into_iter().sum())
+}
+
+/// Copies everything, or nothing, and answers what there is now in each table.
+pub async fn copy(
+    from: &Db,
+    to: &Db,
+    mut progress: impl Progress,
+) -> Result<Vec<Tally>, TransferError> {
+    let mut target = to.begin().await.map_err(TransferError::Target)?;
+    // A licd that starts on the target meanwhile waits here, and then finds a tenant.
+    tenants::lock(&mut target).await.map_err(TransferError::Target)?;
+    for_each_table!(T => refuse_rows::<T>(&mut target).await?);
+
+    let mut source = from.snapshot().await.map_err(TransferError::Source)?;
+    let sent = for_each_table!(T => send::<T>(&mut source, &mut target, &mut progress).await?);
+    drop(source);
+    let arrived = for_each_table!(T => tally::<T>(&mut target, &mut progress).await?);
+    for (sent, arrived) in sent.iter().zip(&arrived) {
+        if sent != arrived {
+            return Err(TransferError::Differs(sent.table));
+        }
+    }
+    target.commit().await.map_err(TransferError::Target)?;
+    Ok(arrived.into())
+}
+
+async fn refuse_rows<T: Table>(target: &mut Conn) -> Result<(), TransferError> {
+    match store::any::<T>(target).await {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(TransferError::NotEmpty(T::NAME)),
+        Err(error) => Err(TransferError::Target(error)),
+    }
+}
+
+async fn send<T: Table>(
+    source: &mut Conn,
+    target: &mut Conn,
+    progress: &mut impl Progress,
+) -> Result<Tally, TransferError> {
+    let mut count = Count::default();
+    let mut last: Option<T> = None;
+    loop {
+        let rows = store::read(source, last.as_ref()).await.map_err(TransferError::Source)?;
+        store::insert_all(target, &rows).await.map_err(TransferError::Target)?;
+        count.add(&rows);
+        progress(Step::Copying(T::NAME), rows.len() as u64);
+        let full = rows.len() == PORTION;
+        last = rows.into_iter().next_back().filter(|_| full);
+        if last.is_none() {
+            return Ok(count.tally::<T>());
+        }
+    }
+}
+
+async fn tally<T: Table>(
+    target: &mut Conn,
+    progress: &mut impl Progress,
+) -> Result<Tally, TransferError> {
+    let mut count = Count::default();
+    let mut last: Option<T> = None;
+    loop {
+        let rows = store::read(target, last.as_ref()).await.map_err(TransferError::Target)?;
+        count.add(&rows);
+        progress(Step::Verifying(T::NAME), rows.len() as u64);
+        let full = rows.len() == PORTION;
+        last = rows.into_iter().next_back().filter(|_| full);
+        if last.is_none() {
+            return Ok(count.tally::<T>());
+        }
+    }
+}
+
+/// A tally in the making.
+#[derive(Default)]
+struct Count {
+    rows: u64,
+    seats: i64,
+    sum: Sha256,
+}
+
+impl Count {
+    fn add<T: Table>(&mut self, rows: &[T]) {
+        let mut spelled = Vec::new();
+        for row in rows {
+            self.seats += row.seats();
+            row.spell(&mut spelled);
+        }
+        self.rows += rows.len() as u64;
+        self.sum.update(&spelled);
+    }
+
+    fn tally<T: Table>(self) -> Tally {
+        let Self { rows, seats, sum } = self;
+        Tally { table: T::NAME, rows, seats, sum: sum.finalize().into() }
+    }
+}
