@@ -19,9 +19,9 @@ pub enum BackupError {
     #[error("there is a file {0} already; a backup never replaces one. Name another")]
     Exists(PathBuf),
     #[error("cannot write {0}: {1}")]
-    Write(PathBuf, #[source] std::io::Error),
+    Write(PathBuf, std::io::Error),
     #[error("cannot read the database {0}: {1}")]
-    Read(PathBuf, #[source] sqlx::Error),
+    Read(PathBuf, sqlx::Error),
     #[error("the copy of {0} is damaged, and was thrown away: {1}")]
     Damaged(PathBuf, String),
 }

@@ -22,9 +22,9 @@ pub enum TransferError {
     #[error("what arrived in table {0} is not what was sent; nothing was copied")]
     Differs(&'static str),
     #[error("cannot read the source: {0}")]
-    Source(#[source] sqlx::Error),
+    Source(sqlx::Error),
     #[error("cannot write the target, where nothing was changed: {0}")]
-    Target(#[source] sqlx::Error),
+    Target(sqlx::Error),
 }
 
 /// What a table holds: enough to tell whether another holds the same.

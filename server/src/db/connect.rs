@@ -63,9 +63,9 @@ impl FromStr for DatabaseUrl {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("cannot open the database: {0}")]
-    Connect(#[source] sqlx::Error),
+    Connect(sqlx::Error),
     #[error("cannot make or open the file {0}: {1}")]
-    File(PathBuf, #[source] std::io::Error),
+    File(PathBuf, std::io::Error),
     #[error(
         "the database has schema version {database}, and this licd knows only up to {licd}: a \
          newer licd has upgraded it. Start that version; an older one could damage the data"
@@ -79,7 +79,7 @@ pub enum OpenError {
     #[error("there is nothing of licd in this database")]
     Empty,
     #[error("cannot bring the database's schema up to date: {0}")]
-    Migrate(#[source] MigrateError),
+    Migrate(MigrateError),
 }
 
 impl From<MigrateError> for OpenError {
