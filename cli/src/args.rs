@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{keys, licenses, login, plans, products, profiles, users, validate};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 use crate::io::Io;
-use crate::output::Format;
 use crate::output::time::Span;
+use crate::output::{Form, Format, Jq};
 
 const EXAMPLES: &str = "\
 Start here:
@@ -89,6 +89,10 @@ pub struct Globals {
     /// Form of the output [variable: LICCTL_OUTPUT] [default: table]
     #[arg(short, long, global = true, value_name = "FORM", hide_short_help = true)]
     output: Option<Format>,
+    /// Print what this jq expression makes of the JSON, texts without quotes
+    #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
+    #[arg(conflicts_with_all = ["output", "quiet"])]
+    pub jq: Option<String>,
     /// Print ids only, the same as -o ids
     #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
     pub quiet: bool,
@@ -101,6 +105,9 @@ pub struct Globals {
     /// Print the requests that would change something, and send none of them
     #[arg(short = 'n', long, global = true, hide_short_help = true)]
     pub dry_run: bool,
+    /// Tell each request on stderr; twice, its headers and bodies too, without keys
+    #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
+    pub verbose: u8,
     /// Use colour [variable: NO_COLOR]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_short_help = true)]
@@ -126,8 +133,28 @@ pub enum Color {
 }
 
 impl Globals {
-    /// The form of the output that flags and environment ask for.
-    pub fn format(&self, env: &Env) -> Result<Format> {
+    /// How output is to look, as flags and environment ask for it.
+    pub fn form(&self, env: &Env, terminal: bool) -> Result<Form> {
+        let jq = self.jq.as_deref().map(Jq::compile).transpose()?;
+        Ok(Form { format: self.format(env)?, jq, color: self.colors(env, terminal) })
+    }
+
+    /// Whether output to a person is coloured.
+    fn colors(&self, env: &Env, terminal: bool) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                let dumb = env.get("TERM") == Some("dumb");
+                terminal && env.get("NO_COLOR").is_none() && !dumb
+            }
+        }
+    }
+
+    fn format(&self, env: &Env) -> Result<Format> {
+        if self.jq.is_some() {
+            return Ok(Format::Json);
+        }
         if self.quiet {
             return Ok(Format::Ids);
         }
@@ -169,7 +196,7 @@ pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Ex
 }
 
 /// Whether errors are to be JSON, on a command line that could not be read as a whole.
-fn wants_json(env: &Env, args: &[OsString]) -> bool {
+pub fn wants_json(env: &Env, args: &[OsString]) -> bool {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     let pairs = words.windows(2);
     let apart =

@@ -11,24 +11,24 @@ use common::{ApiKey, Timestamp};
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::args::{Color, Globals};
-use crate::client::{Client, Planned, Target, read_ca_cert};
+use crate::args::Globals;
+use crate::client::{Client, Planned, Target, Trace, read_ca_cert};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Place, Result};
 use crate::io::Io;
 use crate::keystore;
-use crate::output::Format;
+use crate::output::Form;
 use crate::output::escape::quote;
 
 const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 
 /// One run of licctl.
 pub struct Context {
-    pub io: Io,
+    pub io: Rc<Io>,
     pub env: Env,
     pub globals: Globals,
-    pub format: Format,
+    pub form: Form,
     /// Read once, so that one output agrees with itself.
     pub now: Timestamp,
     /// Writes that a dry run would have sent.
@@ -47,12 +47,12 @@ pub struct Setting {
 }
 
 impl Context {
-    pub fn new(io: Io, env: Env, globals: Globals, format: Format, words: Vec<String>) -> Self {
+    pub fn new(io: Io, env: Env, globals: Globals, form: Form, words: Vec<String>) -> Self {
         Self {
-            io,
+            io: Rc::new(io),
             env,
             globals,
-            format,
+            form,
             now: Timestamp::now(),
             planned: Rc::default(),
             words: RefCell::new(words),
@@ -67,18 +67,6 @@ impl Context {
         let terminals = self.io.terminals;
         let wanted = !self.globals.no_input && self.env.get("CI").is_none();
         terminals.stdin && terminals.stderr && wanted
-    }
-
-    /// Whether output to a person is coloured.
-    pub fn color(&self) -> bool {
-        match self.globals.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => {
-                let dumb = self.env.get("TERM") == Some("dumb");
-                self.io.terminals.stdout && self.env.get("NO_COLOR").is_none() && !dumb
-            }
-        }
     }
 
     /// Remarks for the person, kept apart from data.
@@ -149,7 +137,8 @@ impl Context {
         let ca_cert = self.globals.ca_cert.as_deref().map(read_ca_cert).transpose()?;
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
         let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
-        Client::new(target, self.planned.clone())
+        let trace = Trace::new(self.io.clone(), self.globals.verbose);
+        Client::new(target, self.planned.clone(), trace)
     }
 
     /// Refuses to send a key in the clear to anywhere but this machine.

@@ -36,15 +36,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
         Ok(cli) => cli,
         Err(error) => return args::explain(&io, &env, &args, &error).code(),
     };
-    let format = match cli.globals.format(&env) {
-        Ok(format) => format,
-        Err(error) => return fail(&io, Format::Table, &error, None).code(),
+    let form = match cli.globals.form(&env, io.terminals.stdout) {
+        Ok(form) => form,
+        Err(error) => {
+            let json = args::wants_json(&env, &args);
+            return fail(&io, json, &error, None).code();
+        }
     };
+    let json = form.format == Format::Json;
     let words = args.iter().map(|word| quote(&word.to_string_lossy()).into_owned());
     let words = std::iter::once("licctl".to_owned()).chain(words.skip(1)).collect();
-    let ctx = Context::new(io, env, cli.globals, format, words);
+    let ctx = Context::new(io, env, cli.globals, form, words);
     let ended = drive(&ctx, cli.command).and_then(|view| finish(&ctx, &view));
-    ended.unwrap_or_else(|error| fail(&ctx.io, format, &error, ctx.place().as_ref())).code()
+    ended.unwrap_or_else(|error| fail(&ctx.io, json, &error, ctx.place().as_ref())).code()
 }
 
 /// Runs the command; Ctrl-C ends it wherever it waits.
@@ -71,9 +75,9 @@ fn drive(ctx: &Context, command: args::Command) -> Result<View> {
 fn finish(ctx: &Context, view: &View) -> Result<Exit> {
     let planned = ctx.planned.take();
     if planned.is_empty() {
-        view.show(&ctx.io, ctx.format, ctx.color())?;
+        view.show(&ctx.io, &ctx.form)?;
     } else {
-        output::show_planned(&ctx.io, ctx.format, &planned)?;
+        output::show_planned(&ctx.io, &ctx.form, &planned)?;
     }
     if let Some(command) = ctx.without_questions() {
         ctx.io.say(&format!("Without questions: {command}\n"));
@@ -81,10 +85,7 @@ fn finish(ctx: &Context, view: &View) -> Result<Exit> {
     Ok(view.exit)
 }
 
-fn fail(io: &Io, format: Format, error: &Error, place: Option<&error::Place>) -> Exit {
-    match format {
-        Format::Json => io.say(&format!("{}\n", error.json())),
-        _ => io.say(&error.text(place)),
-    }
+fn fail(io: &Io, json: bool, error: &Error, place: Option<&error::Place>) -> Exit {
+    io.say(&if json { format!("{}\n", error.json()) } else { error.text(place) });
     error.exit
 }

@@ -126,7 +126,7 @@ impl Drop for Raw {
 }
 
 fn theme(ctx: &Context) -> Box<dyn Theme> {
-    if ctx.color() { Box::new(ColorfulTheme::default()) } else { Box::new(SimpleTheme) }
+    if ctx.form.color { Box::new(ColorfulTheme::default()) } else { Box::new(SimpleTheme) }
 }
 
 /// Turns Ctrl-C at a question into its own error, with the cursor shown again.

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::Trace;
 use super::refusal::Asked;
 use crate::error::Result;
 
@@ -53,6 +54,7 @@ impl<T> Deref for Answer<T> {
 pub(super) async fn read<T: DeserializeOwned>(
     asked: &Asked<'_>,
     response: Response,
+    trace: &Trace,
 ) -> Result<(StatusCode, T)> {
     let status = response.status();
     let header = |name: &str| {
@@ -61,6 +63,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     };
     let (request_id, retry_after) = (header("x-request-id"), header("retry-after"));
     let body = response.bytes().await.map_err(|error| asked.failed(&error))?;
+    trace.received(status, &body);
     if status.is_success() {
         return match serde_json::from_slice(&body) {
             Ok(answer) => Ok((status, answer)),

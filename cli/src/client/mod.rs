@@ -3,11 +3,13 @@
 
 mod answer;
 mod refusal;
+mod trace;
 
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Instant;
 
 use common::{ApiKey, List, Success};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -21,6 +23,7 @@ use crate::keystore::origin;
 use crate::output::time::Span;
 pub use answer::Answer;
 use refusal::Asked;
+pub use trace::Trace;
 
 /// How many records one page of a list holds.
 const PAGE: usize = 1000;
@@ -44,6 +47,7 @@ pub struct Client {
     http: reqwest::Client,
     target: Target,
     planned: Rc<RefCell<Vec<Planned>>>,
+    trace: Trace,
 }
 
 /// A write that was asked for and not sent.
@@ -62,7 +66,7 @@ pub struct Written<T> {
 }
 
 impl Client {
-    pub fn new(target: Target, planned: Rc<RefCell<Vec<Planned>>>) -> Result<Self> {
+    pub fn new(target: Target, planned: Rc<RefCell<Vec<Planned>>>, trace: Trace) -> Result<Self> {
         let broken = |error: reqwest::Error| {
             Error::usage("The connection cannot be set up.").because(refusal::cause(&error))
         };
@@ -74,7 +78,7 @@ impl Client {
             let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(broken)?;
             http = http.tls_certs_merge(certificates);
         }
-        Ok(Self { http: http.build().map_err(broken)?, target, planned })
+        Ok(Self { http: http.build().map_err(broken)?, target, planned, trace })
     }
 
     pub fn server(&self) -> &Url {
@@ -88,7 +92,7 @@ impl Client {
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let asked = Asked { method: Method::GET, path, target: &self.target };
         let response = self.send(&asked, None).await?;
-        let (_, success) = answer::read::<Success<T>>(&asked, response).await?;
+        let (_, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
         Ok(success.data)
     }
 
@@ -107,7 +111,7 @@ impl Client {
             let path = format!("{path}?{}", query.join("&"));
             let asked = Asked { method: Method::GET, path: &path, target: &self.target };
             let response = self.send(&asked, None).await?;
-            let (_, page) = answer::read::<List<T>>(&asked, response).await?;
+            let (_, page) = answer::read::<List<T>>(&asked, response, &self.trace).await?;
             records.extend(page.data);
             // A server that gave the same cursor twice would be followed for ever.
             if page.next_cursor.is_none() || page.next_cursor == cursor {
@@ -121,7 +125,7 @@ impl Client {
     pub async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
         let asked = Asked { method: Method::POST, path, target: &self.target };
         let response = self.send(&asked, Some(&to_json(body)?)).await?;
-        let (_, success) = answer::read::<Success<T>>(&asked, response).await?;
+        let (_, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
         Ok(success.data)
     }
 
@@ -140,7 +144,7 @@ impl Client {
         }
         let asked = Asked { method, path, target: &self.target };
         let response = self.send(&asked, body.as_ref()).await?;
-        let (status, success) = answer::read::<Success<T>>(&asked, response).await?;
+        let (status, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
         Ok(Some(Written { created: status == StatusCode::CREATED, data: success.data }))
     }
 
@@ -171,7 +175,13 @@ impl Client {
             if let Some(body) = body {
                 request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
             }
-            let response = request.send().await.map_err(|error| asked.failed(&error))?;
+            let request = request.build().map_err(|error| asked.failed(&error))?;
+            self.trace.sent(&request, body);
+            let line = (request.method().to_string(), asked.path.to_owned());
+            let since = Instant::now();
+            let sent = self.http.execute(request).await;
+            let response = sent.map_err(|error| asked.failed(&error))?;
+            self.trace.answered(&line, since, &response);
             let Some(next) = redirected(&url, &response) else { return Ok(response) };
             // Other redirects may turn a write into a read.
             let keeps_the_method = matches!(response.status().as_u16(), 307 | 308);

@@ -1,8 +1,10 @@
 //! What a command found, and its way to stdout: a table for people, JSON and ids for programs.
-//! Commands describe a [`View`]; only this module knows formats.
+//! Commands describe a [`View`]; only this module and those in it know formats.
 
 pub mod cell;
 pub mod escape;
+mod format;
+mod jq;
 pub mod table;
 pub mod time;
 
@@ -14,19 +16,9 @@ use crate::client::Planned;
 use crate::error::{Error, Exit, Result};
 use crate::io::Io;
 use cell::{Cell, Tone};
+pub use format::Format;
+pub use jq::Jq;
 use table::{Style, Table};
-
-/// The form of what is written to stdout.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// Aligned columns, for people
-    #[default]
-    Table,
-    /// The service's own records, whole
-    Json,
-    /// One id a line
-    Ids,
-}
 
 /// A part of what a person is shown.
 #[derive(Debug)]
@@ -35,6 +27,13 @@ pub enum Block {
     /// Labels and their values, one a line.
     Card(Vec<(&'static str, Cell)>),
     Line(Cell),
+}
+
+/// How this run shows what it found.
+pub struct Form {
+    pub format: Format,
+    pub jq: Option<Jq>,
+    pub color: bool,
 }
 
 /// What a command found or did.
@@ -97,13 +96,18 @@ impl View {
     }
 
     /// Writes the data to stdout and the words around it to stderr.
-    pub fn show(&self, io: &Io, format: Format, color: bool) -> Result<()> {
-        match format {
-            Format::Json => io.data(&pretty(&self.json)),
+    pub fn show(&self, io: &Io, form: &Form) -> Result<()> {
+        if let Some(jq) = &form.jq {
+            return io.data(&jq.apply(&self.json, io.terminals.stdout)?);
+        }
+        match form.format {
+            Format::Json => io.data(&format::json(&self.json)),
+            Format::Yaml => io.data(&format::yaml(&self.json)?),
+            Format::Csv => io.data(&format::csv(&self.json)?),
             Format::Ids => {
                 io.data(&self.ids.iter().map(|id| format!("{id}\n")).collect::<String>())
             }
-            Format::Table => self.show_to_a_person(io, color),
+            Format::Table => self.show_to_a_person(io, form.color),
         }
     }
 
@@ -141,25 +145,18 @@ impl View {
 }
 
 /// Shows the requests that a dry run would have sent.
-pub fn show_planned(io: &Io, format: Format, planned: &[Planned]) -> Result<()> {
-    if format == Format::Json {
-        let json = serde_json::to_value(planned)
-            .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
-        return io.data(&pretty(&json));
+pub fn show_planned(io: &Io, form: &Form, planned: &[Planned]) -> Result<()> {
+    if !matches!(form.format, Format::Table | Format::Ids) {
+        return View::new(planned, Vec::new())?.show(io, form);
     }
     for request in planned {
         io.data(&format!("{} {}\n", request.method, request.path))?;
         if let Some(body) = &request.body {
-            io.data(&pretty(body))?;
+            io.data(&format::json(body))?;
         }
     }
     io.say("Nothing was sent.\n");
     Ok(())
-}
-
-/// JSON as it is written everywhere: indented, with a last line end.
-pub fn pretty(json: &Value) -> String {
-    format!("{json:#}\n")
 }
 
 fn draw_card(card: &[(&'static str, Cell)], style: Style) -> String {

@@ -104,7 +104,7 @@ pub async fn run(ctx: &Context, args: List) -> Result<View> {
     licenses.retain(|license| fits(license, &args, product, ctx.now));
     let ids = licenses.iter().map(|license| license.id.to_string()).collect();
     let view = View::new(&licenses, ids)?;
-    if ctx.format != Format::Table || licenses.is_empty() {
+    if ctx.form.format != Format::Table || licenses.is_empty() {
         return Ok(view.table(Table::new(&COLUMNS)).or_when_empty(hint(&args)));
     }
     let (names, used) = tokio::try_join!(Names::load(ctx), seats_in_use(ctx, &licenses))?;
