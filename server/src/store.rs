@@ -5,11 +5,13 @@
 
 pub mod activations;
 pub mod assignments;
+pub mod backup;
 pub mod keys;
 pub mod licenses;
 pub mod plans;
 pub mod products;
 pub mod tenants;
+pub mod transfer;
 pub mod users;
 pub mod validations;
 
