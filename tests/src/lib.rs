@@ -1,1 +1,16 @@
+//! licd and licctl from outside, as their users meet them.
+//!
+//! Every test has a licd of its own, on a database of its own: an SQLite file, or, when
+//! `LICD_TEST_DATABASE_URL` names a PostgreSQL server, a fresh database there. `tests/run` runs all
+//! of this once on each. What passes through the client of [`harness`] is checked against the
+//! OpenAPI document on the way, so that every test is a test of that document too.
+//!
+//! [`interface`] is the specification row by row, [`refusals`] what is said no to, [`lists`] many
+//! records, [`worlds`] what tenants and modes keep from each other, [`races`] many callers and
+//! nodes at once, [`crashes`] processes that end and begin, [`host`] the commands of `licd`, and
+//! [`tidy`] the rules that the sources keep.
 
+#![cfg(test)]
+
+mod harness;
+mod interface;

@@ -1,0 +1,13 @@
+//! What the tests speak with: a running licd, callers with keys of every kind, and their answers.
+
+mod answer;
+mod app;
+mod caller;
+mod contract;
+mod database;
+mod words;
+
+pub use answer::Answer;
+pub use app::App;
+pub use caller::Caller;
+pub use database::TestDatabase;

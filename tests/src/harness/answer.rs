@@ -1,0 +1,107 @@
+//! What licd answered, ready to be read and shown.
+
+use std::fmt;
+use std::ops::Index;
+use std::sync::Arc;
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use super::words::Words;
+
+/// An answer. As text it is its status and its body, with stable words for ids and times.
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    /// Null when there is none.
+    pub body: Value,
+    pub(super) words: Arc<Words>,
+}
+
+impl Answer {
+    /// The `data` of a success; anything else fails the test and shows what came instead.
+    #[track_caller]
+    pub fn data(&self) -> &Value {
+        assert!((200..300).contains(&self.status), "not a success: {self}");
+        &self.body["data"]
+    }
+
+    /// The id of the one thing answered.
+    #[track_caller]
+    pub fn id(&self) -> String {
+        self.data()["id"].as_str().unwrap_or_else(|| panic!("no id in {self}")).to_owned()
+    }
+
+    /// The records of a list.
+    #[track_caller]
+    pub fn list(&self) -> &[Value] {
+        self.data().as_array().unwrap_or_else(|| panic!("no list in {self}"))
+    }
+
+    /// One member of each record of a list.
+    #[track_caller]
+    pub fn each(&self, member: &str) -> Vec<&str> {
+        self.list().iter().map(|record| record[member].as_str().unwrap_or("-")).collect()
+    }
+
+    /// A refusal's status, code and field, in one line.
+    #[track_caller]
+    pub fn refusal(&self) -> String {
+        assert_eq!(self.body["success"], false, "not a refusal: {self}");
+        let code = self.body["code"].as_str().unwrap_or("-");
+        match self.body["field"].as_str() {
+            Some(field) => format!("{} {code} {field}", self.status),
+            None => format!("{} {code}", self.status),
+        }
+    }
+
+    /// What a validation came to: `valid`, or the reason why not.
+    #[track_caller]
+    pub fn verdict(&self) -> &str {
+        match &self.data()["reason"] {
+            Value::Null if self.data()["valid"] == true => "valid",
+            Value::String(reason) if self.data()["valid"] == false => reason,
+            _ => panic!("no verdict in {self}"),
+        }
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The number in a header.
+    #[track_caller]
+    pub fn number(&self, header: &str) -> u64 {
+        let value = self.header(header).unwrap_or_else(|| panic!("no {header} in {self}"));
+        value.parse().unwrap()
+    }
+
+    /// The body apart from the request's id: what two answers that tell the same have in common.
+    pub fn told(&self) -> (u16, Value) {
+        let mut body = self.body.clone();
+        if let Some(members) = body.as_object_mut() {
+            members.remove("requestId");
+        }
+        (self.status, body)
+    }
+}
+
+impl Index<&str> for Answer {
+    type Output = Value;
+
+    /// A member of `data`.
+    #[track_caller]
+    fn index(&self, member: &str) -> &Value {
+        &self.data()[member]
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.status)?;
+        if self.body.is_null() {
+            return Ok(());
+        }
+        write!(f, " {:#}", self.words.stable(&self.body))
+    }
+}

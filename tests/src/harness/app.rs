@@ -1,0 +1,149 @@
+//! A licd of the test's own, in this process, on a port and a database of its own.
+
+use std::ops::Deref;
+
+use common::{ApiKey, Mode, Name, Role};
+use licd::config::Config;
+use licd::db::{Db, Row};
+use licd::tenancy::{self, NewKey};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::caller::Caller;
+use super::database::TestDatabase;
+
+/// A running licd. It is itself the caller with the first live admin key of tenant `default`.
+pub struct App {
+    admin: Caller,
+    node: Node,
+    pub database: TestDatabase,
+}
+
+impl Deref for App {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.admin
+    }
+}
+
+impl App {
+    pub async fn start() -> Self {
+        Self::with(Config::default()).await
+    }
+
+    /// `limit` as in `LICD_RATE_LIMIT`.
+    pub async fn with_limit(limit: &str) -> Self {
+        let mut config = Config::default();
+        limit.parse().map(|limit| config.rate_limit = limit).unwrap();
+        Self::with(config).await
+    }
+
+    pub async fn with(config: Config) -> Self {
+        let database = TestDatabase::ready().await;
+        let db = database.open().await;
+        let key = ApiKey::generate(Mode::Live);
+        assert!(tenancy::bootstrap(&db, Some(&key)).await.unwrap().is_none());
+        let node = Node::start(db, config).await;
+        Self { admin: Caller::new(node.base.clone(), key.expose()), node, database }
+    }
+
+    /// On a database that another licd has left, with a new key for tenant `default`.
+    pub async fn on(database: TestDatabase) -> Self {
+        let db = database.open().await;
+        let new = NewKey {
+            name: Name::from_static("key of a test"),
+            role: Role::Admin,
+            mode: Mode::Live,
+        };
+        let key = tenancy::create_key(&db, "default", new).await.unwrap();
+        let node = Node::start(db, Config::default()).await;
+        Self { admin: Caller::new(node.base.clone(), key.expose()), node, database }
+    }
+
+    /// Another licd on the same database, with nothing else in common.
+    pub async fn another_node(&self) -> Node {
+        Node::start(self.database.open().await, Config::default()).await
+    }
+
+    /// A caller of tenant `default` with a new key.
+    pub async fn caller(&self, role: Role, mode: Mode) -> Caller {
+        self.with_key(&self.new_key("default", role, mode).await)
+    }
+
+    /// A key made on the host.
+    pub async fn new_key(&self, tenant: &str, role: Role, mode: Mode) -> String {
+        let new = NewKey { name: Name::from_static("key of a test"), role, mode };
+        let key = tenancy::create_key(&self.node.db, tenant, new).await.unwrap();
+        key.expose().to_owned()
+    }
+
+    pub async fn reader(&self) -> Caller {
+        self.caller(Role::Read, Mode::Live).await
+    }
+
+    pub async fn asker(&self) -> Caller {
+        self.caller(Role::Validate, Mode::Live).await
+    }
+
+    /// The admin of tenant `default` in the other mode.
+    pub async fn test_mode(&self) -> Caller {
+        self.caller(Role::Admin, Mode::Test).await
+    }
+
+    /// The admin of another tenant.
+    pub async fn other_tenant(&self) -> Caller {
+        let name = Name::from_static("other");
+        let (_, key) = tenancy::create(&self.node.db, name).await.unwrap();
+        self.with_key(key.expose())
+    }
+
+    pub fn db(&self) -> &Db {
+        &self.node.db
+    }
+
+    /// What the database itself says, past all of licd's code.
+    pub async fn rows<T: Row>(&self, sql: &'static str) -> Vec<T> {
+        self.node.db.read().await.unwrap().query(sql).fetch_all().await.unwrap()
+    }
+
+    /// The one number that the statement answers.
+    pub async fn number(&self, sql: &'static str) -> i64 {
+        let rows: Vec<(i64,)> = self.rows(sql).await;
+        rows[0].0
+    }
+
+    /// Stops the service as SIGTERM does, and waits until it has ended.
+    pub async fn stop(self) -> TestDatabase {
+        self.node.stop().await;
+        self.database
+    }
+}
+
+/// One licd of several on a database.
+pub struct Node {
+    pub base: String,
+    db: Db,
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<std::io::Result<()>>,
+}
+
+impl Node {
+    pub async fn start(db: Db, config: Config) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel();
+        let served = db.clone();
+        let ended = tokio::spawn(async move {
+            let stop = async move { drop(stopped.await) };
+            licd::serve(served, &config, listener, stop).await
+        });
+        Self { base, db, stop, ended }
+    }
+
+    pub async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.ended.await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,171 @@
+//! A database for one test alone: made when the test begins, gone when it ends.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use licd::db::{DatabaseUrl, Db};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+/// Chooses the PostgreSQL server on which the tests make their databases. Without it, SQLite.
+const SERVER: &str = "LICD_TEST_DATABASE_URL";
+
+/// A database with licd's schema and nothing in it.
+pub struct TestDatabase {
+    pub url: String,
+    kept: Kept,
+}
+
+enum Kept {
+    /// The folder goes with the value.
+    Sqlite(TempDir),
+    Postgres {
+        server: String,
+        name: String,
+    },
+}
+
+impl TestDatabase {
+    /// With licd's schema.
+    pub async fn ready() -> Self {
+        let database = match std::env::var(SERVER) {
+            Ok(server) => postgres(server, template().await).await,
+            Err(_) => sqlite(),
+        };
+        if !database.is_postgres() {
+            database.open().await.close().await;
+        }
+        database
+    }
+
+    /// Without even a schema, as a first start finds it.
+    pub async fn empty() -> Self {
+        match std::env::var(SERVER) {
+            Ok(server) => postgres(server, "template0").await,
+            Err(_) => sqlite(),
+        }
+    }
+
+    pub async fn open(&self) -> Db {
+        let url: DatabaseUrl = self.url.parse().unwrap();
+        Db::open(&url).await.unwrap_or_else(|error| panic!("{}: {error}", self.url))
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        matches!(self.kept, Kept::Postgres { .. })
+    }
+
+    /// A folder for what else the test needs on disk.
+    pub fn folder(&self) -> PathBuf {
+        match &self.kept {
+            Kept::Sqlite(folder) => folder.path().to_owned(),
+            Kept::Postgres { .. } => std::env::temp_dir(),
+        }
+    }
+
+    /// How often PostgreSQL had to break up a deadlock here. Its sessions report when they end, so
+    /// this is asked after all nodes are gone.
+    pub async fn deadlocks(&self) -> i64 {
+        let Kept::Postgres { server, name } = &self.kept else { return 0 };
+        let mut server = PgConnection::connect(server).await.unwrap();
+        sqlx::query_scalar("select deadlocks from pg_stat_database where datname = $1")
+            .bind(name)
+            .fetch_one(&mut server)
+            .await
+            .unwrap()
+    }
+}
+
+fn sqlite() -> TestDatabase {
+    let folder = TempDir::new().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+    TestDatabase { url, kept: Kept::Sqlite(folder) }
+}
+
+async fn postgres(server: String, template: &str) -> TestDatabase {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("licd_test_{}_{number}", std::process::id());
+    run(&server, &format!("create database {name} template {template}")).await;
+    TestDatabase { url: beside(&server, &name), kept: Kept::Postgres { server, name } }
+}
+
+/// A database with the schema in it, made once for each run: copying it is quicker than migrating.
+async fn template() -> &'static str {
+    static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+    TEMPLATE
+        .get_or_init(async || {
+            let server = std::env::var(SERVER).unwrap();
+            let name = format!("licd_template_{}", fingerprint());
+            let mut conn = connect(&server).await;
+            // Another run on the same server may be about to make it too.
+            sqlx::query("select pg_advisory_lock(7357)").execute(&mut conn).await.unwrap();
+            let known = "select count(*) from pg_database where datname = $1";
+            let known: i64 =
+                sqlx::query_scalar(known).bind(&name).fetch_one(&mut conn).await.unwrap();
+            if known == 0 {
+                let draft = format!("{name}_draft");
+                run(&server, &format!("drop database if exists {draft} with (force)")).await;
+                run(&server, &format!("create database {draft}")).await;
+                let url: DatabaseUrl = beside(&server, &draft).parse().unwrap();
+                Db::open(&url).await.unwrap().close().await;
+                run(&server, &format!("alter database {draft} rename to {name}")).await;
+            }
+            conn.close().await.unwrap();
+            name
+        })
+        .await
+}
+
+/// Of the migrations, so that a changed one gets a template of its own.
+fn fingerprint() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    paths.sort();
+    let mut sum = 0xcbf2_9ce4_8422_2325u64;
+    for byte in paths.iter().flat_map(|path| std::fs::read(path).unwrap()) {
+        sum = (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{sum:016x}")
+}
+
+/// The address of another database on the same server.
+fn beside(server: &str, name: &str) -> String {
+    let (address, options) = match server.split_once('?') {
+        Some((address, options)) => (address, format!("?{options}")),
+        None => (server, String::new()),
+    };
+    let authority = address.find("://").map_or(0, |at| at + 3);
+    let end = address[authority..].find('/').map_or(address.len(), |at| authority + at);
+    format!("{}/{name}{options}", &address[..end])
+}
+
+async fn connect(server: &str) -> PgConnection {
+    match PgConnection::connect(server).await {
+        Ok(conn) => conn,
+        Err(error) => panic!("{SERVER} leads to no PostgreSQL server: {error}"),
+    }
+}
+
+async fn run(server: &str, statement: &str) {
+    let mut conn = connect(server).await;
+    let done = sqlx::query(AssertSqlSafe(statement)).execute(&mut conn).await;
+    done.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    conn.close().await.unwrap();
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let Kept::Postgres { server, name } = &self.kept else { return };
+        let (server, drop) = (server.clone(), format!("drop database {name} with (force)"));
+        // A thread of its own: the test's own runtime cannot be waited for from inside.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(run(&server, &drop));
+        });
+        // When it fails the test already has its verdict, and the server its leftovers.
+        std::mem::drop(dropping.join());
+    }
+}

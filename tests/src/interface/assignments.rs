@@ -1,0 +1,144 @@
+//! POST /api/v1/admin/licenses/:id/assign, and taking users off again.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::harness::App;
+
+/// "Assigns the license to a user; the user is created if absent."
+#[tokio::test]
+async fn a_license_is_assigned_to_a_user_who_is_made_if_unknown() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let path = format!("/api/v1/admin/licenses/{license}/assign");
+    let body = json!({ "userId": "ada", "metadata": { "order": 7 } });
+    let assigned = app.post(&path, body).await;
+    assert_snapshot!(assigned, @r#"
+    201 {
+      "success": true,
+      "data": {
+        "id": "asg_1",
+        "userId": "usr_1",
+        "licenseId": "lic_1",
+        "assignedAt": "<time>",
+        "metadata": {
+          "order": 7
+        }
+      }
+    }
+    "#);
+    assert_eq!(assigned["userId"], app.user("ada").await["id"]);
+    assert_eq!(assigned["licenseId"], *license);
+}
+
+/// Assigning again answers the same assignment with 200; `metadata`, if sent, replaces the old.
+#[tokio::test]
+async fn assigning_again_is_the_same_assignment() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let path = format!("/api/v1/admin/licenses/{license}/assign");
+    let first = app.assign(&license, "ada").await;
+    assert_eq!((first.status, &first["metadata"]), (201, &json!(null)));
+    for (sent, kept) in [
+        (json!(null), json!(null)),
+        (json!({ "a": 1 }), json!({ "a": 1 })),
+        (json!(null), json!({ "a": 1 })),
+        (json!({ "b": 2 }), json!({ "b": 2 })),
+        (json!({}), json!({})),
+    ] {
+        let again = app.post(&path, json!({ "userId": "ada", "metadata": sent })).await;
+        assert_eq!((again.status, &again["metadata"]), (200, &kept), "{sent}");
+        for same in ["id", "userId", "licenseId", "assignedAt"] {
+            assert_eq!(again[same], first[same], "{same}");
+        }
+    }
+    assert_eq!(app.number("select count(*) from assignments").await, 1);
+}
+
+/// One license for many users, many licenses for one user.
+#[tokio::test]
+async fn users_and_licenses_combine_freely() {
+    let app = App::start().await;
+    let plan = app.plan(json!({})).await;
+    for _ in 0..2 {
+        let license = app.license_of(&plan).await;
+        for user in ["ada", "grace"] {
+            assert_eq!(app.assign(&license, user).await.status, 201);
+        }
+    }
+    assert_eq!(app.number("select count(*) from assignments").await, 4);
+    assert_eq!(app.number("select count(*) from users").await, 2);
+}
+
+/// A license that is not there is 404, and then no user is made either.
+#[tokio::test]
+async fn assigning_what_does_not_exist_makes_no_user() {
+    let app = App::start().await;
+    let refused = app.assign("lic_01h455vb4pex5vsknk084sn02q", "ada").await;
+    assert_snapshot!(refused, @r#"
+    404 {
+      "success": false,
+      "error": "There is no such license",
+      "code": "not_found",
+      "requestId": "<request id>"
+    }
+    "#);
+    assert_eq!(app.number("select count(*) from users").await, 0);
+}
+
+/// Taking a user off answers the assignment as it was, once.
+#[tokio::test]
+async fn unassigning_answers_the_assignment() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let assigned = app.assign(&license, "ada").await;
+    let removed = app.unassign(&license, "ada").await;
+    assert_eq!((removed.status, removed.data()), (200, assigned.data()));
+    assert_snapshot!(app.unassign(&license, "ada").await, @r#"
+    404 {
+      "success": false,
+      "error": "There is no such assignment",
+      "code": "not_found",
+      "requestId": "<request id>"
+    }
+    "#);
+    assert_eq!(app.user("ada").await["externalId"], "ada", "the user stays");
+    let anew = app.assign(&license, "ada").await;
+    assert_eq!(anew.status, 201);
+    assert_ne!(anew.id(), assigned.id());
+}
+
+/// Unknown license, unknown user, user without this license, and what can be no user id.
+#[tokio::test]
+async fn unassigning_what_is_not_assigned_is_404() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "ada").await;
+    app.validate("grace").await;
+    for user in ["grace", "nobody", "ADA", "%00", "%FF", "%20"] {
+        assert_eq!(app.unassign(&license, user).await.refusal(), "404 not_found", "{user}");
+    }
+    for license in ["lic_01h455vb4pex5vsknk084sn02q", "x", "%FF"] {
+        let told = app.unassign(license, "ada").await.told();
+        assert_eq!(told.1["error"], "There is no such license", "{license}");
+    }
+    assert_eq!(app.number("select count(*) from users").await, 2, "nobody is made by it");
+}
+
+/// The user id in the address is the caller's own, whatever characters are in it.
+#[tokio::test]
+async fn any_user_id_can_stand_in_the_address() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    for (user, encoded) in [
+        ("a/b", "a%2Fb"),
+        ("a b+c", "a%20b+c"),
+        (" ", "%20"),
+        ("50%", "50%25"),
+        ("ä", "%C3%A4"),
+        ("?#", "%3F%23"),
+    ] {
+        app.assign(&license, user).await;
+        assert_eq!(app.unassign(&license, encoded).await.status, 200, "{user}");
+    }
+}

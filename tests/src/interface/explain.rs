@@ -1,0 +1,197 @@
+//! POST /api/v1/admin/explain: the decision of a validation, with reasons and without effect.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::harness::App;
+
+const PAST: &str = "2020-01-01T00:00:00.000Z";
+
+/// Everything the database holds that a validation could touch.
+async fn everything(app: &App) -> (Vec<(String, String)>, Vec<(i32,)>, Vec<(String, String)>) {
+    let users = "select external_id, cast(updated_at as text) from users order by id";
+    let seats = "select seats_used from licenses order by id";
+    let held = "select cast(activated_at as text), cast(last_checked_at as text)
+        from activations order by id";
+    (app.rows(users).await, app.rows(seats).await, app.rows(held).await)
+}
+
+#[tokio::test]
+async fn each_assigned_license_has_its_verdict_in_order() {
+    let app = App::start().await;
+    let product = app.product("Studio").await;
+    let other = app.license(json!({ "name": "Solo" })).await;
+    let plan = app.plan_of(&product, json!({ "name": "Team", "maxSeats": 1 })).await;
+    let mut licenses = vec![other];
+    for state in ["revoked", "suspended", "expired", "past", "taken", "free"] {
+        let license = app.license_of(&plan).await;
+        match state {
+            "past" => drop(app.update(&license, json!({ "expiresAt": PAST })).await),
+            "taken" => {
+                app.assign(&license, "grace").await;
+                app.validate("grace").await;
+            }
+            "free" => {}
+            status => drop(app.set_status(&license, status).await),
+        }
+        licenses.push(license);
+    }
+    for license in &licenses {
+        app.assign(license, "ada").await;
+    }
+    let body = json!({ "userId": "ada", "productId": product });
+    let explained = app.post("/api/v1/admin/explain", body).await;
+    let lines: Vec<String> = explained["licenses"].as_array().unwrap().iter().map(line).collect();
+    assert_snapshot!(lines.join("\n"), @"
+    Studio Solo 0 other_product: Of another product than the one asked for.
+    Studio Team 0 revoked: Revoked.
+    Studio Team 0 suspended: Suspended.
+    Studio Team 0 expired: Its status was set to expired.
+    Studio Team 0 expired: Expired at 2020-01-01T00:00:00.000Z.
+    Studio Team 1 exceeded_seats: In force, but all of its 1 seats are held by others.
+    Studio Team 0 not_reached: In force, but an earlier license of the user decides.
+    ");
+    let shown: Vec<&Value> = explained["licenses"].as_array().unwrap().iter().collect();
+    let ids: Vec<&Value> = shown.iter().map(|shown| &shown["license"]["id"]).collect();
+    assert_eq!(ids, licenses.iter().collect::<Vec<_>>());
+    assert_eq!(json!([explained["valid"], explained["reason"]]), json!([false, "exceeded_seats"]));
+    let summary = "ada has a license, but all of its seats are held by others.";
+    assert_eq!(explained["summary"], summary);
+}
+
+fn line(license: &Value) -> String {
+    let text = |member: &str| license[member].as_str().unwrap_or("-").to_owned();
+    format!(
+        "{} {} {} {}: {}",
+        text("productName"),
+        text("planName"),
+        license["seatsUsed"],
+        text("verdict"),
+        text("sentence")
+    )
+}
+
+#[tokio::test]
+async fn a_holder_is_shown_with_the_seat() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 3 })).await;
+    app.assign(&license, "ada").await;
+    app.validate("ada").await;
+    assert_snapshot!(app.explain("ada").await, @r#"
+    200 {
+      "success": true,
+      "data": {
+        "valid": true,
+        "reason": null,
+        "summary": "ada is licensed.",
+        "checkedAt": "<time>",
+        "user": {
+          "id": "usr_1",
+          "tenantId": "ten_1",
+          "externalId": "ada",
+          "email": null,
+          "name": null,
+          "metadata": null,
+          "createdAt": "<time>",
+          "updatedAt": "<time>"
+        },
+        "licenses": [
+          {
+            "license": {
+              "id": "lic_1",
+              "productId": "prd_1",
+              "planId": "pln_1",
+              "status": "active",
+              "maxSeats": 3,
+              "expiresAt": null,
+              "features": [],
+              "createdAt": "<time>",
+              "updatedAt": "<time>"
+            },
+            "productName": "Studio",
+            "planName": "Team",
+            "assignedAt": "<time>",
+            "seatsUsed": 1,
+            "activation": {
+              "id": "act_1",
+              "userId": "usr_1",
+              "licenseId": "lic_1",
+              "activatedAt": "<time>",
+              "lastCheckedAt": "<time>"
+            },
+            "verdict": "valid",
+            "sentence": "In force, and the user holds a seat."
+          }
+        ]
+      }
+    }
+    "#);
+}
+
+/// An unknown user is explained, and not made.
+#[tokio::test]
+async fn an_unknown_user_is_user_not_found() {
+    let app = App::start().await;
+    assert_snapshot!(app.explain("nobody").await, @r#"
+    200 {
+      "success": true,
+      "data": {
+        "valid": false,
+        "reason": "user_not_found",
+        "summary": "nobody is not known; a validation would make the user.",
+        "checkedAt": "<time>",
+        "user": null,
+        "licenses": []
+      }
+    }
+    "#);
+    assert_eq!(app.number("select count(*) from users").await, 0);
+}
+
+/// Explaining agrees with validating in every state, and changes nothing at all.
+#[tokio::test]
+async fn explaining_agrees_with_validating_and_has_no_effect() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 1 })).await;
+    for state in ["active", "suspended", "revoked", "expired", "held", "full", "none"] {
+        let license = app.license_of(&plan).await;
+        if state != "none" {
+            app.assign(&license, state).await;
+        }
+        match state {
+            "held" => drop(app.validate("held").await),
+            "full" => {
+                app.assign(&license, "first").await;
+                app.validate("first").await;
+            }
+            "none" => drop(app.validate("none").await),
+            status => drop(app.set_status(&license, status).await),
+        }
+        let before = everything(&app).await;
+        let explained = app.explain(state).await;
+        assert_eq!(everything(&app).await, before, "{state}");
+        let validated = app.validate(state).await;
+        let reason = explained["reason"].as_str().unwrap_or("valid");
+        assert_eq!(validated.verdict(), reason, "{state}");
+        assert_eq!(explained["valid"], validated["valid"], "{state}");
+        assert_eq!(explained["user"]["externalId"], state);
+    }
+}
+
+#[tokio::test]
+async fn explaining_is_narrowed_by_product_as_validating_is() {
+    let app = App::start().await;
+    let (studio, viewer) = (app.product("Studio").await, app.product("Viewer").await);
+    let license = app.license_of(&app.plan_of(&studio, json!({})).await).await;
+    app.assign(&license, "ada").await;
+    let ask = async |product: &str| {
+        let body = json!({ "userId": "ada", "productId": product });
+        app.post("/api/v1/admin/explain", body).await
+    };
+    assert_eq!(ask(&studio).await["valid"], true);
+    let elsewhere = ask(&viewer).await;
+    assert_eq!(elsewhere["reason"], "no_license");
+    assert_eq!(elsewhere["licenses"][0]["verdict"], "other_product");
+    let unknown = ask("prd_01h455vb4pex5vsknk084sn02q").await;
+    assert_eq!(unknown.refusal(), "400 invalid_request productId");
+}

@@ -1,0 +1,181 @@
+//! API keys: making, listing and revoking them, and asking whose a key is.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::harness::App;
+
+const KEYS: &str = "/api/v1/admin/keys";
+
+/// "The full key is displayed only once at creation. Listings show name, prefix and last-used."
+#[tokio::test]
+async fn a_key_is_shown_whole_once() {
+    let app = App::start().await;
+    let made = app.post(KEYS, json!({ "name": "CI", "role": "validate" })).await;
+    let key = made["key"].as_str().unwrap().to_owned();
+    assert_eq!(made["prefix"], key[..12]);
+    assert_snapshot!(made, @r#"
+    201 {
+      "success": true,
+      "data": {
+        "id": "key_1",
+        "name": "CI",
+        "prefix": "<key>",
+        "role": "validate",
+        "mode": "live",
+        "createdAt": "<time>",
+        "expiresAt": null,
+        "lastUsedAt": null,
+        "revokedAt": null,
+        "key": "<key>"
+      }
+    }
+    "#);
+    let listed = app.get(KEYS).await;
+    let mut record = made.data().clone();
+    record.as_object_mut().unwrap().remove("key");
+    assert_eq!(listed.list()[1], record);
+    assert!(!listed.body.to_string().contains(&key), "never again");
+    assert_eq!(app.with_key(&key).validate("ada").await.verdict(), "no_license");
+}
+
+/// "Production keys begin with sk_live_; test keys begin with sk_test_."
+#[tokio::test]
+async fn keys_tell_their_mode() {
+    let app = App::start().await;
+    for (mode, prefix) in [(json!("live"), "sk_live_"), (json!("test"), "sk_test_")] {
+        let body = json!({ "name": "k", "role": "read", "mode": mode });
+        let made = app.post(KEYS, body).await;
+        assert_eq!(made["mode"], mode);
+        let key = made["key"].as_str().unwrap();
+        assert!(key.starts_with(prefix) && key.len() == 8 + 32 + 6, "{mode}");
+        assert_eq!(app.with_key(key).get("/api/v1/key").await["mode"], mode);
+    }
+    let default = app.post(KEYS, json!({ "name": "k", "role": "read" })).await;
+    assert_eq!(default["mode"], "live", "that of the calling key");
+    let test = app.test_mode().await;
+    let default = test.post(KEYS, json!({ "name": "k", "role": "read" })).await;
+    assert_eq!(default["mode"], "test");
+}
+
+#[tokio::test]
+async fn a_key_needs_a_name_and_a_role() {
+    let app = App::start().await;
+    for (body, field) in [
+        (json!({ "role": "read" }), "name"),
+        (json!({ "name": "k" }), "role"),
+        (json!({ "name": "k", "role": "owner" }), "role"),
+        (json!({ "name": "k", "role": "read", "mode": "prod" }), "mode"),
+        (json!({ "name": "k", "role": "read", "expiresAt": "soon" }), "expiresAt"),
+        (json!({ "name": " ", "role": "read" }), "name"),
+    ] {
+        let refusal = app.post(KEYS, body).await.refusal();
+        assert_eq!(refusal, format!("400 invalid_request {field}"));
+    }
+    assert_eq!(app.get(KEYS).await.list().len(), 1);
+}
+
+/// GET /api/v1/key, for any role.
+#[tokio::test]
+async fn every_key_may_ask_whose_it_is() {
+    let app = App::start().await;
+    assert_snapshot!(app.get("/api/v1/key").await, @r#"
+    200 {
+      "success": true,
+      "data": {
+        "id": "key_1",
+        "name": "first key",
+        "prefix": "<key>",
+        "role": "admin",
+        "mode": "live",
+        "createdAt": "<time>",
+        "expiresAt": null,
+        "tenant": {
+          "id": "ten_1",
+          "name": "default"
+        }
+      }
+    }
+    "#);
+    for (caller, role) in
+        [(app.asker().await, "validate"), (app.reader().await, "read"), (app.clone(), "admin")]
+    {
+        assert_eq!(caller.get("/api/v1/key").await["role"], role);
+    }
+}
+
+/// "A key can be revoked; revocation is immediate and cannot be undone." Repeatable.
+#[tokio::test]
+async fn a_revoked_key_is_refused_at_once_and_for_good() {
+    let app = App::start().await;
+    let made = app.post(KEYS, json!({ "name": "CI", "role": "admin" })).await;
+    let caller = app.with_key(made["key"].as_str().unwrap());
+    let path = format!("{KEYS}/{}/revoke", made.id());
+    assert_eq!(caller.get("/api/v1/key").await.status, 200);
+    let revoked = app.post(&path, json!({})).await;
+    assert!(revoked["revokedAt"].is_string());
+    assert_eq!(caller.get("/api/v1/key").await.refusal(), "401 unauthorized");
+    let again = app.send(reqwest::Method::POST, &path, |request| request).await;
+    assert_eq!(again["revokedAt"], revoked["revokedAt"], "the time stays, and no body is needed");
+    assert_eq!(app.get(KEYS).await.list()[1]["revokedAt"], revoked["revokedAt"]);
+    for unknown in ["key_01h455vb4pex5vsknk084sn02q", "x"] {
+        let refused = app.post(&format!("{KEYS}/{unknown}/revoke"), json!({})).await;
+        assert_eq!(refused.refusal(), "404 not_found", "{unknown}");
+    }
+}
+
+/// The last live admin key cannot be revoked, neither by itself nor in favour of lesser keys.
+#[tokio::test]
+async fn the_last_live_admin_key_stays() {
+    let app = App::start().await;
+    let own = app.get("/api/v1/key").await.id();
+    app.post(KEYS, json!({ "name": "r", "role": "read" })).await.data();
+    app.post(KEYS, json!({ "name": "t", "role": "admin", "mode": "test" })).await.data();
+    let expired = json!({ "name": "old", "role": "admin", "expiresAt": "2020-01-01T00:00:00Z" });
+    app.post(KEYS, expired).await.data();
+    let revoke = format!("{KEYS}/{own}/revoke");
+    assert_snapshot!(app.post(&revoke, json!({})).await, @r#"
+    409 {
+      "success": false,
+      "error": "The last live admin key of a tenant cannot be revoked",
+      "code": "conflict",
+      "requestId": "<request id>"
+    }
+    "#);
+    let second = app.post(KEYS, json!({ "name": "a", "role": "admin" })).await;
+    let second_caller = app.with_key(second["key"].as_str().unwrap());
+    assert_eq!(app.post(&revoke, json!({})).await.status, 200, "another remains");
+    let last = format!("{KEYS}/{}/revoke", second.id());
+    assert_eq!(second_caller.post(&last, json!({})).await.refusal(), "409 conflict");
+    assert_eq!(second_caller.get("/api/v1/key").await.status, 200);
+}
+
+/// "Optional expiration date": valid while now is before it.
+#[tokio::test]
+async fn a_key_works_until_it_expires() {
+    let app = App::start().await;
+    for (end, status) in [("2999-01-01T00:00:00Z", 200), ("2020-01-01T00:00:00Z", 401)] {
+        let body = json!({ "name": "k", "role": "read", "expiresAt": end });
+        let made = app.post(KEYS, body).await;
+        let caller = app.with_key(made["key"].as_str().unwrap());
+        assert_eq!(caller.get("/api/v1/key").await.status, status, "{end}");
+    }
+}
+
+/// "Last-used date": written a little later, at the latest when the service ends.
+#[tokio::test]
+async fn the_last_use_is_known_when_the_service_has_stopped() {
+    let app = App::start().await;
+    let unused = app.post(KEYS, json!({ "name": "unused", "role": "read" })).await.id();
+    let used = app.reader().await;
+    let used_id = used.get("/api/v1/key").await.id();
+    let database = app.stop().await;
+    let again = App::on(database).await;
+    let keys = again.get(KEYS).await;
+    let last_used = |id: &str| {
+        let key = keys.list().iter().find(|key| key["id"] == *id).unwrap();
+        key["lastUsedAt"].clone()
+    };
+    assert!(last_used(&used_id).is_string());
+    assert_eq!(last_used(&unused), json!(null));
+}

@@ -1,0 +1,183 @@
+//! The licenses themselves: making, showing, listing and changing them.
+
+use chrono::Duration;
+use common::Timestamp;
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::harness::App;
+
+const LICENSES: &str = "/api/v1/admin/licenses";
+
+/// POST /admin/licenses: "inherits all of the plan's settings".
+#[tokio::test]
+async fn a_license_inherits_its_plans_settings() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 5, "features": ["sso", "export"] })).await;
+    assert_snapshot!(app.post(LICENSES, json!({ "planId": plan })).await, @r#"
+    201 {
+      "success": true,
+      "data": {
+        "id": "lic_1",
+        "productId": "prd_1",
+        "planId": "pln_1",
+        "status": "active",
+        "maxSeats": 5,
+        "expiresAt": null,
+        "features": [
+          "sso",
+          "export"
+        ],
+        "createdAt": "<time>",
+        "updatedAt": "<time>"
+      }
+    }
+    "#);
+}
+
+/// `expiresInDays` of the plan is the default, that of the request overrides it; null is absent.
+#[tokio::test]
+async fn the_request_overrides_the_plans_validity() {
+    let app = App::start().await;
+    let endless = app.plan(json!({})).await;
+    let month = app.plan(json!({ "expiresInDays": 30 })).await;
+    for (plan, asked, days) in [
+        (&endless, None, None),
+        (&endless, Some(1), Some(1)),
+        (&month, None, Some(30)),
+        (&month, Some(36_500), Some(36_500)),
+    ] {
+        let body = json!({ "planId": plan, "expiresInDays": asked });
+        let made = app.post(LICENSES, body).await;
+        let created: Timestamp = made["createdAt"].as_str().unwrap().parse().unwrap();
+        let expires = days.map(|days| created.plus(Duration::days(days)).to_string());
+        assert_eq!(made["expiresAt"].as_str(), expires.as_deref(), "{asked:?}");
+    }
+}
+
+/// A license is the same nine members everywhere: creation, get, list, status, usage, validation.
+#[tokio::test]
+async fn a_license_is_the_same_wherever_it_is_shown() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 2, "expiresInDays": 9, "features": ["b", "a"] })).await;
+    let made = app.post(LICENSES, json!({ "planId": plan })).await;
+    let license = made.id();
+    app.assign(&license, "ada").await;
+    for shown in [
+        app.get(&format!("{LICENSES}/{license}")).await.data().clone(),
+        app.get(LICENSES).await.list()[0].clone(),
+        app.set_status(&license, "active").await.data().clone(),
+        app.update(&license, json!({})).await.data().clone(),
+        app.validate("ada").await["license"].clone(),
+        app.usage(&license).await["license"].clone(),
+        app.explain("ada").await["licenses"][0]["license"].clone(),
+    ] {
+        assert_eq!(&shown, made.data());
+    }
+}
+
+/// A plan that is unknown, malformed or of another kind is the body's fault.
+#[tokio::test]
+async fn a_license_needs_a_plan_that_exists() {
+    let app = App::start().await;
+    let product = app.product("Studio").await;
+    for plan in ["pln_01h455vb4pex5vsknk084sn02q", "pln_", "x", &product] {
+        let refused = app.post(LICENSES, json!({ "planId": plan })).await;
+        assert_eq!(refused.refusal(), "400 invalid_request planId", "{plan}");
+    }
+    assert_snapshot!(app.post(LICENSES, json!({})).await, @r#"
+    400 {
+      "success": false,
+      "error": "planId is required",
+      "code": "invalid_request",
+      "field": "planId",
+      "requestId": "<request id>"
+    }
+    "#);
+}
+
+/// GET /admin/licenses: all of them, or a plan's; an unknown or malformed plan has none.
+#[tokio::test]
+async fn licenses_are_listed_by_plan() {
+    let app = App::start().await;
+    let (one, other) = (app.plan(json!({})).await, app.plan(json!({})).await);
+    let mut made = Vec::new();
+    for plan in [&one, &other, &one] {
+        made.push(app.license_of(plan).await);
+    }
+    assert_eq!(app.get(LICENSES).await.each("id"), made);
+    let of = async |plan: &str| app.get(&format!("{LICENSES}?planId={plan}")).await;
+    assert_eq!(of(&one).await.each("id"), [&*made[0], &*made[2]]);
+    assert_eq!(of(&other).await.each("id"), [&*made[1]]);
+    for nothing in ["pln_01h455vb4pex5vsknk084sn02q", "x", ""] {
+        assert!(of(nothing).await.list().is_empty(), "{nothing}");
+    }
+}
+
+/// PATCH: what is given is set, what is absent or null stays, what `clear` names becomes null.
+#[tokio::test]
+async fn a_license_is_changed_member_by_member() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 5, "features": ["sso"] })).await;
+    let show = async |change| {
+        let now = app.update(&license, change).await;
+        let again = app.get(&format!("{LICENSES}/{license}")).await;
+        assert_eq!(now.data(), again.data());
+        format!("{} {} {}", now["maxSeats"], now["expiresAt"], now["features"])
+    };
+    let end = "2030-06-01T00:00:00.000Z";
+    assert_eq!(show(json!({ "expiresAt": end })).await, format!("5 {end:?} [\"sso\"]"));
+    assert_eq!(show(json!({ "maxSeats": null })).await, format!("5 {end:?} [\"sso\"]"));
+    assert_eq!(show(json!({ "maxSeats": 7 })).await, format!("7 {end:?} [\"sso\"]"));
+    let cleared = show(json!({ "clear": ["maxSeats", "expiresAt"] })).await;
+    assert_eq!(cleared, "null null [\"sso\"]");
+    assert_eq!(show(json!({ "features": ["b", "a"] })).await, "null null [\"b\",\"a\"]");
+    assert_eq!(show(json!({ "features": [] })).await, "null null []");
+    let other_zone = json!({ "expiresAt": "2030-06-01T02:00:00+02:00" });
+    assert_eq!(show(other_zone).await, format!("null {end:?} []"));
+}
+
+/// The same again changes nothing, `updatedAt` included; a change moves it and never `createdAt`.
+#[tokio::test]
+async fn updated_at_tells_of_changes_only() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 5, "features": ["sso"] })).await;
+    let mut before = app.update(&license, json!({})).await.data().clone();
+    assert_eq!(before["createdAt"], before["updatedAt"]);
+    for (change, changes) in [
+        (json!({ "maxSeats": 5 }), false),
+        (json!({ "features": ["sso"] }), false),
+        (json!({ "clear": ["expiresAt"] }), false),
+        (json!({ "maxSeats": 6 }), true),
+        (json!({ "expiresAt": "2030-01-01T00:00:00Z" }), true),
+        (json!({ "expiresAt": "2030-01-01T00:00:00.0004Z" }), false),
+        (json!({ "clear": ["maxSeats"] }), true),
+    ] {
+        // A clock that has not moved on would hide a change.
+        while Timestamp::now().to_string().as_str() <= before["updatedAt"].as_str().unwrap() {
+            tokio::task::yield_now().await;
+        }
+        let after = app.update(&license, change.clone()).await.data().clone();
+        assert_eq!(after != before, changes, "{change}");
+        assert_eq!(after["updatedAt"] != before["updatedAt"], changes, "{change}");
+        assert_eq!(after["createdAt"], before["createdAt"]);
+        before = after;
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_cleared_or_is_set_too_is_400() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    for (change, refusal) in [
+        (json!({ "clear": ["features"] }), "400 invalid_request clear"),
+        (json!({ "clear": ["status"] }), "400 invalid_request clear"),
+        (json!({ "clear": "maxSeats" }), "400 invalid_request clear"),
+        (json!({ "clear": ["maxSeats"], "maxSeats": 5 }), "400 invalid_request clear"),
+        (json!({ "maxSeats": 0 }), "400 invalid_request maxSeats"),
+        (json!({ "expiresAt": "soon" }), "400 invalid_request expiresAt"),
+        (json!({ "features": ["a", "a"] }), "400 invalid_request features"),
+    ] {
+        assert_eq!(app.update(&license, change.clone()).await.refusal(), refusal, "{change}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Users: POST, GET with `externalId`, GET by id, PATCH.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::harness::App;
+
+const USERS: &str = "/api/v1/admin/users";
+
+#[tokio::test]
+async fn a_user_is_made_and_shown() {
+    let app = App::start().await;
+    let body = json!({
+        "externalId": "ada", "email": "ada@example.com", "name": " Ada ", "metadata": { "n": [1] },
+    });
+    let made = app.post(USERS, body).await;
+    assert_snapshot!(made, @r#"
+    201 {
+      "success": true,
+      "data": {
+        "id": "usr_1",
+        "tenantId": "ten_1",
+        "externalId": "ada",
+        "email": "ada@example.com",
+        "name": " Ada ",
+        "metadata": {
+          "n": [
+            1
+          ]
+        },
+        "createdAt": "<time>",
+        "updatedAt": "<time>"
+      }
+    }
+    "#);
+    assert_eq!(app.get(&format!("{USERS}/{}", made.id())).await.data(), made.data());
+    assert_eq!(&app.get(USERS).await.list()[0], made.data());
+    let tenant = app.get("/api/v1/key").await["tenant"]["id"].clone();
+    assert_eq!(made["tenantId"], tenant);
+}
+
+/// Create-or-update on `externalId`: 201 the first time, then 200; given members overwrite, absent
+/// ones stay.
+#[tokio::test]
+async fn a_known_user_is_updated() {
+    let app = App::start().await;
+    app.validate("ada").await;
+    let id = app.user("ada").await["id"].clone();
+    let show = |user: &Value| [&user["email"], &user["name"], &user["metadata"]].map(Value::clone);
+    for (body, now) in [
+        (json!({}), [json!(null), json!(null), json!(null)]),
+        (json!({ "email": "a@b" }), [json!("a@b"), json!(null), json!(null)]),
+        (json!({ "name": "Ada", "email": null }), [json!("a@b"), json!("Ada"), json!(null)]),
+        (json!({ "metadata": { "a": 1 } }), [json!("a@b"), json!("Ada"), json!({ "a": 1 })]),
+        (json!({ "metadata": { "b": 2 } }), [json!("a@b"), json!("Ada"), json!({ "b": 2 })]),
+    ] {
+        let mut named = body.clone();
+        named["externalId"] = "ada".into();
+        let saved = app.post(USERS, named).await;
+        assert_eq!((saved.status, &saved["id"]), (200, &id), "{body}");
+        assert_eq!(show(saved.data()), now, "{body}");
+        assert_eq!(&app.user("ada").await, saved.data());
+    }
+    let again = app.post(USERS, json!({ "externalId": "ada", "name": "Ada" })).await;
+    assert_eq!(&app.user("ada").await, again.data(), "the same again changes nothing");
+    assert_eq!(app.post(USERS, json!({ "externalId": "grace" })).await.status, 201);
+}
+
+/// GET with `externalId`: that very user, or nobody.
+#[tokio::test]
+async fn users_are_found_by_their_external_id() {
+    let app = App::start().await;
+    let odd = ["ada", "Ada", "a+b", "a b", "a/b", "a%20b", "ä?&=#"];
+    for user in odd {
+        app.validate(user).await;
+    }
+    assert_eq!(app.get(USERS).await.each("externalId"), odd);
+    for user in odd {
+        assert_eq!(app.user(user).await["externalId"], user);
+    }
+    for nobody in ["", "AdA", "%00", "a%0Ab"] {
+        let found = app.get(&format!("{USERS}?externalId={nobody}")).await;
+        assert!(found.list().is_empty(), "{nobody}");
+    }
+    let too_long = "x".repeat(256);
+    assert!(app.get(&format!("{USERS}?externalId={too_long}")).await.list().is_empty());
+}
+
+#[tokio::test]
+async fn a_user_is_changed_member_by_member() {
+    let app = App::start().await;
+    let body = json!({ "externalId": "ada", "name": "Ada", "metadata": { "b": 1, "a": 2 } });
+    let made = app.post(USERS, body).await;
+    let path = format!("{USERS}/{}", made.id());
+    let same = json!({ "metadata": { "a": 2, "b": 1 }, "externalId": "other" });
+    assert_eq!(app.patch(&path, same).await.data(), made.data(), "the external id is for ever");
+    let show = async |change| {
+        let now = app.patch(&path, change).await;
+        assert_eq!(app.get(&path).await.data(), now.data());
+        ["email", "name", "metadata"].map(|member| now[member].to_string()).join(" ")
+    };
+    assert_eq!(show(json!({ "email": "a@b", "metadata": {} })).await, r#""a@b" "Ada" {}"#);
+    assert_eq!(show(json!({ "clear": ["email", "metadata"] })).await, r#"null "Ada" null"#);
+    assert_eq!(show(json!({ "clear": ["name"], "email": "c@d" })).await, r#""c@d" null null"#);
+    for (change, field) in [
+        (json!({ "clear": ["externalId"] }), "clear"),
+        (json!({ "clear": ["name"], "name": "x" }), "clear"),
+        (json!({ "email": "" }), "email"),
+        (json!({ "metadata": [] }), "metadata"),
+    ] {
+        let refusal = app.patch(&path, change).await.refusal();
+        assert_eq!(refusal, format!("400 invalid_request {field}"));
+    }
+}
+
+/// "Free-form": whatever JSON an object can hold comes back as it was sent.
+#[tokio::test]
+async fn metadata_comes_back_as_it_was_sent() {
+    let app = App::start().await;
+    for metadata in [
+        json!({}),
+        json!({ "": "", " ": " ", "é\u{10ffff}": "\u{1}\u{7f}\n\t\"\\/" }),
+        json!({ "n": [0, -1, 1.5, 1e300, 5e-324, 18446744073709551615u64, i64::MIN, true, null] }),
+        json!({ "deep": [[[[{ "a": { "b": { "c": [] } } }]]]] }),
+        json!({ "$ref": "x", "__proto__": {}, "$1": "'; drop table users; --" }),
+    ] {
+        let body = json!({ "externalId": "ada", "metadata": metadata });
+        let saved = app.post(USERS, body).await;
+        assert_eq!(saved["metadata"], metadata);
+        assert_eq!(app.user("ada").await["metadata"], metadata);
+    }
+}
