@@ -2,10 +2,10 @@
 //! they are the reason, and what to do about it.
 
 use common::{
-    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, ProductId, Reason, Status,
-    Usage, Verdict,
+    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, ProductId, Usage, Verdict,
 };
 
+use super::advice::advice;
 use super::{Expected, reason_word};
 use crate::client::Answer;
 use crate::commands::keys::{mode_word, role_word};
@@ -14,19 +14,11 @@ use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::View;
 use crate::output::cell::{Cell, Tone};
-use crate::output::escape::quote;
-use crate::output::table::{Column, Table};
+use crate::output::table::Table;
 use crate::output::time::relative;
 
-const COLUMNS: [Column; 7] = [
-    Column::new("LICENSE", 0),
-    Column::flexible("PRODUCT · PLAN", 3),
-    Column::new("STATUS", 2),
-    Column::new("EXPIRES", 5),
-    Column::new("SEATS", 2),
-    Column::new("HOLDS ONE", 4),
-    Column::new("VERDICT", 1),
-];
+/// The width of the ladder's first words.
+const LABEL: usize = 9;
 
 pub async fn run(
     ctx: &Context,
@@ -48,15 +40,17 @@ pub async fn run(
     for line in [key_line(&key), user_line(ctx, &user, &explained), licenses_line(&explained)] {
         view = view.line(line);
     }
-    if !explained.licenses.is_empty() {
-        view = view.table(table(ctx, &explained));
+    for (at, license) in explained.licenses.iter().enumerate() {
+        for line in license_lines(ctx, at + 1, license) {
+            view = view.line(line);
+        }
     }
     view = view.line(answer_line(&explained));
     if let Some((summary, holders)) = &holders {
         view = view.line(Cell::text("")).line(Cell::text(summary)).table(holders.1.clone());
     }
     let most_idle = holders.as_ref().and_then(|(_, (idle, _))| idle.as_deref());
-    let todo = todo(&user, &explained, most_idle);
+    let todo = advice(&user, &explained, most_idle);
     if !todo.is_empty() {
         view = view.line(Cell::text("")).line(Cell::text("What to do:"));
     }
@@ -90,7 +84,7 @@ async fn seats_of(
 
 fn step(good: bool, label: &str, text: &str) -> Cell {
     let mark = if good { "ok" } else { "no" };
-    let line = format!("{mark}  {label:<9} {text}");
+    let line = format!("{mark}  {label:<LABEL$} {text}");
     Cell::text(line).toned(if good { Tone::Good } else { Tone::Bad })
 }
 
@@ -118,8 +112,8 @@ fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> Cell 
 fn licenses_line(explained: &Explanation) -> Cell {
     match explained.licenses.len() {
         0 => step(false, "licenses", "none is assigned"),
-        1 => step(true, "licenses", "1 is assigned"),
-        many => step(true, "licenses", &format!("{many} are assigned, looked at in this order")),
+        1 => step(true, "licenses", "1 is assigned:"),
+        many => step(true, "licenses", &format!("{many} are assigned, looked at in this order:")),
     }
 }
 
@@ -128,66 +122,24 @@ fn answer_line(explained: &Explanation) -> Cell {
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 
-fn table(ctx: &Context, explained: &Explanation) -> Table {
-    let row = |it: &ExplainedLicense| {
-        let allowed = it.license.max_seats.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
-        let tone = match it.verdict {
-            Verdict::Valid => Tone::Good,
-            Verdict::NotReached | Verdict::OtherProduct => Tone::Warning,
-            _ => Tone::Bad,
-        };
-        vec![
-            Cell::of(it.license.id),
-            Cell::text(format!("{} · {}", it.product_name, it.plan_name)),
-            status_cell(&it.license, ctx.now),
-            Cell::time_or("never", it.license.expires_at, ctx.now),
-            Cell::text(format!("{}/{allowed}", it.seats_used)),
-            Cell::text(if it.activation.is_some() { "yes" } else { "no" }),
-            Cell::text(&it.sentence).toned(tone),
-        ]
+/// One license in three lines: what it is, how it stands, and what the validation made of it.
+fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [Cell; 3] {
+    let tone = match it.verdict {
+        Verdict::Valid => Tone::Good,
+        Verdict::NotReached | Verdict::OtherProduct => Tone::Warning,
+        _ => Tone::Bad,
     };
-    Table::new(&COLUMNS).with(explained.licenses.iter().map(row))
-}
-
-/// Ready commands that would make the answer a yes.
-fn todo(user: &ExternalId, explained: &Explanation, most_idle: Option<&str>) -> Vec<String> {
-    let user = quote(user.as_str());
-    let with = |verdict| explained.licenses.iter().find(|license| license.verdict == verdict);
-    match explained.reason {
-        None => Vec::new(),
-        Some(Reason::UserNotFound) => vec![
-            "licctl users list --search TEXT              look for another spelling".to_owned(),
-            format!("licctl licenses assign LICENSE {user}"),
-        ],
-        Some(Reason::NoLicense) => vec![
-            format!("licctl licenses assign LICENSE {user}"),
-            format!("licctl licenses create --plan PLAN --assign {user}"),
-        ],
-        Some(Reason::ExceededSeats) => with(Verdict::ExceededSeats).map_or_else(Vec::new, |it| {
-            let id = it.license.id;
-            let idle =
-                most_idle.map(|idle| format!("licctl licenses unassign {id} {}", quote(idle)));
-            let more = format!("licctl licenses update {id} --max-seats {}", it.seats_used + 1);
-            idle.into_iter().chain([more]).collect()
-        }),
-        Some(Reason::Expired) => with(Verdict::Expired).map_or_else(Vec::new, renew),
-        Some(Reason::Suspended) => activate(with(Verdict::Suspended)),
-        Some(Reason::Revoked) => activate(with(Verdict::Revoked)),
-    }
-}
-
-/// An expired license may have that status, a date in the past, or both.
-fn renew(expired: &ExplainedLicense) -> Vec<String> {
-    let id = expired.license.id;
-    let status = (expired.license.status != Status::Active)
-        .then(|| format!("licctl licenses activate {id}"));
-    let date = expired
-        .license
-        .expires_at
-        .map(|_| format!("licctl licenses update {id} --expires-at TIME   (a new date, or never)"));
-    status.into_iter().chain(date).collect()
-}
-
-fn activate(license: Option<&ExplainedLicense>) -> Vec<String> {
-    license.iter().map(|it| format!("licctl licenses activate {}", it.license.id)).collect()
+    let what = format!("{} · {}  {}", it.product_name, it.plan_name, it.license.id);
+    let screen = ctx.io.terminals.stdout;
+    let status = status_cell(&it.license, ctx.now).shown(screen).to_owned();
+    let expires = Cell::time_or("never", it.license.expires_at, ctx.now).shown(screen).to_owned();
+    let allowed = it.license.max_seats.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
+    let own = if it.activation.is_some() { "holds one" } else { "holds none" };
+    let seats = format!("seats {}/{allowed}, the user {own}", it.seats_used);
+    let indent = " ".repeat(LABEL + 7);
+    [
+        Cell::text(format!("{}{number}  {what}", " ".repeat(LABEL + 4))),
+        Cell::text(format!("{indent}{status}, expires {expires}, {seats}")),
+        Cell::text(format!("{indent}{}", it.sentence)).toned(tone),
+    ]
 }

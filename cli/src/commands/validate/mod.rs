@@ -1,6 +1,7 @@
 //! `licctl validate`: is this user licensed? The real question, asked as the customer's
 //! application asks it; with `--explain` the same decision without any effect, and why.
 
+mod advice;
 mod explain;
 
 use clap::{Args, ValueEnum};

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 pub use double::{Double, Reply};
 pub use records::{
-    LICENSE, PLAN, PRODUCT, assignment, current_key, license, plan, product, service,
+    LICENSE, PLAN, PRODUCT, assignment, current_key, license, plan, product, service, usage, user,
 };
 
 /// Well-formed keys that open nothing.

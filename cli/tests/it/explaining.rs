@@ -1,0 +1,110 @@
+//! `licctl validate --explain`: the ladder, the holders and what to do.
+
+use serde_json::{Value, json};
+
+use crate::support::{Double, Home, LICENSE, Ran, Reply, current_key, license, usage, user};
+
+/// Runs `--explain` against a service that gives this explanation.
+fn explain(explanation: Value) -> (Ran, Double) {
+    let double = Double::answering(move |request| match request.path.as_str() {
+        "/api/v1/key" => Reply::data(200, &current_key()),
+        "/api/v1/admin/explain" => Reply::data(200, &explanation),
+        path if path.ends_with("/usage") => Reply::data(200, &usage(5)),
+        _ => Reply::data(200, &user("alice")),
+    });
+    let ran = Home::with(&double).run(&["validate", "carol", "--explain"]);
+    (ran, double)
+}
+
+fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
+    json!({
+        "valid": reason.is_none(),
+        "reason": reason,
+        "summary": "So it is.",
+        "checkedAt": "2026-03-01T12:00:00.000Z",
+        "user": user("carol"),
+        "licenses": licenses,
+    })
+}
+
+fn explained(status: &str, expires_at: Option<&str>, verdict: &str) -> Value {
+    let mut license = license(status);
+    license["expiresAt"] = expires_at.into();
+    json!({
+        "license": license, "productName": "Acme Studio", "planName": "Pro annual",
+        "assignedAt": "2026-01-31T12:00:00.000Z", "seatsUsed": 5, "activation": null,
+        "verdict": verdict, "sentence": "That is how it stands.",
+    })
+}
+
+/// The commands that are offered, with the license's id made short.
+fn advice(ran: &Ran) -> Vec<String> {
+    let (_, todo) = ran.stdout.split_once("What to do:\n").unwrap_or_default();
+    todo.lines().map(|line| line.trim().replace(LICENSE, "LIC")).collect()
+}
+
+#[test]
+fn the_ladder_ends_with_who_sits_on_the_seats_and_what_to_do() {
+    let licenses = [explained("active", None, "exceeded_seats")];
+    let (ran, double) = explain(explanation(Some("exceeded_seats"), &licenses));
+    insta::assert_snapshot!(ran.stdout, @"
+    ok  key       sk_live_CANA… works: admin, live, of acme
+    ok  user      carol is known (carol@example.com), first seen 2026-01-31T12:00:00.000Z
+    ok  licenses  1 is assigned:
+                 1  Acme Studio · Pro annual  lic_01h455vb4pex5vsknk084sn02q
+                    active, expires never, seats 5/5, the user holds none
+                    That is how it stands.
+    no  answer    exceeded_seats: So it is.
+
+    5 of 5 seats in use, least recently seen first:
+    USER   EMAIL              ACTIVATED                 LAST CHECKED
+    alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
+
+    What to do:
+      licctl licenses unassign lic_01h455vb4pex5vsknk084sn02q alice
+      licctl licenses update lic_01h455vb4pex5vsknk084sn02q --max-seats 6
+    ");
+    assert_eq!((ran.code, ran.stderr.as_str()), (10, ""));
+    assert!(!double.lines().iter().any(|line| line.contains("/api/v1/validate")));
+}
+
+#[test]
+fn every_reason_comes_with_what_to_do() {
+    let past = Some("2026-02-01T12:00:00Z");
+    for (reason, license, commands) in [
+        (
+            "suspended",
+            explained("suspended", None, "suspended"),
+            &["licctl licenses activate LIC"] as &[&str],
+        ),
+        ("revoked", explained("revoked", None, "revoked"), &["licctl licenses activate LIC"]),
+        ("expired", explained("expired", None, "expired"), &["licctl licenses activate LIC"]),
+        (
+            "expired",
+            explained("active", past, "expired"),
+            &["licctl licenses update LIC --expires-at TIME   (a new date, or never)"],
+        ),
+        (
+            "expired",
+            explained("expired", past, "expired"),
+            &[
+                "licctl licenses activate LIC",
+                "licctl licenses update LIC --expires-at TIME   (a new date, or never)",
+            ],
+        ),
+    ] {
+        let (ran, _) = explain(explanation(Some(reason), &[license]));
+        assert_eq!(ran.code, 10);
+        assert_eq!(advice(&ran), commands, "{reason}");
+    }
+    let (ran, _) = explain(explanation(Some("no_license"), &[]));
+    assert_eq!(advice(&ran)[0], "licctl licenses assign LICENSE carol");
+}
+
+#[test]
+fn a_yes_needs_nothing_done() {
+    let (ran, _) = explain(explanation(None, &[explained("active", None, "valid")]));
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.contains("ok  answer    VALID: So it is."), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("What to do"));
+}
