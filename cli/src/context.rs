@@ -16,6 +16,7 @@ use crate::client::{Client, Planned, Target, Trace, read_ca_cert};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Place, Result};
+use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;
 use crate::output::Form;
@@ -35,6 +36,7 @@ pub struct Context {
     pub planned: Rc<RefCell<Vec<Planned>>>,
     /// The command line as typed, and what was asked for and answered since.
     words: RefCell<Vec<String>>,
+    pub interruption: Interruption,
     asked: Cell<bool>,
     client: OnceCell<Client>,
     place: RefCell<Option<Place>>,
@@ -56,6 +58,7 @@ impl Context {
             now: Timestamp::now(),
             planned: Rc::default(),
             words: RefCell::new(words),
+            interruption: Interruption::default(),
             asked: Cell::new(false),
             client: OnceCell::new(),
             place: RefCell::new(None),

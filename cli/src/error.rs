@@ -61,6 +61,8 @@ pub struct Error {
     fix: Option<Box<str>>,
     status: Option<u16>,
     request_id: Option<Box<str>>,
+    /// Seconds after which the server wants to be asked again.
+    pub retry_after: Option<u64>,
 }
 
 impl Error {
@@ -73,6 +75,7 @@ impl Error {
             fix: None,
             status: None,
             request_id: None,
+            retry_after: None,
         }
     }
 

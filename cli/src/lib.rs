@@ -2,12 +2,14 @@
 //! is given arguments, environment and streams, and gives back the exit code.
 
 mod args;
+mod bulk;
 mod client;
 mod commands;
 mod config;
 mod context;
 mod env;
 mod error;
+mod interruption;
 mod io;
 mod keystore;
 mod output;
@@ -16,6 +18,7 @@ mod resolve;
 mod values;
 
 use std::ffi::OsString;
+use std::pin::pin;
 
 use clap::Parser;
 
@@ -60,11 +63,19 @@ fn drive(ctx: &Context, command: args::Command) -> Result<View> {
         .build()
         .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
     let ended = runtime.block_on(async {
-        tokio::select! {
-            // First, so that the signal is caught before a question hides the cursor.
-            biased;
-            Ok(()) = tokio::signal::ctrl_c() => Err(Error::cancelled()),
-            ended = commands::run(ctx, command) => ended,
+        let mut running = pin!(commands::run(ctx, command));
+        loop {
+            tokio::select! {
+                // First, so that the signal is caught before a question hides the cursor.
+                biased;
+                Ok(()) = tokio::signal::ctrl_c() => {
+                    if !ctx.interruption.note() {
+                        return Err(Error::cancelled());
+                    }
+                    ctx.note("finishing the rows in flight; Ctrl-C again to stop at once");
+                }
+                ended = &mut running => return ended,
+            }
         }
     });
     // A thread that still reads stdin or waits for the keyring must not keep the process.

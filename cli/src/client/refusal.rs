@@ -68,7 +68,9 @@ impl Asked<'_> {
                 .fix("look for the request id in the server's log"),
             _ => Error::new(Exit::Rejected, "", "The server refused the request.").because(words),
         };
-        error.coded(failure.code).answered(status.as_u16(), Some(failure.request_id))
+        let mut error = error.coded(failure.code);
+        error.retry_after = failure.retry_after;
+        error.answered(status.as_u16(), Some(failure.request_id))
     }
 
     /// Something answered, but not licd.

@@ -13,9 +13,12 @@ pub mod validate;
 mod whoami;
 
 use crate::args::Command;
+use crate::bulk::{Finished, Line, State};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
+use crate::output::cell::Cell;
+use crate::output::table::{Column, Table};
 
 /// Runs a command to what it found or did.
 pub async fn run(ctx: &Context, command: Command) -> Result<View> {
@@ -31,6 +34,21 @@ pub async fn run(ctx: &Context, command: Command) -> Result<View> {
         Command::Whoami => whoami::run(ctx).await,
         Command::Profiles(verb) => profiles::run(ctx, verb).await,
     }
+}
+
+/// What a bulk run shows: its lines, and to a person those that failed.
+pub fn bulk_view(finished: &Finished) -> Result<View> {
+    const COLUMNS: [Column; 3] =
+        [Column::new("LINE", 0), Column::new("USER", 0), Column::new("ERROR", 0)];
+    let failed = finished.lines.iter().filter(|line| line.state == State::Failed);
+    let row = |line: &Line| {
+        let why = line.error["message"].as_str().unwrap_or_default();
+        vec![Cell::of(line.line), Cell::text(&line.user), Cell::text(why)]
+    };
+    let done = finished.lines.iter().filter(|line| line.state == State::Done);
+    let ids = done.map(|line| line.user.clone()).collect();
+    let table = Table::new(&COLUMNS).with(failed.map(row));
+    Ok(View::new(&finished.lines, ids)?.table(table).exit(finished.exit))
 }
 
 /// What a command shows when its one write was only planned.

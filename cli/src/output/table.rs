@@ -52,6 +52,10 @@ impl Table {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
+    pub fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
     pub fn with(mut self, rows: impl IntoIterator<Item = Vec<Cell>>) -> Self {
         self.rows.extend(rows);
         self

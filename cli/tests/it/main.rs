@@ -1,6 +1,8 @@
 //! licctl from outside: the real program against a server that answers what a test tells it to.
 
 #[cfg(test)]
+mod bulk;
+#[cfg(test)]
 mod explaining;
 #[cfg(test)]
 mod forms;

@@ -5,7 +5,7 @@ use common::{AssignLicense, Assignment, ExternalId, License};
 use reqwest::Method;
 use serde::Serialize;
 
-use super::{PATH, choose};
+use super::{PATH, assign_from, choose};
 use crate::client::{Answer, encode};
 use crate::commands::each::{Each, each, named, one_or_many};
 use crate::commands::planned;
@@ -31,7 +31,10 @@ const MANY: usize = 25;
 Examples:
   licctl licenses assign
   licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice bob
-  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice --metadata order=4711")]
+  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice --metadata order=4711
+  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 --from users.csv --yes
+  licctl licenses assign --plan \"Pro annual\" --from users.csv --report out.jsonl --yes
+  licctl licenses assign --plan \"Pro annual\" --from users.csv --resume out.jsonl --yes")]
 pub struct Assign {
     /// Its id, or 6 or more characters from the end of it
     license: Option<String>,
@@ -40,6 +43,8 @@ pub struct Assign {
     users: Vec<String>,
     #[command(flatten)]
     metadata: MetadataFlags,
+    #[command(flatten)]
+    rows: assign_from::From,
 }
 
 /// Take users off a license, which frees their seats
@@ -74,6 +79,10 @@ impl Serialize for Assigned {
 
 pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
     let metadata = args.metadata.read()?;
+    if let Some(file) = &args.rows.from {
+        let license = args.license.as_deref();
+        return assign_from::run(ctx, license, &args.rows, file, metadata).await;
+    }
     let (license, given) = which(ctx, args.license, args.users).await?;
     let users = named(ctx, &given).await?;
     if users.len() > MANY {

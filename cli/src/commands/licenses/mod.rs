@@ -2,6 +2,7 @@
 //! own flags and requests are in a file of its own.
 
 mod assign;
+mod assign_from;
 mod create;
 mod get;
 mod list;

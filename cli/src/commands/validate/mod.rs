@@ -3,6 +3,7 @@
 
 mod advice;
 mod explain;
+mod from;
 
 use clap::{Args, ValueEnum};
 use common::{ExternalId, Feature, ProductId, Reason, Validation};
@@ -37,6 +38,7 @@ Examples:
   licctl validate alice
   licctl validate alice --explain
   licctl validate alice bob carol --product \"Acme Studio\"
+  licctl validate --from users.csv --report answers.jsonl --yes
   licctl validate ci-probe --expect no_license      exits 0 when that is the answer, else 10
 
 Exits with 0 when all users are licensed, and with 10 when one is not.")]
@@ -57,6 +59,8 @@ pub struct Validate {
     /// The answer that makes the exit code 0, for tests
     #[arg(long, value_name = "ANSWER")]
     expect: Option<Expected>,
+    #[command(flatten)]
+    rows: from::From,
 }
 
 /// An answer as a flag takes it.
@@ -90,6 +94,14 @@ impl serde::Serialize for Asked {
 }
 
 pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
+    if let Some(file) = &args.rows.from {
+        let product = match &args.product {
+            Some(text) => Some(product_id(ctx, text).await?),
+            None => None,
+        };
+        let wanted = (args.features.as_slice(), args.expect);
+        return from::run(ctx, &args.rows, file, product, wanted).await;
+    }
     prompt::require(ctx, &[("USER", !args.users.is_empty())])?;
     let given = if args.users.is_empty() {
         vec![prompt::text::<ExternalId>(ctx, "User (your own id for them)", None)?.to_string()]

@@ -1,5 +1,7 @@
 //! `licctl users`: whom licenses are assigned to.
 
+mod import;
+
 use clap::{Args, Subcommand};
 use common::{CreateUser, ExternalId, Text, UpdateUser, User, UserField};
 
@@ -53,6 +55,7 @@ Examples:
 Examples:
   licctl users update alice --email alice@example.org --name none")]
     Update(Update),
+    Import(import::Import),
 }
 
 #[derive(Args)]
@@ -108,6 +111,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         }
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
+        Verb::Import(args) => import::run(ctx, args).await,
     }
 }
 

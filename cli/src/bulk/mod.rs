@@ -1,0 +1,203 @@
+//! Doing one thing for each row of a file: four rows at a time, a report with a line for each
+//! answer, and a way to go on where it stopped. What is done for a row is the command's business.
+
+mod progress;
+mod report;
+mod source;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::prompt;
+use progress::Progress;
+pub use report::{Line, Report, State};
+pub use source::{Mapping, Row};
+
+const AT_A_TIME: usize = 4;
+/// More rows than this are not begun without a yes.
+const MANY: usize = 25;
+/// How often a row is tried again that was refused for coming too fast.
+const PATIENCE: u32 = 10;
+
+/// Flags of every command that takes a file of rows.
+#[derive(clap::Args)]
+pub struct BulkFlags {
+    /// Take a field from another column, as in userId=login (repeatable)
+    #[arg(long = "map", value_name = "FIELD=COLUMN")]
+    mapping: Vec<Mapping>,
+    /// Where to write the report, a JSON line for each answer
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    report: Option<PathBuf>,
+    /// Go on where this report ends: do what failed or was not tried, repeat nothing that was done
+    #[arg(long, value_name = "REPORT")]
+    resume: Option<PathBuf>,
+}
+
+/// What came of all rows.
+pub struct Finished {
+    /// A line for each row of this run, in the order of the file.
+    pub lines: Vec<Line>,
+    pub exit: Exit,
+}
+
+/// The state that rows share while they are worked on.
+struct Work<'a> {
+    ctx: &'a Context,
+    report: &'a Report,
+    progress: Progress,
+    /// Until when nobody sends: the server asked for it.
+    paused: Cell<Option<Instant>>,
+    /// Why no further row is begun.
+    stopped: RefCell<Option<Error>>,
+}
+
+/// Reads and checks every row before anything is done, then does `act` for each that is not done
+/// yet. What `act` gives back is the row's answer in the report.
+pub async fn run<F: Future<Output = Result<Value>>>(
+    ctx: &Context,
+    flags: &BulkFlags,
+    file: &str,
+    verb: &str,
+    act: impl Fn(Row, std::rc::Rc<Report>) -> F,
+) -> Result<Finished> {
+    let rows = source::read(ctx, file, &flags.mapping).await?;
+    let report = std::rc::Rc::new(Report::open(ctx, flags.report.as_ref(), flags.resume.as_ref())?);
+    let (done, open): (Vec<Row>, Vec<Row>) =
+        rows.into_iter().partition(|row| report.is_done(row.user.as_str()));
+    if !done.is_empty() {
+        ctx.note(&format!("{} rows were done before and are left alone", done.len()));
+    }
+    if open.len() > MANY {
+        prompt::confirm(ctx, &format!("{verb} {} users?", open.len()))?;
+    }
+    let order: Vec<(usize, String)> =
+        open.iter().map(|row| (row.line, row.user.to_string())).collect();
+    let progress = Progress::new(ctx, open.len());
+    let work = Work {
+        ctx,
+        report: &report,
+        progress,
+        paused: Cell::new(None),
+        stopped: RefCell::default(),
+    };
+    ctx.interruption.hold();
+    let working = open.into_iter().map(|row| work.row(row, |row| act(row, report.clone())));
+    let mut lines: Vec<Line> = stream::iter(working)
+        .buffer_unordered(AT_A_TIME)
+        .filter_map(async |line| line)
+        .collect()
+        .await;
+    let interrupted = ctx.interruption.release();
+    work.progress.finish();
+    lines.sort_by_key(|line| line.line);
+    let tried: HashSet<usize> = lines.iter().map(|line| line.line).collect();
+    let untried = order.iter().filter(|(line, _)| !tried.contains(line)).count();
+    let stopped = work.stopped.take();
+    conclude(ctx, &report, lines, untried, stopped, interrupted)
+}
+
+impl Work<'_> {
+    /// Does one row; none when it was not begun.
+    async fn row<F: Future<Output = Result<Value>>>(
+        &self,
+        row: Row,
+        act: impl Fn(Row) -> F,
+    ) -> Option<Line> {
+        let mut attempts = 0;
+        let outcome = loop {
+            self.wait().await;
+            if self.ctx.interruption.wanted() || self.stopped.borrow().is_some() {
+                return None;
+            }
+            match act(row.clone()).await {
+                Err(error) if error.exit == Exit::RateLimited && attempts < PATIENCE => {
+                    attempts += 1;
+                    self.pause(error.retry_after.unwrap_or(1));
+                }
+                outcome => break outcome,
+            }
+        };
+        let line = match outcome {
+            Ok(answer) => Line::done(&row, answer),
+            Err(error) => {
+                let line = Line::failed(&row, &error);
+                if error.exit.ends_everything() {
+                    self.stopped.replace(Some(error));
+                }
+                line
+            }
+        };
+        self.progress.tell(&line);
+        match self.report.write(&line) {
+            Ok(()) => Some(line),
+            Err(error) => {
+                // Without a report nobody could tell what was done; so nothing more is begun.
+                self.stopped.replace(Some(error));
+                Some(line)
+            }
+        }
+    }
+
+    /// Keeps all rows from being sent for as long as the server asked.
+    fn pause(&self, seconds: u64) {
+        let until = Instant::now() + Duration::from_secs(seconds);
+        self.paused.set(self.paused.get().max(Some(until)));
+        self.progress.say(&format!("the server asks to wait {seconds} s"));
+    }
+
+    async fn wait(&self) {
+        while let Some(until) = self.paused.get().filter(|&until| until > Instant::now()) {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                () = self.ctx.interruption.heard() => return,
+            }
+        }
+    }
+}
+
+fn conclude(
+    ctx: &Context,
+    report: &Report,
+    lines: Vec<Line>,
+    untried: usize,
+    stopped: Option<Error>,
+    interrupted: bool,
+) -> Result<Finished> {
+    let failed = lines.iter().filter(|line| line.state == State::Failed).count();
+    let done = lines.len() - failed;
+    let rest = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
+    let summary = format!("{done} done, {failed} failed{rest}.");
+    let open = failed + untried;
+    if let Some(path) = report.path() {
+        let shown = path.display();
+        ctx.note(&format!("{summary} Report: {shown}"));
+        if open > 0 {
+            ctx.note(&format!("to go on, run the same command with --resume {shown}"));
+        }
+    }
+    if interrupted {
+        return Err(Error::new(
+            Exit::Cancelled,
+            "cancelled",
+            "Stopped; rows in flight were finished.",
+        ));
+    }
+    match stopped {
+        Some(error) if done == 0 => Err(error),
+        Some(error) => {
+            ctx.io.say(&error.text(None));
+            Ok(Finished { lines, exit: Exit::Partial })
+        }
+        None if open > 0 => Ok(Finished { lines, exit: Exit::Partial }),
+        None => Ok(Finished { lines, exit: Exit::Done }),
+    }
+}

@@ -1,0 +1,75 @@
+//! How far a bulk run is: a bar with rate and time left on a terminal, a plain line now and then
+//! elsewhere.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::report::{Line, State};
+use crate::context::Context;
+use crate::output::escape::clean;
+
+/// How far apart plain lines are.
+const SELDOM: Duration = Duration::from_secs(5);
+
+pub struct Progress {
+    bar: ProgressBar,
+    lines: Option<Lines>,
+}
+
+/// Plain lines, for a log.
+struct Lines {
+    io: std::rc::Rc<crate::io::Io>,
+    done: Cell<usize>,
+    total: usize,
+    told: Cell<Instant>,
+}
+
+impl Progress {
+    pub fn new(ctx: &Context, total: usize) -> Self {
+        if ctx.io.terminals.stderr {
+            let bar =
+                ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
+            let form = "{bar:30} {pos} of {len}  {per_sec}  {eta} left  {msg}";
+            if let Ok(style) = ProgressStyle::with_template(form) {
+                bar.set_style(style);
+            }
+            return Self { bar, lines: None };
+        }
+        let lines = Lines {
+            io: ctx.io.clone(),
+            done: Cell::new(0),
+            total,
+            told: Cell::new(Instant::now()),
+        };
+        Self { bar: ProgressBar::hidden(), lines: Some(lines) }
+    }
+
+    /// Counts a row; a failure is told at once.
+    pub fn tell(&self, line: &Line) {
+        self.bar.inc(1);
+        if line.state == State::Failed {
+            let why = line.error["message"].as_str().unwrap_or_default();
+            self.say(&format!("line {}: {}: {why}", line.line, line.user));
+        }
+        let Some(lines) = &self.lines else { return };
+        lines.done.set(lines.done.get() + 1);
+        if lines.told.get().elapsed() >= SELDOM {
+            lines.told.set(Instant::now());
+            lines.io.say(&format!("{} of {}\n", lines.done.get(), lines.total));
+        }
+    }
+
+    /// Says something without tearing the bar.
+    pub fn say(&self, text: &str) {
+        match &self.lines {
+            Some(lines) => lines.io.say(&format!("{}\n", clean(text))),
+            None => self.bar.println(clean(text)),
+        }
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

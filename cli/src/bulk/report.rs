@@ -1,0 +1,164 @@
+//! The report of a bulk run: a JSON line for each answer, written as it comes, so that a run that
+//! was cut short at any moment can go on without repeating what was done.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::source::Row;
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+
+/// What the report knows of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Something that must not be done twice is about to be asked for.
+    Begun,
+    /// A part is done, which the row's answer tells.
+    Partly,
+    Done,
+    Failed,
+}
+
+/// One line of the report.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Line {
+    pub line: usize,
+    pub user: String,
+    pub state: State,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub answer: Value,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub error: Value,
+}
+
+impl Line {
+    pub fn new(row: &Row, state: State, answer: Value) -> Self {
+        Self { line: row.line, user: row.user.to_string(), state, answer, error: Value::Null }
+    }
+
+    pub fn done(row: &Row, answer: Value) -> Self {
+        Self::new(row, State::Done, answer)
+    }
+
+    pub fn failed(row: &Row, error: &Error) -> Self {
+        let error = error.json();
+        Self { error, ..Self::new(row, State::Failed, Value::Null) }
+    }
+
+    /// Whether a failure tells that nothing was done: the server said so, or was never reached.
+    fn decided(&self) -> bool {
+        self.error["status"].is_number() || self.error["code"] == "unreachable"
+    }
+}
+
+/// The file, and what it said when it was opened.
+pub struct Report {
+    path: Option<PathBuf>,
+    file: RefCell<Option<File>>,
+    /// The last word on every user, of this run and of those before it.
+    known: RefCell<HashMap<String, Line>>,
+}
+
+impl Report {
+    /// Begins a report, or goes on with an older one. A dry run writes none.
+    pub fn open(ctx: &Context, new: Option<&PathBuf>, resume: Option<&PathBuf>) -> Result<Self> {
+        let known = RefCell::new(resume.map(|path| read(path)).transpose()?.unwrap_or_default());
+        if ctx.globals.dry_run {
+            return Ok(Self { path: None, file: RefCell::new(None), known });
+        }
+        let path = resume.or(new).cloned().unwrap_or_else(|| usual_path(ctx));
+        let mut options = OpenOptions::new();
+        match resume {
+            Some(_) => options.append(true),
+            // A report that is there already may be the only trace of an earlier run.
+            None => options.write(true).create_new(true),
+        };
+        let mut file = options.open(&path).map_err(|error| failed(&path, &error))?;
+        if resume.is_some() {
+            end_the_last_line(&path, &mut file).map_err(|error| failed(&path, &error))?;
+        }
+        Ok(Self { path: Some(path), file: RefCell::new(Some(file)), known })
+    }
+
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    pub fn is_done(&self, user: &str) -> bool {
+        self.known.borrow().get(user).is_some_and(|line| line.state == State::Done)
+    }
+
+    /// What was left half done for a user.
+    pub fn unfinished(&self, user: &str) -> Option<Line> {
+        let known = self.known.borrow();
+        known.get(user).filter(|line| matches!(line.state, State::Begun | State::Partly)).cloned()
+    }
+
+    /// Hands a line to the operating system, which keeps it even if this process is killed.
+    pub fn write(&self, line: &Line) -> Result<()> {
+        learn(&mut self.known.borrow_mut(), line.clone());
+        let (Some(path), Some(file)) = (&self.path, &mut *self.file.borrow_mut()) else {
+            return Ok(());
+        };
+        let mut text = serde_json::to_string(line)
+            .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+        text.push('\n');
+        file.write_all(text.as_bytes()).map_err(|error| failed(path, &error))
+    }
+}
+
+/// Takes in what a line tells of its user. A failure leaves in force that a part was done, and that
+/// something was begun whose outcome the failure does not tell.
+fn learn(known: &mut HashMap<String, Line>, line: Line) {
+    let before = known.get(&line.user).map(|known| known.state);
+    let stays = match before {
+        Some(State::Partly) => line.state == State::Failed,
+        Some(State::Begun) => line.state == State::Failed && !line.decided(),
+        _ => false,
+    };
+    if !stays {
+        known.insert(line.user.clone(), line);
+    }
+}
+
+/// The last word on every user.
+fn read(path: &Path) -> Result<HashMap<String, Line>> {
+    let file = File::open(path).map_err(|error| failed(path, &error))?;
+    let mut known = HashMap::new();
+    for (at, text) in BufReader::new(file).lines().enumerate() {
+        let text = text.map_err(|error| failed(path, &error))?;
+        // The last line may be cut off when the process was killed; what it told is lost.
+        let Ok(line) = serde_json::from_str::<Line>(&text) else {
+            if at == 0 {
+                return Err(Error::usage(format!("{} is no report.", path.display())));
+            }
+            continue;
+        };
+        learn(&mut known, line);
+    }
+    Ok(known)
+}
+
+fn end_the_last_line(path: &Path, file: &mut File) -> std::io::Result<()> {
+    let text = fs::read(path)?;
+    if text.last().is_some_and(|&last| last != b'\n') { file.write_all(b"\n") } else { Ok(()) }
+}
+
+/// In the folder in use, named after the moment.
+fn usual_path(ctx: &Context) -> PathBuf {
+    let moment: String =
+        ctx.now.to_string().chars().filter(|letter| letter.is_ascii_digit()).collect();
+    PathBuf::from(format!("licctl-report-{moment}.jsonl"))
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Error {
+    Error::usage(format!("The report {} cannot be used.", path.display()))
+        .because(error.to_string())
+}

@@ -1,0 +1,224 @@
+//! Files of rows: CSV with a line of titles, or a JSON object a line. All of it is read and checked
+//! before anything is done with it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::str::FromStr;
+
+use common::{ExternalId, Metadata, Text};
+use serde_json::{Map, Value};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// How many bad rows are shown before the rest is only counted.
+const SHOWN: usize = 3;
+
+/// One row: a user and what the file says of them.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Where it stands in the file, from 1.
+    pub line: usize,
+    pub user: ExternalId,
+    pub email: Option<Text>,
+    pub name: Option<Text>,
+    pub metadata: Option<Metadata>,
+}
+
+/// A field that is to be taken from another column.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    field: String,
+    column: String,
+}
+
+impl FromStr for Mapping {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let (field, column) = text.split_once('=').ok_or("must be FIELD=COLUMN")?;
+        let fields = ["userId", "email", "name"];
+        if !fields.contains(&field) || column.is_empty() {
+            return Err("must be FIELD=COLUMN, where FIELD is userId, email or name");
+        }
+        Ok(Self { field: field.to_owned(), column: column.to_owned() })
+    }
+}
+
+/// The rows of a file, or of stdin for `-`.
+pub async fn read(ctx: &Context, file: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
+    let text = match file {
+        "-" => ctx.io.read_stdin().await?,
+        path => fs::read_to_string(path).map_err(|error| {
+            Error::usage(format!("{path} cannot be read.")).because(error.to_string())
+        })?,
+    };
+    parse(file, &text, mapping)
+}
+
+fn parse(file: &str, text: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
+    let text = text.trim_start_matches('\u{feff}');
+    let records = if text.trim_start().starts_with('{') { json_lines(text) } else { csv(text)? };
+    if records.is_empty() {
+        return Err(Error::usage(format!("{file} has no rows.")));
+    }
+    let mut rows = Vec::new();
+    let mut wrong = Vec::new();
+    let mut seen: HashMap<ExternalId, usize> = HashMap::new();
+    for (line, record) in records {
+        match record.and_then(|record| row(line, &record, mapping)) {
+            Ok(row) => match seen.insert(row.user.clone(), line) {
+                Some(first) => wrong.push((line, format!("{} was on line {first}", row.user))),
+                None => rows.push(row),
+            },
+            Err(why) => wrong.push((line, why)),
+        }
+    }
+    if wrong.is_empty() { Ok(rows) } else { Err(refused(file, rows.len(), &wrong)) }
+}
+
+type Record = std::result::Result<Map<String, Value>, String>;
+
+fn json_lines(text: &str) -> Vec<(usize, Record)> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| (at + 1, serde_json::from_str(line).map_err(|error| error.to_string())))
+        .collect()
+}
+
+fn csv(text: &str) -> Result<Vec<(usize, Record)>> {
+    let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
+    let broken = |error: csv::Error| Error::usage("The file is no CSV.").because(error.to_string());
+    let titles = reader.headers().map_err(broken)?.clone();
+    let records = reader.records().map(|record| match record {
+        Ok(record) => {
+            let line = record.position().map_or(0, csv::Position::line) as usize;
+            let filled = titles.iter().zip(&record).filter(|(_, value)| !value.is_empty());
+            (
+                line,
+                Ok(filled.map(|(title, value)| (title.trim().to_owned(), value.into())).collect()),
+            )
+        }
+        Err(error) => {
+            let line = error.position().map_or(0, csv::Position::line) as usize;
+            (line, Err(error.to_string()))
+        }
+    });
+    Ok(records.collect())
+}
+
+fn row(
+    line: usize,
+    record: &Map<String, Value>,
+    mapping: &[Mapping],
+) -> std::result::Result<Row, String> {
+    let user = field(record, mapping, "userId", &["userid", "externalid", "user"])?;
+    let user = user.ok_or("has no userId (name another column with --map userId=COLUMN)")?;
+    let text = |name: &'static str| -> std::result::Result<Option<Text>, String> {
+        let found = field(record, mapping, name, &[name])?;
+        found.map(|text| text.parse().map_err(|error| format!("{name} {error}"))).transpose()
+    };
+    Ok(Row {
+        line,
+        user: user.parse().map_err(|error| format!("userId {error}"))?,
+        email: text("email")?,
+        name: text("name")?,
+        metadata: metadata(record)?,
+    })
+}
+
+/// A field's text: from the mapped column, or from one that is called like it.
+fn field(
+    record: &Map<String, Value>,
+    mapping: &[Mapping],
+    name: &str,
+    titles: &[&str],
+) -> std::result::Result<Option<String>, String> {
+    let mapped = mapping.iter().find(|mapping| mapping.field == name);
+    let value = match mapped {
+        Some(mapping) => record.get(&mapping.column),
+        None => record.iter().find(|(title, _)| titles.contains(&&*folded(title))).map(|it| it.1),
+    };
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(Value::Number(number)) => Ok(Some(number.to_string())),
+        Some(_) => Err(format!("{name} must be a text")),
+    }
+}
+
+/// `External-ID`, `external_id` and `externalId` are one title.
+fn folded(title: &str) -> String {
+    title.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Columns called `metadata.KEY`, or the object in the field `metadata`.
+fn metadata(record: &Map<String, Value>) -> std::result::Result<Option<Metadata>, String> {
+    let map: Map<String, Value> = match record.get("metadata") {
+        Some(Value::Object(map)) => map.clone(),
+        Some(Value::Null) | None => {
+            let columns = record.iter().filter_map(|(title, value)| {
+                title.strip_prefix("metadata.").map(|key| (key.to_owned(), value.clone()))
+            });
+            columns.collect()
+        }
+        Some(_) => return Err("metadata must be an object".to_owned()),
+    };
+    if map.is_empty() {
+        return Ok(None);
+    }
+    Metadata::new(map).map(Some).map_err(|error| format!("metadata {error}"))
+}
+
+fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
+    let total = good + wrong.len();
+    let shown: Vec<String> =
+        wrong.iter().take(SHOWN).map(|(line, why)| format!("line {line}: {why}")).collect();
+    let more = match wrong.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let message = format!("{} of the {total} rows of {file} cannot be used.", wrong.len());
+    Error::usage(message)
+        .because(shown.join("; ") + &more)
+        .fix("correct the file; nothing was done yet")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn users(text: &str, mapping: &[&str]) -> Result<Vec<String>> {
+        let mapping: Vec<Mapping> = mapping.iter().map(|text| text.parse().unwrap()).collect();
+        let rows = parse("users", text, &mapping)?;
+        Ok(rows.into_iter().map(|row| format!("{row:?}")).collect())
+    }
+
+    #[test]
+    fn csv_and_json_lines_say_the_same() {
+        let csv = "External ID,email,metadata.team\nalice,a@x.org,blue\n\"b,c\",,\n";
+        let json = "{\"userId\":\"alice\",\"email\":\"a@x.org\",\"metadata\":{\"team\":\"blue\"}}\n\
+                    {\"userId\":\"b,c\"}\n";
+        let strip = |rows: Vec<String>| rows.join("\n").replace("line: 2", "line: 1");
+        let from_csv = strip(users(csv, &[]).unwrap()).replace("line: 3", "line: 1");
+        assert_eq!(from_csv, strip(users(json, &[]).unwrap()));
+        assert!(from_csv.contains("\"b,c\"") && from_csv.contains("blue"), "{from_csv}");
+    }
+
+    #[test]
+    fn a_column_can_be_named() {
+        let rows = users("login,id\nalice,7\n", &["userId=login"]).unwrap();
+        assert!(rows[0].contains("alice"), "{rows:?}");
+        assert!(users("login\nalice\n", &[]).is_err());
+    }
+
+    #[test]
+    fn every_bad_row_is_counted_and_the_first_are_shown() {
+        let text = "userId\nalice\nalice\n\"a\u{7}\"\nbob,x\n\"\"\n\"\u{8}\"\n";
+        let error = users(text, &[]).unwrap_err().text(None);
+        assert!(error.contains("of the"), "{error}");
+        assert!(error.contains("line 3: alice was on line 2"), "{error}");
+        assert!(error.contains("line 4: userId must be"), "{error}");
+        assert!(error.contains("and 2 more"), "{error}");
+    }
+}

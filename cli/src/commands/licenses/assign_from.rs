@@ -1,0 +1,107 @@
+//! `licctl licenses assign --from`: a license for each user of a file, or one for all of them.
+
+use std::rc::Rc;
+
+use clap::Args;
+use common::{AssignLicense, Assignment, CreateLicense, License, LicenseId, Metadata, Plan};
+use serde_json::{Value, json};
+
+use super::PATH;
+use crate::bulk::{self, BulkFlags, Line, Report, Row, State};
+use crate::client::{Answer, Client};
+use crate::commands::bulk_view;
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::output::View;
+use crate::prompt;
+use crate::resolve::{self, Purpose};
+
+/// Flags that assign to the users of a file.
+#[derive(Args)]
+pub struct From {
+    /// Assign to the users of this file: CSV with titles, or JSON lines; - for stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "users")]
+    pub from: Option<String>,
+    /// With --from: make a new license of this plan for each user
+    #[arg(long, requires = "from", conflicts_with = "license")]
+    plan: Option<String>,
+    #[command(flatten)]
+    bulk: BulkFlags,
+}
+
+pub async fn run(
+    ctx: &Context,
+    license: Option<&str>,
+    args: &From,
+    file: &str,
+    metadata: Option<Metadata>,
+) -> Result<View> {
+    let client = ctx.client().await?;
+    let common = metadata.as_ref();
+    let finished = if let Some(given) = &args.plan {
+        let plan = &resolve::plan(ctx, given, Purpose::Write).await?;
+        bulk::run(ctx, &args.bulk, file, "Make and assign licenses to", |row, report| async move {
+            let license = own_license(client, plan, &row, &report).await?;
+            assign(client, license, row, common).await
+        })
+        .await?
+    } else {
+        prompt::require(ctx, &[("LICENSE or --plan", license.is_some())])?;
+        let license = match license {
+            Some(given) => resolve::license(ctx, given, Purpose::Write).await?.id,
+            None => super::choose(ctx).await?.id,
+        };
+        bulk::run(ctx, &args.bulk, file, "Assign the license to", |row, _| async move {
+            assign(client, Some(license), row, common).await
+        })
+        .await?
+    };
+    bulk_view(&finished)
+}
+
+/// A row's own metadata comes before that of the flags.
+async fn assign(
+    client: &Client,
+    license: Option<LicenseId>,
+    row: Row,
+    common: Option<&Metadata>,
+) -> Result<Value> {
+    let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
+    let body = AssignLicense { user_id: row.user, metadata: row.metadata.or(common.cloned()) };
+    let path = format!("{PATH}/{license}/assign");
+    let written = client.post::<Answer<Assignment>>(&path, &body).await?;
+    Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
+}
+
+/// Makes the row's license, unless an earlier attempt did. That it is about to be made is noted
+/// first: making one cannot be told from making two when the run is cut off in between.
+async fn own_license(
+    client: &Client,
+    plan: &Answer<Plan>,
+    row: &Row,
+    report: &Rc<Report>,
+) -> Result<Option<LicenseId>> {
+    match report.unfinished(row.user.as_str()) {
+        Some(line) if line.state == State::Partly => {
+            let id = line.answer["licenseId"].as_str().and_then(|id| id.parse().ok());
+            return id.map(Some).ok_or_else(|| Error::usage("The report names no license."));
+        }
+        Some(_) => return Err(in_doubt(plan, row)),
+        None => {}
+    }
+    report.write(&Line::new(row, State::Begun, Value::Null))?;
+    let body = CreateLicense { plan_id: plan.id, expires_in_days: None };
+    let Some(made) = client.post::<Answer<License>>(PATH, &body).await? else {
+        return Ok(None);
+    };
+    let id = made.data.id;
+    report.write(&Line::new(row, State::Partly, json!({ "licenseId": id })))?;
+    Ok(Some(id))
+}
+
+fn in_doubt(plan: &Plan, row: &Row) -> Error {
+    let message = "Whether a license was made for this user before is not known.";
+    Error::new(Exit::Rejected, "in_doubt", message)
+        .because(format!("look for one without user: licctl licenses list --plan {}", plan.id))
+        .fix(format!("licctl licenses assign LICENSE {}", row.user))
+}

@@ -1,0 +1,66 @@
+//! `licctl validate --from`: the question for every user of a file.
+
+use common::{ProductId, Validate, Validation};
+
+use super::{Asked, COLUMNS, Expected, Feature, lacking};
+use crate::bulk::{self, BulkFlags, Line};
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::{Exit, Result};
+use crate::output::View;
+use crate::output::cell::Cell;
+use crate::output::table::Table;
+
+/// Flags that ask for the users of a file.
+#[derive(clap::Args)]
+pub struct From {
+    /// Ask for the users of this file: CSV with titles, or JSON lines; - for stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
+    pub from: Option<String>,
+    #[command(flatten)]
+    bulk: BulkFlags,
+}
+
+pub async fn run(
+    ctx: &Context,
+    args: &From,
+    file: &str,
+    product: Option<ProductId>,
+    (features, expected): (&[Feature], Option<Expected>),
+) -> Result<View> {
+    let client = ctx.client().await?;
+    let finished = bulk::run(ctx, &args.bulk, file, "Validate", |row, _| async move {
+        let body = Validate { user_id: row.user, product_id: product };
+        let written = client.post::<Answer<Validation>>("/api/v1/validate", &body).await?;
+        Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
+    })
+    .await?;
+    let mut table = Table::new(&COLUMNS);
+    let mut fits = true;
+    for line in &finished.lines {
+        let Some(asked) = asked(line, features) else {
+            let why = line.error["message"].as_str().unwrap_or("not sent");
+            let [empty, last] = [Cell::text(""), Cell::text("")];
+            table.row(vec![
+                Cell::text(&line.user),
+                Cell::text("error"),
+                Cell::text(why),
+                empty,
+                last,
+            ]);
+            continue;
+        };
+        fits &= asked.exit(expected) == Exit::Done;
+        table.row(asked.cells());
+    }
+    let ids = finished.lines.iter().map(|line| line.user.clone()).collect();
+    let exit = if finished.exit == Exit::Done && !fits { Exit::Negative } else { finished.exit };
+    Ok(View::new(&finished.lines, ids)?.table(table).exit(exit))
+}
+
+/// The answer that a line carries; none when there was none.
+fn asked(line: &Line, features: &[Feature]) -> Option<Asked> {
+    let answer: Answer<Validation> = serde_json::from_value(line.answer.clone()).ok()?;
+    let user = line.user.parse().ok()?;
+    Some(Asked { user, lacking: lacking(&answer, features), answer })
+}

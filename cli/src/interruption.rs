@@ -1,0 +1,42 @@
+//! Ctrl-C, for the commands that finish what is in flight before they end.
+
+use std::cell::Cell;
+
+use tokio::sync::Notify;
+
+/// Whether Ctrl-C ends the run at once, and whether it was pressed.
+#[derive(Default)]
+pub struct Interruption {
+    held: Cell<bool>,
+    wanted: Cell<bool>,
+    notify: Notify,
+}
+
+impl Interruption {
+    /// From now on Ctrl-C is only noted; pressed twice it ends the run all the same.
+    pub fn hold(&self) {
+        self.held.set(true);
+    }
+
+    /// Ends [`Self::hold`]; tells whether Ctrl-C was pressed meanwhile.
+    pub fn release(&self) -> bool {
+        self.held.set(false);
+        self.wanted.get()
+    }
+
+    pub fn wanted(&self) -> bool {
+        self.wanted.get()
+    }
+
+    /// Returns when Ctrl-C is pressed.
+    pub async fn heard(&self) {
+        self.notify.notified().await;
+    }
+
+    /// Notes a Ctrl-C; gives whether the run goes on for now.
+    pub fn note(&self) -> bool {
+        let first = !self.wanted.replace(true);
+        self.notify.notify_waiters();
+        self.held.get() && first
+    }
+}

@@ -1,0 +1,234 @@
+//! Files of users: nothing before all is checked, a report, and going on without repeating.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use crate::support::{Double, Home, LICENSE, Ran, Reply, assignment, license, service, user};
+
+const USERS: &str = "userId,email\nalice,a@example.com\nbob,\ncarol,c@example.com\n";
+
+/// Runs in a folder with the file `users.csv`, and gives the report `out.jsonl` that it left.
+fn run(home: &Home, args: &[&str], users: &str) -> (Ran, Vec<Value>) {
+    let folder = home.dir.path();
+    fs::write(folder.join("users.csv"), users).unwrap();
+    let output = home.command(args).current_dir(folder).output().unwrap();
+    let report = fs::read_to_string(folder.join("out.jsonl")).unwrap_or_default();
+    let lines = report.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (Ran::from(output), lines)
+}
+
+const ASSIGN: [&str; 5] = ["licenses", "assign", LICENSE, "--from", "users.csv"];
+
+fn with(args: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
+    [args, more].concat()
+}
+
+/// Who was assigned, sorted: four at a time come in any order.
+fn assigned(double: &Double) -> Vec<String> {
+    let requests = double.received().into_iter().filter(|it| it.path.ends_with("/assign"));
+    let mut users: Vec<String> =
+        requests.map(|it| it.body["userId"].as_str().unwrap().to_owned()).collect();
+    users.sort();
+    users
+}
+
+#[test]
+fn every_row_gets_its_line_in_the_report() {
+    let double = service();
+    let home = Home::with(&double);
+    let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+    insta::assert_snapshot!(ran.stderr, @"note: 3 done, 0 failed. Report: out.jsonl");
+    assert_eq!(assigned(&double), ["alice", "bob", "carol"]);
+    assert_eq!(report.len(), 3);
+    assert!(report.iter().all(|line| line["state"] == "done" && line["answer"]["id"].is_string()));
+}
+
+#[test]
+fn one_bad_row_keeps_all_from_being_sent() {
+    let double = service();
+    let home = Home::with(&double);
+    let users = "userId\nalice\n\"b\u{7}\"\nalice\n";
+    let (ran, report) = run(&home, &ASSIGN, users);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(ran.stderr, @"
+    error: 2 of the 3 rows of users.csv cannot be used.
+      line 3: userId must be a string of 1 to 255 characters without control characters; line 4: alice was on line 2
+    fix: correct the file; nothing was done yet
+    ");
+    assert!(report.is_empty() && assigned(&double).is_empty());
+}
+
+#[test]
+fn a_resumed_run_redoes_what_failed_and_nothing_else() {
+    let refusals = AtomicUsize::new(0);
+    let double = Double::answering(move |request| {
+        if request.method == "GET" {
+            return Reply::data(200, &license("active"));
+        }
+        let first =
+            request.body["userId"] == "bob" && refusals.fetch_add(1, Ordering::Relaxed) == 0;
+        if first { Reply::refusal(500, "internal", "Oh.") } else { Reply::data(201, &assignment()) }
+    });
+    let home = Home::with(&double);
+    // Sorted, so that the failure, which ends the run, is the last that is begun.
+    let users = "userId\nalice\ncarol\nbob\n";
+    let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), users);
+    assert_eq!(ran.code, 9, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--resume out.jsonl"), "{}", ran.stderr);
+    let (ran, report) = run(&home, &with(&ASSIGN, &["--resume", "out.jsonl"]), users);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(assigned(&double), ["alice", "bob", "bob", "carol"]);
+    assert_eq!(report.len(), 4);
+    let (_, _) = run(&home, &with(&ASSIGN, &["--resume", "out.jsonl"]), users);
+    assert_eq!(assigned(&double).len(), 4, "all is done: nothing is sent");
+}
+
+#[test]
+fn a_report_is_never_overwritten() {
+    let double = service();
+    let home = Home::with(&double);
+    fs::write(home.dir.path().join("out.jsonl"), "{}\n").unwrap();
+    let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
+    assert_eq!(ran.code, 2);
+    assert!(assigned(&double).is_empty());
+}
+
+#[test]
+fn a_rate_limit_is_waited_for() {
+    let asked = AtomicUsize::new(0);
+    let double = Double::answering(move |request| {
+        if request.method == "GET" {
+            return Reply::data(200, &license("active"));
+        }
+        match asked.fetch_add(1, Ordering::Relaxed) {
+            1 => Reply::refusal(429, "rate_limited", "Later.").with("retry-after", "1"),
+            _ => Reply::data(201, &assignment()),
+        }
+    });
+    let home = Home::with(&double);
+    let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("asks to wait 1 s"), "{}", ran.stderr);
+    assert_eq!((report.len(), assigned(&double).len()), (3, 4));
+}
+
+const OWN: [&str; 6] = ["licenses", "assign", "--plan", "Pro annual", "--from", "users.csv"];
+
+#[test]
+fn a_license_that_was_made_is_not_made_again() {
+    let double = service();
+    let home = Home::with(&double);
+    // As a run leaves it that was killed after the license was made, and while one was being made.
+    let report = format!(
+        "{{\"line\":2,\"user\":\"alice\",\"state\":\"begun\"}}\n\
+         {{\"line\":2,\"user\":\"alice\",\"state\":\"partly\",\"answer\":{{\"licenseId\":\"{LICENSE}\"}}}}\n\
+         {{\"line\":3,\"user\":\"bob\",\"state\":\"begun\"}}\n{{\"line\":4,\"us"
+    );
+    fs::write(home.dir.path().join("out.jsonl"), report).unwrap();
+    let folder = home.dir.path();
+    fs::write(folder.join("users.csv"), USERS).unwrap();
+    let args = with(&OWN, &["--resume", "out.jsonl"]);
+    let ran = Ran::from(home.command(&args).current_dir(folder).output().unwrap());
+    assert_eq!(ran.code, 9, "{}", ran.stderr);
+    assert!(ran.stderr.contains("line 3: bob: Whether a license was made"), "{}", ran.stderr);
+    let made = double.lines().iter().filter(|line| *line == "POST /api/v1/admin/licenses").count();
+    assert_eq!(made, 1, "one for carol, of whom nothing was known");
+    assert_eq!(assigned(&double), ["alice", "carol"]);
+    // Bob stays in doubt however often it is tried.
+    let ran = Ran::from(home.command(&args).current_dir(folder).output().unwrap());
+    assert_eq!(ran.code, 9);
+    assert_eq!(assigned(&double).len(), 2);
+}
+
+#[test]
+fn many_rows_need_a_yes() {
+    let double = service();
+    let home = Home::with(&double);
+    let users = format!("userId\n{}", (0..26).map(|n| format!("u{n}\n")).collect::<String>());
+    let (ran, _) = run(&home, &ASSIGN, &users);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("Assign the license to 26 users?"), "{}", ran.stderr);
+    assert!(assigned(&double).is_empty());
+}
+
+#[test]
+fn users_are_imported_with_what_the_columns_say() {
+    let double = Double::answering(|_| Reply::data(200, &user("alice")));
+    let home = Home::with(&double);
+    let users = "login,E-Mail,metadata.team\nalice,a@example.com,blue\n";
+    let args = ["users", "import", "users.csv", "--map", "userId=login", "--report", "out.jsonl"];
+    let (ran, _) = run(&home, &args, users);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let body = &double.received()[0].body;
+    let wanted = serde_json::json!({
+        "externalId": "alice", "email": "a@example.com", "metadata": { "team": "blue" },
+    });
+    assert_eq!(*body, wanted);
+}
+
+#[test]
+fn validating_a_file_shows_every_answer() {
+    let double = service();
+    let home = Home::with(&double);
+    let args = ["validate", "--from", "users.csv", "--report", "out.jsonl"];
+    let (ran, _) = run(&home, &args, "userId\nalice\nbob\n");
+    assert_eq!(ran.code, 10);
+    insta::assert_snapshot!(ran.stdout, @"
+    USER   ANSWER     REASON      LICENSE                         FEATURES
+    alice  VALID                  lic_01h455vb4pex5vsknk084sn02q  export,sso
+    bob    not valid  no_license
+    ");
+}
+
+#[test]
+fn a_dry_run_of_a_file_writes_no_report() {
+    let double = service();
+    let home = Home::with(&double);
+    let (ran, report) = run(&home, &with(&ASSIGN, &["-n", "--report", "out.jsonl"]), USERS);
+    assert_eq!((ran.code, ran.stdout.matches("POST ").count()), (0, 3));
+    assert!(report.is_empty() && assigned(&double).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_finishes_the_rows_in_flight_and_tells_how_to_go_on() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Command;
+
+    // Assignments are answered only after the signal was noticed: the channel is closed then.
+    let (open, wait) = std::sync::mpsc::channel::<()>();
+    let (told, begun) = std::sync::mpsc::channel();
+    let double = Double::answering(move |request| {
+        if request.method == "GET" {
+            return Reply::data(200, &license("active"));
+        }
+        told.send(()).unwrap();
+        let _ = wait.recv();
+        Reply::data(201, &assignment())
+    });
+    let home = Home::with(&double);
+    let users = format!("userId\n{}", (0..20).map(|n| format!("u{n}\n")).collect::<String>());
+    fs::write(home.dir.path().join("users.csv"), users).unwrap();
+    let mut command = home.command(&with(&ASSIGN, &["--report", "out.jsonl"]));
+    let mut child = command.current_dir(home.dir.path()).spawn().unwrap();
+    begun.recv().unwrap();
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("finishing the rows in flight"), "{line}");
+    drop(open);
+    let rest: Vec<String> = stderr.lines().map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    insta::assert_snapshot!(rest.join("\n"), @"
+    note: 4 done, 0 failed, 16 not tried. Report: out.jsonl
+    note: to go on, run the same command with --resume out.jsonl
+    error: Stopped; rows in flight were finished.
+    ");
+    let report = fs::read_to_string(home.dir.path().join("out.jsonl")).unwrap();
+    assert_eq!((report.lines().count(), assigned(&double).len()), (4, 4));
+}
