@@ -85,7 +85,8 @@ pub async fn serve(
         shutdown.await;
         stop.notify_one();
     };
-    let server = axum::serve(listener, routes::router(app)).with_graceful_shutdown(signal);
+    let server = axum::serve(listener, routes::router(app).into_make_service())
+        .with_graceful_shutdown(signal);
     let deadline = async {
         stopping.notified().await;
         tokio::time::sleep(DRAIN).await;

@@ -11,6 +11,7 @@ use aide::transform::{TransformOpenApi, TransformOperation};
 use aide::{OperationInput, OperationOutput};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
+use bytes::Bytes;
 use common::{ExternalId, Failure, Paged, Success};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
@@ -22,9 +23,14 @@ use crate::extract::{Id, Json, Limit, Query, UserName};
 
 type Responses = Vec<(Option<u16>, Response)>;
 
-pub fn serve(document: &OpenApi) -> impl IntoResponse + use<> {
-    let json = serde_json::to_vec(document).map_err(|_| Error::Internal);
-    json.map(|json| ([(CONTENT_TYPE, "application/json")], json))
+/// The document as JSON. The router is cloned for every connection, so what its handlers hold must
+/// be as cheap to clone as this.
+pub fn text(document: &OpenApi) -> Bytes {
+    serde_json::to_vec(document).unwrap_or_default().into()
+}
+
+pub fn serve(text: Bytes) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], text)
 }
 
 /// What stands before the operations.

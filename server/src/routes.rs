@@ -16,7 +16,8 @@ use crate::{App, exchange, openapi};
 /// Everything that answers.
 pub fn router(app: App) -> Router {
     let (api, document) = api();
-    api.route("/api/v1/openapi.json", get(async move || openapi::serve(&document)))
+    let document = openapi::text(&document);
+    api.route("/api/v1/openapi.json", get(async move || openapi::serve(document)))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .fallback(async || Error::NoRoute)

@@ -14,6 +14,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use super::schema::{self, Upgrade};
 use super::{Db, PATIENCE};
 
+/// In KiB, as negative numbers mean to SQLite, for each connection.
+const SQLITE_CACHE: &str = "-4000";
 const SQLITE_READERS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 16;
 
@@ -128,7 +130,10 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
         // What a commit wrote is on disk before it returns, power cuts included.
         .synchronous(SqliteSynchronous::Full)
         // For another process that writes, such as `licd keys create`.
-        .busy_timeout(PATIENCE);
+        .busy_timeout(PATIENCE)
+        .pragma("cache_size", SQLITE_CACHE)
+        // Rows wait here for the task that takes them; waking it for each would cost more.
+        .row_buffer_size(1024);
     let pool = |size| {
         SqlitePoolOptions::new()
             .max_connections(size)

@@ -50,19 +50,19 @@ pub async fn answer(db: &Db, asks: &[Ask]) -> std::result::Result<Vec<Answer>, E
 
 /// `None`: another node changed in between what was to be decided on. Nothing was written.
 async fn attempt(db: &Db, batch: &Batch<'_>) -> Result<Option<Vec<Answer>>> {
-    let mut conn = db.read().await?;
+    // SQLite's writing connection alone keeps its page cache when something is written.
+    let mut conn = db.write().await?;
     let known = batch.read(&mut conn).await?;
     let astray = batch.astray(&mut conn, &known).await?;
-    drop(conn);
     let missing = batch.missing(&known, &astray);
     let draft = batch.decide(known, &astray);
     if missing.is_empty() && draft.taken.is_empty() {
         if !draft.seen.is_empty() {
-            validations::touch_seats(&mut db.write().await?, &seats(&draft.seen), batch.now)
-                .await?;
+            validations::touch_seats(&mut conn, &seats(&draft.seen), batch.now).await?;
         }
         return Ok(Some(draft.answers));
     }
+    drop(conn);
 
     let mut tx = db.begin().await?;
     if !missing.is_empty() {
