@@ -14,3 +14,4 @@
 
 mod harness;
 mod interface;
+mod refusals;

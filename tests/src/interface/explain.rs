@@ -48,14 +48,14 @@ async fn each_assigned_license_has_its_verdict_in_order() {
     Studio Team 0 suspended: Suspended.
     Studio Team 0 expired: Its status was set to expired.
     Studio Team 0 expired: Expired at 2020-01-01T00:00:00.000Z.
-    Studio Team 1 exceeded_seats: In force, but all of its 1 seats are held by others.
+    Studio Team 1 exceeded_seats: In force, but its only seat is held by another user.
     Studio Team 0 not_reached: In force, but an earlier license of the user decides.
     ");
     let shown: Vec<&Value> = explained["licenses"].as_array().unwrap().iter().collect();
     let ids: Vec<&Value> = shown.iter().map(|shown| &shown["license"]["id"]).collect();
     assert_eq!(ids, licenses.iter().collect::<Vec<_>>());
     assert_eq!(json!([explained["valid"], explained["reason"]]), json!([false, "exceeded_seats"]));
-    let summary = "ada has a license, but all of its seats are held by others.";
+    let summary = "ada has a license, but no seat of it is free.";
     assert_eq!(explained["summary"], summary);
 }
 

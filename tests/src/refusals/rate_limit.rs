@@ -1,0 +1,85 @@
+//! 429: each key has a rate of its own, and is told how much of it is left.
+
+use insta::assert_snapshot;
+
+use crate::harness::App;
+
+/// Row 429 of the table of errors: its message, `retryAfter`, and the same number as a header.
+#[tokio::test]
+async fn past_its_rate_a_key_is_told_when_to_come_back() {
+    let app = App::with_limit("3/m").await;
+    for left in [2, 1, 0] {
+        let answer = app.get("/api/v1/key").await;
+        assert_eq!((answer.status, answer.number("ratelimit-remaining")), (200, left));
+        assert_eq!(answer.number("ratelimit-limit"), 3);
+        // Each request takes 20 seconds to be earned again.
+        let reset = answer.number("ratelimit-reset");
+        assert!((1..=20 * (3 - left)).contains(&reset), "{reset}");
+    }
+    let refused = app.validate("ada").await;
+    let wait = refused.body["retryAfter"].as_u64().unwrap();
+    assert!((1..=20).contains(&wait), "one request is earned in 20 seconds, rounded up: {wait}");
+    assert_eq!(refused.number("retry-after"), wait);
+    assert_eq!(refused.number("ratelimit-reset"), wait);
+    assert_eq!(refused.number("ratelimit-remaining"), 0);
+    assert_eq!(app.number("select count(*) from users").await, 0, "nothing was done");
+    let mut shown = refused;
+    shown.body["retryAfter"] = "<seconds>".into();
+    assert_snapshot!(shown, @r#"
+    429 {
+      "success": false,
+      "error": "Rate limit exceeded. Please try again later.",
+      "code": "rate_limited",
+      "requestId": "<request id>",
+      "retryAfter": "<seconds>"
+    }
+    "#);
+}
+
+/// Another key has a rate of its own, also one of the same tenant.
+#[tokio::test]
+async fn each_key_has_a_rate_of_its_own() {
+    let app = App::with_limit("1/m").await;
+    let other = app.reader().await;
+    assert_eq!(app.get("/api/v1/key").await.status, 200);
+    assert_eq!(app.get("/api/v1/key").await.status, 429);
+    assert_eq!(other.get("/api/v1/key").await.status, 200);
+    assert_eq!(other.get("/api/v1/key").await.status, 429);
+}
+
+/// Refusals count as well: asking for what is not allowed is not free.
+#[tokio::test]
+async fn refused_requests_count() {
+    let app = App::with_limit("2/m").await;
+    assert_eq!(app.post_text("/api/v1/validate", "x").await.status, 400);
+    assert_eq!(app.get("/api/v1/admin/users/x").await.status, 404);
+    assert_eq!(app.get("/api/v1/key").await.status, 429);
+}
+
+/// The headers stand on every authenticated answer, and on no other.
+#[tokio::test]
+async fn authenticated_answers_carry_the_headers() {
+    let app = App::start().await;
+    let asker = app.asker().await;
+    for (answer, told) in [
+        (app.get("/api/v1/admin/users").await, true),
+        (app.post_text("/api/v1/validate", "x").await, true),
+        (app.get("/api/v1/admin/users/x").await, true),
+        (asker.get("/api/v1/admin/users").await, true),
+        (app.without_key().get("/api/v1/key").await, false),
+        (app.get("/healthz").await, false),
+    ] {
+        for header in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
+            assert_eq!(answer.header(header).is_some(), told, "{header} of {answer}");
+        }
+        assert_eq!(answer.header("retry-after"), None);
+    }
+}
+
+/// `off`: no limit, and nothing said about one.
+#[tokio::test]
+async fn without_a_limit_nothing_is_said_about_it() {
+    let app = App::with_limit("off").await;
+    let answer = app.get("/api/v1/key").await;
+    assert_eq!((answer.status, answer.header("ratelimit-limit")), (200, None));
+}
