@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{keys, licenses, login, plans, products, profiles, users, validate};
+use crate::commands::{
+    api, catalog, keys, licenses, login, plans, products, profiles, users, validate,
+};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 use crate::io::Io;
@@ -64,6 +66,10 @@ pub enum Command {
     /// API keys, for applications and for people
     #[command(subcommand, visible_alias = "key")]
     Keys(keys::Verb),
+    Apply(catalog::Apply),
+    Diff(catalog::Diff),
+    Export(catalog::Export),
+    Api(api::Api),
     Login(login::Login),
     Logout(login::Logout),
     /// Show the key in use, what it may do, and whose it is

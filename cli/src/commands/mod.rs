@@ -1,6 +1,8 @@
 //! The commands, one file for each noun: what each is given, which requests it makes, and what it
 //! shows.
 
+pub mod api;
+pub mod catalog;
 mod each;
 pub mod keys;
 pub mod licenses;
@@ -29,6 +31,10 @@ pub async fn run(ctx: &Context, command: Command) -> Result<View> {
         Command::Products(verb) => products::run(ctx, verb).await,
         Command::Users(verb) => users::run(ctx, verb).await,
         Command::Keys(verb) => keys::run(ctx, verb).await,
+        Command::Apply(args) => catalog::apply(ctx, args).await,
+        Command::Diff(args) => catalog::diff(ctx, args).await,
+        Command::Export(args) => catalog::export(ctx, args).await,
+        Command::Api(args) => api::run(ctx, args).await,
         Command::Login(args) => login::login(ctx, args).await,
         Command::Logout(args) => login::logout(ctx, args).await,
         Command::Whoami => whoami::run(ctx).await,

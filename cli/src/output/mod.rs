@@ -27,6 +27,8 @@ pub enum Block {
     /// Labels and their values, one a line.
     Card(Vec<(&'static str, Cell)>),
     Line(Cell),
+    /// What is data as a whole, with line ends of its own.
+    Document(String),
 }
 
 /// How this run shows what it found.
@@ -73,6 +75,18 @@ impl View {
     pub fn line(mut self, line: Cell) -> Self {
         self.blocks.push(Block::Line(line));
         self
+    }
+
+    /// Shows the JSON to a person too.
+    pub fn json_only(mut self) -> Self {
+        self.blocks.push(Block::Document(format::json(&self.json)));
+        self
+    }
+
+    /// Shows the data to a person as YAML, to be kept in a file.
+    pub fn document(mut self) -> Result<Self> {
+        self.blocks.push(Block::Document(format::yaml(&self.json)?));
+        Ok(self)
     }
 
     pub fn or_when_empty(mut self, hint: impl Into<String>) -> Self {
@@ -128,6 +142,7 @@ impl View {
                     hidden.extend(left_out);
                 }
                 Block::Card(card) => text += &draw_card(card, style),
+                Block::Document(document) => text += document,
                 Block::Line(line) => text += &(paint(line, style) + "\n"),
             }
         }

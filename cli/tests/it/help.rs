@@ -27,13 +27,15 @@ fn commands() -> Vec<Vec<String>> {
     found
 }
 
-/// The examples in a help text: lines that begin with the program's name, continued ones joined.
+/// The examples in a help text: what begins with the program's name, without what the shell makes
+/// of it. Continued lines are joined.
 fn examples(help: &str) -> Vec<String> {
     let joined = help.replace("\\\n", " ");
-    let lines = joined.lines().map(str::trim).map(|line| line.rsplit(" | ").next().unwrap());
     // Three spaces set a remark apart from the command.
-    let commands = lines.filter(|line| line.starts_with("licctl "));
-    commands.map(|line| line.split("   ").next().unwrap().trim().to_owned()).collect()
+    let commands = joined.lines().map(|line| line.trim().split("   ").next().unwrap());
+    let piped = commands.flat_map(|line| line.split(" | "));
+    let alone = piped.map(|line| line.split(" > ").next().unwrap().trim().to_owned());
+    alone.filter(|line| line.starts_with("licctl ")).collect()
 }
 
 /// Splits a line as a shell would, as far as the examples need it.

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bulk;
 #[cfg(test)]
+mod catalog;
+#[cfg(test)]
 mod explaining;
 #[cfg(test)]
 mod forms;

@@ -1,0 +1,149 @@
+//! `licctl apply`, `diff` and `export`: products and plans as code.
+
+mod difference;
+mod manifest;
+
+use clap::Args;
+use common::{Plan, Product};
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+use crate::context::Context;
+use crate::error::{Exit, Result};
+use crate::output::View;
+use crate::output::cell::{Cell, Tone};
+use crate::resolve;
+use difference::{Action, Change, Step};
+use manifest::Manifest;
+
+/// Create and update products and plans as a file says
+///
+/// Products are matched by name, and plans by name within their product. What the file does not
+/// name is left alone, and nothing is ever deleted. A field that a plan of the file does not have
+/// is emptied. Applying a file a second time changes nothing. With --dry-run nothing is changed and
+/// the differences are shown, as with licctl diff.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl export > catalog.yaml
+  licctl apply -f catalog.yaml
+
+The file:
+  version: 1
+  products:
+    - name: Acme Studio
+      plans:
+        - { name: Pro annual, maxSeats: 5, expiresInDays: 365, features: [export, sso] }")]
+pub struct Apply {
+    /// The file, as YAML or JSON; - for stdin
+    #[arg(short, long)]
+    file: String,
+}
+
+/// Show what apply would change; exits with 10 when there is something
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl diff -f catalog.yaml       exits 0 when all is as the file says, else 10
+
+Signs:
+  + would be created    ~ would be changed (field: have → want)    = is the same")]
+pub struct Diff {
+    /// The file, as YAML or JSON; - for stdin
+    #[arg(short, long)]
+    file: String,
+}
+
+/// Write all products and plans in the form that apply reads
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl export > catalog.yaml")]
+pub struct Export {}
+
+/// What the service has.
+struct Catalog {
+    products: Vec<Answer<Product>>,
+    plans: Vec<Answer<Plan>>,
+}
+
+impl Catalog {
+    async fn load(ctx: &Context) -> Result<Self> {
+        let (products, plans) =
+            tokio::try_join!(resolve::products(ctx), resolve::plans(ctx, None))?;
+        Ok(Self { products, plans })
+    }
+}
+
+pub async fn diff(ctx: &Context, args: Diff) -> Result<View> {
+    let manifest = Manifest::read(ctx, &args.file).await?;
+    let catalog = Catalog::load(ctx).await?;
+    let steps = difference::between(&catalog, &manifest)?;
+    let drift = steps.iter().any(|step| step.action != Action::Same);
+    Ok(show(&steps)?.exit(if drift { Exit::Negative } else { Exit::Done }))
+}
+
+pub async fn apply(ctx: &Context, args: Apply) -> Result<View> {
+    let manifest = Manifest::read(ctx, &args.file).await?;
+    let catalog = Catalog::load(ctx).await?;
+    let steps = difference::between(&catalog, &manifest)?;
+    if ctx.globals.dry_run {
+        return Ok(show(&steps)?.changed("Nothing was sent."));
+    }
+    let mut done = 0;
+    let mut new_product = None;
+    for step in &steps {
+        match step.take(ctx, new_product).await {
+            Ok(product) => new_product = product.or(new_product),
+            Err(error) => {
+                ctx.note(&format!("{done} changes were made before this failed; apply it again"));
+                return Err(error);
+            }
+        }
+        done += usize::from(step.action != Action::Same);
+    }
+    let sentence = match done {
+        0 => "Everything is as the file says.".to_owned(),
+        1 => "Made 1 change.".to_owned(),
+        many => format!("Made {many} changes."),
+    };
+    Ok(show(&steps)?.changed(sentence))
+}
+
+pub async fn export(ctx: &Context, _: Export) -> Result<View> {
+    let manifest = Manifest::of(&Catalog::load(ctx).await?);
+    View::new(&manifest, Vec::new())?.document()
+}
+
+fn show(steps: &[Step]) -> Result<View> {
+    let json: Vec<Value> = steps.iter().map(json_of).collect();
+    let ids = steps.iter().filter_map(Step::id).collect();
+    let mut view = View::new(json, ids)?;
+    for step in steps {
+        let line = format!("{} {} {}", step.action.sign(), step.kind(), step.title());
+        let changes: Vec<String> = step.changes.iter().map(Change::to_string).collect();
+        let line = if step.action == Action::Update {
+            Cell::text(format!("{line} ({})", changes.join("; "))).toned(Tone::Warning)
+        } else if step.action == Action::Create {
+            Cell::text(line).toned(Tone::Good)
+        } else {
+            Cell::text(line)
+        };
+        view = view.line(line);
+    }
+    Ok(view)
+}
+
+fn json_of(step: &Step) -> Value {
+    let changes = step.changes.iter().map(|change| {
+        let pair = json!({ "have": change.have, "want": change.want });
+        (change.field.to_owned(), pair)
+    });
+    json!({
+        "action": step.action.word(),
+        "kind": step.kind(),
+        "name": step.title(),
+        "id": step.id(),
+        "changes": changes.collect::<serde_json::Map<_, _>>(),
+    })
+}

@@ -1,0 +1,144 @@
+//! Products and plans as code, and requests to any endpoint.
+
+use serde_json::json;
+
+use crate::support::{Double, Home, PLAN, PRODUCT, Reply, plan, product, service};
+
+const SAME: &str = "
+version: 1
+products:
+  - name: Acme Studio
+    plans:
+      - { name: Pro annual, maxSeats: 5, expiresInDays: 365, features: [export, sso] }
+";
+
+const CHANGED: &str = "
+version: 1
+products:
+  - name: Acme Studio
+    plans:
+      - { name: Pro annual, maxSeats: 10, features: [export] }
+      - { name: Free, maxSeats: 1 }
+  - name: Render Farm
+    plans: [{ name: Hourly }]
+";
+
+/// The writes that reached the server.
+fn writes(double: &Double) -> Vec<(String, serde_json::Value)> {
+    let requests = double.received().into_iter().filter(|request| request.method != "GET");
+    requests.map(|request| (request.line(), request.body)).collect()
+}
+
+#[test]
+fn what_is_as_the_file_says_is_left_alone() {
+    let double = service();
+    let home = Home::with(&double);
+    let ran = home.run_with_input(&["diff", "-f", "-"], SAME);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(ran.stdout, @"
+    = product Acme Studio
+    = plan Acme Studio · Pro annual
+    ");
+    assert_eq!(home.run_with_input(&["apply", "-f", "-"], SAME).code, 0);
+    assert!(writes(&double).is_empty());
+}
+
+#[test]
+fn drift_is_shown_field_by_field_and_exits_10() {
+    let double = service();
+    let home = Home::with(&double);
+    let ran = home.run_with_input(&["diff", "-f", "-"], CHANGED);
+    assert_eq!(ran.code, 10);
+    insta::assert_snapshot!(ran.stdout, @"
+    = product Acme Studio
+    ~ plan Acme Studio · Pro annual (maxSeats: 5 → 10; expiresInDays: 365 → none; features: export,sso → export)
+    + plan Acme Studio · Free
+    + product Render Farm
+    + plan Render Farm · Hourly
+    ");
+    let dry = home.run_with_input(&["apply", "-n", "-f", "-"], CHANGED);
+    assert_eq!((dry.code, dry.stdout), (0, ran.stdout));
+    assert!(writes(&double).is_empty());
+    let json = home.run_with_input(&["diff", "-f", "-", "-o", "json"], CHANGED).json();
+    assert_eq!(json[1]["changes"]["maxSeats"], json!({ "have": "5", "want": "10" }));
+}
+
+#[test]
+fn a_product_is_made_before_its_plans() {
+    const NEW: &str = "prd_01h455vb4pex5vsknk084sn99q";
+    let double = Double::answering(|request| match request.line().as_str() {
+        "GET /api/v1/admin/products?limit=1000" => Reply::list(&[product("Acme Studio")]),
+        "GET /api/v1/admin/plans?limit=1000" => Reply::list(&[plan("Pro annual")]),
+        "POST /api/v1/admin/products" => {
+            let mut made = product("Render Farm");
+            made["id"] = NEW.into();
+            Reply::data(201, &made)
+        }
+        _ => Reply::data(200, &plan("any")),
+    });
+    let ran = Home::with(&double).run_with_input(&["apply", "-f", "-"], CHANGED);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let update = json!({
+        "maxSeats": 10, "features": ["export"], "clear": ["description", "expiresInDays"],
+    });
+    let free = json!({ "productId": PRODUCT, "name": "Free", "maxSeats": 1, "features": [] });
+    let hourly = json!({ "productId": NEW, "name": "Hourly", "features": [] });
+    assert_eq!(
+        writes(&double),
+        [
+            (format!("PATCH /api/v1/admin/plans/{PLAN}"), update),
+            ("POST /api/v1/admin/plans".to_owned(), free),
+            ("POST /api/v1/admin/products".to_owned(), json!({ "name": "Render Farm" })),
+            ("POST /api/v1/admin/plans".to_owned(), hourly),
+        ]
+    );
+}
+
+#[test]
+fn what_is_exported_applies_without_a_change() {
+    let double = service();
+    let home = Home::with(&double);
+    let exported = home.run(&["export"]);
+    insta::assert_snapshot!(exported.stdout, @"
+    version: 1
+    products:
+    - name: Acme Studio
+      plans:
+      - name: Pro annual
+        maxSeats: 5
+        expiresInDays: 365
+        features:
+        - export
+        - sso
+    ");
+    assert_eq!(home.run_with_input(&["diff", "-f", "-"], &exported.stdout).code, 0);
+    let json = home.run(&["export", "-o", "json"]).stdout;
+    assert_eq!(home.run_with_input(&["diff", "-f", "-"], &json).code, 0, "JSON is read too");
+}
+
+#[test]
+fn a_file_that_makes_no_sense_sends_nothing() {
+    let double = service();
+    let ran = Home::with(&double).run_with_input(&["apply", "-f", "-"], "version: 3\nproducts: []");
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert_eq!(double.received().len(), 0);
+}
+
+#[test]
+fn any_endpoint_can_be_asked() {
+    let double = service();
+    let home = Home::with(&double);
+    let ran = home.run(&["api", "admin/users", "-X", "GET", "-F", "externalId=a b"]);
+    assert_eq!(ran.json()[0]["externalId"], "alice");
+    let fields = ["-F", "name=Pro", "-F", "maxSeats=5", "-F", "features=[]", "-F", "x=true"];
+    let ran = home.run(&[&["api", "/api/v1/admin/plans"], &fields[..]].concat());
+    assert_eq!(ran.json()["id"], PLAN);
+    let input = ["api", "-X", "PATCH", "admin/plans/x", "--input", "-"];
+    assert_eq!(home.run_with_input(&input, "{\"name\":null}").code, 0);
+    let sent: Vec<_> = double.received().iter().map(|it| (it.line(), it.body.clone())).collect();
+    let body = json!({ "name": "Pro", "maxSeats": 5, "features": "[]", "x": true });
+    assert_eq!(sent[0].0, "GET /api/v1/admin/users?externalId=a%20b");
+    assert_eq!(sent[1], ("POST /api/v1/admin/plans".to_owned(), body));
+    assert_eq!(sent[2].0, "PATCH /api/v1/admin/plans/x");
+    assert_eq!(home.run(&["api", "nowhere"]).code, 3);
+}
