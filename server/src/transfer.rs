@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::db::{Conn, Db};
 use crate::store::tenants;
-use crate::store::transfer::{self as store, PORTION, Table};
+use crate::store::transfer::{self as store, PORTION, Table, for_each_table};
 
 /// Why nothing was copied. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -49,20 +49,6 @@ pub enum Step {
 pub trait Progress: FnMut(Step, u64) {}
 
 impl<F: FnMut(Step, u64)> Progress for F {}
-
-/// Runs the block once for each table, in an order in which no row refers to a later one.
-macro_rules! for_each_table {
-    ($table:ident => $block:expr) => {{
-        for_each_table!(@ $table $block;
-            Tenant Key Product Plan License User Assignment Activation)
-    }};
-    (@ $table:ident $block:expr; $($row:ident)*) => {
-        [$({
-            use store::$row as $table;
-            $block
-        }),*]
-    };
-}
 
 /// How many rows there are to copy.
 pub async fn count(db: &Db) -> Result<u64, sqlx::Error> {

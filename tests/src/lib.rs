@@ -8,10 +8,18 @@
 //! [`interface`] is the specification row by row, [`refusals`] what is said no to, [`lists`] many
 //! records, [`worlds`] what tenants and modes keep from each other, [`races`] many callers and
 //! nodes at once, [`crashes`] processes that end and begin, [`host`] the commands of `licd`, and
-//! [`tidy`] the rules that the sources keep.
+//! [`tidy`] the rules that the sources keep. [`copy`], [`backup`] and [`migrate`] are the commands
+//! that move whole databases, [`nodes`] several processes on one database, and [`cluster`] what
+//! happens when PostgreSQL itself goes away.
 
 #![cfg(test)]
 
+mod backup;
+mod cluster;
+mod copy;
 mod harness;
+mod idempotency;
 mod interface;
+mod migrate;
+mod nodes;
 mod refusals;

@@ -4,6 +4,8 @@
 //! is listed once, and the statements follow from the list.
 
 mod canonical;
+#[cfg(test)]
+mod tests;
 
 use std::sync::LazyLock;
 
@@ -156,7 +158,27 @@ tables! {
         tenant_id: Uuid, mode: String, user_id: Uuid, license_id: Uuid, id: Uuid,
         activated_at: Time, last_checked_at: Time,
     };
+    IdempotencyKey = idempotency_keys by (tenant_id, mode, name) {
+        tenant_id: Uuid, mode: String, name: String, fingerprint: Vec<u8>, status: i32,
+        body: Option<String>, created_at: Time,
+    };
 }
+
+/// Runs the block once for each table, in an order in which no row refers to a later one.
+macro_rules! for_each_table {
+    ($table:ident => $block:expr) => {{
+        $crate::store::transfer::for_each_table!(@ $table $block;
+            Tenant Key Product Plan License User Assignment Activation)
+    }};
+    (@ $table:ident $block:expr; $($row:ident)*) => {
+        [$({
+            use $crate::store::transfer::$row as $table;
+            $block
+        }),*]
+    };
+}
+
+pub(crate) use for_each_table;
 
 /// The next rows after `last`, or the first; fewer than [`PORTION`] are the last ones.
 pub async fn read<T: Table>(conn: &mut Conn, last: Option<&T>) -> Result<Vec<T>> {

@@ -1,0 +1,23 @@
+//! What the schema has and what is copied are the same, so that no later migration is forgotten.
+
+use std::collections::BTreeSet;
+
+use super::{Table, for_each_table};
+use crate::db::{DatabaseUrl, Db};
+
+/// SQLite is asked, whose schema is the same and whose catalogue is short.
+const COLUMNS: &str = "select m.name, c.name from sqlite_master m, pragma_table_info(m.name) c
+     where m.type = 'table' and m.name not like 'sqlite_%' and m.name not like '_sqlx_%'";
+
+#[tokio::test]
+async fn no_table_and_no_column_stays_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Db::open(&DatabaseUrl::Sqlite(folder.path().join("licd.db"))).await.unwrap();
+    let columns: Vec<(String, String)> =
+        db.read().await.unwrap().query(COLUMNS).fetch_all().await.unwrap();
+    let exist: BTreeSet<(&str, &str)> =
+        columns.iter().map(|(table, column)| (table.as_str(), column.as_str())).collect();
+    let mut copied = BTreeSet::new();
+    for_each_table!(T => copied.extend(T::COLUMNS.iter().map(|&column: &&str| (T::NAME, column))));
+    assert_eq!(copied, exist);
+}

@@ -1,0 +1,114 @@
+//! `licd backup`: a file that is whole and private, or no file.
+//!
+//! Backups are SQLite's; what PostgreSQL offers is told instead. The databases here are therefore
+//! files, whatever the other tests run on.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use futures_util::future::join_all;
+use licd::backup;
+use licd::db::DatabaseUrl;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::nodes::process::{Process, first_key, licd};
+
+fn url(path: &Path) -> String {
+    format!("sqlite://{}", path.display())
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Taken in the middle of a storm; a licd on it knows everyone whose answer came before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_of_a_busy_service_is_whole_and_restores() {
+    let (folder, key) = (TempDir::new().unwrap(), first_key());
+    let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
+    let node = Process::start(&url(&live), &key);
+    let caller = node.caller(&key);
+    let license = caller.license(json!({ "features": ["sso"] })).await;
+    let enter = async |name: String| {
+        caller.assign(&license, &name).await.data();
+        caller.validate(&name).await.data();
+    };
+    join_all((0..50).map(|n| enter(format!("early-{n}")))).await;
+    let storm = join_all((0..200).map(|n| enter(format!("late-{n}"))));
+    let (_, taken) = tokio::join!(storm, backup::write(&live, &saved));
+    assert_eq!(taken.unwrap(), saved.metadata().unwrap().len());
+    assert_eq!(saved.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(node.stop().success());
+
+    let node = Process::start(&url(&saved), &key);
+    let caller = node.caller(&key);
+    for n in 0..50 {
+        assert_eq!(caller.validate(&format!("early-{n}")).await.verdict(), "valid");
+    }
+    let usage = caller.usage(&license).await;
+    assert_eq!(usage["activeSeats"], usage["totalActivations"]);
+    assert!(node.stop().success());
+}
+
+#[tokio::test]
+async fn a_backup_replaces_nothing_and_leaves_nothing_half() {
+    let folder = TempDir::new().unwrap();
+    let (live, taken) = (folder.path().join("live.db"), folder.path().join("taken"));
+    let db = licd::db::Db::open(&DatabaseUrl::Sqlite(live.clone())).await.unwrap();
+    db.close().await;
+    // Even an empty file, which SQLite itself would fill.
+    std::fs::write(&taken, "").unwrap();
+    let refusal = backup::write(&live, &taken).await.unwrap_err().to_string();
+    assert!(refusal.starts_with("there is a file"), "{refusal}");
+    assert_eq!(std::fs::read(&taken).unwrap(), b"");
+
+    let nowhere = folder.path().join("nowhere.db");
+    let refusal = backup::write(&nowhere, &folder.path().join("saved.db")).await.unwrap_err();
+    assert!(refusal.to_string().starts_with("cannot read the database"), "{refusal}");
+    let missing = folder.path().join("missing/saved.db");
+    let refusal = backup::write(&live, &missing).await.unwrap_err().to_string();
+    assert!(refusal.starts_with("cannot write"), "{refusal}");
+    assert_eq!(files(folder.path()), ["live.db", "taken"]);
+}
+
+/// A backup that would not open is worse than none, because it is found out too late.
+#[tokio::test]
+async fn a_damaged_database_makes_no_backup() {
+    let folder = TempDir::new().unwrap();
+    let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
+    let db = licd::db::Db::open(&DatabaseUrl::Sqlite(live.clone())).await.unwrap();
+    let orphan = "insert into activations values (x'00', 'live', x'00', x'00', x'00', 't', 't')";
+    let mut conn = db.write().await.unwrap();
+    conn.query("pragma foreign_keys = off").execute().await.unwrap();
+    conn.query(orphan).execute().await.unwrap();
+    drop(conn);
+    db.close().await;
+    let refusal = backup::write(&live, &saved).await.unwrap_err().to_string();
+    assert!(refusal.contains("a row of activations lacks its parent"), "{refusal}");
+    assert_eq!(files(folder.path()), ["live.db"]);
+}
+
+/// The command, in words.
+#[test]
+fn the_command_tells_what_it_did() {
+    let folder = TempDir::new().unwrap();
+    let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
+    assert!(licd(&["migrate", "--database-url", &url(&live)]).status.success());
+    let path = saved.to_str().unwrap();
+    let done = licd(&["backup", path, "--database-url", &url(&live)]);
+    let said = String::from_utf8(done.stdout).unwrap();
+    let size = saved.metadata().unwrap().len();
+    assert_eq!(said, format!("{path}: {size} bytes, complete and intact.\n"));
+    assert!(done.status.success());
+
+    let again = licd(&["backup", path, "--database-url", &url(&live)]);
+    assert_eq!(again.status.code(), Some(1));
+    let postgres = licd(&["backup", path, "--database-url", "postgres://u:secret@h/d"]);
+    assert_eq!(postgres.status.code(), Some(1));
+    insta::assert_snapshot!(String::from_utf8(postgres.stderr).unwrap(), @"licd: licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom, or pg_basebackup and archived WAL to go back to any moment; see docs/deployment.md");
+}

@@ -1,0 +1,168 @@
+//! A PostgreSQL of a test's own, to be stopped, broken and failed over, which nobody may do to the
+//! one that the other tests share.
+//!
+//! These tests need PostgreSQL's programs, so a plain `cargo test` lists them as ignored;
+//! `tests/run` runs them. A cluster lives in a temporary folder, belongs to an unprivileged user
+//! (PostgreSQL refuses root), and goes when its value does, also when the test fails.
+
+mod outage;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tempfile::TempDir;
+
+/// Without fsync: the machine stays up, and what PostgreSQL gave to the system survives its end.
+const SETTINGS: &str = "
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+max_connections = 100
+fsync = off
+";
+
+/// The user whom PostgreSQL runs as, where the tests run as root.
+#[derive(Clone, Copy)]
+struct Owner {
+    uid: u32,
+    gid: u32,
+}
+
+pub struct Cluster {
+    folder: TempDir,
+    port: u16,
+    owner: Option<Owner>,
+}
+
+impl Cluster {
+    /// Makes a cluster with an empty database `licd`, and starts it.
+    pub async fn start() -> Self {
+        let cluster = Self::folder();
+        let data = cluster.data();
+        cluster.run("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "--no-sync"]);
+        fs::write(Path::new(&data).join("postgresql.auto.conf"), SETTINGS).unwrap();
+        cluster.begin();
+        let mut conn = PgConnection::connect(&cluster.url("postgres")).await.unwrap();
+        sqlx::query("create database licd").execute(&mut conn).await.unwrap();
+        cluster
+    }
+
+    fn folder() -> Self {
+        let folder = tempfile::Builder::new().prefix("licd-cluster-").tempdir().unwrap();
+        let owner = owner();
+        if let Some(Owner { uid, gid }) = owner {
+            std::os::unix::fs::chown(folder.path(), Some(uid), Some(gid)).unwrap();
+        }
+        Self { folder, port: free_port(), owner }
+    }
+
+    /// Starts it, or starts it again, at the same address.
+    pub fn begin(&self) {
+        let (data, log) = (self.data(), self.path("log"));
+        let port = format!("-p {}", self.port);
+        self.run("pg_ctl", &["start", "-D", &data, "-l", &log, "-o", &port, "-w", "-s"]);
+    }
+
+    /// Ends all its processes at once, as a crash does.
+    pub fn crash(&self) {
+        self.run("pg_ctl", &["stop", "-D", &self.data(), "-m", "immediate", "-s"]);
+    }
+
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@{}/{database}", self.address())
+    }
+
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Runs one statement in the database `licd`.
+    pub async fn execute(&self, statement: &str) {
+        let mut conn = PgConnection::connect(&self.url("licd")).await.unwrap();
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut conn).await.unwrap();
+    }
+
+    /// The one number that the statement answers in the database `licd`.
+    pub async fn number(&self, statement: &'static str) -> i64 {
+        let mut conn = PgConnection::connect(&self.url("licd")).await.unwrap();
+        sqlx::query_scalar(statement).fetch_one(&mut conn).await.unwrap()
+    }
+
+    fn data(&self) -> String {
+        self.path("data")
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Runs one of PostgreSQL's programs to its end, as the cluster's owner.
+    fn run(&self, program: &str, args: &[&str]) {
+        let output = self.command(program).args(args).output().unwrap();
+        let log = fs::read_to_string(self.path("log")).unwrap_or_default();
+        assert!(
+            output.status.success(),
+            "{program} {args:?}: {}{}\n{log}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(programs().join(program));
+        if let Some(Owner { uid, gid }) = self.owner {
+            command.uid(uid).gid(gid);
+        }
+        command.current_dir(self.folder.path()).env_clear();
+        command
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // It may be stopped already; and the folder goes whatever happens here.
+        let stop = ["stop", "-D", &self.data(), "-m", "immediate", "-s"];
+        drop(self.command("pg_ctl").args(stop).output());
+    }
+}
+
+/// The folder of PostgreSQL's server programs, newest version first.
+fn programs() -> PathBuf {
+    let mut found: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+        .map(|(version, path)| (version, path.join("bin")))
+        .collect();
+    found.sort();
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let all = found.into_iter().rev().map(|(_, path)| path).chain(std::env::split_paths(&on_path));
+    all.into_iter()
+        .find(|folder| folder.join("initdb").exists() && folder.join("pg_ctl").exists())
+        .unwrap_or_else(|| {
+            panic!("PostgreSQL's initdb and pg_ctl are missing; tests/run finds them")
+        })
+}
+
+/// Root hands the cluster to `postgres`, or else to `nobody`; anyone else keeps it.
+fn owner() -> Option<Owner> {
+    let id = |args: &[&str]| -> Option<u32> {
+        let output = Command::new("id").args(args).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().parse().ok()
+    };
+    if id(&["-u"]) != Some(0) {
+        return None;
+    }
+    ["postgres", "nobody"]
+        .into_iter()
+        .find_map(|user| Some(Owner { uid: id(&["-u", user])?, gid: id(&["-g", user])? }))
+}
+
+/// Free when it is asked for; who takes it first is seen when the server starts.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}

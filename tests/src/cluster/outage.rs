@@ -1,0 +1,206 @@
+//! The database goes away in the middle of a storm, and comes back: nobody waits long, nobody is
+//! told what is not so, and nobody has to restart anything.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::json;
+use sqlx::{Connection, PgConnection};
+
+use super::Cluster;
+use crate::harness::{Answer, Caller};
+use crate::nodes::process::{Process, first_key};
+
+/// How long a caller waits at most while the database is away: a time-out of 5 s for the key and
+/// one of 5 s for the rest, and some for a busy machine.
+const BOUND: Duration = Duration::from_secs(15);
+/// How long all may take to be well again.
+const HEALING: Duration = Duration::from_secs(60);
+
+/// Clients that make and seat one new user after the other until told to stop.
+pub struct Storm {
+    stop: AtomicBool,
+    /// The users whose seat was confirmed.
+    seated: Mutex<Vec<String>>,
+    slowest: Mutex<Duration>,
+    refusals: Mutex<usize>,
+}
+
+impl Storm {
+    pub fn new() -> Self {
+        Self {
+            stop: AtomicBool::new(false),
+            seated: Mutex::default(),
+            slowest: Mutex::default(),
+            refusals: Mutex::default(),
+        }
+    }
+
+    /// Runs `clients` at each of `callers`. Whatever is not done must be a proper 503.
+    pub async fn rage(&self, callers: &[Caller], clients: usize, license: &str) {
+        let all = callers.iter().enumerate().flat_map(|(at, caller)| {
+            (0..clients).map(move |client| self.client(caller, format!("{at}-{client}"), license))
+        });
+        join_all(all).await;
+    }
+
+    async fn client(&self, caller: &Caller, name: String, license: &str) {
+        let assign = format!("/api/v1/admin/licenses/{license}/assign");
+        for n in 0.. {
+            let user = format!("user-{name}-{n}");
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let begun = Instant::now();
+            let assigned = self.note(caller.post(&assign, json!({ "userId": user })).await, begun);
+            let begun = Instant::now();
+            if assigned && self.note(caller.validate(&user).await, begun) {
+                self.seated.lock().unwrap().push(user);
+            }
+        }
+    }
+
+    /// Whether it was done.
+    fn note(&self, answer: Answer, begun: Instant) -> bool {
+        let mut slowest = self.slowest.lock().unwrap();
+        *slowest = begun.elapsed().max(*slowest);
+        if answer.status == 503 {
+            refused_well(&answer);
+            *self.refusals.lock().unwrap() += 1;
+            return false;
+        }
+        assert!(matches!(answer.status, 200 | 201), "{answer}");
+        assert_ne!(answer.data()["valid"], false, "{answer}");
+        true
+    }
+
+    pub fn seated(&self) -> Vec<String> {
+        self.seated.lock().unwrap().clone()
+    }
+
+    pub fn refusals(&self) -> usize {
+        *self.refusals.lock().unwrap()
+    }
+
+    pub fn slowest(&self) -> Duration {
+        *self.slowest.lock().unwrap()
+    }
+
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until as many more users are seated as now.
+    pub async fn seats_more(&self, count: usize) {
+        let goal = self.seated.lock().unwrap().len() + count;
+        until("more users are seated", || async { self.seated.lock().unwrap().len() >= goal })
+            .await;
+    }
+}
+
+/// The envelope is checked with every answer; this is what is particular to being away.
+fn refused_well(answer: &Answer) {
+    assert_eq!(answer.body["code"], "unavailable", "{answer}");
+    assert!(answer.number("retry-after") >= 1, "{answer}");
+}
+
+/// Asks again and again until it is so, or it has taken too long.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(begun.elapsed() < HEALING, "in vain: {what}");
+        // Between two looks, not in place of one.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Everyone whose seat was confirmed has it, at every node, and the counters agree.
+pub async fn all_seated(cluster: &Cluster, callers: &[Caller], license: &str, users: &[String]) {
+    for caller in callers {
+        for many in users.chunks(64) {
+            let asked = join_all(many.iter().map(|user| caller.explain(user))).await;
+            for (user, told) in many.iter().zip(asked) {
+                assert_eq!(told["valid"], true, "{user} was seated: {told}");
+                assert!(told["licenses"][0]["activation"].is_object(), "{user} holds it: {told}");
+            }
+        }
+        let usage = caller.usage(license).await;
+        assert_eq!(usage["activeSeats"], usage["totalActivations"]);
+    }
+    let counted = cluster.number("select cast(seats_used as bigint) from licenses").await;
+    assert_eq!(counted, cluster.number("select count(*) from activations").await);
+    assert!(counted >= users.len() as i64);
+}
+
+async fn away(caller: &Caller) {
+    let begun = Instant::now();
+    let ready = caller.get("/readyz").await;
+    assert!(begun.elapsed() < BOUND, "/readyz took {:?}", begun.elapsed());
+    assert_eq!(ready.status, 503, "{ready}");
+    refused_well(&ready);
+    assert_eq!(caller.get("/healthz").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn a_database_that_crashes_in_a_storm_loses_nothing_that_was_answered() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    let nodes = [(); 2].map(|()| Process::start(&cluster.url("licd"), &key));
+    let callers = [nodes[0].caller(&key), nodes[1].caller(&key)];
+    let license = callers[0].license(json!({})).await;
+    let storm = Storm::new();
+    let outages = async {
+        for _ in 0..2 {
+            storm.seats_more(200).await;
+            let before = storm.refusals();
+            cluster.crash();
+            for caller in &callers {
+                away(caller).await;
+            }
+            until("the storm is told", || async { storm.refusals() > before }).await;
+            cluster.begin();
+            for caller in &callers {
+                until("/readyz is 200 again", || async {
+                    caller.get("/readyz").await.status == 200
+                })
+                .await;
+            }
+        }
+        storm.seats_more(200).await;
+        storm.stop();
+    };
+    tokio::join!(storm.rage(&callers, 32, &license), outages);
+    assert!(storm.slowest() < BOUND, "somebody waited {:?}", storm.slowest());
+    all_seated(&cluster, &callers, &license, &storm.seated()).await;
+    for node in nodes {
+        assert!(node.stop().success());
+    }
+}
+
+/// A database that takes the call and never answers is as good as away, and no worse.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn a_database_that_hangs_is_away_within_seconds() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    let node = Process::start(&cluster.url("licd"), &key);
+    let caller = node.caller(&key);
+    let license = caller.license(json!({})).await;
+    caller.assign(&license, "ada").await.data();
+
+    let mut holder = PgConnection::connect(&cluster.url("licd")).await.unwrap();
+    let mut tx = holder.begin().await.unwrap();
+    let hold = "lock table keys, tenants, users, licenses in access exclusive mode";
+    sqlx::query(hold).execute(&mut *tx).await.unwrap();
+    away(&caller).await;
+    let begun = Instant::now();
+    let asked = join_all((0..32).map(|_| caller.validate("ada"))).await;
+    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+    asked.iter().for_each(refused_well);
+    tx.rollback().await.unwrap();
+
+    until("/readyz is 200 again", || async { caller.get("/readyz").await.status == 200 }).await;
+    assert_eq!(caller.validate("ada").await.verdict(), "valid");
+    assert!(node.stop().success());
+}

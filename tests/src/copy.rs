@@ -1,0 +1,247 @@
+//! `licd copy`: everything arrives, exactly, or nothing does.
+//!
+//! A copy goes from the database that the tests run on to an SQLite file and from there back, so
+//! that on PostgreSQL both directions are walked.
+
+use common::{Mode, Role, Timestamp};
+use futures_util::future::join_all;
+use licd::db::{DatabaseUrl, Db};
+use licd::transfer::{self, Step, Tally};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::{App, Caller, TestDatabase};
+use crate::nodes::process::{Process, first_key, licd};
+
+/// Metadata that a careless copy would change.
+fn awkward() -> Value {
+    json!({
+        "z": 1, "a": { "nested": [null, true, 0.1, 1e19, -7, 18446744073709551615u64] },
+        "": "", "ключ": "\u{1F511} \"quoted\" \\ \u{7f}",
+    })
+}
+
+/// Something in every table, in both modes of two tenants.
+async fn fill(app: &App) {
+    let worlds: [Caller; 3] = [
+        app.with_key(app.key.as_deref().unwrap()),
+        app.test_mode().await,
+        app.other_tenant().await,
+    ];
+    for world in &worlds {
+        let terms = json!({
+            "maxSeats": 2, "expiresInDays": 30, "features": ["sso", "export", "audit"],
+            "description": "für alle",
+        });
+        let license = world.license(terms).await;
+        let bare = world.license(json!({})).await;
+        let user = json!({ "externalId": " ada ", "email": "ada@example.com", "name": "Ada",
+            "metadata": awkward() });
+        world.post("/api/v1/admin/users", user).await.data();
+        for user in ["grace", "edsger", " ada "] {
+            let path = format!("/api/v1/admin/licenses/{license}/assign");
+            world.post(&path, json!({ "userId": user, "metadata": awkward() })).await.data();
+            world.assign(&bare, user).await.data();
+            world.validate(user).await.data();
+        }
+        world.set_status(&bare, "suspended").await.data();
+        world.validate("nobody").await.data();
+    }
+    let revoked = json!({ "name": "old", "role": "read", "expiresAt": "2037-01-31T12:00:00.001Z" });
+    let revoked = app.post("/api/v1/admin/keys", revoked).await.id();
+    app.post(&format!("/api/v1/admin/keys/{revoked}/revoke"), json!({})).await.data();
+}
+
+/// All that the service tells of a tenant's mode.
+async fn told(caller: &Caller) -> Vec<Value> {
+    let mut told = Vec::new();
+    for list in ["products", "plans", "licenses", "users"] {
+        told.push(caller.get(&format!("/api/v1/admin/{list}")).await.data().clone());
+    }
+    let licenses = caller.get("/api/v1/admin/licenses").await;
+    for license in licenses.each("id") {
+        told.push(caller.usage(license).await.data().clone());
+    }
+    told
+}
+
+/// As above, with the keys' records but for the time of their last use.
+async fn told_with_keys(caller: &Caller) -> Vec<Value> {
+    let mut told = told(caller).await;
+    let mut keys = caller.get("/api/v1/admin/keys").await.data().clone();
+    for key in keys.as_array_mut().unwrap() {
+        key.as_object_mut().unwrap().remove("lastUsedAt").unwrap();
+    }
+    told.push(keys);
+    told
+}
+
+async fn sqlite(folder: &TempDir, name: &str) -> Db {
+    Db::open(&DatabaseUrl::Sqlite(folder.path().join(name))).await.unwrap()
+}
+
+async fn copy(from: &Db, to: &Db) -> Result<Vec<Tally>, String> {
+    transfer::copy(from, to, |_, _| {}).await.map_err(|error| error.to_string())
+}
+
+async fn number(db: &Db, sql: &'static str) -> i64 {
+    let (number,): (i64,) = db.read().await.unwrap().query(sql).fetch_one().await.unwrap();
+    number
+}
+
+/// There and back again: whoever held a key, a license or a seat holds it on the copy of the copy.
+#[tokio::test]
+async fn what_is_copied_is_the_same() {
+    let app = App::start().await;
+    fill(&app).await;
+    let callers =
+        [app.with_key(app.key.as_deref().unwrap()), app.caller(Role::Read, Mode::Test).await];
+    let mut before = Vec::new();
+    for caller in &callers {
+        before.push(told_with_keys(caller).await);
+    }
+
+    let folder = TempDir::new().unwrap();
+    let (file, home) = (sqlite(&folder, "copy.db").await, TestDatabase::empty().await);
+    let there = copy(app.db(), &file).await.unwrap();
+    let back = copy(&file, &home.open().await).await.unwrap();
+    assert_eq!(there, back);
+    let seats: i64 = there.iter().map(|tally| tally.seats).sum();
+    assert_eq!(seats, number(&file, "select count(*) from activations").await);
+    assert_eq!(seats, 6, "two seats in each of three worlds");
+
+    let node = Process::start(&home.url, &first_key());
+    for (caller, before) in callers.iter().zip(before) {
+        assert_eq!(told_with_keys(&caller.at(&node.base)).await, before);
+    }
+    let grace = callers[0].at(&node.base).validate("grace").await;
+    assert_eq!(grace.verdict(), "valid", "she kept her seat");
+    assert_eq!(callers[0].at(&node.base).validate(" ada ").await.verdict(), "exceeded_seats");
+    assert!(node.stop().success());
+}
+
+/// A time that a statement compares must be found again: on SQLite it is a text, with one spelling.
+#[tokio::test]
+async fn times_are_stored_as_licd_stores_them() {
+    let app = App::start().await;
+    app.license(json!({ "expiresInDays": 1 })).await;
+    let license = app.get("/api/v1/admin/licenses").await.list()[0].clone();
+    let expires: Timestamp = license["expiresAt"].as_str().unwrap().parse().unwrap();
+
+    let folder = TempDir::new().unwrap();
+    let file = sqlite(&folder, "copy.db").await;
+    copy(app.db(), &file).await.unwrap();
+    let mut conn = file.read().await.unwrap();
+    let found = conn.query("select count(*) from licenses where expires_at = $1").bind(expires);
+    assert_eq!(found.fetch_one::<(i64,)>().await.unwrap(), (1,));
+}
+
+/// More rows than are moved at once, while others write: the copy is of one moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_of_one_moment() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let enter = async |name: String| {
+        app.assign(&license, &name).await.data();
+        app.validate(&name).await.data();
+    };
+    join_all((0..450).map(|n| enter(format!("early-{n}")))).await;
+    let folder = TempDir::new().unwrap();
+    let storm = join_all((0..300).map(|n| enter(format!("late-{n}"))));
+    let copies = async {
+        for n in 0..3 {
+            let file = sqlite(&folder, &format!("{n}.db")).await;
+            copy(app.db(), &file).await.unwrap();
+            let seats = "select cast(sum(seats_used) as bigint) from licenses";
+            let seats = number(&file, seats).await;
+            assert_eq!(seats, number(&file, "select count(*) from activations").await);
+            assert!(seats >= 450, "all that was answered before: {seats}");
+            file.close().await;
+        }
+    };
+    tokio::join!(storm, copies);
+}
+
+/// A target that changes what it is given is found out, and keeps nothing.
+#[tokio::test]
+async fn what_arrives_otherwise_is_not_kept() {
+    let app = App::start().await;
+    fill(&app).await;
+    for (table, change) in [
+        ("users", "update users set metadata = '{}' where id = new.id"),
+        ("licenses", "update licenses set seats_used = seats_used + 1 where id = new.id"),
+        ("keys", "update keys set last_used_at = null, hash = randomblob(32) where id = new.id"),
+        ("activations", "delete from activations where id = new.id"),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let file = sqlite(&folder, "copy.db").await;
+        let trigger = format!("create trigger t after insert on {table} begin {change}; end");
+        let trigger: &'static str = trigger.leak();
+        file.write().await.unwrap().query(trigger).execute().await.unwrap();
+        let refusal = copy(app.db(), &file).await.unwrap_err();
+        assert_eq!(
+            refusal,
+            format!("what arrived in table {table} is not what was sent; nothing was copied")
+        );
+        for table in ["tenants", "keys", "users", "licenses", "activations"] {
+            let count: &'static str = format!("select count(*) from {table}").leak();
+            assert_eq!(number(&file, count).await, 0, "{table}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_target_that_is_not_empty_is_left_alone() {
+    let (app, other) = (App::start().await, App::start().await);
+    fill(&app).await;
+    insta::assert_snapshot!(
+        copy(app.db(), other.db()).await.unwrap_err(),
+        @"the target is not empty: there are rows in its table tenants. Copy into a new database; one that `licd serve` has been started on has a tenant already"
+    );
+    assert_eq!(other.number("select count(*) from users").await, 0);
+    assert_eq!(other.number("select count(*) from tenants").await, 1);
+}
+
+/// Whoever watches is told of every row twice: that it was copied, and that it was verified.
+#[tokio::test]
+async fn progress_adds_up() {
+    let app = App::start().await;
+    fill(&app).await;
+    let folder = TempDir::new().unwrap();
+    let file = sqlite(&folder, "copy.db").await;
+    let (mut copied, mut verified) = (0, 0);
+    let tallies = transfer::copy(app.db(), &file, |step, rows| match step {
+        Step::Copying(_) => copied += rows,
+        Step::Verifying(_) => verified += rows,
+    });
+    let rows: u64 = tallies.await.unwrap().iter().map(|tally| tally.rows).sum();
+    assert_eq!((copied, verified), (rows, rows));
+    assert_eq!(transfer::count(&file).await.unwrap(), rows);
+}
+
+/// The command prints what is where now, and says the rest.
+#[tokio::test]
+async fn the_command_shows_what_it_copied() {
+    let app = App::start().await;
+    fill(&app).await;
+    let folder = TempDir::new().unwrap();
+    let to = format!("sqlite://{}", folder.path().join("copy.db").display());
+    let done = licd(&["copy", "--from", &app.database.url, "--to", &to]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{said}");
+    assert!(
+        said.contains("Copying activations\n") && said.contains("Verifying tenants\n"),
+        "{said}"
+    );
+    assert!(said.ends_with("and verified every row.\n"), "{said}");
+    insta::assert_snapshot!(String::from_utf8(done.stdout).unwrap(), @r"
+    tenants               2
+    keys                  4
+    products              6
+    plans                 6
+    licenses              6  with 6 seats taken
+    users                12
+    assignments          18
+    activations           6
+    ");
+}

@@ -1,0 +1,66 @@
+//! `licd migrate`: the schema brought up to date ahead, told in words, and never taken backwards.
+
+use crate::harness::TestDatabase;
+use crate::nodes::process::licd;
+
+const FUTURE: &str = "insert into _sqlx_migrations
+    (version, description, success, checksum, execution_time, installed_on)
+    values (9999, 'of the future', true, $2, 0, $1)";
+
+/// What a command printed and said, with the database's address taken out.
+fn told(database: &TestDatabase, args: &[&str]) -> String {
+    let url = ["--database-url", &database.url];
+    let output = licd(&[args, &url].concat());
+    let text = [output.stdout, output.stderr].concat();
+    let shown: licd::db::DatabaseUrl = database.url.parse().unwrap();
+    String::from_utf8(text).unwrap().replace(&shown.to_string(), "<database>").trim().to_owned()
+}
+
+#[tokio::test]
+async fn migrating_says_what_it_did() {
+    let database = TestDatabase::empty().await;
+    insta::assert_snapshot!(told(&database, &["migrate"]), @r"
+    1  first
+    <database> is now at schema version 1: one step.
+    ");
+    insta::assert_snapshot!(
+        told(&database, &["migrate"]),
+        @"<database> is at schema version 1; nothing to do."
+    );
+}
+
+/// An older licd keeps its hands off, whatever it is told to do, and says who made the database.
+#[tokio::test]
+async fn a_database_of_a_newer_licd_is_refused() {
+    let database = TestDatabase::ready().await;
+    let db = database.open().await;
+    let now = common::Timestamp::now();
+    db.write().await.unwrap().query(FUTURE).bind(now).bind(vec![1u8]).execute().await.unwrap();
+    db.close().await;
+    for command in [&["migrate"][..], &["serve"], &["tenants", "list"]] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(told(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 1: a newer licd has upgraded it. Start that version; an older one could damage the data");
+        }
+    }
+}
+
+/// Copying reads a database as it is: it neither makes one nor upgrades one.
+#[tokio::test]
+async fn a_source_without_a_schema_is_left_alone() {
+    let (empty, target) = (TestDatabase::empty().await, TestDatabase::empty().await);
+    let output = licd(&["copy", "--from", &empty.url, "--to", &target.url]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let expected = match empty.is_postgres() {
+        true => "there is nothing of licd in this database",
+        false => "unable to open database file",
+    };
+    assert!(said.contains(expected), "{said}");
+    insta::assert_snapshot!(
+        told(&empty, &["migrate"]),
+        @r"
+    1  first
+    <database> is now at schema version 1: one step.
+    "
+    );
+}
