@@ -74,6 +74,8 @@ pub enum Command {
     Logout(login::Logout),
     /// Show the key in use, what it may do, and whose it is
     Whoami,
+    /// Look for what keeps licctl from working: settings, network, server, clock, key
+    Doctor,
     /// The servers you work with
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),

@@ -137,11 +137,16 @@ impl Context {
 
     /// A client for a key that is given, as `login` needs one.
     pub fn connect(&self, server: Url, key: ApiKey, key_source: String) -> Result<Client> {
-        let ca_cert = self.globals.ca_cert.as_deref().map(read_ca_cert).transpose()?;
+        let ca_cert = self.ca_cert()?;
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
         let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
         let trace = Trace::new(self.io.clone(), self.globals.verbose);
         Client::new(target, self.planned.clone(), trace)
+    }
+
+    /// The certificates to trust beside the system's.
+    pub fn ca_cert(&self) -> Result<Option<Vec<u8>>> {
+        self.globals.ca_cert.as_deref().map(read_ca_cert).transpose()
     }
 
     /// Refuses to send a key in the clear to anywhere but this machine.

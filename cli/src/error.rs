@@ -121,6 +121,10 @@ impl Error {
         self.reason.as_deref()
     }
 
+    pub fn advice(&self) -> Option<&str> {
+        self.fix.as_deref()
+    }
+
     /// The lines for a person: what, why, what to do, and where it happened.
     pub fn text(&self, place: Option<&Place>) -> String {
         let mut lines = vec![format!("error: {}", clean(&self.message))];

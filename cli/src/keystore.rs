@@ -14,7 +14,8 @@ use crate::config::{Folder, KeyPlace, Profile};
 use crate::error::{Error, Exit, Result};
 
 const SERVICE: &str = "licctl";
-const FILE: &str = "credentials.toml";
+/// The name of the file.
+pub const FILE: &str = "credentials.toml";
 
 /// The content of `credentials.toml`.
 #[derive(Default, Serialize, Deserialize)]

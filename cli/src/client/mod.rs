@@ -23,6 +23,7 @@ use crate::keystore::origin;
 use crate::output::time::Span;
 pub use answer::Answer;
 use refusal::Asked;
+pub use refusal::cause;
 pub use trace::Trace;
 
 /// How many records one page of a list holds.
@@ -67,18 +68,8 @@ pub struct Written<T> {
 
 impl Client {
     pub fn new(target: Target, planned: Rc<RefCell<Vec<Planned>>>, trace: Trace) -> Result<Self> {
-        let broken = |error: reqwest::Error| {
-            Error::usage("The connection cannot be set up.").because(refusal::cause(&error))
-        };
-        let mut http = reqwest::Client::builder()
-            .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(target.timeout.std());
-        if let Some(pem) = &target.ca_cert {
-            let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(broken)?;
-            http = http.tls_certs_merge(certificates);
-        }
-        Ok(Self { http: http.build().map_err(broken)?, target, planned, trace })
+        let http = http(target.timeout, target.ca_cert.as_deref())?;
+        Ok(Self { http, target, planned, trace })
     }
 
     pub fn server(&self) -> &Url {
@@ -199,6 +190,22 @@ impl Client {
             Error::usage(format!("{path} is no path on the server.")).because(error.to_string())
         })
     }
+}
+
+/// How requests travel, with or without a key.
+pub fn http(timeout: Span, ca_cert: Option<&[u8]>) -> Result<reqwest::Client> {
+    let broken = |error: reqwest::Error| {
+        Error::usage("The connection cannot be set up.").because(cause(&error))
+    };
+    let mut http = reqwest::Client::builder()
+        .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(timeout.std());
+    if let Some(pem) = ca_cert {
+        let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(broken)?;
+        http = http.tls_certs_merge(certificates);
+    }
+    http.build().map_err(broken)
 }
 
 fn bearer(key: &ApiKey) -> Result<HeaderValue> {

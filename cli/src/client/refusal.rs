@@ -119,7 +119,7 @@ impl Asked<'_> {
 }
 
 /// The innermost cause: the others only say that there was one.
-pub(super) fn cause(error: &reqwest::Error) -> String {
+pub fn cause(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(inner) = innermost.source() {
         innermost = inner;

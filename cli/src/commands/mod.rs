@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod catalog;
+mod doctor;
 mod each;
 pub mod keys;
 pub mod licenses;
@@ -35,6 +36,7 @@ pub async fn run(ctx: &Context, command: Command) -> Result<View> {
         Command::Diff(args) => catalog::diff(ctx, args).await,
         Command::Export(args) => catalog::export(ctx, args).await,
         Command::Api(args) => api::run(ctx, args).await,
+        Command::Doctor => doctor::run(ctx).await,
         Command::Login(args) => login::login(ctx, args).await,
         Command::Logout(args) => login::logout(ctx, args).await,
         Command::Whoami => whoami::run(ctx).await,

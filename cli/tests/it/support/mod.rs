@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use double::{Double, Reply};
+pub use double::{Double, Reply, Request};
 pub use records::{
     LICENSE, PLAN, PRODUCT, assignment, current_key, license, plan, product, service, usage, user,
 };

@@ -1,0 +1,258 @@
+//! `licctl doctor`: everything between this terminal and the service, one after the other, each
+//! with what to do when it is not well.
+
+use std::fs;
+use std::net::ToSocketAddrs;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use common::{CurrentKey, Timestamp};
+use reqwest::header::DATE;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::keys::{mode_word, role_word};
+use crate::client;
+use crate::config::{Config, Folder};
+use crate::context::{Context, Setting};
+use crate::error::{Exit, Result};
+use crate::keystore::{self, others_can_read};
+use crate::output::View;
+use crate::output::cell::{Cell, Tone};
+use crate::output::escape::quote;
+
+/// How far clocks may be apart before dates begin to mislead.
+const TOLERABLE: i64 = 30;
+
+/// What one look has found.
+struct Finding {
+    what: &'static str,
+    /// Well, doubtful, or why the run fails.
+    state: std::result::Result<Tone, Exit>,
+    detail: String,
+    fix: Option<String>,
+}
+
+impl Finding {
+    fn well(what: &'static str, detail: impl Into<String>) -> Self {
+        Self { what, state: Ok(Tone::Good), detail: detail.into(), fix: None }
+    }
+
+    fn doubtful(what: &'static str, detail: impl Into<String>, fix: &str) -> Self {
+        let fix = Some(fix.to_owned());
+        Self { what, state: Ok(Tone::Warning), detail: detail.into(), fix }
+    }
+
+    fn ill(what: &'static str, exit: Exit, detail: impl Into<String>, fix: Option<&str>) -> Self {
+        Self { what, state: Err(exit), detail: detail.into(), fix: fix.map(str::to_owned) }
+    }
+
+    fn word(&self) -> &'static str {
+        match self.state {
+            Ok(Tone::Good) => "ok",
+            Ok(_) => "warning",
+            Err(_) => "no",
+        }
+    }
+}
+
+pub async fn run(ctx: &Context) -> Result<View> {
+    let mut findings = vec![configuration(ctx), permissions(ctx)];
+    match ctx.setting() {
+        Ok(setting) => {
+            findings.push(Finding::well("server", keystore::origin(&setting.server)));
+            around(ctx, &setting, &mut findings).await;
+        }
+        Err(error) => {
+            let why = error.reason().unwrap_or_default();
+            let detail = format!("{} {why}", error.message());
+            findings.push(Finding::ill("server", error.exit, detail.trim(), error.advice()));
+        }
+    }
+    let exit = findings.iter().find_map(|finding| finding.state.err()).unwrap_or(Exit::Done);
+    show(&findings).map(|view| view.exit(exit))
+}
+
+fn configuration(ctx: &Context) -> Finding {
+    let loaded = Folder::locate(&ctx.env).and_then(|folder| Ok((Config::load(&folder)?, folder)));
+    match loaded {
+        Ok((config, folder)) => {
+            let count = config.profiles.len();
+            let noun = if count == 1 { "profile" } else { "profiles" };
+            let path = folder.file("").display().to_string();
+            Finding::well("configuration", format!("{path} has {count} {noun}"))
+        }
+        Err(error) => {
+            let detail = format!("{} {}", error.message(), error.reason().unwrap_or_default());
+            Finding::ill("configuration", error.exit, detail, error.advice())
+        }
+    }
+}
+
+fn permissions(ctx: &Context) -> Finding {
+    let Ok(folder) = Folder::locate(&ctx.env) else {
+        return Finding::well("permissions", "nothing is kept");
+    };
+    let path = folder.file(keystore::FILE);
+    let shown = path.display().to_string();
+    match fs::metadata(&path) {
+        Ok(file) if others_can_read(&file) => {
+            let fix = format!("chmod 600 {}", quote(&shown));
+            let detail = format!("{shown} can be read by others");
+            Finding::ill("permissions", Exit::NotAuthenticated, detail, Some(&fix))
+        }
+        Ok(_) => Finding::well("permissions", format!("only you can read {shown}")),
+        Err(_) => Finding::well("permissions", "no key is kept in a file"),
+    }
+}
+
+/// What can only be looked at once the server is known. A later look needs the earlier ones.
+async fn around(ctx: &Context, setting: &Setting, findings: &mut Vec<Finding>) {
+    let name = name(&setting.server).await;
+    findings.push(name);
+    let reached = connection(ctx, &setting.server).await;
+    let there = reached.iter().all(|finding| finding.state.is_ok());
+    findings.extend(reached);
+    findings.push(key(ctx, there).await);
+}
+
+/// Whether the server's name leads anywhere.
+async fn name(server: &Url) -> Finding {
+    let host = server.host_str().unwrap_or_default().to_owned();
+    let port = server.port_or_known_default().unwrap_or(443);
+    let target = (host.trim_matches(['[', ']']).to_owned(), port);
+    let resolved = tokio::task::spawn_blocking(move || {
+        target
+            .to_socket_addrs()
+            .map(|found| found.map(|it| it.ip().to_string()).collect::<Vec<_>>())
+    });
+    match resolved.await {
+        Ok(Ok(mut addresses)) => {
+            addresses.dedup();
+            Finding::well("name", format!("{host} is {}", addresses.join(", ")))
+        }
+        Ok(Err(error)) => {
+            let fix = "check the server's name and this machine's network";
+            Finding::ill("name", Exit::Unreachable, format!("{host}: {error}"), Some(fix))
+        }
+        Err(error) => Finding::ill("name", Exit::Internal, error.to_string(), None),
+    }
+}
+
+/// Whether something answers, whether it is licd and ready, and whether it has the same time.
+async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
+    let secure = if server.scheme() == "https" { "with TLS" } else { "unencrypted" };
+    let health = match probe(ctx, server, "/healthz").await {
+        Ok(answer) => answer,
+        Err(why) => {
+            let fix = "check that licd runs there; for certificates see --ca-cert";
+            return vec![Finding::ill("connection", Exit::Unreachable, why, Some(fix))];
+        }
+    };
+    if health.body["success"] != true {
+        let detail = format!("what answers is not licd: status {}", health.status);
+        let fix = "check the address, and proxies in between";
+        return vec![Finding::ill("connection", Exit::Unreachable, detail, Some(fix))];
+    }
+    let connected = Finding::well("connection", format!("licd answers, {secure}"));
+    let ready = match probe(ctx, server, "/readyz").await {
+        Ok(answer) if answer.body["success"] == true => Finding::well("database", "it answers"),
+        _ => {
+            let fix = "look at the server's log, and at its database";
+            Finding::ill("database", Exit::Unreachable, "licd cannot reach it", Some(fix))
+        }
+    };
+    vec![connected, ready, clock(health.date, ctx.now), version(ctx, server).await]
+}
+
+fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> Finding {
+    let Some(server) = date.and_then(|date| date.to_rfc3339().parse::<Timestamp>().ok()) else {
+        return Finding::doubtful("clock", "the server tells no time", "compare it by hand");
+    };
+    let ahead = server.since(now);
+    match ahead.num_seconds() {
+        seconds if seconds.abs() <= TOLERABLE => {
+            Finding::well("clock", format!("this machine and the server agree to {TOLERABLE} s"))
+        }
+        seconds => {
+            let side = if ahead > TimeDelta::zero() { "ahead of" } else { "behind" };
+            let detail = format!("the server is {} s {side} this machine", seconds.abs());
+            Finding::doubtful("clock", detail, "set the clock that is wrong; dates would mislead")
+        }
+    }
+}
+
+async fn version(ctx: &Context, server: &Url) -> Finding {
+    let own = env!("CARGO_PKG_VERSION");
+    let answer = probe(ctx, server, "/api/v1/openapi.json").await;
+    match answer.ok().and_then(|it| it.body["info"]["version"].as_str().map(str::to_owned)) {
+        Some(theirs) if theirs == own => Finding::well("version", format!("both {own}")),
+        Some(theirs) => {
+            let detail = format!("licd {theirs}, licctl {own}");
+            Finding::doubtful("version", detail, "use the licctl of the server's version")
+        }
+        None => Finding::doubtful("version", "the server does not tell its own", "none is needed"),
+    }
+}
+
+async fn key(ctx: &Context, there: bool) -> Finding {
+    let client = match ctx.client().await {
+        Ok(client) => client,
+        Err(error) => {
+            return Finding::ill("key", error.exit, error.message(), error.advice());
+        }
+    };
+    let source = client.key_source();
+    if !there {
+        return Finding::doubtful("key", format!("from {source}, not tried"), "see above");
+    }
+    match client.get::<CurrentKey>("/api/v1/key").await {
+        Ok(key) => {
+            let (role, mode, tenant) = (role_word(key.role), mode_word(key.mode), key.tenant.name);
+            let detail = format!("{}… from {source}: {role}, {mode}, of {tenant}", key.prefix);
+            Finding::well("key", detail)
+        }
+        Err(error) => Finding::ill("key", error.exit, error.message(), error.advice()),
+    }
+}
+
+/// What a path answers without a key.
+struct Probed {
+    status: u16,
+    date: Option<DateTime<Utc>>,
+    body: Value,
+}
+
+async fn probe(ctx: &Context, server: &Url, path: &str) -> std::result::Result<Probed, String> {
+    let ca_cert = ctx.ca_cert().map_err(|error| error.message().to_owned())?;
+    let http = client::http(ctx.globals.timeout, ca_cert.as_deref());
+    let http = http.map_err(|error| error.reason().unwrap_or_default().to_owned())?;
+    let url = format!("{}{path}", server.as_str().trim_end_matches('/'));
+    let response = http.get(url).send().await.map_err(|error| client::cause(&error))?;
+    let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
+    let date = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok()).map(|it| it.to_utc());
+    let status = response.status().as_u16();
+    let body = response.bytes().await.map_err(|error| client::cause(&error))?;
+    Ok(Probed { status, date, body: serde_json::from_slice(&body).unwrap_or_default() })
+}
+
+fn show(findings: &[Finding]) -> Result<View> {
+    let json = |finding: &Finding| {
+        json!({
+            "check": finding.what,
+            "state": finding.word(),
+            "detail": finding.detail,
+            "fix": finding.fix,
+        })
+    };
+    let all: Vec<Value> = findings.iter().map(json).collect();
+    let mut view = View::new(all, findings.iter().map(|it| it.what.to_owned()).collect())?;
+    for finding in findings {
+        let line = format!("{:<8} {:<14} {}", finding.word(), finding.what, finding.detail);
+        let tone = finding.state.unwrap_or(Tone::Bad);
+        view = view.line(Cell::text(line).toned(tone));
+        if let Some(fix) = &finding.fix {
+            view = view.line(Cell::text(format!("{:<8} fix: {fix}", "")));
+        }
+    }
+    Ok(view)
+}
