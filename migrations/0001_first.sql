@@ -130,3 +130,19 @@ create table activations (
 );
 
 create index activations_by_license on activations (tenant_id, mode, license_id, id);
+
+-- What was answered to a request that carried an Idempotency-Key, written in one transaction with
+-- what the request did: who sends it again is told the same, and it is not done again. Kept for a
+-- day. No answer that showed a secret is kept.
+create table idempotency_keys (
+    tenant_id uuid not null references tenants (id),
+    mode text not null check (mode in ('live', 'test')),
+    name text not null,
+    fingerprint bytea not null,
+    status integer not null,
+    body text,
+    created_at timestamptz not null,
+    primary key (tenant_id, mode, name)
+);
+
+create index idempotency_keys_by_age on idempotency_keys (created_at);

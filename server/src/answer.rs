@@ -32,44 +32,67 @@ pub enum Saved<T> {
 /// One thing of which a part comes in pages, 200.
 pub struct Pages<T>(pub Paged<T>);
 
+/// An answer with one thing in it.
+pub trait Answer {
+    type Data: Serialize;
+
+    fn parts(&self) -> (StatusCode, &Self::Data);
+
+    /// The body, with its envelope.
+    fn body(&self) -> Result<String, Error> {
+        text(&Success::new(self.parts().1))
+    }
+}
+
+macro_rules! answers {
+    ($($name:ident: $this:ident => $parts:expr;)*) => {$(
+        impl<T: Serialize> Answer for $name<T> {
+            type Data = T;
+
+            fn parts(&self) -> (StatusCode, &T) {
+                let $this = self;
+                $parts
+            }
+        }
+
+        impl<T: Serialize> IntoResponse for $name<T> {
+            fn into_response(self) -> Response {
+                respond(self.parts().0, self.body())
+            }
+        }
+    )*};
+}
+
+answers! {
+    Data: it => (StatusCode::OK, &it.0);
+    Created: it => (StatusCode::CREATED, &it.0);
+    Saved: it => match it {
+        Self::New(data) => (StatusCode::CREATED, data),
+        Self::Known(data) => (StatusCode::OK, data),
+    };
+}
+
 impl<T: Serialize> IntoResponse for Pages<T> {
     fn into_response(self) -> Response {
-        json(StatusCode::OK, &self.0)
+        respond(StatusCode::OK, text(&self.0))
     }
 }
 
-impl<T: Serialize> IntoResponse for Data<T> {
-    fn into_response(self) -> Response {
-        json(StatusCode::OK, &Success::new(self.0))
-    }
+fn text(body: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(body).map_err(|error| {
+        tracing::error!(%error, "an answer cannot be written as JSON");
+        Error::Internal
+    })
 }
 
-impl<T: Serialize> IntoResponse for Created<T> {
-    fn into_response(self) -> Response {
-        json(StatusCode::CREATED, &Success::new(self.0))
-    }
-}
-
-impl<T: Serialize> IntoResponse for Saved<T> {
-    fn into_response(self) -> Response {
-        match self {
-            Self::New(data) => Created(data).into_response(),
-            Self::Known(data) => Data(data).into_response(),
-        }
-    }
-}
-
-fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    match serde_json::to_vec(body) {
+fn respond(status: StatusCode, body: Result<String, Error>) -> Response {
+    match body {
         Ok(json) => with_json(status, Body::from(json)),
-        Err(error) => {
-            tracing::error!(%error, "an answer cannot be written as JSON");
-            Error::Internal.into_response()
-        }
+        Err(error) => error.into_response(),
     }
 }
 
-fn with_json(status: StatusCode, body: Body) -> Response {
+pub fn with_json(status: StatusCode, body: Body) -> Response {
     let content_type = HeaderValue::from_static("application/json");
     (status, [(header::CONTENT_TYPE, content_type)], body).into_response()
 }
@@ -133,7 +156,7 @@ where
         Some(limit) => {
             let mut data = read(Page { after: wanted.after, limit: limit.0 + 1 }).await?;
             let next_cursor = cut(&mut data, limit.0);
-            json(StatusCode::OK, &Paged { success: Fixed, data, next_cursor }).into_body()
+            Body::from(text(&Paged { success: Fixed, data, next_cursor })?)
         }
         None => all(wanted.after, read).await?,
     };

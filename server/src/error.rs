@@ -6,6 +6,8 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use crate::answer::with_json;
+
 /// Seconds after which a caller that met an overload or a database away does well to come back.
 const RETRY_AFTER: u64 = 1;
 
@@ -35,6 +37,13 @@ pub enum Error {
     TooSlow,
     /// The request is right, but not as things stand.
     Conflict(&'static str),
+    /// The Idempotency-Key came with another request before.
+    OtherRequest,
+    /// Not an error, but it ends a handler all the same: the request was answered before, so.
+    Replayed {
+        status: i32,
+        body: String,
+    },
     /// Too many requests wait already.
     Overloaded,
     /// The database does not answer.
@@ -65,6 +74,11 @@ impl Error {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::OtherRequest => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Replayed { status, .. } => u16::try_from(*status)
+                .ok()
+                .and_then(|it| StatusCode::from_u16(it).ok())
+                .unwrap_or_default(),
             Self::Overloaded | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -82,6 +96,8 @@ impl Error {
             Self::TooLarge => "payload_too_large",
             Self::TooSlow => "request_timeout",
             Self::Conflict(_) => "conflict",
+            Self::OtherRequest => "idempotency_key_reused",
+            Self::Replayed { .. } => "replayed",
             Self::Overloaded => "overloaded",
             Self::Unavailable => "unavailable",
             Self::Internal => "internal",
@@ -103,6 +119,8 @@ impl Error {
             Self::TooLarge => "The body must be at most 1 MiB".into(),
             Self::TooSlow => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
+            Self::OtherRequest => "This Idempotency-Key came with another request before".into(),
+            Self::Replayed { .. } => String::new(),
             Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
             Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),
             Self::Internal => "The service failed. The request id finds it in the log.".into(),
@@ -130,7 +148,12 @@ impl Error {
 /// travels in the extensions.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let mut response = self.status().into_response();
+        let status = self.status();
+        if let Self::Replayed { body, .. } = self {
+            let replayed = [("idempotency-replayed", "true")];
+            return (replayed, with_json(status, body.into())).into_response();
+        }
+        let mut response = status.into_response();
         if let Some(seconds) = self.retry_after() {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -14,6 +14,7 @@ pub mod error;
 pub mod exchange;
 pub mod extract;
 pub mod limit;
+pub mod once;
 mod openapi;
 pub mod routes;
 pub mod store;
@@ -25,6 +26,7 @@ use std::future::{Future, IntoFuture};
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::Timestamp;
 use tokio::net::TcpListener;
 use tokio::time::MissedTickBehavior;
 
@@ -43,6 +45,7 @@ pub struct App {
     validations: Batcher<Ask, Answer>,
     limiter: Arc<Limiter>,
     usage: Arc<auth::Usage>,
+    running: once::Running,
 }
 
 /// How often the times of last use are written, and idle rate limits forgotten.
@@ -77,7 +80,14 @@ pub async fn serve(
     let limiter = Arc::new(Limiter::new(config.rate_limit));
     let usage = Arc::new(auth::Usage::default());
     let housekeeper = tokio::spawn(keep_house(db.clone(), limiter.clone(), usage.clone()));
-    let app = App { db: db.clone(), keys, validations, limiter, usage: usage.clone() };
+    let app = App {
+        db: db.clone(),
+        keys,
+        validations,
+        limiter,
+        usage: usage.clone(),
+        running: once::Running::default(),
+    };
 
     let stopping = Arc::new(tokio::sync::Notify::new());
     let stop = stopping.clone();
@@ -114,6 +124,9 @@ async fn keep_house(db: Db, limiter: Arc<Limiter>, usage: Arc<auth::Usage>) {
         limiter.forget_idle();
         if let Err(error) = usage.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
+        }
+        if let Err(error) = once::forget_old(&db, Timestamp::now()).await {
+            tracing::warn!(%error, "old idempotency keys could not be forgotten");
         }
     }
 }

@@ -3,23 +3,24 @@
 
 use aide::generate::GenContext;
 use aide::openapi::{
-    MediaType, OpenApi, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle,
-    RequestBody, Response, SchemaObject, SecurityScheme,
+    HeaderStyle, MediaType, OpenApi, Operation, Parameter, ParameterData, ParameterSchemaOrContent,
+    PathStyle, RequestBody, Response, SchemaObject, SecurityScheme,
 };
 use aide::operation::{ParamLocation, add_parameters, parameters_from_schema, set_body};
-use aide::transform::{TransformOpenApi, TransformOperation};
+use aide::transform::TransformOpenApi;
 use aide::{OperationInput, OperationOutput};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use common::{ExternalId, Failure, Paged, Success};
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::answer::{Created, Data, Pages, Records, Saved};
 use crate::auth::{Admin, Asker, Caller, Reader};
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query, UserName};
+use crate::once::Once;
 
 type Responses = Vec<(Option<u16>, Response)>;
 
@@ -86,13 +87,6 @@ fn failures(ctx: &mut GenContext, statuses: &[(u16, &str)]) -> Responses {
     statuses.iter().map(failure).collect()
 }
 
-/// The operation may also find that things do not stand so that it can be done.
-pub fn may_conflict(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    operation.response_with::<409, axum::Json<Failure>, _>(|response| {
-        response.description("Not as things stand")
-    })
-}
-
 macro_rules! callers {
     ($($name:ident: $statuses:expr;)*) => {$(
         impl OperationInput for $name {
@@ -131,6 +125,28 @@ impl<T: JsonSchema> OperationInput for Json<T> {
     }
 }
 
+impl OperationInput for Once {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        let mut schema = SchemaGenerator::default().subschema_for::<ExternalId>();
+        schema.insert(
+            "description".into(),
+            json!("Does the request once, however often it is sent."),
+        );
+        let parameter_data = parameter(schema, "Idempotency-Key", false);
+        let header = Parameter::Header { parameter_data, style: HeaderStyle::Simple };
+        add_parameters(ctx, operation, [header]);
+    }
+
+    fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
+        let statuses = [
+            (400, "The request is not what it must be; `field` names what is at fault"),
+            (409, "A request with this Idempotency-Key is still running, or not as things stand"),
+            (422, "This Idempotency-Key came with another request before"),
+        ];
+        failures(ctx, &statuses)
+    }
+}
+
 impl<T: JsonSchema> OperationInput for Query<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         let schema = ctx.schema.subschema_for::<T>();
@@ -152,7 +168,7 @@ impl JsonSchema for Limit {
         "Limit".into()
     }
 
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> Schema {
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({
             "description": "How many records to answer at most; all, when absent.",
             "type": "integer",
@@ -179,23 +195,24 @@ impl OperationInput for UserName {
 }
 
 fn path_parameter<T: JsonSchema>(ctx: &mut GenContext, operation: &mut Operation, name: &str) {
-    let json_schema = ctx.schema.subschema_for::<T>();
+    let parameter_data = parameter(ctx.schema.subschema_for::<T>(), name, true);
+    let path = Parameter::Path { parameter_data, style: PathStyle::Simple };
+    add_parameters(ctx, operation, [path]);
+}
+
+fn parameter(json_schema: Schema, name: &str, required: bool) -> ParameterData {
     let schema = SchemaObject { json_schema, external_docs: None, example: None };
-    let parameter = Parameter::Path {
-        parameter_data: ParameterData {
-            name: name.into(),
-            description: None,
-            required: true,
-            deprecated: None,
-            format: ParameterSchemaOrContent::Schema(schema),
-            example: None,
-            examples: Default::default(),
-            explode: None,
-            extensions: Default::default(),
-        },
-        style: PathStyle::Simple,
-    };
-    add_parameters(ctx, operation, [parameter]);
+    ParameterData {
+        name: name.into(),
+        description: None,
+        required,
+        deprecated: None,
+        format: ParameterSchemaOrContent::Schema(schema),
+        example: None,
+        examples: Default::default(),
+        explode: None,
+        extensions: Default::default(),
+    }
 }
 
 macro_rules! answers {

@@ -6,6 +6,7 @@
 pub mod activations;
 pub mod assignments;
 pub mod backup;
+pub mod idempotency;
 pub mod keys;
 pub mod licenses;
 pub mod plans;

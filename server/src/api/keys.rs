@@ -10,6 +10,7 @@ use crate::answer::{Created, Data, Records, Wanted, records};
 use crate::auth::{self, Admin, Caller, Reader};
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query};
+use crate::once::Once;
 use crate::store::keys;
 
 const NOT_FOUND: Error = Error::NotFound("key");
@@ -17,18 +18,19 @@ const NOT_FOUND: Error = Error::NotFound("key");
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Json(body): Json<CreateKey>,
 ) -> Result<Created<CreatedKey>, Error> {
     let mode = body.mode.unwrap_or(caller.key.mode);
     if caller.key.mode == Mode::Test && mode == Mode::Live {
         return Err(Error::Forbidden);
     }
+    let now = Timestamp::now();
+    let mut tx = once.begin(&app, caller.scope(), &body, now).await?;
     let key = ApiKey::generate(mode);
-    let record = auth::record(&key, body.name, body.role, body.expires_at, Timestamp::now());
-    let mut tx = app.db.begin().await?;
+    let record = auth::record(&key, body.name, body.role, body.expires_at, now);
     keys::insert(&mut tx, caller.tenant.id, &record, &auth::hash(&key)).await?;
-    tx.commit().await?;
-    Ok(Created(CreatedKey { record, key }))
+    tx.commit_secret(Created(CreatedKey { record, key })).await
 }
 
 /// The query of the list of keys.
@@ -57,10 +59,11 @@ pub async fn list(
 pub async fn revoke(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<KeyId>,
 ) -> Result<Data<Key>, Error> {
     let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = app.db.begin().await?;
+    let mut tx = once.begin(&app, scope, &(), now).await?;
     // Locked before anything is decided, so that two keys cannot revoke each other at once.
     let admins = keys::lock_live_admins(&mut tx, scope.tenant, now).await?;
     let mut key = keys::find(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -70,9 +73,8 @@ pub async fn revoke(
     if key.revoked_at.is_none() {
         key.revoked_at = Some(now);
         keys::revoke(&mut tx, scope, id, now).await?;
-        tx.commit().await?;
     }
-    Ok(Data(key))
+    tx.commit(Data(key)).await
 }
 
 /// The key that asks, and whose it is.

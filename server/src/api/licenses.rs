@@ -15,6 +15,7 @@ use crate::answer::{Created, Data, Records, Saved, Wanted, records};
 use crate::auth::{Admin, Reader};
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query, UserName, filter};
+use crate::once::{Once, OnceTx};
 use crate::store::{Scope, activations, assignments, licenses, plans, users as stored_users};
 
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
@@ -23,11 +24,12 @@ const NOT_ASSIGNED: Error = Error::NotFound("assignment");
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Json(body): Json<CreateLicense>,
 ) -> Result<Created<License>, Error> {
-    let now = Timestamp::now();
-    let mut tx = app.db.begin().await?;
-    let plan = plans::find(&mut tx, caller.scope(), body.plan_id).await?;
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let plan = plans::find(&mut tx, scope, body.plan_id).await?;
     let plan = plan.ok_or_else(|| Error::unknown("planId", "plan"))?;
     let days = body.expires_in_days.or(plan.expires_in_days);
     let license = License {
@@ -41,9 +43,8 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
-    licenses::insert(&mut tx, caller.scope(), &license).await?;
-    tx.commit().await?;
-    Ok(Created(license))
+    licenses::insert(&mut tx, scope, &license).await?;
+    tx.commit(Created(license)).await
 }
 
 /// The query of the list of licenses.
@@ -91,19 +92,18 @@ pub async fn get(
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
 ) -> Result<Data<License>, Error> {
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let tx = once.begin(&app, scope, &body, now).await?;
     let clear = body.clear.unwrap_or_default();
     let cleared = |field| clear.contains(&field);
-    modify(&app, caller.scope(), id, |license| {
+    modify(tx, scope, id, now, |license| {
         license.features = body.features.unwrap_or_else(|| license.features.clone());
-        change(
-            "maxSeats",
-            &mut license.max_seats,
-            body.max_seats,
-            cleared(LicenseField::MaxSeats),
-        )?;
+        let max_seats = &mut license.max_seats;
+        change("maxSeats", max_seats, body.max_seats, cleared(LicenseField::MaxSeats))?;
         let expires_at = &mut license.expires_at;
         change("expiresAt", expires_at, body.expires_at, cleared(LicenseField::ExpiresAt))
     })
@@ -113,10 +113,13 @@ pub async fn update(
 pub async fn set_status(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
 ) -> Result<Data<License>, Error> {
-    modify(&app, caller.scope(), id, |license| {
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let tx = once.begin(&app, scope, &body, now).await?;
+    modify(tx, scope, id, now, |license| {
         license.status = body.status;
         Ok(())
     })
@@ -125,31 +128,31 @@ pub async fn set_status(
 
 /// Changes a license while nobody else does. What changes nothing leaves `updatedAt` too.
 async fn modify(
-    app: &App,
+    mut tx: OnceTx,
     scope: Scope,
     id: LicenseId,
+    now: Timestamp,
     change: impl FnOnce(&mut License) -> Result<(), Error>,
 ) -> Result<Data<License>, Error> {
-    let mut tx = app.db.begin().await?;
     let before = licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut license = before.clone();
     change(&mut license)?;
     if license != before {
-        license.updated_at = Timestamp::now();
+        license.updated_at = now;
         licenses::update(&mut tx, scope, &license).await?;
-        tx.commit().await?;
     }
-    Ok(Data(license))
+    tx.commit(Data(license)).await
 }
 
 pub async fn assign(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<LicenseId>,
     Json(body): Json<AssignLicense>,
 ) -> Result<Saved<Assignment>, Error> {
     let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = app.db.begin().await?;
+    let mut tx = once.begin(&app, scope, &body, now).await?;
     // Users before licenses: the order in which validations lock them too.
     let (_, user) = users::ensure(&mut tx, scope, &body.user_id, now).await?;
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -174,8 +177,7 @@ pub async fn assign(
             Saved::Known(assignment)
         }
     };
-    tx.commit().await?;
-    Ok(saved)
+    tx.commit(saved).await
 }
 
 /// Takes the user off the license, and frees the seat that the user may hold.

@@ -11,6 +11,7 @@ use crate::answer::{Created, Data, Records, Wanted, records};
 use crate::auth::{Admin, Reader};
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query, filter};
+use crate::once::Once;
 use crate::store::{plans, products};
 
 const NOT_FOUND: Error = Error::NotFound("plan");
@@ -18,9 +19,11 @@ const NOT_FOUND: Error = Error::NotFound("plan");
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Json(body): Json<CreatePlan>,
 ) -> Result<Created<Plan>, Error> {
-    let now = Timestamp::now();
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = once.begin(&app, scope, &body, now).await?;
     let plan = Plan {
         id: PlanId::new(now),
         product_id: body.product_id,
@@ -32,12 +35,10 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
-    let mut tx = app.db.begin().await?;
-    let product = products::find(&mut tx, caller.scope(), plan.product_id).await?;
+    let product = products::find(&mut tx, scope, plan.product_id).await?;
     product.ok_or_else(|| Error::unknown("productId", "product"))?;
-    plans::insert(&mut tx, caller.scope(), &plan).await?;
-    tx.commit().await?;
-    Ok(Created(plan))
+    plans::insert(&mut tx, scope, &plan).await?;
+    tx.commit(Created(plan)).await
 }
 
 /// The query of the list of plans.
@@ -85,13 +86,14 @@ pub async fn get(
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<PlanId>,
     Json(body): Json<UpdatePlan>,
 ) -> Result<Data<Plan>, Error> {
-    let scope = caller.scope();
-    let mut tx = app.db.begin().await?;
-    let before = plans::lock(&mut tx, scope, id).await?;
-    let mut plan = before.clone().ok_or(NOT_FOUND)?;
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let before = plans::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
+    let mut plan = before.clone();
     let clear = body.clear.unwrap_or_default();
     let cleared = |field| clear.contains(&field);
     plan.name = body.name.unwrap_or(plan.name);
@@ -105,10 +107,9 @@ pub async fn update(
     change("maxSeats", &mut plan.max_seats, body.max_seats, cleared(PlanField::MaxSeats))?;
     let days = &mut plan.expires_in_days;
     change("expiresInDays", days, body.expires_in_days, cleared(PlanField::ExpiresInDays))?;
-    if before.as_ref() != Some(&plan) {
-        plan.updated_at = Timestamp::now();
+    if plan != before {
+        plan.updated_at = now;
         plans::update(&mut tx, scope, &plan).await?;
-        tx.commit().await?;
     }
-    Ok(Data(plan))
+    tx.commit(Data(plan)).await
 }

@@ -11,6 +11,7 @@ use crate::answer::{Created, Data, Records, Wanted, records};
 use crate::auth::{Admin, Reader};
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query};
+use crate::once::Once;
 use crate::store::products;
 
 const NOT_FOUND: Error = Error::NotFound("product");
@@ -18,9 +19,11 @@ const NOT_FOUND: Error = Error::NotFound("product");
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Json(body): Json<CreateProduct>,
 ) -> Result<Created<Product>, Error> {
-    let now = Timestamp::now();
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = once.begin(&app, scope, &body, now).await?;
     let product = Product {
         id: ProductId::new(now),
         name: body.name,
@@ -28,10 +31,8 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
-    let mut tx = app.db.begin().await?;
-    products::insert(&mut tx, caller.scope(), &product).await?;
-    tx.commit().await?;
-    Ok(Created(product))
+    products::insert(&mut tx, scope, &product).await?;
+    tx.commit(Created(product)).await
 }
 
 /// The query of the list of products.
@@ -68,21 +69,21 @@ pub async fn get(
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<ProductId>,
     Json(body): Json<UpdateProduct>,
 ) -> Result<Data<Product>, Error> {
-    let scope = caller.scope();
-    let mut tx = app.db.begin().await?;
-    let before = products::lock(&mut tx, scope, id).await?;
-    let mut product = before.clone().ok_or(NOT_FOUND)?;
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let before = products::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
+    let mut product = before.clone();
     let clear = body.clear.unwrap_or_default();
     product.name = body.name.unwrap_or(product.name);
     let cleared = clear.contains(&ProductField::Description);
     change("description", &mut product.description, body.description, cleared)?;
-    if before.as_ref() != Some(&product) {
-        product.updated_at = Timestamp::now();
+    if product != before {
+        product.updated_at = now;
         products::update(&mut tx, scope, &product).await?;
-        tx.commit().await?;
     }
-    Ok(Data(product))
+    tx.commit(Data(product)).await
 }

@@ -9,9 +9,10 @@ use super::change;
 use crate::App;
 use crate::answer::{Data, Records, Saved, Wanted, records};
 use crate::auth::{Admin, Reader};
-use crate::db::{self, Tx};
+use crate::db::{self, Conn};
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query};
+use crate::once::Once;
 use crate::store::{Scope, users};
 
 const NOT_FOUND: Error = Error::NotFound("user");
@@ -20,30 +21,30 @@ const NOT_FOUND: Error = Error::NotFound("user");
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Json(body): Json<CreateUser>,
 ) -> Result<Saved<User>, Error> {
-    let now = Timestamp::now();
-    let mut tx = app.db.begin().await?;
-    let (made, before) = ensure(&mut tx, caller.scope(), &body.external_id, now).await?;
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let (made, before) = ensure(&mut tx, scope, &body.external_id, now).await?;
     let user = User {
         email: body.email.or_else(|| before.email.clone()),
         name: body.name.or_else(|| before.name.clone()),
         metadata: body.metadata.or_else(|| before.metadata.clone()),
         ..before.clone()
     };
-    let user = store_changes(&mut tx, caller.scope(), &before, user, now).await?;
-    tx.commit().await?;
-    Ok(if made { Saved::New(user) } else { Saved::Known(user) })
+    let user = store_changes(&mut tx, scope, &before, user, now).await?;
+    tx.commit(if made { Saved::New(user) } else { Saved::Known(user) }).await
 }
 
 /// The user of that name, locked, and whether it had to be made.
 pub(super) async fn ensure(
-    tx: &mut Tx,
+    conn: &mut Conn,
     scope: Scope,
     external_id: &ExternalId,
     now: Timestamp,
 ) -> db::Result<(bool, User)> {
-    if let Some(user) = users::lock_external(tx, scope, external_id).await? {
+    if let Some(user) = users::lock_external(conn, scope, external_id).await? {
         return Ok((false, user));
     }
     let user = User {
@@ -56,11 +57,11 @@ pub(super) async fn ensure(
         created_at: now,
         updated_at: now,
     };
-    if users::insert_new(tx, scope, &user).await? {
+    if users::insert_new(conn, scope, &user).await? {
         return Ok((true, user));
     }
     // Somebody else made it since the first look, and users are never deleted.
-    let user = users::lock_external(tx, scope, external_id).await?;
+    let user = users::lock_external(conn, scope, external_id).await?;
     Ok((false, user.ok_or(sqlx::Error::RowNotFound)?))
 }
 
@@ -108,25 +109,26 @@ pub async fn get(
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<UserId>,
     Json(body): Json<UpdateUser>,
 ) -> Result<Data<User>, Error> {
-    let mut tx = app.db.begin().await?;
-    let before = users::lock(&mut tx, caller.scope(), id).await?.ok_or(NOT_FOUND)?;
+    let (scope, now) = (caller.scope(), Timestamp::now());
+    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let before = users::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut user = before.clone();
     let clear = body.clear.unwrap_or_default();
     let cleared = |field| clear.contains(&field);
     change("email", &mut user.email, body.email, cleared(UserField::Email))?;
     change("name", &mut user.name, body.name, cleared(UserField::Name))?;
     change("metadata", &mut user.metadata, body.metadata, cleared(UserField::Metadata))?;
-    let user = store_changes(&mut tx, caller.scope(), &before, user, Timestamp::now()).await?;
-    tx.commit().await?;
-    Ok(Data(user))
+    let user = store_changes(&mut tx, scope, &before, user, now).await?;
+    tx.commit(Data(user)).await
 }
 
 /// Stores the user as it now is, unless it is as it was.
 async fn store_changes(
-    tx: &mut Tx,
+    conn: &mut Conn,
     scope: Scope,
     before: &User,
     mut user: User,
@@ -134,7 +136,7 @@ async fn store_changes(
 ) -> db::Result<User> {
     if user != *before {
         user.updated_at = now;
-        users::update(tx, scope, &user).await?;
+        users::update(conn, scope, &user).await?;
     }
     Ok(user)
 }

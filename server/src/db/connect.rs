@@ -14,8 +14,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use super::schema::{self, Upgrade};
 use super::{Db, PATIENCE};
 
-/// In KiB, as negative numbers mean to SQLite, for each connection.
-const SQLITE_CACHE: &str = "-4000";
+/// How much the writing connection keeps of the file: 12 MB. In KiB, as negative numbers mean to
+/// SQLite. Readers, who lose theirs when something is written, keep the 2 MB that are usual.
+const SQLITE_WRITER_CACHE: &str = "-12000";
 const SQLITE_READERS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 16;
 
@@ -23,7 +24,7 @@ const POSTGRES_CONNECTIONS: u32 = 16;
 #[derive(Clone)]
 pub enum DatabaseUrl {
     Sqlite(PathBuf),
-    Postgres(Box<PgConnectOptions>),
+    Postgres(Hosts),
 }
 
 impl fmt::Display for DatabaseUrl {
@@ -31,10 +32,7 @@ impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
-            Self::Postgres(options) => {
-                let database = options.get_database().unwrap_or("");
-                write!(f, "postgres://{}:{}/{database}", options.get_host(), options.get_port())
-            }
+            Self::Postgres(hosts) => hosts.fmt(f),
         }
     }
 }
@@ -53,8 +51,7 @@ impl FromStr for DatabaseUrl {
                 Ok(Self::Sqlite(path.into()))
             }
             Some(("postgres" | "postgresql", _)) => {
-                let options = url.parse().map_err(|_| UnknownDatabase)?;
-                Ok(Self::Postgres(Box::new(options)))
+                url.parse().map(Self::Postgres).map_err(|_| UnknownDatabase)
             }
             _ => Err(UnknownDatabase),
         }
@@ -116,7 +113,7 @@ impl Db {
     async fn connect(url: &DatabaseUrl) -> Result<Self, OpenError> {
         let connected = match url {
             DatabaseUrl::Sqlite(path) => connect_sqlite(path).await,
-            DatabaseUrl::Postgres(options) => connect_postgres(options).await,
+            DatabaseUrl::Postgres(hosts) => connect_postgres(hosts).await,
         };
         connected.map_err(OpenError::Connect)
     }
@@ -131,7 +128,6 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
         .synchronous(SqliteSynchronous::Full)
         // For another process that writes, such as `licd keys create`.
         .busy_timeout(PATIENCE)
-        .pragma("cache_size", SQLITE_CACHE)
         // Rows wait here for the task that takes them; waking it for each would cost more.
         .row_buffer_size(1024);
     let pool = |size| {
@@ -140,7 +136,8 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
             .acquire_timeout(PATIENCE)
             .test_before_acquire(false)
     };
-    let writer = pool(1).connect_with(options.clone()).await?;
+    let writer_options = options.clone().pragma("cache_size", SQLITE_WRITER_CACHE);
+    let writer = pool(1).connect_with(writer_options).await?;
     let readers = pool(SQLITE_READERS).connect_with(options).await?;
     Ok(Db::Sqlite { writer, readers })
 }

@@ -1,0 +1,147 @@
+//! One PostgreSQL database on several servers, of which one at a time takes writes: the primary,
+//! and the standbys that one of them becomes a primary from.
+//!
+//! `postgres://licd@one,two:5433/licd` names them all. The driver knows one host for each pool, so
+//! the pool is pointed at whichever takes writes, and a watch notices when that is another.
+//! Replication, promotion, and that two servers never take writes at once, are the operator's.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Executor, PgConnection, PgPool, Row};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::Result;
+
+/// How often the watch looks whether the primary still is one.
+const WATCH: Duration = Duration::from_secs(1);
+/// How long a server may take to say whether it takes writes.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The servers, in the order in which they are tried; alike in all but host and port.
+#[derive(Clone)]
+pub struct Hosts(Vec<PgConnectOptions>);
+
+impl FromStr for Hosts {
+    type Err = sqlx::Error;
+
+    fn from_str(url: &str) -> Result<Self> {
+        let start = url.find("://").map_or(0, |at| at + 3);
+        let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
+        let hosts = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
+        let one = |host| format!("{}{host}{}", &url[..hosts], &url[end..]).parse();
+        url[hosts..end].split(',').map(one).collect::<Result<_>>().map(Self)
+    }
+}
+
+impl fmt::Display for Hosts {
+    /// Without user and password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("postgres://")?;
+        for (at, options) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{}:{}", options.get_host(), options.get_port())?;
+        }
+        write!(f, "/{}", self.0.first().and_then(|options| options.get_database()).unwrap_or(""))
+    }
+}
+
+impl Hosts {
+    /// The same servers with further options.
+    pub fn with(&self, change: impl Fn(PgConnectOptions) -> PgConnectOptions) -> Self {
+        Self(self.0.iter().cloned().map(change).collect())
+    }
+
+    /// The first server that takes writes, or why the last one does not.
+    pub async fn primary(&self) -> Result<PgConnectOptions> {
+        Ok(self.find().await?.0)
+    }
+
+    async fn find(&self) -> Result<(PgConnectOptions, PgConnection)> {
+        let mut reason = read_only();
+        for options in &self.0 {
+            match timeout(PATIENCE, call(options)).await {
+                Ok(Ok(conn)) => return Ok((options.clone(), conn)),
+                Ok(Err(error)) => reason = error,
+                Err(_) => reason = std::io::Error::from(std::io::ErrorKind::TimedOut).into(),
+            }
+        }
+        Err(reason)
+    }
+
+    /// Keeps `pool` pointed at the server that takes writes, until the pool is closed. With one
+    /// server there is nothing to choose, and nothing is done.
+    pub fn follow(self, pool: PgPool) {
+        if self.0.len() > 1 {
+            tokio::spawn(async move {
+                let closed = pool.close_event();
+                let watch = self.watch(&pool);
+                tokio::select! {
+                    () = closed => {}
+                    () = watch => {}
+                }
+            });
+        }
+    }
+
+    async fn watch(&self, pool: &PgPool) {
+        let mut primary: Option<PgConnection> = None;
+        let mut ticks = interval(WATCH);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Some(conn) = &mut primary
+                && matches!(timeout(PATIENCE, takes_writes(conn)).await, Ok(Ok(true)))
+            {
+                continue;
+            }
+            primary = match self.find().await {
+                Ok((options, conn)) => {
+                    let (host, port) = (options.get_host(), options.get_port());
+                    tracing::info!(host, port, "this server takes writes");
+                    pool.set_connect_options(options);
+                    Some(conn)
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "no server takes writes");
+                    None
+                }
+            };
+        }
+    }
+}
+
+/// A connection to the server, if it takes writes.
+async fn call(options: &PgConnectOptions) -> Result<PgConnection> {
+    let mut conn = options.connect().await?;
+    if takes_writes(&mut conn).await? { Ok(conn) } else { Err(read_only()) }
+}
+
+/// Both a standby and a server that was made read-only do not.
+async fn takes_writes(conn: &mut PgConnection) -> Result<bool> {
+    let row = conn.fetch_one("show transaction_read_only").await?;
+    Ok(row.try_get::<&str, _>(0)? == "off")
+}
+
+fn read_only() -> sqlx::Error {
+    sqlx::Error::Configuration("the server is read-only, such as a standby".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_listed_without_who_calls_them() {
+        for (url, shown) in [
+            ("postgres://u:p%40ss@one/d", "postgres://one:5432/d"),
+            ("postgres://u@one:1,two/d?sslmode=require", "postgres://one:1,two:5432/d"),
+            ("postgresql://u:p@one,two:2,[::1]:3/d", "postgres://one:5432,two:2,[::1]:3/d"),
+        ] {
+            assert_eq!(url.parse::<Hosts>().unwrap().to_string(), shown);
+        }
+        assert!("postgres://u@one:x/d".parse::<Hosts>().is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! Idempotency keys: requests that were answered, and how.
+
+use common::Timestamp;
+
+use super::Scope;
+use crate::db::{Conn, Result};
+
+/// What was answered to the request that carried the key.
+#[derive(sqlx::FromRow)]
+pub struct Answered {
+    /// The SHA-256 of what was asked.
+    pub fingerprint: Vec<u8>,
+    /// The HTTP status.
+    pub status: i32,
+    /// The body; none where it showed a secret.
+    pub body: Option<String>,
+}
+
+/// What was answered to the request of that name, unless it was before `since`.
+pub async fn find(
+    conn: &mut Conn,
+    scope: Scope,
+    name: &str,
+    since: Timestamp,
+) -> Result<Option<Answered>> {
+    conn.query(
+        "select fingerprint, status, body from idempotency_keys
+         where tenant_id = $1 and mode = $2 and name = $3 and created_at >= $4",
+    )
+    .within(scope)
+    .bind(name)
+    .bind(since)
+    .fetch_optional()
+    .await
+}
+
+/// Claims the name for a request that is not answered yet, and answers whether it was free. Of
+/// several nodes that claim it at once, one gets it; the others wait until that one has committed.
+pub async fn claim(
+    conn: &mut Conn,
+    scope: Scope,
+    name: &str,
+    fingerprint: &[u8],
+    now: Timestamp,
+) -> Result<bool> {
+    let claimed = conn
+        .query(
+            "insert into idempotency_keys (tenant_id, mode, name, fingerprint, status, created_at)
+             values ($1, $2, $3, $4, 0, $5)
+             on conflict (tenant_id, mode, name) do nothing",
+        )
+        .within(scope)
+        .bind(name)
+        .bind(fingerprint)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(claimed == 1)
+}
+
+pub async fn settle(
+    conn: &mut Conn,
+    scope: Scope,
+    name: &str,
+    status: i32,
+    body: Option<&str>,
+) -> Result<()> {
+    conn.query(
+        "update idempotency_keys set status = $4, body = $5
+         where tenant_id = $1 and mode = $2 and name = $3",
+    )
+    .within(scope)
+    .bind(name)
+    .bind(status)
+    .bind(body)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Forgets a name that was used before `since`.
+pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp) -> Result<()> {
+    conn.query(
+        "delete from idempotency_keys
+         where tenant_id = $1 and mode = $2 and name = $3 and created_at < $4",
+    )
+    .within(scope)
+    .bind(name)
+    .bind(since)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Forgets all that was answered before `since`, in every scope.
+pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<()> {
+    conn.query("delete from idempotency_keys where created_at < $1").bind(since).execute().await?;
+    Ok(())
+}
