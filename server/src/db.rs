@@ -8,6 +8,7 @@
 //! connections of their own and, thanks to the write-ahead log, never wait for the writer.
 
 mod connect;
+mod hosts;
 mod query;
 mod schema;
 

@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolOptions;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
+use super::hosts::Hosts;
 use super::schema::{self, Upgrade};
 use super::{Db, PATIENCE};
 
@@ -151,15 +152,18 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }
 
-async fn connect_postgres(options: &PgConnectOptions) -> super::Result<Db> {
+async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
+    let patience = format!("{}ms", PATIENCE.as_millis());
+    // The locks of a node that is cut off are free again after the same time.
+    let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
+    let hosts = hosts.with(|options| {
+        options.application_name("licd").options(limits.map(|limit| (limit, &patience)))
+    });
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(PATIENCE)
         .test_before_acquire(false);
-    let patience = format!("{}ms", PATIENCE.as_millis());
-    // The locks of a node that is cut off are free again after the same time.
-    let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
-    let options = options.clone().application_name("licd");
-    let options = options.options(limits.map(|limit| (limit, &patience)));
-    Ok(Db::Postgres(pool.connect_with(options).await?))
+    let pool = pool.connect_with(hosts.primary().await?).await?;
+    hosts.follow(pool.clone());
+    Ok(Db::Postgres(pool))
 }

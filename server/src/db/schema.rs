@@ -26,6 +26,8 @@ const LOCK: &str = "select pg_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
 const NO_HURRY: &str = "set local statement_timeout = 0";
 const NO_HURRY_IDLE: &str = "set local idle_in_transaction_session_timeout = 0";
+/// That a table is there already is nothing to log.
+const NO_NOTICES: &str = "set local client_min_messages = warning";
 
 /// What bringing the schema up to date came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
         }
         Db::Postgres(pool) => {
             let mut tx = pool.begin().await.map_err(OpenError::Connect)?;
-            for statement in [NO_HURRY, NO_HURRY_IDLE, LOCK] {
+            for statement in [NO_HURRY, NO_HURRY_IDLE, NO_NOTICES, LOCK] {
                 tx.execute(statement).await.map_err(OpenError::Connect)?;
             }
             let upgrade = run(&mut *tx).await?;
