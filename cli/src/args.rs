@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, keys, licenses, login, plans, products, profiles, users, validate,
+    api, catalog, keys, licenses, login, manual, plans, products, profiles, users, validate,
 };
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
@@ -76,6 +76,8 @@ pub enum Command {
     Whoami,
     /// Look for what keeps licctl from working: settings, network, server, clock, key
     Doctor,
+    Completions(manual::Completions),
+    Man(manual::ManPage),
     /// The servers you work with
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),

@@ -19,6 +19,8 @@ pub const DEFAULT_PROFILE: &str = "default";
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// For what can be lost.
+    cache: PathBuf,
     /// Named by the environment: it then holds the keys too, and the system's keyring is left
     /// alone, so that the folder can be carried, mounted and thrown away as one.
     pub self_contained: bool,
@@ -27,13 +29,20 @@ pub struct Folder {
 impl Folder {
     pub fn locate(env: &Env) -> Result<Self> {
         if let Some(path) = env.config_dir() {
-            return Ok(Self { path, self_contained: true });
+            let cache = path.join("cache");
+            return Ok(Self { path, cache, self_contained: true });
         }
         let usual = directories::ProjectDirs::from("", "", "licctl").ok_or_else(|| {
             Error::new(Exit::Usage, "no_home", "There is no home folder to keep profiles in.")
                 .fix("set LICCTL_CONFIG_DIR to a folder of your own")
         })?;
-        Ok(Self { path: usual.config_dir().to_owned(), self_contained: false })
+        let (path, cache) = (usual.config_dir().to_owned(), usual.cache_dir().to_owned());
+        Ok(Self { path, cache, self_contained: false })
+    }
+
+    /// The folder of what can be lost.
+    pub fn cache(self) -> Self {
+        Self { path: self.cache.clone(), ..self }
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -141,7 +150,7 @@ mod tests {
     fn folder() -> (tempfile::TempDir, Folder) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/licctl");
-        let folder = Folder { path, self_contained: true };
+        let folder = Folder { cache: path.join("cache"), path, self_contained: true };
         (dir, folder)
     }
 

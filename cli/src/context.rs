@@ -22,7 +22,8 @@ use crate::keystore;
 use crate::output::Form;
 use crate::output::escape::quote;
 
-const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
+/// Where licd listens unless told otherwise.
+pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 
 /// One run of licctl.
 pub struct Context {

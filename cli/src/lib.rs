@@ -5,6 +5,7 @@ mod args;
 mod bulk;
 mod client;
 mod commands;
+mod completion;
 mod config;
 mod context;
 mod env;
@@ -12,6 +13,7 @@ mod error;
 mod interruption;
 mod io;
 mod keystore;
+mod names;
 mod output;
 mod prompt;
 mod resolve;
@@ -35,6 +37,10 @@ use output::{Format, View};
 pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams) -> u8 {
     let io = Io::new(streams);
     let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(answer) = completion::answer(&env, &args) {
+        let written = answer.and_then(|lines| io.data(&lines));
+        return written.map_or_else(|error| error.exit, |()| Exit::Done).code();
+    }
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return args::explain(&io, &env, &args, &error).code(),

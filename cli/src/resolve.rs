@@ -9,6 +9,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use crate::client::{Answer, encode};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::names;
 use crate::prompt;
 
 /// The shortest piece of an id that stands for it.
@@ -75,13 +76,19 @@ impl Named for Answer<License> {
 }
 
 pub async fn products(ctx: &Context) -> Result<Vec<Answer<Product>>> {
-    ctx.client().await?.list("/api/v1/admin/products", &[]).await
+    let products = ctx.client().await?.list("/api/v1/admin/products", &[]).await?;
+    names::remember(ctx, &products);
+    Ok(products)
 }
 
 pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<Answer<Plan>>> {
     let product = of.map(|id| id.to_string());
     let filter: Vec<_> = product.iter().map(|id| ("productId", id.as_str())).collect();
-    ctx.client().await?.list("/api/v1/admin/plans", &filter).await
+    let plans = ctx.client().await?.list("/api/v1/admin/plans", &filter).await?;
+    if of.is_none() {
+        names::remember(ctx, &plans);
+    }
+    Ok(plans)
 }
 
 pub async fn product(ctx: &Context, given: &str, purpose: Purpose) -> Result<Answer<Product>> {

@@ -8,6 +8,7 @@ use super::planned;
 use crate::client::Answer;
 use crate::context::Context;
 use crate::error::Result;
+use crate::names;
 use crate::output::View;
 use crate::output::cell::{Cell, Tone};
 use crate::output::table::{Column, Table};
@@ -120,6 +121,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 
 async fn list(ctx: &Context) -> Result<View> {
     let keys: Vec<Answer<Key>> = ctx.client().await?.list(PATH, &[]).await?;
+    names::remember(ctx, &keys);
     let ids = keys.iter().map(|key| key.id.to_string()).collect();
     Ok(View::new(&keys, ids)?.table(table(ctx, &keys)))
 }

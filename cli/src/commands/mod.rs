@@ -8,6 +8,7 @@ mod each;
 pub mod keys;
 pub mod licenses;
 pub mod login;
+pub mod manual;
 pub mod plans;
 pub mod products;
 pub mod profiles;
@@ -37,6 +38,8 @@ pub async fn run(ctx: &Context, command: Command) -> Result<View> {
         Command::Export(args) => catalog::export(ctx, args).await,
         Command::Api(args) => api::run(ctx, args).await,
         Command::Doctor => doctor::run(ctx).await,
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(ctx, &args),
         Command::Login(args) => login::login(ctx, args).await,
         Command::Logout(args) => login::logout(ctx, args).await,
         Command::Whoami => whoami::run(ctx).await,

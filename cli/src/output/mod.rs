@@ -77,6 +77,21 @@ impl View {
         self
     }
 
+    /// A text that is the same in every form but JSON, where it is a string.
+    pub fn text(text: String) -> Self {
+        let mut view = Self {
+            json: Value::String(text.clone()),
+            ids: Vec::new(),
+            blocks: Vec::new(),
+            empty: None,
+            changed: None,
+            next: Vec::new(),
+            exit: Exit::Done,
+        };
+        view.blocks.push(Block::Document(text));
+        view
+    }
+
     /// Shows the JSON to a person too.
     pub fn json_only(mut self) -> Self {
         self.blocks.push(Block::Document(format::json(&self.json)));

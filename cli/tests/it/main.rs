@@ -5,6 +5,8 @@ mod bulk;
 #[cfg(test)]
 mod catalog;
 #[cfg(test)]
+mod completion;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod explaining;

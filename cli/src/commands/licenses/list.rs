@@ -13,6 +13,7 @@ use crate::client::{Answer, Client};
 use crate::commands::plans::joined;
 use crate::context::Context;
 use crate::error::Result;
+use crate::names;
 use crate::output::cell::Cell;
 use crate::output::table::{Column, Table};
 use crate::output::time::Span;
@@ -97,6 +98,9 @@ pub async fn run(ctx: &Context, args: List) -> Result<View> {
         };
         let filter: Vec<_> = plan.iter().map(|id| ("planId", id.as_str())).collect();
         licenses = client.list(PATH, &filter).await?;
+        if filter.is_empty() {
+            names::remember(ctx, &licenses);
+        }
     } else if let Some(given) = &args.plan {
         let plan = resolve::plan(ctx, given, Purpose::Read).await?.id;
         licenses.retain(|license| license.plan_id == plan);

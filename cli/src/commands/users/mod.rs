@@ -9,6 +9,7 @@ use super::planned;
 use crate::client::Answer;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::names;
 use crate::output::View;
 use crate::output::cell::Cell;
 use crate::output::escape::quote;
@@ -118,6 +119,9 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 async fn list(ctx: &Context, args: List) -> Result<View> {
     let filter: Vec<_> = args.external_id.iter().map(|id| ("externalId", id.as_str())).collect();
     let mut users: Vec<Answer<User>> = ctx.client().await?.list(PATH, &filter).await?;
+    if filter.is_empty() {
+        names::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
+    }
     if let Some(text) = &args.search {
         users.retain(|user| contains(user, &text.to_lowercase()));
     }

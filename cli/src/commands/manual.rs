@@ -1,0 +1,81 @@
+//! `licctl completions` and `licctl man`: what a packager or a shell wants to have of licctl.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_mangen::Man;
+
+use crate::args::Cli;
+use crate::completion;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::View;
+
+/// Print the script that makes a shell complete licctl's commands, flags, ids and names
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl completions bash > ~/.local/share/bash-completion/completions/licctl
+  licctl completions zsh > ~/.zfunc/_licctl
+  licctl completions fish > ~/.config/fish/completions/licctl.fish
+
+Ids and names come from the lists that were shown last; the network is never asked.")]
+pub struct Completions {
+    /// bash, elvish, fish, powershell or zsh
+    shell: String,
+}
+
+/// Print a manual page, or write all of them to a folder
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl man > licctl.1
+  licctl man plans create > licctl-plans-create.1
+  licctl man --all-to /usr/local/share/man/man1")]
+pub struct ManPage {
+    /// The command to print the page of; licctl itself when absent
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Write the pages of all commands to this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+    all_to: Option<PathBuf>,
+}
+
+pub fn completions(args: &Completions) -> Result<View> {
+    completion::script(&args.shell).map(View::text)
+}
+
+pub fn man(ctx: &Context, args: &ManPage) -> Result<View> {
+    let mut command = Cli::command();
+    command.build();
+    if let Some(folder) = &args.all_to {
+        let written = fs::create_dir_all(folder).and_then(|()| write_all(&command, folder));
+        let count = written.map_err(|error| {
+            Error::usage(format!("{} cannot be written to.", folder.display()))
+                .because(error.to_string())
+        })?;
+        ctx.note(&format!("{count} pages were written to {}", folder.display()));
+        return View::new(count, Vec::new());
+    }
+    let mut found = &command;
+    for word in &args.command {
+        let next = found.find_subcommand(word);
+        found = next.ok_or_else(|| Error::not_found(format!("There is no command {word}.")))?;
+    }
+    page(found).map(View::text).map_err(|error| Error::usage(error.to_string()))
+}
+
+fn page(command: &clap::Command) -> std::io::Result<String> {
+    let mut page = Vec::new();
+    Man::new(command.clone()).render(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// Writes the page of a command and those of all below it; gives their number.
+fn write_all(command: &clap::Command, folder: &std::path::Path) -> std::io::Result<usize> {
+    let man = Man::new(command.clone());
+    fs::write(folder.join(man.get_filename()), page(command)?)?;
+    let below = command.get_subcommands().filter(|command| !command.is_hide_set());
+    below.map(|command| write_all(command, folder)).sum::<std::io::Result<usize>>().map(|n| n + 1)
+}
