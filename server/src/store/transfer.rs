@@ -168,7 +168,7 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::transfer::for_each_table!(@ $table $block;
-            Tenant Key Product Plan License User Assignment Activation)
+            Tenant Key Product Plan License User Assignment Activation IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {
         [$({
