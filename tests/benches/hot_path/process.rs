@@ -1,0 +1,105 @@
+//! Servers as processes of their own, so that their CPU time and memory are theirs alone.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// Linux counts CPU time in hundredths of a second, whatever the kernel's own tick is.
+const TICKS_PER_SECOND: f64 = 100.0;
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A server that listens on the loopback interface. It is killed when dropped.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Server {
+    /// Starts `command`, which `prepare` tells the address, and waits until it takes connections.
+    pub fn start(mut command: Command, address: SocketAddr) -> anyhow::Result<Self> {
+        let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let mut server = Self { child, address };
+        let deadline = Instant::now() + START_TIMEOUT;
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) = server.child.try_wait()? {
+                bail!("{command:?} ended with {status}");
+            }
+            if Instant::now() > deadline {
+                bail!("{command:?} does not listen on {address}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn usage(&self) -> Usage {
+        Usage::of(self.pid())
+    }
+
+    /// How the server ended, once it was asked to.
+    pub fn wait(&mut self) {
+        drop(self.child.wait());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails only when it has ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// An address nobody listens on at the moment.
+pub fn free_address() -> anyhow::Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// What a process has used so far.
+#[derive(Clone, Copy, Default)]
+pub struct Usage {
+    pub cpu_seconds: f64,
+    /// CPU time of children that have ended.
+    pub ended_seconds: f64,
+    pub resident_bytes: f64,
+}
+
+impl Usage {
+    /// All zero for a process that has ended.
+    pub fn of(pid: u32) -> Self {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name stands in parentheses and may contain anything, spaces included.
+        let fields: Vec<&str> =
+            stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|text| text.parse().ok()).unwrap_or(0.0);
+        Self {
+            cpu_seconds: (ticks(11) + ticks(12)) / TICKS_PER_SECOND,
+            ended_seconds: (ticks(13) + ticks(14)) / TICKS_PER_SECOND,
+            resident_bytes: resident(pid),
+        }
+    }
+}
+
+fn resident(pid: u32) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    kilobytes.unwrap_or(0.0) * 1024.0
+}
+
+/// CPU time of a process and all its children, those that have ended included.
+pub fn family_cpu_seconds(pid: u32) -> f64 {
+    let own = Usage::of(pid);
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.unwrap_or_default();
+    let living = children.split_whitespace().filter_map(|child| child.parse().ok());
+    let living: f64 = living.map(|child| Usage::of(child).cpu_seconds).sum();
+    own.cpu_seconds + own.ended_seconds + living
+}

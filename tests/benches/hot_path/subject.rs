@@ -1,0 +1,55 @@
+//! What is compared: the rows of the table.
+
+use clap::ValueEnum;
+
+/// A system under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Subject {
+    /// A bare axum handler that parses the same request and writes an answer of the same size:
+    /// what HTTP and JSON cost by themselves.
+    Ceiling,
+    /// licd on SQLite.
+    Sqlite,
+    /// licd on PostgreSQL.
+    Postgres,
+    /// Two nodes of licd on one PostgreSQL, each with half of the connections.
+    #[value(name = "postgres-2")]
+    PostgresTwo,
+    /// The same work in a transaction for each request, on SQLite.
+    PerRequestSqlite,
+    /// The same work in a transaction for each request, on PostgreSQL.
+    PerRequestPostgres,
+    /// pgbench calling a stored function that does the same work; no HTTP, no JSON to parse.
+    Pgbench,
+}
+
+impl Subject {
+    pub const ALL: [Self; 7] = [
+        Self::Ceiling,
+        Self::Sqlite,
+        Self::Postgres,
+        Self::PostgresTwo,
+        Self::PerRequestSqlite,
+        Self::PerRequestPostgres,
+        Self::Pgbench,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ceiling => "bare axum handler (ceiling)",
+            Self::Sqlite => "licd, SQLite",
+            Self::Postgres => "licd, PostgreSQL",
+            Self::PostgresTwo => "licd, PostgreSQL, two nodes",
+            Self::PerRequestSqlite => "transaction per request, SQLite",
+            Self::PerRequestPostgres => "transaction per request, PostgreSQL",
+            Self::Pgbench => "pgbench, one stored function",
+        }
+    }
+
+    pub fn needs_postgres(self) -> bool {
+        matches!(
+            self,
+            Self::Postgres | Self::PostgresTwo | Self::PerRequestPostgres | Self::Pgbench
+        )
+    }
+}
