@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::output::escape::clean;
 
+/// The code of a connection that broke before its answer was whole.
+pub const BROKEN_ANSWER: &str = "broken_answer";
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// How a run ends. The numbers are a promise to scripts.
@@ -111,6 +114,11 @@ impl Error {
         self.status = Some(status);
         self.request_id = request_id.map(Into::into);
         self
+    }
+
+    /// Whether the request may have been done, and only its answer did not arrive.
+    pub fn is_lost_answer(&self) -> bool {
+        self.code == BROKEN_ANSWER
     }
 
     pub fn message(&self) -> &str {

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use common::{ApiKey, List, Success};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -17,6 +17,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
@@ -28,6 +29,9 @@ pub use trace::Trace;
 
 /// How many records one page of a list holds.
 const PAGE: usize = 1000;
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Before a write whose answer was lost is sent again.
+const PAUSE: Duration = Duration::from_millis(300);
 const MOST_REDIRECTS: usize = 5;
 const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -82,7 +86,7 @@ impl Client {
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let asked = Asked { method: Method::GET, path, target: &self.target };
-        let response = self.send(&asked, None).await?;
+        let response = self.send(&asked, None, None).await?;
         let (_, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
         Ok(success.data)
     }
@@ -101,7 +105,7 @@ impl Client {
             query.extend(cursor.as_ref().map(|cursor| format!("after={}", encode(cursor))));
             let path = format!("{path}?{}", query.join("&"));
             let asked = Asked { method: Method::GET, path: &path, target: &self.target };
-            let response = self.send(&asked, None).await?;
+            let response = self.send(&asked, None, None).await?;
             let (_, page) = answer::read::<List<T>>(&asked, response, &self.trace).await?;
             records.extend(page.data);
             // A server that gave the same cursor twice would be followed for ever.
@@ -115,7 +119,7 @@ impl Client {
     /// Sends a question that has a body and no effect.
     pub async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
         let asked = Asked { method: Method::POST, path, target: &self.target };
-        let response = self.send(&asked, Some(&to_json(body)?)).await?;
+        let response = self.send(&asked, Some(&to_json(body)?), None).await?;
         let (_, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
         Ok(success.data)
     }
@@ -127,6 +131,18 @@ impl Client {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<Option<Written<T>>> {
+        self.write_once(method, path, body, &new_idempotency_key()).await
+    }
+
+    /// [`Self::write`] under a name: the service does what came under it once. When no answer
+    /// arrives, the request is therefore sent again.
+    pub async fn write_once<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+        idempotency_key: &str,
+    ) -> Result<Option<Written<T>>> {
         let body = body.map(to_json).transpose()?;
         if self.target.dry_run {
             let (method, path) = (method.to_string(), path.to_owned());
@@ -134,9 +150,27 @@ impl Client {
             return Ok(None);
         }
         let asked = Asked { method, path, target: &self.target };
-        let response = self.send(&asked, body.as_ref()).await?;
-        let (status, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
+        let sent = self.send_and_read(&asked, body.as_ref(), idempotency_key).await;
+        let answered = match sent {
+            Err(lost) if lost.is_lost_answer() => {
+                tokio::time::sleep(PAUSE).await;
+                let again = self.send_and_read(&asked, body.as_ref(), idempotency_key).await;
+                again.map_err(|_| lost)
+            }
+            decided => decided,
+        };
+        let (status, success) = answered?;
         Ok(Some(Written { created: status == StatusCode::CREATED, data: success.data }))
+    }
+
+    async fn send_and_read<T: DeserializeOwned>(
+        &self,
+        asked: &Asked<'_>,
+        body: Option<&serde_json::Value>,
+        idempotency_key: &str,
+    ) -> Result<(StatusCode, Success<T>)> {
+        let response = self.send(asked, body, Some(idempotency_key)).await?;
+        answer::read(asked, response, &self.trace).await
     }
 
     /// [`Self::write`] with POST, what most writes are.
@@ -158,13 +192,21 @@ impl Client {
     }
 
     /// Sends, and follows redirects that stay with the server the key is for.
-    async fn send(&self, asked: &Asked<'_>, body: Option<&serde_json::Value>) -> Result<Response> {
+    async fn send(
+        &self,
+        asked: &Asked<'_>,
+        body: Option<&serde_json::Value>,
+        idempotency_key: Option<&str>,
+    ) -> Result<Response> {
         let mut url = self.url(asked.path)?;
         for _ in 0..=MOST_REDIRECTS {
             let mut request = self.http.request(asked.method.clone(), url.clone());
             request = request.header(AUTHORIZATION, bearer(&self.target.key)?);
             if let Some(body) = body {
                 request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+            }
+            if let Some(key) = idempotency_key {
+                request = request.header(IDEMPOTENCY_KEY, key);
             }
             let request = request.build().map_err(|error| asked.failed(&error))?;
             self.trace.sent(&request, body);
@@ -190,6 +232,11 @@ impl Client {
             Error::usage(format!("{path} is no path on the server.")).because(error.to_string())
         })
     }
+}
+
+/// A name for a write that no other will ever have.
+pub fn new_idempotency_key() -> String {
+    Uuid::now_v7().to_string()
 }
 
 /// How requests travel, with or without a key.

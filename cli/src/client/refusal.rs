@@ -5,7 +5,7 @@ use common::Failure;
 use reqwest::{Method, StatusCode, Url};
 
 use super::Target;
-use crate::error::{Error, Exit};
+use crate::error::{BROKEN_ANSWER, Error, Exit};
 use crate::keystore::origin;
 
 /// A request on its way.
@@ -36,7 +36,7 @@ impl Asked<'_> {
                 .because(cause)
                 .fix("check that licd runs there, or name another with --server URL");
         }
-        unreachable("broken_answer", format!("{server} broke off its answer."))
+        unreachable(BROKEN_ANSWER, format!("{server} broke off its answer."))
             .because(cause)
             .fix("try again")
     }

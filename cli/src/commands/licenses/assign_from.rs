@@ -3,12 +3,16 @@
 use std::rc::Rc;
 
 use clap::Args;
-use common::{AssignLicense, Assignment, CreateLicense, License, LicenseId, Metadata, Plan};
+use common::{
+    AssignLicense, Assignment, CreateLicense, License, LicenseId, Metadata, Plan, Timestamp,
+};
+use reqwest::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::PATH;
 use crate::bulk::{self, BulkFlags, Line, Report, Row, State};
-use crate::client::{Answer, Client};
+use crate::client::{Answer, Client, new_idempotency_key};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -73,32 +77,48 @@ async fn assign(
     Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
 }
 
-/// Makes the row's license, unless an earlier attempt did. That it is about to be made is noted
-/// first: making one cannot be told from making two when the run is cut off in between.
+/// Makes the row's license, unless an earlier attempt did. The name of the request is noted before
+/// it is sent: a run that was cut off in between asks under the same name, and is told of the
+/// license that was made then.
 async fn own_license(
     client: &Client,
     plan: &Answer<Plan>,
     row: &Row,
     report: &Rc<Report>,
 ) -> Result<Option<LicenseId>> {
-    match report.unfinished(row.user.as_str()) {
+    let name = match report.unfinished(row.user.as_str()) {
         Some(line) if line.state == State::Partly => {
             let id = line.answer["licenseId"].as_str().and_then(|id| id.parse().ok());
             return id.map(Some).ok_or_else(|| Error::usage("The report names no license."));
         }
-        Some(_) => return Err(in_doubt(plan, row)),
-        None => {}
-    }
-    report.write(&Line::new(row, State::Begun, Value::Null))?;
-    let body = CreateLicense { plan_id: plan.id, expires_in_days: None };
-    let Some(made) = client.post::<Answer<License>>(PATH, &body).await? else {
-        return Ok(None);
+        Some(line) => match line.answer["idempotencyKey"].as_str() {
+            Some(name) if is_remembered(name) => name.to_owned(),
+            _ => return Err(in_doubt(plan, row)),
+        },
+        None => {
+            let name = new_idempotency_key();
+            let noted = json!({ "idempotencyKey": name });
+            report.write(&Line::new(row, State::Begun, noted))?;
+            name
+        }
     };
+    let body = CreateLicense { plan_id: plan.id, expires_in_days: None };
+    let made = client.write_once::<Answer<License>>(Method::POST, PATH, Some(&body), &name).await?;
+    let Some(made) = made else { return Ok(None) };
     let id = made.data.id;
     report.write(&Line::new(row, State::Partly, json!({ "licenseId": id })))?;
     Ok(Some(id))
 }
 
+/// The service remembers a request for a day. The name tells its age; an hour is for clocks that
+/// differ.
+fn is_remembered(name: &str) -> bool {
+    let made = Uuid::parse_str(name).ok().and_then(|name| name.get_timestamp());
+    let Some(made) = made.map(|made| made.to_unix().0) else { return false };
+    Timestamp::now().millis() / 1000 < made + 23 * 60 * 60
+}
+
+/// After that, making one license cannot be told from making two.
 fn in_doubt(plan: &Plan, row: &Row) -> Error {
     let message = "Whether a license was made for this user before is not known.";
     Error::new(Exit::Rejected, "in_doubt", message)
