@@ -12,6 +12,7 @@ use dialoguer::{Confirm, FuzzySelect, Input};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::escape::clean;
+use crate::output::table::cut;
 
 /// Refuses when something required is missing and nobody can be asked for it. All that is missing
 /// is named at once.
@@ -52,7 +53,10 @@ pub fn text_or(ctx: &Context, question: &str, usual: &str) -> Result<String> {
 
 /// Asks to choose one of `labels` by typing a part of it; gives its place.
 pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize> {
-    let labels: Vec<_> = labels.iter().map(|label| clean(label)).collect();
+    // A line that wraps would be counted as one when the list is drawn anew.
+    let (_, width) = Term::stderr().size();
+    let room = usize::from(width).saturating_sub(question.len() + 8).max(20);
+    let labels: Vec<_> = labels.iter().map(|label| cut(&clean(label), room)).collect();
     let theme = theme(ctx);
     let select = FuzzySelect::with_theme(theme.as_ref())
         .with_prompt(question)
@@ -71,7 +75,11 @@ pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
         let error = Error::usage("This needs a yes, and nobody can be asked.").because(question);
         return Err(error.fix("add --yes"));
     }
-    if yes(ctx, question)? { Ok(()) } else { Err(Error::cancelled()) }
+    if !yes(ctx, question)? {
+        return Err(Error::cancelled());
+    }
+    ctx.answered(None, "--yes");
+    Ok(())
 }
 
 /// Asks a question; Enter alone means no.

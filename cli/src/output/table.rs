@@ -159,7 +159,7 @@ fn color(tone: Tone) -> Color {
 }
 
 /// Cuts to `width` columns, the last being an ellipsis when something was cut.
-fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

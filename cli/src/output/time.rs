@@ -55,15 +55,18 @@ pub fn relative(time: Timestamp, now: Timestamp) -> String {
 
 /// The span in its largest fitting unit; none when it is under a second.
 fn rough(span: TimeDelta) -> Option<String> {
+    // Days are rounded: a license of 30 days, just made, is not one of 29.
+    let days = (span + TimeDelta::hours(12)).num_days();
+    let days = if span.num_days() > 0 || span.num_hours() == 23 { days } else { 0 };
     let units = [
-        (span.num_days() / 365, "y"),
-        (span.num_days(), "d"),
+        (days / 365, "y"),
+        (days, "d"),
         (span.num_hours(), "h"),
         (span.num_minutes(), "m"),
         (span.num_seconds(), "s"),
     ];
     // A year and a half is better told in days; years begin where days stop meaning much.
-    let skip = usize::from(span.num_days() < 3 * 365);
+    let skip = usize::from(days < 3 * 365);
     let largest = units.into_iter().skip(skip).find(|&(number, _)| number > 0);
     largest.map(|(number, unit)| format!("{number}{unit}"))
 }
@@ -89,6 +92,9 @@ mod tests {
             ("2027-01-31T11:59:18Z", "42s ago"),
             ("2027-01-31T12:59:59Z", "in 59m"),
             ("2027-01-28T12:00:00Z", "3d ago"),
+            ("2027-03-02T11:59:58Z", "in 30d"),
+            ("2027-02-01T11:59:58Z", "in 1d"),
+            ("2027-02-01T10:59:58Z", "in 22h"),
             ("2028-06-30T12:00:00Z", "in 516d"),
             ("2032-01-31T12:00:00Z", "in 5y"),
         ] {

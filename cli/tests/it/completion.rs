@@ -25,7 +25,7 @@ fn ids_and_names_that_were_listed_are_offered_without_asking_the_server() {
     // A name of several words is offered by its id, which every shell completes.
     let plans = offered(&home, &["licenses", "create", "--plan", ""]);
     assert_eq!(plans, ["pln_01h455vb4pex5vsknk084sn02q\tPro annual"]);
-    assert!(offered(&home, &["pl"]).iter().any(|line| line.starts_with("plans")));
+    assert!(offered(&home, &["pl"]).iter().any(|line| line.starts_with("plan")));
     assert_eq!(double.received().len(), asked);
 }
 

@@ -81,7 +81,8 @@ fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
         Status::Expired => "Expire",
     };
     let question = match items {
-        [one] => format!("{verb} license {one}? Its users are refused from then on."),
+        [one] if status == Status::Active => format!("{verb} {one}?"),
+        [one] => format!("{verb} {one} and refuse its users?"),
         _ => format!("{verb} {} licenses?", items.len()),
     };
     if status == Status::Revoked || items.len() > MANY {
