@@ -17,7 +17,9 @@
 mod backup;
 mod cluster;
 mod copy;
+mod crashes;
 mod harness;
+mod host;
 mod idempotency;
 mod interface;
 mod lists;

@@ -1,10 +1,7 @@
 //! Lists: all at once or page by page, oldest first, on every kind of record.
 
-use std::collections::BTreeSet;
+mod long;
 
-use common::{ExternalId, Mode, TenantId, Timestamp, UserId};
-use licd::store::Scope;
-use licd::store::validations::{Item, insert_users};
 use serde_json::{Value, json};
 
 use crate::harness::App;
@@ -119,36 +116,4 @@ async fn filtered_lists_come_in_pages_too() {
         let beyond = app.get(&format!("{path}&after={last}")).await;
         assert!(beyond.list().is_empty(), "{path}");
     }
-}
-
-/// Makes users past the interface, where thousands of requests would only take time.
-pub async fn make_users(app: &App, count: usize) {
-    let tenant: TenantId =
-        app.get("/api/v1/key").await["tenant"]["id"].as_str().unwrap().parse().unwrap();
-    let (scope, now) = (Scope { tenant, mode: Mode::Live }, Timestamp::now());
-    let names: Vec<ExternalId> =
-        (0..count).map(|n| format!("user-{n:06}").parse().unwrap()).collect();
-    for names in names.chunks(10_000) {
-        let item = |name| Item::new_user(scope, UserId::new(now), name);
-        let items: Vec<Item<'_>> = names.iter().map(item).collect();
-        let mut tx = app.db().begin().await.unwrap();
-        insert_users(&mut tx, &items, now).await.unwrap();
-        tx.commit().await.unwrap();
-    }
-}
-
-/// A list longer than what is read at once is whole, in order, and without a repeat.
-#[tokio::test]
-async fn a_long_list_is_whole() {
-    let app = App::start().await;
-    for (count, more) in [(500, 0), (501, 1), (1500, 999)] {
-        make_users(&app, count).await;
-        let users = app.get("/api/v1/admin/users").await;
-        let names: BTreeSet<&str> = users.each("externalId").into_iter().collect();
-        assert_eq!((users.list().len(), names.len()), (count, count), "{more} more");
-        assert!(users.each("id").is_sorted());
-    }
-    let sizes: Vec<usize> =
-        pages(&app, "/api/v1/admin/users", 1000).await.iter().map(Vec::len).collect();
-    assert_eq!(sizes, [1000, 500]);
 }

@@ -42,7 +42,12 @@ fn command(args: &[&str]) -> Command {
 
 /// Runs a command of `licd` to its end.
 pub fn licd(args: &[&str]) -> Output {
-    command(args).output().unwrap()
+    licd_with(&[], args)
+}
+
+/// The same with settings in its environment.
+pub fn licd_with(settings: &[(&str, &str)], args: &[&str]) -> Output {
+    command(args).envs(settings.iter().copied()).output().unwrap()
 }
 
 /// A key that a database without tenants takes as its first.
@@ -58,8 +63,13 @@ impl Process {
 
     /// Starts `licd serve` without waiting for it.
     pub fn launch(database: &str, key: &str) -> Starting {
+        Self::launch_with(database, &[("LICD_BOOTSTRAP_KEY", key)])
+    }
+
+    /// The same with other settings in its environment.
+    pub fn launch_with(database: &str, settings: &[(&str, &str)]) -> Starting {
         let mut serve = command(&["serve"]);
-        serve.env("LICD_DATABASE_URL", database).env("LICD_BOOTSTRAP_KEY", key);
+        serve.env("LICD_DATABASE_URL", database).envs(settings.iter().copied());
         serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_RATE_LIMIT", "off");
         // Not a line for each request: what is told when a test fails should be to the point.
         serve.env("LICD_LOG", "info,licd::exchange=warn").env("LICD_LOG_FORMAT", "json");
@@ -85,6 +95,13 @@ impl Process {
     /// The caller with this key, at this node.
     pub fn caller(&self, key: &str) -> Caller {
         Caller::new(self.base.clone(), key)
+    }
+
+    /// The most memory that the process ever had in use, in KiB.
+    pub fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// Sends SIGTERM and waits for the end.

@@ -1,0 +1,85 @@
+//! Lists that are longer than what is read at once: whole, in order, and in flat memory.
+
+use std::collections::BTreeSet;
+
+use common::{ExternalId, Mode, TenantId, Timestamp, UserId};
+use licd::db::Db;
+use licd::store::Scope;
+use licd::store::validations::{Item, insert_users};
+use reqwest::Method;
+
+use super::pages;
+use crate::harness::{App, Caller, TestDatabase};
+use crate::nodes::process::{Process, first_key};
+
+const USERS: &str = "/api/v1/admin/users";
+
+/// Makes users past the interface, where thousands of requests would only take time. Those that
+/// are there already stay.
+async fn make_users(db: &Db, admin: &Caller, count: usize) {
+    let current = admin.get("/api/v1/key").await;
+    let tenant: TenantId = current["tenant"]["id"].as_str().unwrap().parse().unwrap();
+    let (scope, now) = (Scope { tenant, mode: Mode::Live }, Timestamp::now());
+    let names: Vec<ExternalId> =
+        (0..count).map(|n| format!("user-{n:06}").parse().unwrap()).collect();
+    for names in names.chunks(10_000) {
+        let item = |name| Item::new_user(scope, UserId::new(now), name);
+        let items: Vec<Item<'_>> = names.iter().map(item).collect();
+        let mut tx = db.begin().await.unwrap();
+        insert_users(&mut tx, &items, now).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+}
+
+/// Around the length of what is read at once, none is lost and none comes twice.
+#[tokio::test]
+async fn a_long_list_is_whole() {
+    let app = App::start().await;
+    for count in [499, 500, 501, 1000, 1500] {
+        make_users(app.db(), &app, count).await;
+        let users = app.get(USERS).await;
+        let names: BTreeSet<&str> = users.each("externalId").into_iter().collect();
+        assert_eq!((users.list().len(), names.len()), (count, count));
+        assert!(users.each("id").is_sorted());
+    }
+    let pages = pages(&app, USERS, 1000).await;
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 500]);
+}
+
+/// Reads the whole list of users bit by bit, and answers how many there are and how many bytes.
+async fn stream(admin: &Caller) -> (usize, usize) {
+    let mut answer = admin.request(Method::GET, USERS).send().await.unwrap();
+    let (mut records, mut size, mut tail) = (0, 0, Vec::new());
+    let mark = br#""externalId":"#;
+    while let Some(chunk) = answer.chunk().await.unwrap() {
+        size += chunk.len();
+        // A chunk's edge may cut the mark.
+        tail.extend_from_slice(&chunk);
+        records += tail.windows(mark.len()).filter(|part| part == mark).count();
+        let kept = tail.len().min(mark.len() - 1);
+        tail.drain(..tail.len() - kept);
+    }
+    assert!(tail.ends_with(b":null}"), "it ended as it should");
+    (records, size)
+}
+
+/// 100,000 records, 23 MB of JSON, are streamed: the process that sends them needs hardly more
+/// memory than for 20,000. What it needs more are the database's own caches, a few MB; a list that
+/// is held in memory would be several times its size.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_thousand_records_are_streamed_in_flat_memory() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let admin = licd.caller(&key);
+    let db = database.open().await;
+    make_users(&db, &admin, 20_000).await;
+    assert_eq!(stream(&admin).await.0, 20_000);
+    let before = licd.peak_memory();
+    make_users(&db, &admin, 100_000).await;
+    db.close().await;
+    let (records, size) = stream(&admin).await;
+    assert_eq!(records, 100_000);
+    let grown = licd.peak_memory() - before;
+    assert!(size > 20_000_000, "{size} bytes are no test of this");
+    assert!(grown < 10_000, "{grown} KiB more for {size} bytes");
+}
