@@ -26,5 +26,6 @@ mod lists;
 mod migrate;
 mod nodes;
 mod races;
+mod readme;
 mod refusals;
 mod worlds;
