@@ -33,7 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Waits for a step no longer than [`PATIENCE`]. A connection that was given up on is closed or
 /// cleaned by its pool before anyone else gets it.
 async fn patient<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
-    match tokio::time::timeout(PATIENCE, step).await {
+    within(PATIENCE, step).await
+}
+
+async fn within<T>(time: Duration, step: impl Future<Output = Result<T>>) -> Result<T> {
+    match tokio::time::timeout(time, step).await {
         Ok(outcome) => outcome,
         Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
     }

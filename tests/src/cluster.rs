@@ -5,6 +5,7 @@
 //! `tests/run` runs them. A cluster lives in a temporary folder, belongs to an unprivileged user
 //! (PostgreSQL refuses root), and goes when its value does, also when the test fails.
 
+mod failover;
 mod outage;
 
 use std::fs;
@@ -15,6 +16,8 @@ use std::process::Command;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
+
+use outage::until;
 
 /// Without fsync: the machine stays up, and what PostgreSQL gave to the system survives its end.
 const SETTINGS: &str = "
@@ -48,6 +51,41 @@ impl Cluster {
         let mut conn = PgConnection::connect(&cluster.url("postgres")).await.unwrap();
         sqlx::query("create database licd").execute(&mut conn).await.unwrap();
         cluster
+    }
+
+    /// A standby of this cluster, which from now on waits for it with every commit.
+    pub async fn standby(&self) -> Self {
+        let standby = Self::folder();
+        let (data, port) = (standby.data(), self.port.to_string());
+        let from = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres"];
+        let to = ["-D", &data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
+        standby.run("pg_basebackup", &[&from[..], &to].concat());
+        standby.begin();
+        self.execute("alter system set synchronous_standby_names = '*'").await;
+        self.execute("select pg_reload_conf()").await;
+        let synchronous = "select count(*) from pg_stat_replication where sync_state = 'sync'";
+        until("the standby is synchronous", async || self.number(synchronous).await == 1).await;
+        standby
+    }
+
+    /// Makes a primary of a standby.
+    pub fn promote(&self) {
+        self.run("pg_ctl", &["promote", "-D", &self.data(), "-w", "-s"]);
+    }
+
+    /// Stops all its processes in their tracks: it takes calls and never answers them.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    fn signal(&self, signal: &str) {
+        let Ok(file) = fs::read_to_string(self.path("data/postmaster.pid")) else { return };
+        let server = file.lines().next().unwrap();
+        let children = Command::new("ps").args(["-o", "pid=", "--ppid", server]).output().unwrap();
+        let children = String::from_utf8(children.stdout).unwrap();
+        let all = [server].into_iter().chain(children.split_whitespace());
+        // One that has just ended is as still as the others.
+        drop(Command::new("kill").arg(signal).args(all).output().unwrap());
     }
 
     fn folder() -> Self {
@@ -123,7 +161,8 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // It may be stopped already; and the folder goes whatever happens here.
+        // It may be frozen or stopped; and the folder goes whatever happens here.
+        self.signal("-CONT");
         let stop = ["stop", "-D", &self.data(), "-m", "immediate", "-s"];
         drop(self.command("pg_ctl").args(stop).output());
     }

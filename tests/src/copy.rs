@@ -7,6 +7,7 @@ use common::{Mode, Role, Timestamp};
 use futures_util::future::join_all;
 use licd::db::{DatabaseUrl, Db};
 use licd::transfer::{self, Step, Tally};
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -46,6 +47,13 @@ async fn fill(app: &App) {
         }
         world.set_status(&bare, "suspended").await.data();
         world.validate("nobody").await.data();
+    }
+    // In an order that depends on who sorts them.
+    for name in ["b", "A", "a", "B"] {
+        let once = |request: RequestBuilder| {
+            request.header("Idempotency-Key", name).json(&json!({ "name": "Studio" }))
+        };
+        app.send(Method::POST, "/api/v1/admin/products", once).await.data();
     }
     let revoked = json!({ "name": "old", "role": "read", "expiresAt": "2037-01-31T12:00:00.001Z" });
     let revoked = app.post("/api/v1/admin/keys", revoked).await.id();
@@ -235,13 +243,14 @@ async fn the_command_shows_what_it_copied() {
     );
     assert!(said.ends_with("and verified every row.\n"), "{said}");
     insta::assert_snapshot!(String::from_utf8(done.stdout).unwrap(), @r"
-    tenants               2
-    keys                  4
-    products              6
-    plans                 6
-    licenses              6  with 6 seats taken
-    users                12
-    assignments          18
-    activations           6
+    tenants                   2
+    keys                      4
+    products                 10
+    plans                     6
+    licenses                  6  with 6 seats taken
+    users                    12
+    assignments              18
+    activations               6
+    idempotency_keys          4
     ");
 }

@@ -41,7 +41,7 @@ impl Copy {
 
 fn line(tally: &Tally) -> String {
     let Tally { table, rows, seats, .. } = tally;
-    let rows = format!("{table:<12} {rows:>10}");
+    let rows = format!("{table:<16} {rows:>10}");
     if *table == "licenses" { format!("{rows}  with {seats} seats taken") } else { rows }
 }
 

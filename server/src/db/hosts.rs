@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Executor, PgConnection, PgPool, Row};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
-use super::Result;
+use super::{Result, within};
 
 /// How often the watch looks whether the primary still is one.
 const WATCH: Duration = Duration::from_secs(1);
@@ -62,10 +62,9 @@ impl Hosts {
     async fn find(&self) -> Result<(PgConnectOptions, PgConnection)> {
         let mut reason = read_only();
         for options in &self.0 {
-            match timeout(PATIENCE, call(options)).await {
-                Ok(Ok(conn)) => return Ok((options.clone(), conn)),
-                Ok(Err(error)) => reason = error,
-                Err(_) => reason = std::io::Error::from(std::io::ErrorKind::TimedOut).into(),
+            match within(PATIENCE, call(options)).await {
+                Ok(conn) => return Ok((options.clone(), conn)),
+                Err(error) => reason = error,
             }
         }
         Err(reason)
@@ -93,7 +92,7 @@ impl Hosts {
         loop {
             ticks.tick().await;
             if let Some(conn) = &mut primary
-                && matches!(timeout(PATIENCE, takes_writes(conn)).await, Ok(Ok(true)))
+                && matches!(within(PATIENCE, takes_writes(conn)).await, Ok(true))
             {
                 continue;
             }
@@ -102,6 +101,10 @@ impl Hosts {
                     let (host, port) = (options.get_host(), options.get_port());
                     tracing::info!(host, port, "this server takes writes");
                     pool.set_connect_options(options);
+                    // Those that nobody uses lead to a server that may never answer again.
+                    while let Some(idle) = pool.try_acquire() {
+                        drop(idle.detach());
+                    }
                     Some(conn)
                 }
                 Err(error) => {

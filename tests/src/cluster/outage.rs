@@ -95,8 +95,7 @@ impl Storm {
     /// Waits until as many more users are seated as now.
     pub async fn seats_more(&self, count: usize) {
         let goal = self.seated.lock().unwrap().len() + count;
-        until("more users are seated", || async { self.seated.lock().unwrap().len() >= goal })
-            .await;
+        until("more users are seated", async || self.seated.lock().unwrap().len() >= goal).await;
     }
 }
 
@@ -107,7 +106,7 @@ fn refused_well(answer: &Answer) {
 }
 
 /// Asks again and again until it is so, or it has taken too long.
-pub async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_so().await {
         assert!(begun.elapsed() < HEALING, "in vain: {what}");
@@ -159,13 +158,11 @@ async fn a_database_that_crashes_in_a_storm_loses_nothing_that_was_answered() {
             for caller in &callers {
                 away(caller).await;
             }
-            until("the storm is told", || async { storm.refusals() > before }).await;
+            until("the storm is told", async || storm.refusals() > before).await;
             cluster.begin();
             for caller in &callers {
-                until("/readyz is 200 again", || async {
-                    caller.get("/readyz").await.status == 200
-                })
-                .await;
+                until("/readyz is 200 again", async || caller.get("/readyz").await.status == 200)
+                    .await;
             }
         }
         storm.seats_more(200).await;
@@ -200,7 +197,7 @@ async fn a_database_that_hangs_is_away_within_seconds() {
     asked.iter().for_each(refused_well);
     tx.rollback().await.unwrap();
 
-    until("/readyz is 200 again", || async { caller.get("/readyz").await.status == 200 }).await;
+    until("/readyz is 200 again", async || caller.get("/readyz").await.status == 200).await;
     assert_eq!(caller.validate("ada").await.verdict(), "valid");
     assert!(node.stop().success());
 }

@@ -127,7 +127,8 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("{} said:\n{}", self.base, self.log());
+            let ended = self.child.try_wait();
+            eprintln!("{}, {ended:?}, said:\n{}", self.base, self.log());
         }
         // It may have ended already.
         drop(self.child.kill());
