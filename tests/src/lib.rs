@@ -28,4 +28,5 @@ mod nodes;
 mod races;
 mod readme;
 mod refusals;
+mod tidy;
 mod worlds;

@@ -69,7 +69,7 @@ async fn a_license_that_nobody_uses_has_no_activations() {
     assert_eq!(unknown.refusal(), "404 not_found");
 }
 
-/// `totalActivations` = seats held now, `activeSeats` = users in them: freed seats count in neither.
+/// `totalActivations` = seats held now, `activeSeats` = users in them. Freed seats are in neither.
 #[tokio::test]
 async fn the_totals_are_of_seats_held_now() {
     let app = App::start().await;
