@@ -47,7 +47,7 @@ async fn within<T>(time: Duration, step: impl Future<Output = Result<T>>) -> Res
 #[derive(Clone)]
 pub enum Db {
     Sqlite { writer: SqlitePool, readers: SqlitePool },
-    Postgres(PgPool),
+    Postgres { pool: PgPool, pooler: bool },
 }
 
 impl Db {
@@ -58,23 +58,24 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Self::Postgres { pool, .. } => pool.close().await,
         }
     }
 
     /// A connection for statements that each stand alone and only read.
     pub async fn read(&self) -> Result<Conn> {
-        Ok(match self {
-            Self::Sqlite { readers, .. } => Conn(Inner::Sqlite(readers.acquire().await?)),
-            Self::Postgres(pool) => Conn(Inner::Postgres(pool.acquire().await?)),
-        })
+        Ok(Conn(match self {
+            Self::Sqlite { readers, .. } => Inner::Sqlite(readers.acquire().await?),
+            Self::Postgres { pool, pooler: false } => Inner::Postgres(pool.acquire().await?),
+            Self::Postgres { pool, pooler: true } => Inner::Pooled(pool.acquire().await?),
+        }))
     }
 
     /// A connection for statements that each stand alone and write.
     pub async fn write(&self) -> Result<Conn> {
         match self {
             Self::Sqlite { writer, .. } => Ok(Conn(Inner::Sqlite(writer.acquire().await?))),
-            Self::Postgres(_) => self.read().await,
+            Self::Postgres { .. } => self.read().await,
         }
     }
 
@@ -82,9 +83,10 @@ impl Db {
     pub async fn snapshot(&self) -> Result<Tx> {
         Ok(Tx(Conn(match self {
             Self::Sqlite { readers, .. } => Inner::SqliteTx(patient(readers.begin()).await?),
-            Self::Postgres(pool) => Inner::PostgresTx(
-                patient(pool.begin_with("begin isolation level repeatable read")).await?,
-            ),
+            Self::Postgres { pool, pooler } => {
+                let begin = pool.begin_with("begin isolation level repeatable read");
+                Inner::PostgresTx(patient(begin).await?, *pooler)
+            }
         })))
     }
 
@@ -98,7 +100,9 @@ impl Db {
             Self::Sqlite { writer, .. } => {
                 Inner::SqliteTx(patient(writer.begin_with("begin immediate")).await?)
             }
-            Self::Postgres(pool) => Inner::PostgresTx(patient(pool.begin()).await?),
+            Self::Postgres { pool, pooler } => {
+                Inner::PostgresTx(patient(pool.begin()).await?, *pooler)
+            }
         })))
     }
 }
@@ -110,7 +114,10 @@ enum Inner {
     Sqlite(PoolConnection<Sqlite>),
     SqliteTx(Transaction<'static, Sqlite>),
     Postgres(PoolConnection<Postgres>),
-    PostgresTx(Transaction<'static, Postgres>),
+    /// Behind a pooler that has another server's connection for us after each transaction.
+    Pooled(PoolConnection<Postgres>),
+    /// And whether it is behind such a pooler.
+    PostgresTx(Transaction<'static, Postgres>, bool),
 }
 
 /// A transaction. Dropped without [`commit`](Self::commit), it never happened.
@@ -121,8 +128,10 @@ impl Tx {
     pub async fn commit(self) -> Result<()> {
         match self.0.0 {
             Inner::SqliteTx(tx) => patient(tx.commit()).await,
-            Inner::PostgresTx(tx) => patient(tx.commit()).await,
-            Inner::Sqlite(_) | Inner::Postgres(_) => unreachable!("only Db makes transactions"),
+            Inner::PostgresTx(tx, _) => patient(tx.commit()).await,
+            Inner::Sqlite(_) | Inner::Postgres(_) | Inner::Pooled(_) => {
+                unreachable!("only Db makes transactions")
+            }
         }
     }
 }

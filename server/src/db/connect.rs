@@ -184,6 +184,6 @@ async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
             Box::pin(async move { within(LAST_WORD, conn.ping()).await.map(|()| true) })
         });
     let pool = pool.connect_with(hosts.primary().await?).await?;
-    hosts.follow(pool.clone());
-    Ok(Db::Postgres(pool))
+    hosts.clone().follow(pool.clone());
+    Ok(Db::Postgres { pool, pooler: hosts.pooler })
 }

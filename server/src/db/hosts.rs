@@ -20,9 +20,16 @@ const WATCH: Duration = Duration::from_secs(1);
 /// How long a server may take to say whether it takes writes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Says in an address that a pooler stands there which lends connections for a transaction each.
+const POOLER: &str = "pooler=transaction";
+
 /// The servers, in the order in which they are tried; alike in all but host and port.
 #[derive(Clone)]
-pub struct Hosts(Vec<PgConnectOptions>);
+pub struct Hosts {
+    each: Vec<PgConnectOptions>,
+    /// What stands there is such a pooler.
+    pub pooler: bool,
+}
 
 impl FromStr for Hosts {
     type Err = sqlx::Error;
@@ -31,8 +38,14 @@ impl FromStr for Hosts {
         let start = url.find("://").map_or(0, |at| at + 3);
         let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
         let hosts = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
-        let one = |host| format!("{}{host}{}", &url[..hosts], &url[end..]).parse();
-        url[hosts..end].split(',').map(one).collect::<Result<_>>().map(Self)
+        let (path, query) = url[end..].split_once('?').unwrap_or((&url[end..], ""));
+        // The driver does not know this one.
+        let known: Vec<&str> = query.split('&').filter(|option| *option != POOLER).collect();
+        let one = |host| format!("{}{host}{path}?{}", &url[..hosts], known.join("&")).parse();
+        Ok(Self {
+            each: url[hosts..end].split(',').map(one).collect::<Result<_>>()?,
+            pooler: query.split('&').any(|option| option == POOLER),
+        })
     }
 }
 
@@ -40,18 +53,18 @@ impl fmt::Display for Hosts {
     /// Without user and password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
-        for (at, options) in self.0.iter().enumerate() {
+        for (at, options) in self.each.iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
             write!(f, "{comma}{}:{}", options.get_host(), options.get_port())?;
         }
-        write!(f, "/{}", self.0.first().and_then(|options| options.get_database()).unwrap_or(""))
+        write!(f, "/{}", self.each.first().and_then(|options| options.get_database()).unwrap_or(""))
     }
 }
 
 impl Hosts {
     /// The same servers with further options.
     pub fn with(&self, change: impl Fn(PgConnectOptions) -> PgConnectOptions) -> Self {
-        Self(self.0.iter().cloned().map(change).collect())
+        Self { each: self.each.iter().cloned().map(change).collect(), ..*self }
     }
 
     /// The first server that takes writes, or why the last one does not.
@@ -61,7 +74,7 @@ impl Hosts {
 
     async fn find(&self) -> Result<(PgConnectOptions, PgConnection)> {
         let mut reason = read_only();
-        for options in &self.0 {
+        for options in &self.each {
             match within(PATIENCE, call(options)).await {
                 Ok(conn) => return Ok((options.clone(), conn)),
                 Err(error) => reason = error,
@@ -73,7 +86,7 @@ impl Hosts {
     /// Keeps `pool` pointed at the server that takes writes, until the pool is closed. With one
     /// server there is nothing to choose, and nothing is done.
     pub fn follow(self, pool: PgPool) {
-        if self.0.len() > 1 {
+        if self.each.len() > 1 {
             tokio::spawn(async move {
                 let closed = pool.close_event();
                 let watch = self.watch(&pool);
@@ -146,5 +159,8 @@ mod tests {
             assert_eq!(url.parse::<Hosts>().unwrap().to_string(), shown);
         }
         assert!("postgres://u@one:x/d".parse::<Hosts>().is_err());
+        let pooler = |url: &str| url.parse::<Hosts>().unwrap().pooler;
+        assert!(pooler("postgres://u@one/d?sslmode=require&pooler=transaction"));
+        assert!(!pooler("postgres://u@one/d?sslmode=require"));
     }
 }

@@ -5,7 +5,9 @@
 
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Arguments, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type};
+use sqlx::{
+    Arguments, Connection, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type,
+};
 
 use super::{Conn, Inner, Result, patient};
 use crate::store::Scope;
@@ -78,8 +80,10 @@ impl Conn {
         Query(match &mut self.0 {
             Inner::Sqlite(conn) => Bound::sqlite(conn, sql),
             Inner::SqliteTx(conn) => Bound::sqlite(conn, sql),
-            Inner::Postgres(conn) => Bound::postgres(conn, sql),
-            Inner::PostgresTx(conn) => Bound::postgres(conn, sql),
+            Inner::Postgres(conn) => Bound::postgres(conn, sql, Plan::Kept),
+            Inner::Pooled(conn) => Bound::postgres(conn, sql, Plan::Alone),
+            Inner::PostgresTx(conn, false) => Bound::postgres(conn, sql, Plan::Kept),
+            Inner::PostgresTx(conn, true) => Bound::postgres(conn, sql, Plan::Once),
         })
     }
 }
@@ -90,7 +94,39 @@ pub struct Query<'c>(Bound<'c>);
 
 enum Bound<'c> {
     Sqlite(&'c mut SqliteConnection, &'static str, Result<SqliteArguments>),
-    Postgres(&'c mut PgConnection, &'static str, Result<PgArguments>),
+    Postgres(&'c mut PgConnection, &'static str, Result<PgArguments>, Plan),
+}
+
+/// What becomes of the plan that PostgreSQL makes of a statement.
+///
+/// A statement is sent to be planned, and then to be run. Behind a pooler that lends connections
+/// for a transaction each, only a transaction keeps the two together, and a plan kept for later
+/// would be another client's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    /// Under a name, for the next time.
+    Kept,
+    /// Forgotten after this time.
+    Once,
+    /// Forgotten, and the statement is a transaction of its own.
+    Alone,
+}
+
+/// Runs the query as its plan demands.
+macro_rules! run {
+    ($query:expr, $fetch:ident, $conn:ident, $plan:ident) => {{
+        let query = $query.persistent($plan == Plan::Kept);
+        patient(async move {
+            if $plan != Plan::Alone {
+                return query.$fetch($conn).await;
+            }
+            let mut tx = $conn.begin().await?;
+            let outcome = query.$fetch(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(outcome)
+        })
+        .await
+    }};
 }
 
 impl<'c> Bound<'c> {
@@ -98,8 +134,8 @@ impl<'c> Bound<'c> {
         Self::Sqlite(conn, sql.sqlite(), Ok(SqliteArguments::default()))
     }
 
-    fn postgres(conn: &'c mut PgConnection, sql: Sql) -> Self {
-        Self::Postgres(conn, sql.postgres(), Ok(PgArguments::default()))
+    fn postgres(conn: &'c mut PgConnection, sql: Sql, plan: Plan) -> Self {
+        Self::Postgres(conn, sql.postgres(), Ok(PgArguments::default()), plan)
     }
 }
 
@@ -108,7 +144,7 @@ impl Query<'_> {
     pub fn bind<'q>(mut self, value: impl Value<'q>) -> Self {
         match &mut self.0 {
             Bound::Sqlite(_, _, args) => add(args, value),
-            Bound::Postgres(_, _, args) => add(args, value),
+            Bound::Postgres(_, _, args, _) => add(args, value),
         }
         self
     }
@@ -124,8 +160,8 @@ impl Query<'_> {
             Bound::Sqlite(conn, sql, args) => {
                 patient(sqlx::query_with(sql, args?).execute(conn)).await?.rows_affected()
             }
-            Bound::Postgres(conn, sql, args) => {
-                patient(sqlx::query_with(sql, args?).execute(conn)).await?.rows_affected()
+            Bound::Postgres(conn, sql, args, plan) => {
+                run!(sqlx::query_with(sql, args?), execute, conn, plan)?.rows_affected()
             }
         })
     }
@@ -135,8 +171,8 @@ impl Query<'_> {
             Bound::Sqlite(conn, sql, args) => {
                 patient(sqlx::query_as_with(sql, args?).fetch_optional(conn)).await
             }
-            Bound::Postgres(conn, sql, args) => {
-                patient(sqlx::query_as_with(sql, args?).fetch_optional(conn)).await
+            Bound::Postgres(conn, sql, args, plan) => {
+                run!(sqlx::query_as_with(sql, args?), fetch_optional, conn, plan)
             }
         }
     }
@@ -151,8 +187,8 @@ impl Query<'_> {
             Bound::Sqlite(conn, sql, args) => {
                 patient(sqlx::query_as_with(sql, args?).fetch_all(conn)).await
             }
-            Bound::Postgres(conn, sql, args) => {
-                patient(sqlx::query_as_with(sql, args?).fetch_all(conn)).await
+            Bound::Postgres(conn, sql, args, plan) => {
+                run!(sqlx::query_as_with(sql, args?), fetch_all, conn, plan)
             }
         }
     }

@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use sqlx::Executor;
 use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migrator};
+use sqlx::{Connection, Executor};
 
 use super::connect::OpenError;
 use super::{Db, Result};
@@ -26,6 +26,9 @@ const LOCK: &str = "select pg_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
 const NO_HURRY: &str = "set local statement_timeout = 0";
 const NO_HURRY_IDLE: &str = "set local idle_in_transaction_session_timeout = 0";
+/// Migrating plans statements under names. Behind a pooler the server's connection is lent to others
+/// next, and they use the same names.
+const FORGET: &str = "deallocate all";
 /// That a table is there already is nothing to log.
 const NO_NOTICES: &str = "set local client_min_messages = warning";
 
@@ -48,12 +51,15 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
             tx.commit().await.map_err(OpenError::Connect)?;
             Ok(upgrade)
         }
-        Db::Postgres(pool) => {
-            let mut tx = pool.begin().await.map_err(OpenError::Connect)?;
-            for statement in [NO_HURRY, NO_HURRY_IDLE, NO_NOTICES, LOCK] {
+        // On a connection of its own, whose plans can be forgotten.
+        Db::Postgres { pool, .. } => {
+            let mut conn = pool.acquire().await.map_err(OpenError::Connect)?.detach();
+            let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
+            for statement in [FORGET, NO_HURRY, NO_HURRY_IDLE, NO_NOTICES, LOCK] {
                 tx.execute(statement).await.map_err(OpenError::Connect)?;
             }
             let upgrade = run(&mut *tx).await?;
+            tx.execute(FORGET).await.map_err(OpenError::Connect)?;
             tx.commit().await.map_err(OpenError::Connect)?;
             Ok(upgrade)
         }
@@ -68,9 +74,15 @@ pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
             let mut conn = readers.acquire().await.map_err(OpenError::Connect)?;
             conn.list_applied_migrations(table).await
         }
-        Db::Postgres(pool) => {
-            let mut conn = pool.acquire().await.map_err(OpenError::Connect)?;
-            conn.list_applied_migrations(table).await
+        Db::Postgres { pool, .. } => {
+            let mut conn = pool.acquire().await.map_err(OpenError::Connect)?.detach();
+            let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
+            tx.execute(FORGET).await.map_err(OpenError::Connect)?;
+            let applied = tx.list_applied_migrations(table).await;
+            if applied.is_ok() {
+                tx.execute(FORGET).await.map_err(OpenError::Connect)?;
+            }
+            applied
         }
     };
     // Without the table in which migrations are noted, none were.

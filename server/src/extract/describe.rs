@@ -7,7 +7,16 @@ use crate::error::Error;
 pub fn body(error: serde_path_to_error::Error<serde_json::Error>) -> Error {
     let path = error.path().clone();
     let error = error.into_inner();
-    if error.is_data() { describe(&path, &error.to_string()) } else { malformed(&error) }
+    let said = error.to_string();
+    match said.as_str() {
+        said if error.is_data() => describe(&path, said),
+        // To serde_json these two are faults of the syntax, which they are not.
+        said if said.starts_with("number out of range") => {
+            refuse(&path, None, "must be a number that is not as large")
+        }
+        said if said.starts_with("recursion limit") => refuse(&path, None, "is nested too deeply"),
+        _ => malformed(&error),
+    }
 }
 
 pub fn query(error: serde_path_to_error::Error<serde_urlencoded::de::Error>) -> Error {

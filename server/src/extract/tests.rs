@@ -44,6 +44,13 @@ fn a_refusal_names_the_field_and_what_it_must_be() {
         "maxSeats: maxSeats must be a whole number from 1 to 1000000"
     );
     assert_eq!(
+        refusal::<UpdateLicense>(r#"{"maxSeats":1e400}"#),
+        "maxSeats: maxSeats must be a number that is not as large"
+    );
+    let deep = format!(r#"{{"userId":"a","metadata":{{"a":{}}}}}"#, "[".repeat(1000));
+    let told = refusal::<AssignLicense>(&deep);
+    assert!(told.starts_with("metadata: metadata") && told.ends_with("too deeply"), "{told}");
+    assert_eq!(
         refusal::<UpdateLicense>(r#"{"features":["a",7]}"#),
         "features: features[1] must be a string of 1 to 100 characters without control characters"
     );
