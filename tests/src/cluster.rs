@@ -7,6 +7,7 @@
 
 mod failover;
 mod outage;
+mod pgbouncer;
 
 use std::fs;
 use std::net::TcpListener;

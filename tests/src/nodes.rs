@@ -66,30 +66,34 @@ async fn nodes_that_start_at_once_on_an_empty_database_agree() {
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_are_exact_across_nodes() {
     let pair = Pair::start().await;
-    let [here, there] = &pair.callers;
     for round in 0..3 {
-        let license = &here.license(json!({ "maxSeats": 10 })).await;
-        let name = |n: usize| format!("user-{round}-{n}");
-        join_all((0..CLIENTS).map(|n| async move {
-            let caller = if n % 2 == 0 { here } else { there };
-            caller.assign(license, &name(n)).await.data();
-        }))
-        .await;
-        // Each user asks at both nodes at once.
-        let claims = (0..2 * CLIENTS).map(|n| async move {
-            let caller = if n < CLIENTS { here } else { there };
-            caller.validate(&name(n % CLIENTS)).await.verdict().to_owned()
-        });
-        let verdicts = join_all(claims).await;
-        let seated: Vec<_> = (0..CLIENTS).filter(|&n| verdicts[n] == "valid").collect();
-        let also: Vec<_> = (0..CLIENTS).filter(|&n| verdicts[n + CLIENTS] == "valid").collect();
-        assert_eq!(seated.len(), 10, "{verdicts:?}");
-        assert_eq!(seated, also, "a user has a seat at every node, or at none");
-        let usage = there.usage(license).await;
-        assert_eq!(usage["activeSeats"], 10);
-        assert_eq!(usage["totalActivations"], 10);
+        race_for_seats(&pair.callers, round).await;
     }
     pair.end().await;
+}
+
+/// Users whose names tell the round race for ten seats of a new license.
+pub async fn race_for_seats([here, there]: &[Caller; 2], round: usize) {
+    let license = &here.license(json!({ "maxSeats": 10 })).await;
+    let name = |n: usize| format!("user-{round}-{n}");
+    join_all((0..CLIENTS).map(|n| async move {
+        let caller = if n % 2 == 0 { here } else { there };
+        caller.assign(license, &name(n)).await.data();
+    }))
+    .await;
+    // Each user asks at both nodes at once.
+    let claims = (0..2 * CLIENTS).map(|n| async move {
+        let caller = if n < CLIENTS { here } else { there };
+        caller.validate(&name(n % CLIENTS)).await.verdict().to_owned()
+    });
+    let verdicts = join_all(claims).await;
+    let seated: Vec<_> = (0..CLIENTS).filter(|&n| verdicts[n] == "valid").collect();
+    let also: Vec<_> = (0..CLIENTS).filter(|&n| verdicts[n + CLIENTS] == "valid").collect();
+    assert_eq!(seated.len(), 10, "{verdicts:?}");
+    assert_eq!(seated, also, "a user has a seat at every node, or at none");
+    let usage = there.usage(license).await;
+    assert_eq!(usage["activeSeats"], 10);
+    assert_eq!(usage["totalActivations"], 10);
 }
 
 /// Every client claims and frees seats of the same two licenses, half of them the other way round:
