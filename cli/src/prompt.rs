@@ -92,8 +92,8 @@ pub fn yes(ctx: &Context, question: &str) -> Result<bool> {
 /// Asks for a secret without showing it. The terminal stays raw from the first to the last letter,
 /// as one that is pasted would else show between two of them.
 pub fn secret(ctx: &Context, question: &str) -> Result<String> {
-    ctx.io.say(&format!("{question}: "));
     let raw = Raw::begin().map_err(|error| broken(&error))?;
+    ctx.io.say(&format!("{question}: "));
     let mut typed = Vec::new();
     let ended = loop {
         let mut byte = [0];

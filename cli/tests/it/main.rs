@@ -17,10 +17,15 @@ mod help;
 #[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
+mod once;
+#[cfg(test)]
 mod profiles;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+#[cfg(unix)]
+mod terminal;
 #[cfg(test)]
 mod writing;

@@ -13,6 +13,7 @@ pub struct Request {
     pub method: String,
     pub path: String,
     pub key: Option<String>,
+    pub idempotency_key: Option<String>,
     pub body: Value,
 }
 
@@ -55,6 +56,13 @@ impl Reply {
     }
 }
 
+impl Reply {
+    pub fn send(&self, mut stream: TcpStream) {
+        // A client that has gone away meanwhile is its own affair.
+        let _ = write!(stream, "{self}");
+    }
+}
+
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = self.body.len();
@@ -78,9 +86,7 @@ pub struct Double {
 
 impl Double {
     pub fn answering(answer: impl Fn(&Request) -> Reply + Send + 'static) -> Self {
-        Self::serving(move |request, mut stream| {
-            let _ = write!(stream, "{}", answer(request));
-        })
+        Self::serving(move |request, stream| answer(request).send(stream))
     }
 
     /// For answers that are no proper HTTP.
@@ -115,13 +121,14 @@ fn read(stream: &TcpStream) -> Option<Request> {
     reader.read_line(&mut line).ok()?;
     let mut words = line.split(' ').map(str::to_owned);
     let (method, path) = (words.next()?, words.next()?);
-    let (mut key, mut length) = (None, 0);
+    let (mut key, mut idempotency_key, mut length) = (None, None, 0);
     loop {
         let mut header = String::new();
         reader.read_line(&mut header).ok()?;
         let Some((name, value)) = header.trim().split_once(": ") else { break };
         match name.to_lowercase().as_str() {
             "authorization" => key = value.strip_prefix("Bearer ").map(str::to_owned),
+            "idempotency-key" => idempotency_key = Some(value.to_owned()),
             "content-length" => length = value.parse().ok()?,
             _ => {}
         }
@@ -129,5 +136,5 @@ fn read(stream: &TcpStream) -> Option<Request> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    Some(Request { method, path, key, body })
+    Some(Request { method, path, key, idempotency_key, body })
 }

@@ -51,10 +51,15 @@ impl Home {
         Ran::from(child.wait_with_output().unwrap())
     }
 
+    /// The whole environment of a run.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let folder = self.dir.path().display().to_string();
+        [&self.variables[..], &[("LICCTL_CONFIG_DIR", folder)]].concat()
+    }
+
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_licctl"));
-        command.args(args).env_clear().env("LICCTL_CONFIG_DIR", self.dir.path());
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.args(args).env_clear().envs(self.variables());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

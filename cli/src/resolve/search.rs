@@ -1,0 +1,156 @@
+//! Choosing the one record that is meant by an id, a name, or a piece of either. A guess is made
+//! only where a wrong one does no harm.
+
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::prompt;
+
+/// The shortest piece of an id that stands for it.
+const SHORTEST_PIECE: usize = 6;
+
+/// What the record is wanted for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A wrong guess would only show the wrong thing.
+    Read,
+    /// Without a person to notice, only an id or an exact name will do.
+    Write,
+}
+
+/// A record that people call by name.
+pub trait Named {
+    const NOUN: &str;
+    fn id(&self) -> String;
+    fn name(&self) -> &str;
+}
+
+/// The one record that `given` means.
+pub fn pick<T: Named + Clone>(
+    ctx: &Context,
+    given: &str,
+    all: &[T],
+    purpose: Purpose,
+) -> Result<T> {
+    let loosely = purpose == Purpose::Read || ctx.may_ask();
+    match search(given, all, loosely) {
+        Found::One(at) => Ok(all[at].clone()),
+        Found::Many(places) if ctx.may_ask() => {
+            let labels: Vec<_> = places.iter().map(|&at| label(&all[at])).collect();
+            let question = format!("Several {}s match {given}", T::NOUN);
+            Ok(all[places[prompt::choose(ctx, &question, &labels)?]].clone())
+        }
+        Found::Many(places) => {
+            let matches = places.iter().take(5).map(|&at| label(&all[at])).collect::<Vec<_>>();
+            let error = Error::new(
+                Exit::NotFound,
+                "ambiguous",
+                format!("{given} matches {} {}s.", places.len(), T::NOUN),
+            );
+            Err(error.because(matches.join("; ")).fix(format!("give the {}'s id", T::NOUN)))
+        }
+        Found::None => Err(nothing_matches(given, all, loosely)),
+    }
+}
+
+fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
+    let error = Error::not_found(format!("There is no {} {given}.", T::NOUN));
+    match search(given, all, true) {
+        Found::One(at) if !loosely => error
+            .because(format!(
+                "Did you mean {}? Nobody can be asked, so nothing is guessed.",
+                label(&all[at])
+            ))
+            .fix("give the exact name or id"),
+        _ => error.fix(format!("licctl {}s list", T::NOUN)),
+    }
+}
+
+fn label<T: Named>(record: &T) -> String {
+    format!("{} {}", record.id(), record.name()).trim_end().to_owned()
+}
+
+enum Found {
+    None,
+    One(usize),
+    Many(Vec<usize>),
+}
+
+/// Looks for the exact name first, then, `loosely`, for less and less.
+fn search<T: Named>(given: &str, all: &[T], loosely: bool) -> Found {
+    if given.is_empty() {
+        return Found::None;
+    }
+    let folded = given.to_lowercase();
+    let exact = |record: &T| record.name() == given || record.id() == given;
+    let nearly = |record: &T| record.name().to_lowercase() == folded;
+    let piece = |record: &T| {
+        let id = record.id();
+        given.len() >= SHORTEST_PIECE && (id.starts_with(given) || id.ends_with(given))
+    };
+    let steps: [&dyn Fn(&T) -> bool; 3] = [&exact, &nearly, &piece];
+    for step in &steps[..if loosely { 3 } else { 1 }] {
+        let places: Vec<usize> = (0..all.len()).filter(|&at| step(&all[at])).collect();
+        match places.as_slice() {
+            [] => {}
+            [one] => return Found::One(*one),
+            _ => return Found::Many(places),
+        }
+    }
+    Found::None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Thing(&'static str, &'static str);
+
+    impl Named for Thing {
+        const NOUN: &str = "thing";
+        fn id(&self) -> String {
+            self.0.to_owned()
+        }
+        fn name(&self) -> &str {
+            self.1
+        }
+    }
+
+    const THINGS: [Thing; 4] = [
+        Thing("prd_01aaaa111111", "Studio"),
+        Thing("prd_01bbbb222222", "studio"),
+        Thing("prd_01cccc333333", "Render Farm"),
+        Thing("prd_02dddd333333", "Pro"),
+    ];
+
+    fn found(given: &str, loosely: bool) -> Vec<usize> {
+        match search(given, &THINGS, loosely) {
+            Found::None => Vec::new(),
+            Found::One(at) => vec![at],
+            Found::Many(places) => places,
+        }
+    }
+
+    #[test]
+    fn the_exact_name_wins_over_one_in_other_letters() {
+        assert_eq!(found("Studio", true), [0]);
+        assert_eq!(found("STUDIO", true), [0, 1]);
+        assert_eq!(found("render farm", true), [2]);
+    }
+
+    #[test]
+    fn a_piece_of_an_id_counts_from_six_characters_at_either_end() {
+        assert_eq!(found("prd_01c", true), [2]);
+        assert_eq!(found("222222", true), [1]);
+        assert_eq!(found("22222", true), [] as [usize; 0]);
+        assert_eq!(found("333333", true), [2, 3]);
+        assert_eq!(found("cccc33", true), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn nothing_is_guessed_when_it_matters() {
+        assert_eq!(found("render farm", false), [] as [usize; 0]);
+        assert_eq!(found("222222", false), [] as [usize; 0]);
+        assert_eq!(found("prd_01cccc333333", false), [2]);
+        assert_eq!(found("Render Farm", false), [2]);
+    }
+}
