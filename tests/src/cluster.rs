@@ -82,11 +82,9 @@ impl Cluster {
     fn signal(&self, signal: &str) {
         let Ok(file) = fs::read_to_string(self.path("data/postmaster.pid")) else { return };
         let server = file.lines().next().unwrap();
-        let children = Command::new("ps").args(["-o", "pid=", "--ppid", server]).output().unwrap();
-        let children = String::from_utf8(children.stdout).unwrap();
-        let all = [server].into_iter().chain(children.split_whitespace());
+        let all = [vec![server.to_owned()], children(server)].concat().join(" ");
         // One that has just ended is as still as the others.
-        drop(Command::new("kill").arg(signal).args(all).output().unwrap());
+        drop(Command::new("sh").args(["-c", &format!("kill {signal} {all}")]).output().unwrap());
     }
 
     fn folder() -> Self {
@@ -200,6 +198,20 @@ fn owner() -> Option<Owner> {
     ["postgres", "nobody"]
         .into_iter()
         .find_map(|user| Some(Owner { uid: id(&["-u", user])?, gid: id(&["-g", user])? }))
+}
+
+/// The processes that this one has started.
+fn children(parent: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let names = processes.filter_map(|process| process.file_name().into_string().ok());
+    names
+        .filter(|process| {
+            // Behind the name, in brackets: the state, then the parent.
+            let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            let (_, rest) = stat.rsplit_once(") ").unwrap_or_default();
+            rest.split(' ').nth(1) == Some(parent)
+        })
+        .collect()
 }
 
 /// Free when it is asked for; who takes it first is seen when the server starts.

@@ -106,8 +106,8 @@ impl Process {
 
     /// Sends SIGTERM and waits for the end.
     pub fn stop(mut self) -> ExitStatus {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let terminate = format!("kill -TERM {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &terminate]).status().unwrap().success());
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
