@@ -203,7 +203,8 @@ async fn key(ctx: &Context, there: bool) -> Finding {
     };
     let source = client.key_source();
     if !there {
-        return Finding::doubtful("key", format!("from {source}, not tried"), "see above");
+        let detail = format!("from {source}, not tried");
+        return Finding { fix: None, ..Finding::doubtful("key", detail, "") };
     }
     match client.get::<CurrentKey>("/api/v1/key").await {
         Ok(key) => {

@@ -50,14 +50,15 @@ fn every_row_gets_its_line_in_the_report() {
 fn one_bad_row_keeps_all_from_being_sent() {
     let double = service();
     let home = Home::with(&double);
-    let users = "userId\nalice\n\"b\u{7}\"\nalice\n";
+    let users = "userId\nalice\nb,c\nalice\n";
     let (ran, report) = run(&home, &ASSIGN, users);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(ran.stderr, @"
-    error: 2 of the 3 rows of users.csv cannot be used.
-      line 3: userId must be a string of 1 to 255 characters without control characters; line 4: alice was on line 2
-    fix: correct the file; nothing was done yet
-    ");
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    let [what, why, fix] = lines[..] else { panic!("{}", ran.stderr) };
+    assert_eq!(what, "error: 2 of the 3 rows of users.csv cannot be used.");
+    assert!(why.contains("found record with 2 fields"), "{why}");
+    assert!(why.ends_with("; line 4: alice was on line 2"), "{why}");
+    assert_eq!(fix, "fix: correct the file; nothing was done yet");
     assert!(report.is_empty() && assigned(&double).is_empty());
 }
 
@@ -122,11 +123,14 @@ fn a_license_that_was_made_is_not_made_again() {
     let double = service();
     let home = Home::with(&double);
     // As a run leaves it that was killed after the license was made, and while one was being made.
-    let report = format!(
-        "{{\"line\":2,\"user\":\"alice\",\"state\":\"begun\"}}\n\
-         {{\"line\":2,\"user\":\"alice\",\"state\":\"partly\",\"answer\":{{\"licenseId\":\"{LICENSE}\"}}}}\n\
-         {{\"line\":3,\"user\":\"bob\",\"state\":\"begun\"}}\n{{\"line\":4,\"us"
-    );
+    let partly = format!("\"state\":\"partly\",\"answer\":{{\"licenseId\":\"{LICENSE}\"}}");
+    let report = [
+        r#"{"line":2,"user":"alice","state":"begun"}"#,
+        &format!(r#"{{"line":2,"user":"alice",{partly}}}"#),
+        r#"{"line":3,"user":"bob","state":"begun"}"#,
+        r#"{"line":4,"us"#,
+    ]
+    .join("\n");
     fs::write(home.dir.path().join("out.jsonl"), report).unwrap();
     let folder = home.dir.path();
     fs::write(folder.join("users.csv"), USERS).unwrap();

@@ -13,8 +13,9 @@ use crate::output::View;
 
 /// Create or update users from a file
 ///
-/// CSV with a line of titles, or a JSON object a line. Columns: userId (or externalId), email, name,
-/// and metadata.KEY for each entry of the metadata. Every row is checked before the first is sent.
+/// CSV with a line of titles, or a JSON object a line. Columns: userId (or externalId), email,
+/// name, and metadata.KEY for each entry of the metadata. Every row is checked before the first is
+/// sent.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
