@@ -62,11 +62,6 @@ impl App {
         Self { admin: Caller::new(node.base.clone(), key.expose()), node, database }
     }
 
-    /// Another licd on the same database, with nothing else in common.
-    pub async fn another_node(&self) -> Node {
-        Node::start(self.database.open().await, Config::default()).await
-    }
-
     /// A caller of tenant `default` with a new key.
     pub async fn caller(&self, role: Role, mode: Mode) -> Caller {
         self.with_key(&self.new_key("default", role, mode).await)

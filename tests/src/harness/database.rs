@@ -19,7 +19,7 @@ pub struct TestDatabase {
 
 enum Kept {
     /// The folder goes with the value.
-    Sqlite(TempDir),
+    Sqlite { _folder: TempDir },
     Postgres {
         server: String,
         name: String,
@@ -56,14 +56,6 @@ impl TestDatabase {
         matches!(self.kept, Kept::Postgres { .. })
     }
 
-    /// A folder for what else the test needs on disk.
-    pub fn folder(&self) -> PathBuf {
-        match &self.kept {
-            Kept::Sqlite(folder) => folder.path().to_owned(),
-            Kept::Postgres { .. } => std::env::temp_dir(),
-        }
-    }
-
     /// How often PostgreSQL had to break up a deadlock here. Its sessions report when they end, so
     /// this is asked after all nodes are gone.
     pub async fn deadlocks(&self) -> i64 {
@@ -80,7 +72,7 @@ impl TestDatabase {
 fn sqlite() -> TestDatabase {
     let folder = TempDir::new().unwrap();
     let url = format!("sqlite://{}", folder.path().join("licd.db").display());
-    TestDatabase { url, kept: Kept::Sqlite(folder) }
+    TestDatabase { url, kept: Kept::Sqlite { _folder: folder } }
 }
 
 async fn postgres(server: String, template: &str) -> TestDatabase {
