@@ -27,6 +27,8 @@ const AT_A_TIME: usize = 4;
 const MANY: usize = 25;
 /// How often a row is tried again that was refused for coming too fast.
 const PATIENCE: u32 = 10;
+/// Seconds of a pause that nobody notices.
+const SHORT: u64 = 2;
 
 /// Flags of every command that takes a file of rows.
 #[derive(clap::Args)]
@@ -56,6 +58,8 @@ struct Work<'a> {
     progress: Progress,
     /// Until when nobody sends: the server asked for it.
     paused: Cell<Option<Instant>>,
+    /// Whether the person knows that the server asks for pauses.
+    told: Cell<bool>,
     /// Why no further row is begun.
     stopped: RefCell<Option<Error>>,
 }
@@ -87,6 +91,7 @@ pub async fn run<F: Future<Output = Result<Value>>>(
         report: &report,
         progress,
         paused: Cell::new(None),
+        told: Cell::new(false),
         stopped: RefCell::default(),
     };
     ctx.interruption.hold();
@@ -151,7 +156,10 @@ impl Work<'_> {
     fn pause(&self, seconds: u64) {
         let until = Instant::now() + Duration::from_secs(seconds);
         self.paused.set(self.paused.get().max(Some(until)));
-        self.progress.say(&format!("the server asks to wait {seconds} s"));
+        // A limit by the second asks again and again; one line tells it.
+        if seconds > SHORT || !self.told.replace(true) {
+            self.progress.say(&format!("the server asks to wait {seconds} s"));
+        }
     }
 
     async fn wait(&self) {
