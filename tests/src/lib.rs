@@ -2,14 +2,14 @@
 //!
 //! Every test has a licd of its own, on a database of its own: an SQLite file, or, when
 //! `LICD_TEST_DATABASE_URL` names a PostgreSQL server, a fresh database there. `tests/run` runs all
-//! of this once on each. What passes through the client of [`harness`] is checked against the
+//! of this once on each. What passes through the client of `harness` is checked against the
 //! OpenAPI document on the way, so that every test is a test of that document too.
 //!
-//! [`interface`] is the specification row by row, [`refusals`] what is said no to, [`lists`] many
-//! records, [`worlds`] what tenants and modes keep from each other, [`races`] many callers and
-//! nodes at once, [`crashes`] processes that end and begin, [`host`] the commands of `licd`, and
-//! [`tidy`] the rules that the sources keep. [`copy`], [`backup`] and [`migrate`] are the commands
-//! that move whole databases, [`nodes`] several processes on one database, and [`cluster`] what
+//! `interface` is the specification row by row, `refusals` what is said no to, `lists` many
+//! records, `worlds` what tenants and modes keep from each other, `races` many callers and
+//! nodes at once, `crashes` processes that end and begin, `host` the commands of `licd`, and
+//! `tidy` the rules that the sources keep. `copy`, `backup` and `migrate` are the commands
+//! that move whole databases, `nodes` several processes on one database, and `cluster` what
 //! happens when PostgreSQL itself goes away.
 
 #![cfg(test)]
