@@ -54,20 +54,20 @@ impl Storm {
                 return;
             }
             let begun = Instant::now();
-            let assigned = self.note(caller.post(&assign, json!({ "userId": user })).await, begun);
+            let assigned = self.note(&caller.post(&assign, json!({ "userId": user })).await, begun);
             let begun = Instant::now();
-            if assigned && self.note(caller.validate(&user).await, begun) {
+            if assigned && self.note(&caller.validate(&user).await, begun) {
                 self.seated.lock().unwrap().push(user);
             }
         }
     }
 
     /// Whether it was done.
-    fn note(&self, answer: Answer, begun: Instant) -> bool {
+    fn note(&self, answer: &Answer, begun: Instant) -> bool {
         let mut slowest = self.slowest.lock().unwrap();
         *slowest = begun.elapsed().max(*slowest);
         if answer.status == 503 {
-            refused_well(&answer);
+            refused_well(answer);
             *self.refusals.lock().unwrap() += 1;
             return false;
         }
