@@ -1,6 +1,6 @@
 //! Databases that licd finds ready: with its schema, the tenant whose key is asked with, and users.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use common::ApiKey;
@@ -38,7 +38,7 @@ pub fn copy_sqlite(folder: &Path, from: &str, to: &str) -> anyhow::Result<String
 }
 
 fn sqlite_url(path: &Path) -> String {
-    format!("sqlite://{}", PathBuf::from(path).display())
+    format!("sqlite://{}", path.display())
 }
 
 /// Makes a database in `cluster` and answers its address.

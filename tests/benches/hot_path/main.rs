@@ -66,14 +66,14 @@ fn run(options: Options) -> anyhow::Result<()> {
 
 async fn compare(options: &Options) -> anyhow::Result<()> {
     let plan = options.plan();
-    let mut stage = stage::Stage::build(options, &plan).await?;
+    let stage = stage::Stage::build(options, &plan).await?;
     report::surroundings(&stage, &plan)?;
     let mut results = rounds::Results::default();
-    rounds::run(&mut stage, &plan, &mut results).await?;
+    rounds::run(&stage, &plan, &mut results).await?;
     report::throughput(&results, &plan)?;
-    let growth = growth::run(&mut stage, &plan).await?;
+    let growth = growth::run(&stage, &plan).await?;
     report::growth(&growth, &plan)?;
-    let seats = seats::run(&mut stage, &plan).await?;
+    let seats = seats::run(&stage, &plan).await?;
     report::seats(&seats)?;
     report::goals(&goals::judge(&results, &growth))?;
     if let Some(path) = options.chart_path() {

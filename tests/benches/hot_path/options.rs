@@ -21,7 +21,7 @@ pub struct Options {
     /// How often each row is measured at each number of connections; the median is shown.
     #[arg(long, value_name = "NUMBER")]
     rounds: Option<usize>,
-    /// Where the databases are made, and removed from again. Their disk is part of what is measured.
+    /// Where the databases are made, and removed again. Their disk is part of what is measured.
     #[arg(long, value_name = "FOLDER", default_value_os_t = std::env::temp_dir())]
     pub dir: PathBuf,
     /// Write the chart here; a full run writes docs/performance.svg by itself.
@@ -71,7 +71,7 @@ impl Options {
         Plan {
             subjects,
             connections: if self.quick { &[1, 64] } else { &[1, 16, 64, 256] },
-            rounds: self.rounds.unwrap_or(if self.quick { 3 } else { 7 }),
+            rounds: self.rounds.unwrap_or(if self.quick { 3 } else { 5 }),
             warm_up: Duration::from_millis(if self.quick { 200 } else { 300 }),
             measured: Duration::from_millis(if self.quick { 800 } else { 1500 }),
             users: 10_000,

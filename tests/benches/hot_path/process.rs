@@ -18,7 +18,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `command`, which `prepare` tells the address, and waits until it takes connections.
+    /// Starts `command`, which was told the address, and waits until it takes connections.
     pub fn start(mut command: Command, address: SocketAddr) -> anyhow::Result<Self> {
         let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
         let mut server = Self { child, address };

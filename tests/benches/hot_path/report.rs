@@ -64,7 +64,7 @@ pub fn throughput(results: &Results, plan: &Plan) -> anyhow::Result<()> {
             "memory MB",
         ];
         let rows = plan.subjects.iter().map(|&subject| line(results, subject, connections));
-        table(&head, rows.collect())?;
+        table(&head, &rows.collect::<Vec<_>>())?;
     }
     Ok(())
 }
@@ -100,7 +100,7 @@ pub fn growth(all: &[Growth], plan: &Plan) -> anyhow::Result<()> {
         let factor = format!("{:.2}", grown.factor());
         vec![grown.subject.name().into(), rate(&grown.few), rate(&grown.many), factor]
     });
-    table(&head, rows.collect())
+    table(&head, &rows.collect::<Vec<_>>())
 }
 
 pub fn seats(all: &[Seats]) -> anyhow::Result<()> {
@@ -126,7 +126,7 @@ pub fn seats(all: &[Seats]) -> anyhow::Result<()> {
             seats.wrong.to_string(),
         ]
     });
-    table(&head, rows.collect())
+    table(&head, &rows.collect::<Vec<_>>())
 }
 
 pub fn goals(all: &[Goal]) -> anyhow::Result<()> {
@@ -137,11 +137,11 @@ pub fn goals(all: &[Goal]) -> anyhow::Result<()> {
         let measured = format!("{:.2}", goal.measured);
         vec![goal.what.clone(), goal.asked.clone(), measured, verdict.into()]
     });
-    table(&head, rows.collect())
+    table(&head, &rows.collect::<Vec<_>>())
 }
 
 /// A table in Markdown whose columns also line up on a terminal.
-fn table(head: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
+fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     let width = |at: usize| {
         let cells = rows.iter().map(|row| row[at].chars().count());
         cells.chain([head[at].chars().count()]).max().unwrap_or(0)
@@ -162,7 +162,7 @@ fn table(head: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
         }
     });
     print(format_args!("|{}", rules.collect::<String>()))?;
-    for row in &rows {
+    for row in rows {
         print(line(row.iter().map(String::as_str).collect()))?;
     }
     print("")?;

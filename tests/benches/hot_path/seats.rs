@@ -1,9 +1,9 @@
-//! New seats: every request is the first of its user, on a license that has exactly as many seats as
-//! users. They come in the order of their licenses, so all connections want the same few licenses
-//! at the same moment: the hardest case there is.
+//! New seats: every request is the first of its user, on a license that has exactly as many seats
+//! as users. They come in the order of their licenses, so all connections want the same few
+//! licenses at the same moment: the hardest case there is.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
@@ -16,8 +16,6 @@ use crate::stage::Stage;
 use crate::subject::Subject;
 
 pub const CONNECTIONS: usize = 64;
-/// A round in which the newcomers ran out this early says nothing.
-const LEAST_SECONDS: f64 = 0.2;
 
 /// How fast one subject gave seats away, and whether the counts are right afterwards.
 pub struct Seats {
@@ -58,9 +56,10 @@ async fn measure(stage: &Stage, plan: &Plan, subject: Subject) -> anyhow::Result
     for _ in 0..plan.rounds {
         let users = Users::Next(next.clone(), end);
         let round = rounds::load(stage, &servers, plan, CONNECTIONS, users).await?;
-        // Without a whole round's users left, the rest is not representative.
-        let ran_out = next.load(std::sync::atomic::Ordering::Relaxed) >= end;
-        if !ran_out || plan.measured.as_secs_f64() < LEAST_SECONDS || rounds.is_empty() {
+        // The end of a round in which the newcomers ran out is no full load; it counts only when
+        // there is no other.
+        let ran_out = next.load(Ordering::Relaxed) >= end;
+        if !ran_out || rounds.is_empty() {
             rounds.push(round);
         }
         if ran_out {

@@ -21,8 +21,8 @@ pub fn external_id(user: u64) -> String {
 /// Odd, so that no two users below 2^32 have the same name.
 const SCATTER: u64 = 2_654_435_761;
 
-/// The statements that make `users` who hold a seat, and `newcomers` after them, whose licenses have
-/// exactly as many seats as there are newcomers.
+/// The statements that make `users` who hold a seat, and `newcomers` after them, whose licenses
+/// have exactly as many seats as there are newcomers.
 pub fn statements(engine: Engine, users: u64, newcomers: u64) -> Vec<String> {
     let before = match engine {
         Engine::Sqlite => "pragma foreign_keys = off",
