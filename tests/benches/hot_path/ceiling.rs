@@ -34,7 +34,7 @@ pub async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
 
 async fn validate(State(answer): State<Arc<Success<Validation>>>, body: Bytes) -> Response {
     match serde_json::from_slice::<Validate>(&body) {
-        Ok(_) => json(&*answer),
+        Ok(_) => json(&answer),
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     }
 }

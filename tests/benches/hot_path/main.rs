@@ -29,6 +29,7 @@ mod subject;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
 
 use options::{Command, Options};
 
@@ -55,11 +56,15 @@ fn run(options: Options) -> anyhow::Result<()> {
             Some(Command::PerRequest { listen, database }) => {
                 per_request::serve(listen, &database).await
             }
-            // On Ctrl-C everything that was started is dropped, and with it stopped.
-            None => tokio::select! {
-                done = compare(&options) => done,
-                _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
-            },
+            // However it ends, everything that was started is dropped, and with it stopped.
+            None => {
+                let mut terminate = signal(SignalKind::terminate())?;
+                tokio::select! {
+                    done = compare(&options) => done,
+                    _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
+                    _ = terminate.recv() => anyhow::bail!("terminated"),
+                }
+            }
         }
     })
 }
