@@ -155,8 +155,9 @@ impl<'de> Deserialize<'de> for Features {
     }
 }
 
-/// A caller's own JSON object of at most 16 KiB, measured as compact JSON. It holds no NUL
-/// character, which PostgreSQL's `jsonb` cannot store.
+/// A caller's own JSON object of at most 16 KiB, measured as compact JSON, and 32 levels, so that
+/// it can still be read inside a list. It holds no NUL character, which PostgreSQL's `jsonb` cannot
+/// store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -164,12 +165,12 @@ pub struct Metadata(Map<String, Value>);
 
 impl Metadata {
     const MAX: usize = 16 * 1024;
-    const WHAT: &str = "an object of at most 16 KiB of JSON without NUL characters";
+    const DEPTH: usize = 32;
+    const WHAT: &str = "an object of at most 16 KiB and 32 levels of JSON without NUL characters";
 
     pub fn new(map: Map<String, Value>) -> Result<Self, Invalid> {
         let size = serde_json::to_string(&map).map_or(usize::MAX, |json| json.len());
-        if size <= Self::MAX && !map.iter().any(|(key, value)| key.contains('\0') || has_nul(value))
-        {
+        if size <= Self::MAX && fits(&map, Self::DEPTH) {
             Ok(Self(map))
         } else {
             Err(Invalid(Self::WHAT))
@@ -177,12 +178,19 @@ impl Metadata {
     }
 }
 
-fn has_nul(value: &Value) -> bool {
+fn fits(map: &Map<String, Value>, levels: usize) -> bool {
+    levels > 0
+        && map.iter().all(|(key, value)| !key.contains('\0') && value_fits(value, levels - 1))
+}
+
+fn value_fits(value: &Value, levels: usize) -> bool {
     match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(values) => values.iter().any(has_nul),
-        Value::Object(map) => map.iter().any(|(key, value)| key.contains('\0') || has_nul(value)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => !text.contains('\0'),
+        Value::Array(values) => {
+            levels > 0 && values.iter().all(|value| value_fits(value, levels - 1))
+        }
+        Value::Object(map) => fits(map, levels),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
 
@@ -244,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_an_object_within_16_kib_without_nul() {
+    fn metadata_is_an_object_within_16_kib_and_32_levels_without_nul() {
         let read = |json| serde_json::from_value::<Metadata>(json);
         let frame = json!({ "k": "" }).to_string().len();
         assert!(read(json!({ "k": "x".repeat(Metadata::MAX - frame) })).is_ok());
@@ -252,5 +260,8 @@ mod tests {
         assert!(read(json!({ "a": [{ "b": "\0" }] })).is_err());
         assert!(read(json!({ "a": { "\0": 1 } })).is_err());
         assert!(read(json!([])).is_err());
+        let nested = |levels| (1..levels).fold(json!({}), |inner, _| json!({ "a": inner }));
+        assert!(read(nested(32)).is_ok());
+        assert!(read(nested(33)).is_err());
     }
 }

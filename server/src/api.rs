@@ -11,21 +11,27 @@ pub mod usage;
 pub mod users;
 pub mod validate;
 
-/// Applies an update to one field: `value` when given, null when `clear` names the field.
-fn change<T>(
-    name: &str,
-    field: &mut Option<T>,
-    value: Option<T>,
-    clear: bool,
-) -> Result<(), crate::error::Error> {
-    match (value, clear) {
-        (Some(_), true) => {
-            let message = format!("{name} cannot be both set and cleared");
-            return Err(crate::error::Error::invalid("clear", message));
+use std::fmt::Display;
+
+use crate::error::Error;
+
+/// Refuses an update that both sets and clears a field. Said before anything is looked up: a request
+/// that contradicts itself is wrong whatever there is.
+fn refuse_contradictions<F: Copy + PartialEq + Display>(
+    clear: &[F],
+    given: &[(F, bool)],
+) -> Result<(), Error> {
+    match given.iter().find(|(field, given)| *given && clear.contains(field)) {
+        Some((field, _)) => {
+            Err(Error::invalid("clear", format!("{field} cannot be both set and cleared")))
         }
-        (Some(value), false) => *field = Some(value),
-        (None, true) => *field = None,
-        (None, false) => {}
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Applies an update to one field: `value` when given, null when it is to be cleared.
+fn change<T>(field: &mut Option<T>, value: Option<T>, clear: bool) {
+    if clear || value.is_some() {
+        *field = value;
+    }
 }

@@ -64,7 +64,8 @@ impl Args {
         match (&self.log, &self.command) {
             (Some(filter), _) => filter,
             (None, Command::Serve(_)) => "info",
-            (None, _) => "warn",
+            // Moving a database takes long statements, which are nothing to warn of.
+            (None, _) => "warn,sqlx=error",
         }
     }
 }

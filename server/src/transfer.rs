@@ -104,6 +104,7 @@ async fn send<T: Table>(
         let full = rows.len() == PORTION;
         last = rows.into_iter().next_back().filter(|_| full);
         if last.is_none() {
+            store::measure::<T>(target).await.map_err(TransferError::Target)?;
             return Ok(count.tally::<T>());
         }
     }

@@ -9,7 +9,7 @@ use common::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{change, users};
+use super::{change, refuse_contradictions, users};
 use crate::App;
 use crate::answer::{Created, Data, Records, Saved, Wanted, records};
 use crate::auth::{Admin, Reader};
@@ -97,15 +97,18 @@ pub async fn update(
     Json(body): Json<UpdateLicense>,
 ) -> Result<Data<License>, Error> {
     let (scope, now) = (caller.scope(), Timestamp::now());
+    let given = [
+        (LicenseField::MaxSeats, body.max_seats.is_some()),
+        (LicenseField::ExpiresAt, body.expires_at.is_some()),
+    ];
+    refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
     let tx = once.begin(&app, scope, &body, now).await?;
     let clear = body.clear.unwrap_or_default();
     let cleared = |field| clear.contains(&field);
     modify(tx, scope, id, now, |license| {
         license.features = body.features.unwrap_or_else(|| license.features.clone());
-        let max_seats = &mut license.max_seats;
-        change("maxSeats", max_seats, body.max_seats, cleared(LicenseField::MaxSeats))?;
-        let expires_at = &mut license.expires_at;
-        change("expiresAt", expires_at, body.expires_at, cleared(LicenseField::ExpiresAt))
+        change(&mut license.max_seats, body.max_seats, cleared(LicenseField::MaxSeats));
+        change(&mut license.expires_at, body.expires_at, cleared(LicenseField::ExpiresAt));
     })
     .await
 }
@@ -119,11 +122,7 @@ pub async fn set_status(
 ) -> Result<Data<License>, Error> {
     let (scope, now) = (caller.scope(), Timestamp::now());
     let tx = once.begin(&app, scope, &body, now).await?;
-    modify(tx, scope, id, now, |license| {
-        license.status = body.status;
-        Ok(())
-    })
-    .await
+    modify(tx, scope, id, now, |license| license.status = body.status).await
 }
 
 /// Changes a license while nobody else does. What changes nothing leaves `updatedAt` too.
@@ -132,11 +131,11 @@ async fn modify(
     scope: Scope,
     id: LicenseId,
     now: Timestamp,
-    change: impl FnOnce(&mut License) -> Result<(), Error>,
+    change: impl FnOnce(&mut License),
 ) -> Result<Data<License>, Error> {
     let before = licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut license = before.clone();
-    change(&mut license)?;
+    change(&mut license);
     if license != before {
         license.updated_at = now;
         licenses::update(&mut tx, scope, &license).await?;

@@ -5,7 +5,7 @@ use common::{CreatePlan, Plan, PlanField, PlanId, ProductId, Timestamp, UpdatePl
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change;
+use super::{change, refuse_contradictions};
 use crate::App;
 use crate::answer::{Created, Data, Records, Wanted, records};
 use crate::auth::{Admin, Reader};
@@ -91,6 +91,12 @@ pub async fn update(
     Json(body): Json<UpdatePlan>,
 ) -> Result<Data<Plan>, Error> {
     let (scope, now) = (caller.scope(), Timestamp::now());
+    let given = [
+        (PlanField::Description, body.description.is_some()),
+        (PlanField::MaxSeats, body.max_seats.is_some()),
+        (PlanField::ExpiresInDays, body.expires_in_days.is_some()),
+    ];
+    refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
     let mut tx = once.begin(&app, scope, &body, now).await?;
     let before = plans::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut plan = before.clone();
@@ -98,15 +104,10 @@ pub async fn update(
     let cleared = |field| clear.contains(&field);
     plan.name = body.name.unwrap_or(plan.name);
     plan.features = body.features.unwrap_or(plan.features);
-    change(
-        "description",
-        &mut plan.description,
-        body.description,
-        cleared(PlanField::Description),
-    )?;
-    change("maxSeats", &mut plan.max_seats, body.max_seats, cleared(PlanField::MaxSeats))?;
+    change(&mut plan.description, body.description, cleared(PlanField::Description));
+    change(&mut plan.max_seats, body.max_seats, cleared(PlanField::MaxSeats));
     let days = &mut plan.expires_in_days;
-    change("expiresInDays", days, body.expires_in_days, cleared(PlanField::ExpiresInDays))?;
+    change(days, body.expires_in_days, cleared(PlanField::ExpiresInDays));
     if plan != before {
         plan.updated_at = now;
         plans::update(&mut tx, scope, &plan).await?;

@@ -5,7 +5,7 @@ use common::{CreateProduct, Product, ProductField, ProductId, Timestamp, UpdateP
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change;
+use super::{change, refuse_contradictions};
 use crate::App;
 use crate::answer::{Created, Data, Records, Wanted, records};
 use crate::auth::{Admin, Reader};
@@ -74,13 +74,14 @@ pub async fn update(
     Json(body): Json<UpdateProduct>,
 ) -> Result<Data<Product>, Error> {
     let (scope, now) = (caller.scope(), Timestamp::now());
+    let clear = body.clear.as_deref().unwrap_or_default();
+    let cleared = clear.contains(&ProductField::Description);
+    refuse_contradictions(clear, &[(ProductField::Description, body.description.is_some())])?;
     let mut tx = once.begin(&app, scope, &body, now).await?;
     let before = products::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut product = before.clone();
-    let clear = body.clear.unwrap_or_default();
     product.name = body.name.unwrap_or(product.name);
-    let cleared = clear.contains(&ProductField::Description);
-    change("description", &mut product.description, body.description, cleared)?;
+    change(&mut product.description, body.description, cleared);
     if product != before {
         product.updated_at = now;
         products::update(&mut tx, scope, &product).await?;

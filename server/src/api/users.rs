@@ -5,7 +5,7 @@ use common::{CreateUser, ExternalId, Timestamp, UpdateUser, User, UserField, Use
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change;
+use super::{change, refuse_contradictions};
 use crate::App;
 use crate::answer::{Data, Records, Saved, Wanted, records};
 use crate::auth::{Admin, Reader};
@@ -114,14 +114,20 @@ pub async fn update(
     Json(body): Json<UpdateUser>,
 ) -> Result<Data<User>, Error> {
     let (scope, now) = (caller.scope(), Timestamp::now());
+    let given = [
+        (UserField::Email, body.email.is_some()),
+        (UserField::Name, body.name.is_some()),
+        (UserField::Metadata, body.metadata.is_some()),
+    ];
+    refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
     let mut tx = once.begin(&app, scope, &body, now).await?;
     let before = users::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut user = before.clone();
     let clear = body.clear.unwrap_or_default();
     let cleared = |field| clear.contains(&field);
-    change("email", &mut user.email, body.email, cleared(UserField::Email))?;
-    change("name", &mut user.name, body.name, cleared(UserField::Name))?;
-    change("metadata", &mut user.metadata, body.metadata, cleared(UserField::Metadata))?;
+    change(&mut user.email, body.email, cleared(UserField::Email));
+    change(&mut user.name, body.name, cleared(UserField::Name));
+    change(&mut user.metadata, body.metadata, cleared(UserField::Metadata));
     let user = store_changes(&mut tx, scope, &before, user, now).await?;
     tx.commit(Data(user)).await
 }

@@ -11,7 +11,8 @@ use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, PgConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
+use tokio::time::sleep;
 
 use super::hosts::Hosts;
 use super::schema::{self, Upgrade};
@@ -32,6 +33,8 @@ const PLANS: [(&str, &str); 5] = [
     ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
 ];
+/// Before a file that another process has locked is tried again.
+const WAL_RETRY: Duration = Duration::from_millis(20);
 /// How long PostgreSQL may take to end what a connection that is given back was doing.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
@@ -151,10 +154,28 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
             .acquire_timeout(PATIENCE)
             .test_before_acquire(false)
     };
+    within(PATIENCE, turn_to_wal(&options)).await?;
     let writer_options = options.clone().pragma("cache_size", SQLITE_WRITER_CACHE);
     let writer = pool(1).connect_with(writer_options).await?;
     let readers = pool(SQLITE_READERS).connect_with(options).await?;
     Ok(Db::Sqlite { writer, readers })
+}
+
+/// Opens the file once, which makes it keep a write-ahead log for good. Of two processes that do so
+/// at the same moment, SQLite turns one away at once, however long it would be willing to wait.
+async fn turn_to_wal(options: &SqliteConnectOptions) -> super::Result<()> {
+    loop {
+        match options.connect().await {
+            Ok(conn) => return conn.close().await,
+            Err(error) if is_locked(&error) => sleep(WAL_RETRY).await,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_locked(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| code.parse::<i32>().is_ok_and(|code| code & 0xff == 5))
 }
 
 /// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its

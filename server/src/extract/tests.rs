@@ -56,7 +56,7 @@ fn a_refusal_names_the_field_and_what_it_must_be() {
     );
     assert_eq!(
         refusal::<AssignLicense>(r#"{"userId":"a","metadata":[]}"#),
-        "metadata: metadata must be an object of at most 16 KiB of JSON without NUL characters"
+        "metadata: metadata must be an object of at most 16 KiB and 32 levels of JSON without NUL characters"
     );
 }
 

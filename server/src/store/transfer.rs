@@ -14,7 +14,7 @@ use serde_json::Value;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::db::{self, Conn, Query, Result};
+use crate::db::{self, Conn, Query, Result, Sql};
 use canonical::Canonical;
 
 /// How many rows are read or written at once. PostgreSQL takes at most 65,535 values in a
@@ -53,6 +53,7 @@ pub struct Statements {
     insert_one: String,
     count: String,
     any: String,
+    measure: String,
 }
 
 impl Statements {
@@ -67,6 +68,7 @@ impl Statements {
             insert_one: insert::<T>(1),
             count: format!("select count(*) from {name}"),
             any: format!("select 1 from {name} limit 1"),
+            measure: format!("analyze {name}"),
         }
     }
 }
@@ -211,4 +213,12 @@ pub async fn count<T: Table>(conn: &mut Conn) -> Result<u64> {
 pub async fn any<T: Table>(conn: &mut Conn) -> Result<bool> {
     let one: Option<(i32,)> = conn.query(T::statements().any.as_str()).fetch_optional().await?;
     Ok(one.is_some())
+}
+
+/// Tells PostgreSQL how much it has been given. It checks each reference to this table with a plan
+/// that it makes once, and one made for an empty table reads all of it for every row.
+pub async fn measure<T: Table>(conn: &mut Conn) -> Result<()> {
+    let sql = Sql::Each { sqlite: "select 1", postgres: T::statements().measure.as_str() };
+    conn.query(sql).execute().await?;
+    Ok(())
 }
