@@ -19,7 +19,9 @@ pub struct TestDatabase {
 
 enum Kept {
     /// The folder goes with the value.
-    Sqlite { _folder: TempDir },
+    Sqlite {
+        _folder: TempDir,
+    },
     Postgres {
         server: String,
         name: String,
