@@ -1,6 +1,6 @@
 //! licd, the licensing service: is this user licensed, and who administers that.
 //!
-//! [`open`] makes the database ready, [`serve`] answers until it is told to stop. Read on in
+//! [`Db::open`] makes the database ready, [`serve`] answers until it is told to stop. Read on in
 //! [`routes`], which lists every address and leads to everything else.
 
 pub mod answer;
