@@ -112,7 +112,8 @@ pub async fn serve(
     if let Err(error) = usage.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }
-    db.close().await;
+    // A server that fell silent never gives its connections back, and must not keep the process.
+    drop(tokio::time::timeout(FINISH, db.close()).await);
     Ok(())
 }
 
