@@ -9,6 +9,7 @@
 
 mod connect;
 mod hosts;
+mod lease;
 mod query;
 mod schema;
 
@@ -17,9 +18,10 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use sqlx::{PgPool, Sqlite, SqlitePool, Transaction};
 
 pub use connect::{DatabaseUrl, OpenError};
+use lease::Lease;
 pub(crate) use query::locking;
 pub use query::{Query, Row, Sql, Value};
 pub use schema::Upgrade;
@@ -66,8 +68,7 @@ impl Db {
     pub async fn read(&self) -> Result<Conn> {
         Ok(Conn(match self {
             Self::Sqlite { readers, .. } => Inner::Sqlite(readers.acquire().await?),
-            Self::Postgres { pool, pooler: false } => Inner::Postgres(pool.acquire().await?),
-            Self::Postgres { pool, pooler: true } => Inner::Pooled(pool.acquire().await?),
+            Self::Postgres { pool, pooler } => Inner::Postgres(Lease::take(pool).await?, *pooler),
         }))
     }
 
@@ -84,8 +85,8 @@ impl Db {
         Ok(Tx(Conn(match self {
             Self::Sqlite { readers, .. } => Inner::SqliteTx(patient(readers.begin()).await?),
             Self::Postgres { pool, pooler } => {
-                let begin = pool.begin_with("begin isolation level repeatable read");
-                Inner::PostgresTx(patient(begin).await?, *pooler)
+                let begin = Lease::begin(pool, "begin isolation level repeatable read");
+                Inner::Postgres(patient(begin).await?, *pooler)
             }
         })))
     }
@@ -101,7 +102,7 @@ impl Db {
                 Inner::SqliteTx(patient(writer.begin_with("begin immediate")).await?)
             }
             Self::Postgres { pool, pooler } => {
-                Inner::PostgresTx(patient(pool.begin()).await?, *pooler)
+                Inner::Postgres(patient(Lease::begin(pool, "begin")).await?, *pooler)
             }
         })))
     }
@@ -113,11 +114,8 @@ pub struct Conn(Inner);
 enum Inner {
     Sqlite(PoolConnection<Sqlite>),
     SqliteTx(Transaction<'static, Sqlite>),
-    Postgres(PoolConnection<Postgres>),
-    /// Behind a pooler that has another server's connection for us after each transaction.
-    Pooled(PoolConnection<Postgres>),
-    /// And whether it is behind such a pooler.
-    PostgresTx(Transaction<'static, Postgres>, bool),
+    /// And whether it comes from a pooler that lends connections for a transaction each.
+    Postgres(Lease, bool),
 }
 
 /// A transaction. Dropped without [`commit`](Self::commit), it never happened.
@@ -128,10 +126,8 @@ impl Tx {
     pub async fn commit(self) -> Result<()> {
         match self.0.0 {
             Inner::SqliteTx(tx) => patient(tx.commit()).await,
-            Inner::PostgresTx(tx, _) => patient(tx.commit()).await,
-            Inner::Sqlite(_) | Inner::Postgres(_) | Inner::Pooled(_) => {
-                unreachable!("only Db makes transactions")
-            }
+            Inner::Postgres(tx, _) => patient(tx.commit()).await,
+            Inner::Sqlite(_) => unreachable!("only Db makes transactions"),
         }
     }
 }

@@ -11,7 +11,7 @@ use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, PgConnection};
+use sqlx::{ConnectOptions, Connection};
 use tokio::time::sleep;
 
 use super::hosts::Hosts;
@@ -35,8 +35,6 @@ const PLANS: [(&str, &str); 5] = [
 ];
 /// Before a file that another process has locked is tried again.
 const WAL_RETRY: Duration = Duration::from_millis(20);
-/// How long PostgreSQL may take to end what a connection that is given back was doing.
-const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// Where the database is: `sqlite://PATH` or `postgres://…`.
 #[derive(Clone)]
@@ -198,12 +196,7 @@ async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(PATIENCE)
-        .test_before_acquire(false)
-        // The pool waits for a last answer on whatever it is given back, for as long as the network
-        // lets it. From a server that fell silent none comes, and soon no connection would be left.
-        .after_release(|conn: &mut PgConnection, _| {
-            Box::pin(async move { within(LAST_WORD, conn.ping()).await.map(|()| true) })
-        });
+        .test_before_acquire(false);
     let pool = pool.connect_with(hosts.primary().await?).await?;
     hosts.clone().follow(pool.clone());
     Ok(Db::Postgres { pool, pooler: hosts.pooler })

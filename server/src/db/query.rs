@@ -80,10 +80,14 @@ impl Conn {
         Query(match &mut self.0 {
             Inner::Sqlite(conn) => Bound::sqlite(conn, sql),
             Inner::SqliteTx(conn) => Bound::sqlite(conn, sql),
-            Inner::Postgres(conn) => Bound::postgres(conn, sql, Plan::Kept),
-            Inner::Pooled(conn) => Bound::postgres(conn, sql, Plan::Alone),
-            Inner::PostgresTx(conn, false) => Bound::postgres(conn, sql, Plan::Kept),
-            Inner::PostgresTx(conn, true) => Bound::postgres(conn, sql, Plan::Once),
+            Inner::Postgres(lease, pooler) => {
+                let plan = match (*pooler, lease.is_in_transaction()) {
+                    (false, _) => Plan::Kept,
+                    (true, true) => Plan::Once,
+                    (true, false) => Plan::Alone,
+                };
+                Bound::postgres(lease, sql, plan)
+            }
         })
     }
 }
