@@ -1,7 +1,5 @@
 //! Keys that are taken away by each other.
 
-use common::{KeyId, Timestamp};
-use licd::store::keys;
 use serde_json::json;
 
 use super::at_once;
@@ -55,31 +53,4 @@ async fn revoking_while_last_use_is_written_fails_nobody() {
     assert_eq!(at_once(revoking).await, [200; 6]);
     let database = app.stop().await;
     assert_eq!(database.deadlocks().await, 0);
-}
-
-/// A revocation, and the times of last use being written: whichever key each begins with, they
-/// take turns.
-#[tokio::test(flavor = "multi_thread")]
-async fn revoking_and_noting_the_last_use_take_turns() {
-    let app = App::start().await;
-    let asker = app.asker().await.get("/api/v1/key").await.id();
-    let admin = app.caller(common::Role::Admin, common::Mode::Live).await;
-    let admin = admin.get("/api/v1/key").await.id();
-    let (first, second): (KeyId, KeyId) = (asker.parse().unwrap(), admin.parse().unwrap());
-    let now = Timestamp::now();
-    let mut tx = app.db().begin().await.unwrap();
-    keys::touch(&mut tx, first, now).await.unwrap();
-    let revoking = tokio::spawn({
-        let app = (*app).clone();
-        async move { app.post(&format!("/api/v1/admin/keys/{asker}/revoke"), json!({})).await }
-    });
-    // On SQLite the revocation waits for its turn to write, which cannot be seen.
-    while app.database.is_postgres()
-        && app.number("select count(*) from pg_locks where not granted").await == 0
-    {
-        tokio::task::yield_now().await;
-    }
-    keys::touch(&mut tx, second, now).await.unwrap();
-    tx.commit().await.unwrap();
-    assert_eq!(revoking.await.unwrap().status, 200);
 }
