@@ -18,14 +18,14 @@ use process::{Process, first_key};
 const CLIENTS: usize = 160;
 
 /// Two nodes on a database, and the admin's caller at each.
-struct Pair {
+pub struct Pair {
     nodes: [Process; 2],
-    callers: [Caller; 2],
-    database: TestDatabase,
+    pub callers: [Caller; 2],
+    pub database: TestDatabase,
 }
 
 impl Pair {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let (database, key) = (TestDatabase::empty().await, first_key());
         let nodes = start_at_once(&database, &key);
         let callers = [nodes[0].caller(&key), nodes[1].caller(&key)];
@@ -33,7 +33,7 @@ impl Pair {
     }
 
     /// Both end well, and PostgreSQL had no deadlock to break up.
-    async fn end(self) {
+    pub async fn end(self) {
         for node in self.nodes {
             assert!(node.stop().success());
         }

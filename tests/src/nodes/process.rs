@@ -22,17 +22,17 @@ pub struct Process {
     log: Arc<Mutex<Vec<String>>>,
 }
 
-/// The program that was built along with these tests.
-fn program() -> PathBuf {
+/// A program of this repository, built along with these tests.
+pub fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let program = tests.ancestors().nth(2).unwrap().join("licd");
+    let program = tests.ancestors().nth(2).unwrap().join(name);
     assert!(program.exists(), "there is no {}; run `cargo build --bins` first", program.display());
     program
 }
 
 /// `licd` with these arguments and none of the settings around the tests.
 fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(program());
+    let mut command = Command::new(program("licd"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LICD_")) {
         command.env_remove(name);
     }
@@ -97,7 +97,8 @@ impl Process {
         Caller::new(self.base.clone(), key)
     }
 
-    /// The most memory that the process ever had in use, in KiB.
+    /// The most memory that the process ever had in use, in KiB. The kernel counts roughly: a later
+    /// answer may be the lower one by some hundred.
     pub fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
