@@ -40,6 +40,14 @@ macro_rules! ids {
             }
         }
 
+        #[cfg(feature = "server")]
+        impl From<Uuid> for $name {
+            /// An id as the database stores it.
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!($prefix, "_{}"), Base32(self.0))

@@ -155,7 +155,10 @@ impl FromStr for ApiKey {
     fn from_str(text: &str) -> Result<Self, MalformedKey> {
         let marked = [Mode::Live, Mode::Test].iter().any(|&mode| text.starts_with(mark(mode)));
         let complete = text.len() == MARK_LENGTH + SECRET_LENGTH + CHECK_LENGTH;
-        if !marked || !complete || !text.bytes().skip(MARK_LENGTH).all(|b| DIGITS.contains(&b)) {
+        if !marked
+            || !complete
+            || !text.bytes().skip(MARK_LENGTH).all(|b| b.is_ascii_alphanumeric())
+        {
             return Err(MalformedKey);
         }
         let (signed, check) = text.split_at(MARK_LENGTH + SECRET_LENGTH);

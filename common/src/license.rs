@@ -67,6 +67,15 @@ pub struct Activation {
     pub last_checked_at: Timestamp,
 }
 
+#[cfg(feature = "server")]
+impl Activation {
+    /// A fresh seat, which nobody has stored yet.
+    pub fn new(user_id: UserId, license_id: LicenseId, now: Timestamp) -> Self {
+        let id = ActivationId::new(now);
+        Self { id, user_id, license_id, activated_at: now, last_checked_at: now }
+    }
+}
+
 /// Who uses a license, all read at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]

@@ -25,6 +25,17 @@ pub enum Validation {
     Invalid(Refusal),
 }
 
+impl Validation {
+    pub fn valid(license: License, activation: Activation) -> Self {
+        let features = license.features.clone();
+        Self::Valid(Box::new(Grant { valid: Fixed, license, activation, features }))
+    }
+
+    pub fn invalid(reason: Reason) -> Self {
+        Self::Invalid(Refusal { valid: Fixed, reason })
+    }
+}
+
 /// The user is licensed, and holds a seat from now on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
