@@ -18,10 +18,10 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::{PgPool, Sqlite, SqlitePool, Transaction};
+use sqlx::{Sqlite, SqlitePool, Transaction};
 
 pub use connect::{DatabaseUrl, OpenError};
-use lease::Lease;
+use lease::{Lease, Lender};
 pub(crate) use query::locking;
 pub use query::{Query, Row, Sql, Value};
 pub use schema::Upgrade;
@@ -49,7 +49,7 @@ async fn within<T>(time: Duration, step: impl Future<Output = Result<T>>) -> Res
 #[derive(Clone)]
 pub enum Db {
     Sqlite { writer: SqlitePool, readers: SqlitePool },
-    Postgres { pool: PgPool, pooler: bool },
+    Postgres { lender: Lender, pooler: bool },
 }
 
 impl Db {
@@ -60,7 +60,7 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Self::Postgres { pool, .. } => pool.close().await,
+            Self::Postgres { lender, .. } => lender.close().await,
         }
     }
 
@@ -68,7 +68,7 @@ impl Db {
     pub async fn read(&self) -> Result<Conn> {
         Ok(Conn(match self {
             Self::Sqlite { readers, .. } => Inner::Sqlite(readers.acquire().await?),
-            Self::Postgres { pool, pooler } => Inner::Postgres(Lease::take(pool).await?, *pooler),
+            Self::Postgres { lender, pooler } => Inner::Postgres(lender.lend().await?, *pooler),
         }))
     }
 
@@ -84,8 +84,8 @@ impl Db {
     pub async fn snapshot(&self) -> Result<Tx> {
         Ok(Tx(Conn(match self {
             Self::Sqlite { readers, .. } => Inner::SqliteTx(patient(readers.begin()).await?),
-            Self::Postgres { pool, pooler } => {
-                let begin = Lease::begin(pool, "begin isolation level repeatable read");
+            Self::Postgres { lender, pooler } => {
+                let begin = lender.begin("begin isolation level repeatable read");
                 Inner::Postgres(patient(begin).await?, *pooler)
             }
         })))
@@ -101,8 +101,8 @@ impl Db {
             Self::Sqlite { writer, .. } => {
                 Inner::SqliteTx(patient(writer.begin_with("begin immediate")).await?)
             }
-            Self::Postgres { pool, pooler } => {
-                Inner::Postgres(patient(Lease::begin(pool, "begin")).await?, *pooler)
+            Self::Postgres { lender, pooler } => {
+                Inner::Postgres(patient(lender.begin("begin")).await?, *pooler)
             }
         })))
     }

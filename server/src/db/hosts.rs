@@ -10,9 +10,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions, Executor, PgConnection, PgPool, Row};
+use sqlx::{ConnectOptions, Executor, PgConnection, Row};
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::lease::Lender;
 use super::{Result, within};
 
 /// How often the watch looks whether the primary still is one.
@@ -83,22 +84,20 @@ impl Hosts {
         Err(reason)
     }
 
-    /// Keeps `pool` pointed at the server that takes writes, until the pool is closed. With one
+    /// Keeps connections leading to the server that takes writes, until they are closed. With one
     /// server there is nothing to choose, and nothing is done.
-    pub fn follow(self, pool: PgPool) {
+    pub fn follow(self, lender: Lender) {
         if self.each.len() > 1 {
             tokio::spawn(async move {
-                let closed = pool.close_event();
-                let watch = self.watch(&pool);
                 tokio::select! {
-                    () = closed => {}
-                    () = watch => {}
+                    () = lender.closed() => {}
+                    () = self.watch(&lender) => {}
                 }
             });
         }
     }
 
-    async fn watch(&self, pool: &PgPool) {
+    async fn watch(&self, lender: &Lender) {
         let mut primary: Option<PgConnection> = None;
         let mut ticks = interval(WATCH);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -113,11 +112,7 @@ impl Hosts {
                 Ok((options, conn)) => {
                     let (host, port) = (options.get_host(), options.get_port());
                     tracing::info!(host, port, "this server takes writes");
-                    pool.set_connect_options(options);
-                    // Those that nobody uses lead to a server that may never answer again.
-                    while let Some(idle) = pool.try_acquire() {
-                        drop(idle.detach());
-                    }
+                    lender.turn_to(options);
                     Some(conn)
                 }
                 Err(error) => {

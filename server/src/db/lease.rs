@@ -3,11 +3,16 @@
 //! The pool asks a last answer of every connection that it is given back, and waits for it as long
 //! as the network lets it. From a server that fell silent none comes; soon the pool would have no
 //! connection left to lend, and would never end. Here that wait has an end of its own.
+//!
+//! One connection that did all it was asked is kept aside for whoever comes next. So work that
+//! comes one after the other, as batches do, saves that last answer each time, and stays with one
+//! process of PostgreSQL's instead of wandering over all and finding each one's caches cold.
 
-use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Executor, PgConnection, PgPool, Postgres};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -18,30 +23,112 @@ use super::{Result, within};
 /// takes longer is closed.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-pub(super) struct Lease {
-    /// None once it is given back.
-    conn: Option<PoolConnection<Postgres>>,
-    /// In a transaction, which ends without effect unless it is committed.
-    open: bool,
+/// Where connections are lent from.
+#[derive(Clone)]
+pub struct Lender {
+    pool: PgPool,
+    aside: Arc<Mutex<Option<PoolConnection<Postgres>>>>,
 }
 
-impl Lease {
-    pub async fn take(pool: &PgPool) -> Result<Self> {
-        Ok(Self { conn: Some(pool.acquire().await?), open: false })
+impl Lender {
+    pub fn new(pool: PgPool) -> Self {
+        Self { pool, aside: Arc::default() }
+    }
+
+    pub async fn lend(&self) -> Result<Lease> {
+        let conn = match self.take_aside() {
+            Some(conn) => conn,
+            None => self.pool.acquire().await?,
+        };
+        Ok(Lease { lender: self.clone(), conn: Some(conn), open: false, sound: true })
     }
 
     /// With a transaction begun by these words.
-    pub async fn begin(pool: &PgPool, words: &'static str) -> Result<Self> {
-        let mut lease = Self::take(pool).await?;
+    pub async fn begin(&self, words: &'static str) -> Result<Lease> {
+        let mut lease = self.lend().await?;
         // Before it is so: whoever is given up on half-way may have begun all the same.
         lease.open = true;
         lease.execute(words).await?;
         Ok(lease)
     }
 
+    /// A connection of the caller's own, who closes it.
+    pub async fn detached(&self) -> Result<PgConnection> {
+        Ok(self.pool.acquire().await?.detach())
+    }
+
+    /// From now on connections lead there. Those that nobody uses lead to a server that may never
+    /// answer again.
+    pub fn turn_to(&self, server: PgConnectOptions) {
+        self.pool.set_connect_options(server);
+        if let Some(conn) = self.take_aside() {
+            drop(conn.detach());
+        }
+        while let Some(idle) = self.pool.try_acquire() {
+            drop(idle.detach());
+        }
+    }
+
+    /// Ends when the connections are to be closed.
+    pub async fn closed(&self) {
+        self.pool.close_event().await;
+    }
+
+    /// Waits until all connections are given back and closed.
+    pub async fn close(&self) {
+        let closing = self.pool.close();
+        drop(self.take_aside());
+        closing.await;
+    }
+
+    fn take_aside(&self) -> Option<PoolConnection<Postgres>> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Keeps it for the next one, if there is none yet and nobody waits for the pool to have one.
+    fn put_aside(&self, conn: PoolConnection<Postgres>) -> Option<PoolConnection<Postgres>> {
+        let most = self.pool.options().get_max_connections();
+        let awaited = self.pool.num_idle() == 0 && self.pool.size() >= most;
+        let mut aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        if awaited || aside.is_some() || self.pool.is_closed() {
+            return Some(conn);
+        }
+        *aside = Some(conn);
+        None
+    }
+}
+
+pub struct Lease {
+    lender: Lender,
+    /// None once it is given back.
+    conn: Option<PoolConnection<Postgres>>,
+    /// In a transaction, which ends without effect unless it is committed.
+    open: bool,
+    /// It did all that it was asked: nothing failed, and nobody gave up on it half-way.
+    sound: bool,
+}
+
+impl Lease {
     pub async fn commit(mut self) -> Result<()> {
         self.execute("commit").await?;
         self.open = false;
+        Ok(())
+    }
+
+    /// The connection, to do something. Until [`done`](Self::done) is said, nobody else gets it.
+    #[expect(clippy::expect_used, reason = "only `drop` takes the connection away")]
+    pub fn start(&mut self) -> &mut PgConnection {
+        self.sound = false;
+        self.conn.as_mut().expect("a lease has its connection until it is dropped")
+    }
+
+    pub fn done(&mut self) {
+        self.sound = true;
+    }
+
+    async fn execute(&mut self, words: &'static str) -> Result<()> {
+        self.start().execute(words).await?;
+        self.done();
         Ok(())
     }
 
@@ -50,28 +137,17 @@ impl Lease {
     }
 }
 
-const LENT: &str = "a lease has its connection until it is dropped";
-
-#[expect(clippy::expect_used, reason = "only `drop` takes the connection away")]
-impl Deref for Lease {
-    type Target = PgConnection;
-
-    fn deref(&self) -> &PgConnection {
-        self.conn.as_ref().expect(LENT)
-    }
-}
-
-#[expect(clippy::expect_used, reason = "only `drop` takes the connection away")]
-impl DerefMut for Lease {
-    fn deref_mut(&mut self) -> &mut PgConnection {
-        self.conn.as_mut().expect(LENT)
-    }
-}
-
 impl Drop for Lease {
     fn drop(&mut self) {
+        let Some(mut conn) = self.conn.take() else { return };
+        if self.sound && !self.open {
+            match self.lender.put_aside(conn) {
+                Some(not_needed) => conn = not_needed,
+                None => return,
+            }
+        }
         // Without a runtime, which is when the process ends, there is nothing to give it back to.
-        if let (Some(conn), Ok(runtime)) = (self.conn.take(), Handle::try_current()) {
+        if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(give_back(conn, self.open));
         }
     }

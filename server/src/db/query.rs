@@ -3,12 +3,13 @@
 //! PostgreSQL's words for types and placeholders (`$1`) are legal in SQLite too, so nearly every
 //! statement is one text. Where the two really differ, [`Sql::Each`] holds both side by side.
 
+use serde::de::DeserializeOwned;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{
-    Arguments, Connection, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type,
-};
+use sqlx::types::Json;
+use sqlx::{Arguments, Connection, Encode, FromRow, Postgres, Sqlite, SqliteConnection, Type};
 
+use super::lease::Lease;
 use super::{Conn, Inner, Result, patient};
 use crate::store::Scope;
 
@@ -98,7 +99,7 @@ pub struct Query<'c>(Bound<'c>);
 
 enum Bound<'c> {
     Sqlite(&'c mut SqliteConnection, &'static str, Result<SqliteArguments>),
-    Postgres(&'c mut PgConnection, &'static str, Result<PgArguments>, Plan),
+    Postgres(&'c mut Lease, &'static str, Result<PgArguments>, Plan),
 }
 
 /// What becomes of the plan that PostgreSQL makes of a statement.
@@ -118,18 +119,23 @@ enum Plan {
 
 /// Runs the query as its plan demands.
 macro_rules! run {
-    ($query:expr, $fetch:ident, $conn:ident, $plan:ident) => {{
+    ($query:expr, $fetch:ident, $lease:ident, $plan:ident) => {{
         let query = $query.persistent($plan == Plan::Kept);
-        patient(async move {
+        let conn = $lease.start();
+        let outcome = patient(async move {
             if $plan != Plan::Alone {
-                return query.$fetch($conn).await;
+                return query.$fetch(conn).await;
             }
-            let mut tx = $conn.begin().await?;
+            let mut tx = conn.begin().await?;
             let outcome = query.$fetch(&mut *tx).await?;
             tx.commit().await?;
             Ok(outcome)
-        })
-        .await
+        });
+        let outcome = outcome.await;
+        if outcome.is_ok() {
+            $lease.done();
+        }
+        outcome
     }};
 }
 
@@ -138,8 +144,8 @@ impl<'c> Bound<'c> {
         Self::Sqlite(conn, sql.sqlite(), Ok(SqliteArguments::default()))
     }
 
-    fn postgres(conn: &'c mut PgConnection, sql: Sql, plan: Plan) -> Self {
-        Self::Postgres(conn, sql.postgres(), Ok(PgArguments::default()), plan)
+    fn postgres(lease: &'c mut Lease, sql: Sql, plan: Plan) -> Self {
+        Self::Postgres(lease, sql.postgres(), Ok(PgArguments::default()), plan)
     }
 }
 
@@ -164,8 +170,8 @@ impl Query<'_> {
             Bound::Sqlite(conn, sql, args) => {
                 patient(sqlx::query_with(sql, args?).execute(conn)).await?.rows_affected()
             }
-            Bound::Postgres(conn, sql, args, plan) => {
-                run!(sqlx::query_with(sql, args?), execute, conn, plan)?.rows_affected()
+            Bound::Postgres(lease, sql, args, plan) => {
+                run!(sqlx::query_with(sql, args?), execute, lease, plan)?.rows_affected()
             }
         })
     }
@@ -175,8 +181,8 @@ impl Query<'_> {
             Bound::Sqlite(conn, sql, args) => {
                 patient(sqlx::query_as_with(sql, args?).fetch_optional(conn)).await
             }
-            Bound::Postgres(conn, sql, args, plan) => {
-                run!(sqlx::query_as_with(sql, args?), fetch_optional, conn, plan)
+            Bound::Postgres(lease, sql, args, plan) => {
+                run!(sqlx::query_as_with(sql, args?), fetch_optional, lease, plan)
             }
         }
     }
@@ -186,13 +192,31 @@ impl Query<'_> {
         self.fetch_optional().await?.ok_or(sqlx::Error::RowNotFound)
     }
 
+    /// Fetches what may be many rows at the least cost. On SQLite each row costs a wake-up between
+    /// threads, and each column an allocation, so the statement's text for SQLite gives its rows as
+    /// one: a JSON array, each element of which reads as a `P`.
+    pub async fn fetch_packed<T, P>(self) -> Result<Vec<T>>
+    where
+        T: Row,
+        P: DeserializeOwned + Into<T> + Send + Unpin + 'static,
+    {
+        match self.0 {
+            Bound::Sqlite(conn, sql, args) => {
+                let packed = sqlx::query_scalar_with(sql, args?).fetch_one(conn);
+                let Json::<Vec<P>>(rows) = patient(packed).await?;
+                Ok(rows.into_iter().map(P::into).collect())
+            }
+            bound => Query(bound).fetch_all().await,
+        }
+    }
+
     pub async fn fetch_all<T: Row>(self) -> Result<Vec<T>> {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
                 patient(sqlx::query_as_with(sql, args?).fetch_all(conn)).await
             }
-            Bound::Postgres(conn, sql, args, plan) => {
-                run!(sqlx::query_as_with(sql, args?), fetch_all, conn, plan)
+            Bound::Postgres(lease, sql, args, plan) => {
+                run!(sqlx::query_as_with(sql, args?), fetch_all, lease, plan)
             }
         }
     }

@@ -52,8 +52,8 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
             Ok(upgrade)
         }
         // On a connection of its own, whose plans can be forgotten.
-        Db::Postgres { pool, .. } => {
-            let mut conn = pool.acquire().await.map_err(OpenError::Connect)?.detach();
+        Db::Postgres { lender, .. } => {
+            let mut conn = lender.detached().await.map_err(OpenError::Connect)?;
             let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
             for statement in [FORGET, NO_HURRY, NO_HURRY_IDLE, NO_NOTICES, LOCK] {
                 tx.execute(statement).await.map_err(OpenError::Connect)?;
@@ -74,8 +74,8 @@ pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
             let mut conn = readers.acquire().await.map_err(OpenError::Connect)?;
             conn.list_applied_migrations(table).await
         }
-        Db::Postgres { pool, .. } => {
-            let mut conn = pool.acquire().await.map_err(OpenError::Connect)?.detach();
+        Db::Postgres { lender, .. } => {
+            let mut conn = lender.detached().await.map_err(OpenError::Connect)?;
             let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
             tx.execute(FORGET).await.map_err(OpenError::Connect)?;
             let applied = tx.list_applied_migrations(table).await;
