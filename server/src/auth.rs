@@ -3,8 +3,11 @@
 //! A permission is a parameter: a handler that changes things takes [`Admin`], so that it cannot be
 //! forgotten, and takes it first, so that 401, 429 and 403 are decided before a body is read. Every
 //! request has its key looked up; nothing is remembered, so a revoked key is refused at once.
+//! Validations have theirs looked up many at a time, by `validation`, with the same [`Gate`].
 
 mod usage;
+
+use std::collections::BTreeSet;
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -15,9 +18,35 @@ use sha2::{Digest, Sha256};
 use crate::App;
 use crate::error::Error;
 use crate::exchange::Exchange;
-use crate::store::{Scope, keys};
+use crate::limit::Limiter;
+use crate::store::Scope;
+use crate::store::keys::{self, Hash, Holder};
 
 pub use usage::Usage;
+
+/// Lets requests in: counts how often each key asks, and notes when it did.
+pub struct Gate {
+    pub limiter: Limiter,
+    pub usage: Usage,
+}
+
+impl Gate {
+    /// Lets a request in if its key works and may ask this often. What is known of the key is told
+    /// with the answer, also if the request is refused.
+    pub fn admit<'h>(
+        &self,
+        holder: Option<&'h Holder>,
+        exchange: &Exchange,
+        now: Timestamp,
+    ) -> Result<&'h Holder, Error> {
+        let holder = holder.filter(|holder| works(&holder.key, now)).ok_or(Error::Unauthorized)?;
+        let allowance = self.limiter.check(holder.key.id);
+        exchange.identify(holder.key.id, allowance);
+        allowance.grant()?;
+        self.usage.note(holder.key.id, now);
+        Ok(holder)
+    }
+}
 
 /// Whoever holds a key that works.
 pub struct Caller {
@@ -41,7 +70,7 @@ pub struct Reader(pub Caller);
 pub struct Asker(pub Caller);
 
 /// What is stored of a key, and what it is found by.
-pub fn hash(key: &ApiKey) -> keys::Hash {
+pub fn hash(key: &ApiKey) -> Hash {
     Sha256::digest(key.expose()).into()
 }
 
@@ -70,29 +99,24 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let key = bearer(parts).ok_or(Error::Unauthorized)?;
-        let now = Timestamp::now();
-        let holder = app
-            .keys
-            .ask(hash(&key))
-            .await?
-            .filter(|holder| works(&holder.key, now))
-            .ok_or(Error::Unauthorized)?;
-        let allowance = app.limiter.check(holder.key.id);
-        if let Some(exchange) = parts.extensions.get::<Exchange>() {
-            exchange.identify(holder.key.id, allowance);
-        }
-        allowance.grant()?;
-        app.usage.note(holder.key.id, now);
+        let hash = BTreeSet::from([bearer(parts)?]);
+        let holder = keys::find_by_hashes(&mut app.db.read().await?, &hash).await?.pop();
+        let exchange = Exchange::of(&parts.extensions);
+        let holder = app.gate.admit(holder.as_ref(), &exchange, Timestamp::now())?.clone();
         let tenant = Tenant { id: holder.tenant_id, name: holder.tenant_name };
         Ok(Self { key: holder.key, tenant })
     }
 }
 
-/// The key of `Authorization: Bearer …`, if it is one at all.
-fn bearer(parts: &Parts) -> Option<ApiKey> {
-    let (scheme, key) = parts.headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    if scheme.eq_ignore_ascii_case("bearer") { key.trim().parse().ok() } else { None }
+/// The key of `Authorization: Bearer …`, as it is found by. Whether anyone holds it is another
+/// question.
+pub fn bearer(parts: &Parts) -> Result<Hash, Error> {
+    let header = parts.headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let (scheme, key) = header.and_then(|text| text.split_once(' ')).ok_or(Error::Unauthorized)?;
+    let key: Option<ApiKey> = key.trim().parse().ok();
+    key.filter(|_| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|key| hash(&key))
+        .ok_or(Error::Unauthorized)
 }
 
 fn works(key: &Key, now: Timestamp) -> bool {
@@ -106,10 +130,14 @@ macro_rules! permissions {
 
             async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
                 let caller = Caller::from_request_parts(parts, app).await?;
-                match caller.key.role {
-                    $(Role::$role)|+ => Ok(Self(caller)),
-                    _ => Err(Error::Forbidden),
-                }
+                Self::permit(caller.key.role).map(|()| Self(caller))
+            }
+        }
+
+        impl $name {
+            /// Whether a key with this role may ask what takes this permission.
+            pub fn permit(role: Role) -> Result<(), Error> {
+                if matches!(role, $(Role::$role)|+) { Ok(()) } else { Err(Error::Forbidden) }
             }
         }
     )*};

@@ -103,3 +103,6 @@ async fn settle<Q, A, F, R>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

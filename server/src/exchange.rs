@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use common::{Failure, Fixed, KeyId};
@@ -32,6 +32,11 @@ struct Known {
 }
 
 impl Exchange {
+    /// That of a request, from its extensions.
+    pub fn of(extensions: &Extensions) -> Self {
+        extensions.get().cloned().unwrap_or_default()
+    }
+
     /// The request is that key's. Said once.
     pub fn identify(&self, key: KeyId, allowance: Allowance) {
         self.0.key.get_or_init(|| key);

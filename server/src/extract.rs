@@ -32,10 +32,17 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
-        if !is_json(request.headers()) {
+        let (parts, body) = request.into_parts();
+        Self::read(&parts, body).await
+    }
+}
+
+impl<T: DeserializeOwned> Json<T> {
+    pub async fn read(parts: &Parts, body: Body) -> Result<Self, Error> {
+        if !is_json(&parts.headers) {
             return Err(Error::UnsupportedMediaType);
         }
-        let body = tokio::time::timeout(MAX_WAIT, read(request.into_body()));
+        let body = tokio::time::timeout(MAX_WAIT, read(body));
         parse(&body.await.map_err(|_| Error::TooSlow)??).map(Self)
     }
 }

@@ -30,21 +30,19 @@ use common::Timestamp;
 use tokio::net::TcpListener;
 use tokio::time::MissedTickBehavior;
 
+use auth::{Gate, Usage};
 use batching::Batcher;
 use config::Config;
 use db::Db;
 use limit::Limiter;
-use store::keys::{self, Hash, Holder};
-use validation::{Answer, Ask};
+use validation::{Answer, Question};
 
 /// What every handler can reach. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App {
     db: Db,
-    keys: Batcher<Hash, Option<Holder>>,
-    validations: Batcher<Ask, Answer>,
-    limiter: Arc<Limiter>,
-    usage: Arc<auth::Usage>,
+    validations: Batcher<Question, Answer>,
+    gate: Arc<Gate>,
     running: once::Running,
 }
 
@@ -63,31 +61,18 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
+    let limiter = Limiter::new(config.rate_limit);
+    let gate = Arc::new(Gate { limiter, usage: Usage::default() });
     let (validations, validating) = Batcher::start({
-        let db = db.clone();
-        move |asks: Vec<Ask>| {
-            let db = db.clone();
-            async move { validation::answer(&db, &asks).await }
+        let (db, gate) = (db.clone(), gate.clone());
+        move |questions: Vec<Question>| {
+            let (db, gate) = (db.clone(), gate.clone());
+            async move { validation::answer(&db, &gate, &questions).await }
         }
     });
-    let (keys, authenticating) = Batcher::start({
-        let db = db.clone();
-        move |hashes: Vec<Hash>| {
-            let db = db.clone();
-            async move { Ok(keys::find_by_hashes(&mut db.read().await?, &hashes).await?) }
-        }
-    });
-    let limiter = Arc::new(Limiter::new(config.rate_limit));
-    let usage = Arc::new(auth::Usage::default());
-    let housekeeper = tokio::spawn(keep_house(db.clone(), limiter.clone(), usage.clone()));
-    let app = App {
-        db: db.clone(),
-        keys,
-        validations,
-        limiter,
-        usage: usage.clone(),
-        running: once::Running::default(),
-    };
+    let housekeeper = tokio::spawn(keep_house(db.clone(), gate.clone()));
+    let running = once::Running::default();
+    let app = App { db: db.clone(), validations, gate: gate.clone(), running };
 
     let stopping = Arc::new(tokio::sync::Notify::new());
     let stop = stopping.clone();
@@ -108,8 +93,8 @@ pub async fn serve(
 
     housekeeper.abort();
     // The router is gone, and with it the last who ask; what still waits is answered.
-    drop(tokio::time::timeout(FINISH, async { tokio::join!(validating, authenticating) }).await);
-    if let Err(error) = usage.write(&db).await {
+    drop(tokio::time::timeout(FINISH, validating).await);
+    if let Err(error) = gate.usage.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }
     // A server that fell silent never gives its connections back, and must not keep the process.
@@ -117,13 +102,13 @@ pub async fn serve(
     Ok(())
 }
 
-async fn keep_house(db: Db, limiter: Arc<Limiter>, usage: Arc<auth::Usage>) {
+async fn keep_house(db: Db, gate: Arc<Gate>) {
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        limiter.forget_idle();
-        if let Err(error) = usage.write(&db).await {
+        gate.limiter.forget_idle();
+        if let Err(error) = gate.usage.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }
         if let Err(error) = once::forget_old(&db, Timestamp::now()).await {

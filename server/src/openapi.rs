@@ -12,7 +12,7 @@ use aide::{OperationInput, OperationOutput};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use bytes::Bytes;
-use common::{ExternalId, Failure, Paged, Success};
+use common::{ExternalId, Failure, Paged, Success, Validate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ use crate::auth::{Admin, Asker, Caller, Reader};
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query, UserName};
 use crate::once::Once;
+use crate::validation::Question;
 
 type Responses = Vec<(Option<u16>, Response)>;
 
@@ -122,6 +123,19 @@ impl<T: JsonSchema> OperationInput for Json<T> {
             (415, "The body is not declared as JSON"),
         ];
         failures(ctx, &statuses)
+    }
+}
+
+/// Who may ask, and the body.
+impl OperationInput for Question {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Json::<Validate>::operation_input(ctx, operation);
+    }
+
+    fn inferred_early_responses(ctx: &mut GenContext, operation: &mut Operation) -> Responses {
+        let mut responses = Asker::inferred_early_responses(ctx, operation);
+        responses.extend(Json::<Validate>::inferred_early_responses(ctx, operation));
+        responses
     }
 }
 

@@ -7,6 +7,7 @@ use aide::openapi::OpenApi;
 use aide::transform::TransformOperation;
 use axum::routing::get;
 use axum::{Router, middleware};
+use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::api::{explain, health, keys, licenses, plans, products, usage, users, validate};
@@ -22,8 +23,12 @@ pub fn router(app: App) -> Router {
         .route("/readyz", get(health::readyz))
         .fallback(async || Error::NoRoute)
         .method_not_allowed_fallback(async || Error::NoMethod)
-        .layer(CatchPanicLayer::custom(exchange::panicked))
-        .layer(middleware::from_fn(exchange::run))
+        // As one layer: each by itself would box every request's future once more.
+        .layer(
+            ServiceBuilder::new()
+                .layer(middleware::from_fn(exchange::run))
+                .layer(CatchPanicLayer::custom(exchange::panicked)),
+        )
         .with_state(app)
 }
 

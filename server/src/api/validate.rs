@@ -1,21 +1,50 @@
 //! The question the service exists for.
 
-use axum::extract::State;
+use axum::body::HttpBody;
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use common::{Validate, Validation};
 
 use crate::App;
 use crate::answer::Data;
-use crate::auth::Asker;
+use crate::auth::{Asker, bearer};
 use crate::error::Error;
+use crate::exchange::Exchange;
 use crate::extract::Json;
-use crate::validation::{Ask, UnknownProduct};
+use crate::validation::{By, Question};
+
+/// A stranger's body is read before the key is looked up only if it is announced to be this short:
+/// several times what a validation needs.
+const SHORT: u64 = 4096;
 
 pub async fn validate(
     State(app): State<App>,
-    Asker(caller): Asker,
-    Json(body): Json<Validate>,
+    question: Question,
 ) -> Result<Data<Validation>, Error> {
-    let ask = Ask { scope: caller.scope(), user: body.user_id, product: body.product_id };
-    let answer = app.validations.ask(ask).await?;
-    answer.map(Data).map_err(|UnknownProduct| Error::unknown("productId", "product"))
+    app.validations.ask(question).await?.map(Data)
+}
+
+/// The key of a good request is looked up together with those of its neighbours. One that is no
+/// good has its own looked up here, as a bad key is told before a bad body.
+impl FromRequest<App> for Question {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
+        let (mut parts, body) = request.into_parts();
+        let key = bearer(&parts)?;
+        let mut asker = None;
+        // Boxed, as what is seldom needed would make every request's future larger.
+        if body.size_hint().upper().is_none_or(|length| length > SHORT) {
+            asker = Some(Box::pin(Asker::from_request_parts(&mut parts, app)).await?);
+        }
+        let read = Json::<Validate>::read(&parts, body).await;
+        if asker.is_none() && read.is_err() {
+            Box::pin(Asker::from_request_parts(&mut parts, app)).await?;
+        }
+        let Json(Validate { user_id, product_id }) = read?;
+        let by = match asker {
+            Some(Asker(caller)) => By::Caller(caller.scope()),
+            None => By::Key(key, Exchange::of(&parts.extensions)),
+        };
+        Ok(Self { by, user: user_id, product: product_id })
+    }
 }

@@ -39,7 +39,7 @@ impl Demo {
         let config = Config::default();
         let service = tokio::spawn(async move { licd::serve(db, &config, listener, stop).await });
         let answers = sample::fill_and_ask(&server, &key).await?;
-        print(table(&answers))?;
+        print(table(&answers).trim_fmt())?;
         print(next_steps(&server, &key))?;
         service.await??;
         say("Stopped. The demo's data is gone; `licd serve` keeps its own.");

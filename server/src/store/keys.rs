@@ -2,7 +2,7 @@
 //! that list or change keys take the modes that the caller may see as `scope`'s own, or, for
 //! [`Mode::Live`], all.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
 use sqlx::types::Json;
@@ -24,7 +24,7 @@ macro_rules! select_holders {
 /// A key as it is found by its hash, with the tenant it opens.
 #[derive(Clone, sqlx::FromRow)]
 pub struct Holder {
-    hash: Vec<u8>,
+    pub hash: Vec<u8>,
     #[sqlx(flatten)]
     pub key: Key,
     pub tenant_id: TenantId,
@@ -50,9 +50,8 @@ pub async fn insert(conn: &mut Conn, tenant: TenantId, key: &Key, hash: &Hash) -
     Ok(())
 }
 
-/// Finds each key by its hash, in the order of `hashes`. The one look-up that knows no scope yet:
-/// the key tells it. Many requests carry few keys, so each is looked for once.
-pub async fn find_by_hashes(conn: &mut Conn, hashes: &[Hash]) -> Result<Vec<Option<Holder>>> {
+/// Finds keys by their hashes. The one look-up that knows no scope yet: the key tells it.
+pub async fn find_by_hashes(conn: &mut Conn, hashes: &BTreeSet<Hash>) -> Result<Vec<Holder>> {
     const FIND: Sql = Sql::Each {
         sqlite: concat!(
             "with asked as (select unhex(value) as hash from json_each($1)) ",
@@ -64,15 +63,8 @@ pub async fn find_by_hashes(conn: &mut Conn, hashes: &[Hash]) -> Result<Vec<Opti
             select_holders!()
         ),
     };
-    let different: BTreeSet<&Hash> = hashes.iter().collect();
-    let different: Vec<String> = different.into_iter().map(hex).collect();
-    let holders: Vec<Holder> = conn.query(FIND).bind(Json(different)).fetch_all().await?;
-    let by_hash: HashMap<&[u8], &Holder> =
-        holders.iter().map(|holder| (holder.hash.as_slice(), holder)).collect();
-    Ok(hashes
-        .iter()
-        .map(|hash| by_hash.get(hash.as_slice()).map(|found| (*found).clone()))
-        .collect())
+    let hashes: Vec<String> = hashes.iter().map(hex).collect();
+    conn.query(FIND).bind(Json(hashes)).fetch_all().await
 }
 
 fn hex(hash: &Hash) -> String {

@@ -2,9 +2,10 @@
 //! as one JSON array of [`Item`]s, so that a batch costs as many statements as a single request.
 
 use common::{
-    Activation, ActivationId, ExternalId, License, LicenseId, Name, ProductId, Timestamp, UserId,
+    Activation, ActivationId, ExternalId, Features, License, LicenseId, MaxSeats, Mode, Name,
+    ProductId, Status, Timestamp, UserId,
 };
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use sqlx::types::Json;
 use sqlx::{ColumnIndex, Decode, FromRow, Type};
 use uuid::Uuid;
@@ -12,31 +13,26 @@ use uuid::Uuid;
 use super::Scope;
 use crate::db::{Conn, Result, Sql};
 
-/// One row of a statement's input. A statement reads the members that it names; the others are
+/// One row of a statement's input. A statement reads the columns that it names; the others may be
 /// absent.
-#[derive(Clone, Serialize)]
+#[derive(Clone)]
 pub struct Item<'a> {
-    #[serde(serialize_with = "hex")]
     tenant_id: Uuid,
-    mode: common::Mode,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "some_hex")]
+    mode: Mode,
     id: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "some_hex")]
     user_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "some_hex")]
     license_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     external_id: Option<&'a ExternalId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     seats: Option<i32>,
 }
 
-fn hex<S: Serializer>(id: &Uuid, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(id.simple().encode_lower(&mut Uuid::encode_buffer()))
-}
-
-fn some_hex<S: Serializer>(id: &Option<Uuid>, to: S) -> std::result::Result<S::Ok, S::Error> {
-    hex(&id.unwrap_or_default(), to)
+/// As an array, which both databases take apart sooner than an object; see `items!`.
+impl Serialize for Item<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let (tenant, id) = (self.tenant_id.simple(), self.id.map(Uuid::simple));
+        let (user, license) = (self.user_id.map(Uuid::simple), self.license_id.map(Uuid::simple));
+        (tenant, self.mode, self.external_id, user, license, id, self.seats).serialize(serializer)
+    }
 }
 
 impl<'a> Item<'a> {
@@ -78,37 +74,37 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A statement over the items in `$1`, which it sees as a table `item`; `n` is a row's place. The
-/// databases differ only in how they take JSON and ids in it apart.
+/// The items in `$1` as a table `item`, in which `n` is a row's place.
+macro_rules! items {
+    (sqlite) => {
+        "with item as (
+             select key as n, unhex(value ->> 0) as tenant_id, value ->> 1 as mode,
+                 value ->> 2 as external_id, unhex(value ->> 3) as user_id,
+                 unhex(value ->> 4) as license_id, unhex(value ->> 5) as id, value ->> 6 as seats
+             from json_each($1)
+         ) "
+    };
+    (postgres) => {
+        "with item as (
+             select n - 1 as n, cast(value ->> 0 as uuid) as tenant_id, value ->> 1 as mode,
+                 value ->> 2 as external_id, cast(value ->> 3 as uuid) as user_id,
+                 cast(value ->> 4 as uuid) as license_id, cast(value ->> 5 as uuid) as id,
+                 value ->> 6 as seats
+             from jsonb_array_elements($1) with ordinality as element (value, n)
+         ) "
+    };
+}
+
+/// A statement over the items in `$1`. The databases differ only in how they take JSON and ids in
+/// it apart.
 macro_rules! over_items {
     ($statement:literal) => {
         over_items!($statement, $statement)
     };
     ($sqlite:literal, $postgres:literal) => {
         Sql::Each {
-            sqlite: concat!(
-                "with item as (
-                     select key as n, value ->> 'mode' as mode, value ->> 'seats' as seats,
-                         value ->> 'external_id' as external_id,
-                         unhex(value ->> 'tenant_id') as tenant_id, unhex(value ->> 'id') as id,
-                         unhex(value ->> 'user_id') as user_id,
-                         unhex(value ->> 'license_id') as license_id
-                     from json_each($1)
-                 ) ",
-                $sqlite
-            ),
-            postgres: concat!(
-                "with item as (
-                     select n - 1 as n, value ->> 'mode' as mode, value ->> 'seats' as seats,
-                         value ->> 'external_id' as external_id,
-                         cast(value ->> 'tenant_id' as uuid) as tenant_id,
-                         cast(value ->> 'id' as uuid) as id,
-                         cast(value ->> 'user_id' as uuid) as user_id,
-                         cast(value ->> 'license_id' as uuid) as license_id
-                     from jsonb_array_elements($1) with ordinality as element (value, n)
-                 ) ",
-                $postgres
-            ),
+            sqlite: concat!(items!(sqlite), $sqlite),
+            postgres: concat!(items!(postgres), $postgres),
         }
     };
 }
@@ -175,13 +171,69 @@ where
     }
 }
 
-/// The known ones of `users`, each with all its licenses in the order of their assignment.
-pub async fn find(conn: &mut Conn, users: &[Item<'_>]) -> Result<Vec<Found>> {
-    const FIND: Sql = over_items!(
-        "select item.n, u.id as user_id, l.id, l.product_id, l.plan_id, l.status, l.max_seats,
-             l.seats_used, l.expires_at, l.features, l.created_at, l.updated_at,
-             a.id as activation_id, a.activated_at, a.last_checked_at
-         from item
+/// What `find` is on SQLite: a row packed into JSON, ids in hexadecimal.
+#[derive(Deserialize)]
+struct Packed {
+    n: i64,
+    user_id: Uuid,
+    license: Option<PackedLicense>,
+    seat: Option<PackedSeat>,
+}
+
+#[derive(Deserialize)]
+struct PackedLicense {
+    id: Uuid,
+    product_id: Uuid,
+    plan_id: Uuid,
+    status: Status,
+    max_seats: Option<MaxSeats>,
+    seats_used: i32,
+    expires_at: Option<Timestamp>,
+    features: Features,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(Deserialize)]
+struct PackedSeat {
+    id: Uuid,
+    activated_at: Timestamp,
+    last_checked_at: Timestamp,
+}
+
+impl From<Packed> for Found {
+    fn from(Packed { n, user_id, license, seat }: Packed) -> Self {
+        let user_id = user_id.into();
+        let link = license.map(|license| Link {
+            user_id,
+            seats_used: license.seats_used,
+            seat: seat.map(|seat| Activation {
+                id: seat.id.into(),
+                user_id,
+                license_id: license.id.into(),
+                activated_at: seat.activated_at,
+                last_checked_at: seat.last_checked_at,
+            }),
+            license: License {
+                id: license.id.into(),
+                product_id: license.product_id.into(),
+                plan_id: license.plan_id.into(),
+                status: license.status,
+                max_seats: license.max_seats,
+                expires_at: license.expires_at,
+                features: license.features,
+                created_at: license.created_at,
+                updated_at: license.updated_at,
+            },
+        });
+        Self { n, user_id, link }
+    }
+}
+
+/// Users of `item`, and all that hangs on them, in order.
+macro_rules! links {
+    () => {
+        "from item
          join users u on u.tenant_id = item.tenant_id and u.mode = item.mode
              and u.external_id = item.external_id
          left join assignments s on s.tenant_id = u.tenant_id and s.mode = u.mode
@@ -191,8 +243,33 @@ pub async fn find(conn: &mut Conn, users: &[Item<'_>]) -> Result<Vec<Found>> {
          left join activations a on a.tenant_id = s.tenant_id and a.mode = s.mode
              and a.user_id = s.user_id and a.license_id = s.license_id
          order by item.n, s.id"
-    );
-    conn.query(FIND).bind(Json(users)).fetch_all().await
+    };
+}
+
+/// The known ones of `users`, each with all its licenses in the order of their assignment.
+pub async fn find(conn: &mut Conn, users: &[Item<'_>]) -> Result<Vec<Found>> {
+    const FIND: Sql = Sql::Each {
+        sqlite: concat!(
+            items!(sqlite),
+            "select coalesce('[' || group_concat(packed) || ']', '[]')
+             from (select json_array(item.n, hex(u.id),
+                 iif(l.id is null, null, json_array(hex(l.id), hex(l.product_id), hex(l.plan_id),
+                     l.status, l.max_seats, l.seats_used, l.expires_at, json(l.features),
+                     l.created_at, l.updated_at)),
+                 iif(a.id is null, null, json_array(hex(a.id), a.activated_at,
+                     a.last_checked_at))) as packed ",
+            links!(),
+            ")"
+        ),
+        postgres: concat!(
+            items!(postgres),
+            "select item.n, u.id as user_id, l.id, l.product_id, l.plan_id, l.status, l.max_seats,
+                 l.seats_used, l.expires_at, l.features, l.created_at, l.updated_at,
+                 a.id as activation_id, a.activated_at, a.last_checked_at ",
+            links!()
+        ),
+    };
+    conn.query(FIND).bind(Json(users)).fetch_packed::<Found, Packed>().await
 }
 
 /// A license of a user, with its names.
@@ -288,24 +365,14 @@ pub async fn count_seats(conn: &mut Conn, licenses: &[Item<'_>]) -> Result<()> {
 
 /// Notes that the holders of `seats` were seen.
 ///
-/// Two nodes may see overlapping sets of users at once; each locks in the same order, so that
-/// neither waits for the other in a circle.
+/// Two nodes may see overlapping sets of users at once. The seats come in the order of their ids
+/// and are locked as they come, so that neither node waits for the other in a circle.
 pub async fn touch_seats(conn: &mut Conn, seats: &[Item<'_>], now: Timestamp) -> Result<()> {
     const TOUCH: Sql = over_items!(
         "update activations set last_checked_at = $2
          from item
          where activations.tenant_id = item.tenant_id and activations.mode = item.mode
-             and activations.user_id = item.user_id and activations.license_id = item.license_id",
-        ", held as (
-             select a.tenant_id, a.mode, a.user_id, a.license_id from item
-             join activations a on a.tenant_id = item.tenant_id and a.mode = item.mode
-                 and a.user_id = item.user_id and a.license_id = item.license_id
-             order by a.id for update of a
-         )
-         update activations set last_checked_at = $2
-         from held
-         where activations.tenant_id = held.tenant_id and activations.mode = held.mode
-             and activations.user_id = held.user_id and activations.license_id = held.license_id"
+             and activations.user_id = item.user_id and activations.license_id = item.license_id"
     );
     conn.query(TOUCH).bind(Json(seats)).bind(now).execute().await?;
     Ok(())

@@ -7,38 +7,42 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::{
-    Activation, ActivationId, ExternalId, Fixed, Grant, LicenseId, ProductId, Refusal, Timestamp,
-    UserId, Validation,
-};
+use common::{Activation, ExternalId, LicenseId, ProductId, Timestamp, UserId, Validation};
 
+use super::Answer;
 use super::verdict::{Decision, decide};
 use crate::db::{Conn, Db, Result};
 use crate::error::{Error, is_collision};
 use crate::store::Scope;
 use crate::store::validations::{self, Item, Link};
 
-/// One validation that is asked for.
-#[derive(Clone)]
-pub struct Ask {
+/// One validation that was let in.
+pub struct Ask<'a> {
     pub scope: Scope,
-    pub user: ExternalId,
+    pub user: &'a ExternalId,
     pub product: Option<ProductId>,
 }
-
-/// The request names a product that does not exist; nothing was done for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownProduct;
-
-pub type Answer = std::result::Result<Validation, UnknownProduct>;
 
 /// How often a batch starts over because another node came in between.
 const ATTEMPTS: usize = 10;
 
-/// Answers all of `asks`, in their order. When it returns, what was written is on disk.
-pub async fn answer(db: &Db, asks: &[Ask]) -> std::result::Result<Vec<Answer>, Error> {
+/// Answers all of `asks`, in their order, first of all on `conn`.
+pub async fn answer(
+    db: &Db,
+    conn: Conn,
+    asks: &[Ask<'_>],
+) -> std::result::Result<Vec<Answer>, Error> {
+    if asks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut conn = Some(conn);
     for _ in 0..ATTEMPTS {
-        match attempt(db, &Batch::new(asks, Timestamp::now())).await {
+        let batch = Batch::new(asks, Timestamp::now());
+        let conn = match conn.take() {
+            Some(conn) => conn,
+            None => db.write().await?,
+        };
+        match attempt(db, conn, &batch).await {
             Ok(Some(answers)) => return Ok(answers),
             Ok(None) => {}
             Err(error) if is_collision(&error) => {}
@@ -49,16 +53,14 @@ pub async fn answer(db: &Db, asks: &[Ask]) -> std::result::Result<Vec<Answer>, E
 }
 
 /// `None`: another node changed in between what was to be decided on. Nothing was written.
-async fn attempt(db: &Db, batch: &Batch<'_>) -> Result<Option<Vec<Answer>>> {
-    // SQLite's writing connection alone keeps its page cache when something is written.
-    let mut conn = db.write().await?;
+async fn attempt(db: &Db, mut conn: Conn, batch: &Batch<'_>) -> Result<Option<Vec<Answer>>> {
     let known = batch.read(&mut conn).await?;
     let astray = batch.astray(&mut conn, &known).await?;
     let missing = batch.missing(&known, &astray);
     let draft = batch.decide(known, &astray);
     if missing.is_empty() && draft.taken.is_empty() {
         if !draft.seen.is_empty() {
-            validations::touch_seats(&mut conn, &seats(&draft.seen), batch.now).await?;
+            validations::touch_seats(&mut conn, &draft.seen(), batch.now).await?;
         }
         return Ok(Some(draft.answers));
     }
@@ -78,11 +80,11 @@ async fn attempt(db: &Db, batch: &Batch<'_>) -> Result<Option<Vec<Answer>>> {
         return Ok(None);
     }
     if !counts.is_empty() {
-        validations::insert_seats(&mut tx, &seats(&draft.taken), batch.now).await?;
+        validations::insert_seats(&mut tx, &draft.taken(), batch.now).await?;
         validations::count_seats(&mut tx, &licenses(&counts)).await?;
     }
     if !draft.seen.is_empty() {
-        validations::touch_seats(&mut tx, &seats(&draft.seen), batch.now).await?;
+        validations::touch_seats(&mut tx, &draft.seen(), batch.now).await?;
     }
     tx.commit().await?;
     Ok(Some(draft.answers))
@@ -90,7 +92,7 @@ async fn attempt(db: &Db, batch: &Batch<'_>) -> Result<Option<Vec<Answer>>> {
 
 /// What is asked, and of whom, each user once.
 struct Batch<'a> {
-    asks: &'a [Ask],
+    asks: &'a [Ask<'a>],
     now: Timestamp,
     /// Sorted, so that every node makes users in the same order.
     users: Vec<(Scope, &'a ExternalId)>,
@@ -106,11 +108,11 @@ struct Known {
 }
 
 impl<'a> Batch<'a> {
-    fn new(asks: &'a [Ask], now: Timestamp) -> Self {
-        let users: BTreeSet<_> = asks.iter().map(|ask| (ask.scope, &ask.user)).collect();
+    fn new(asks: &'a [Ask<'a>], now: Timestamp) -> Self {
+        let users: BTreeSet<_> = asks.iter().map(|ask| (ask.scope, ask.user)).collect();
         let users: Vec<_> = users.into_iter().collect();
         let place: HashMap<_, _> = users.iter().enumerate().map(|(at, user)| (*user, at)).collect();
-        let user_of = asks.iter().map(|ask| place[&(ask.scope, &ask.user)]).collect();
+        let user_of = asks.iter().map(|ask| place[&(ask.scope, ask.user)]).collect();
         Self { asks, now, users, user_of }
     }
 
@@ -164,7 +166,7 @@ impl<'a> Batch<'a> {
         let mut used: HashMap<LicenseId, i32> = HashMap::new();
         for (at, ask) in self.asks.iter().enumerate() {
             if astray[at] {
-                draft.answers.push(Err(UnknownProduct));
+                draft.answers.push(Err(Error::unknown("productId", "product")));
                 continue;
             }
             let links = &mut known[self.user_of[at]].links;
@@ -172,7 +174,7 @@ impl<'a> Batch<'a> {
                 link.seats_used = *used.get(&link.license.id).unwrap_or(&link.seats_used);
             }
             let answer = match decide(links, ask.product, self.now) {
-                Decision::Refuse(reason) => Validation::Invalid(Refusal { valid: Fixed, reason }),
+                Decision::Refuse(reason) => Validation::invalid(reason),
                 Decision::Keep(place) => draft.keep(ask.scope, &mut links[place], self.now),
                 Decision::Take(place) => {
                     let link = &mut links[place];
@@ -196,13 +198,7 @@ struct Draft {
 
 impl Draft {
     fn take(&mut self, scope: Scope, link: &mut Link, now: Timestamp) -> Validation {
-        let seat = Activation {
-            id: ActivationId::new(now),
-            user_id: link.user_id,
-            license_id: link.license.id,
-            activated_at: now,
-            last_checked_at: now,
-        };
+        let seat = Activation::new(link.user_id, link.license.id, now);
         self.taken.push((scope, seat.clone()));
         link.seat = Some(seat);
         self.keep(scope, link, now)
@@ -217,12 +213,19 @@ impl Draft {
             seat.last_checked_at = now;
             self.seen.push((scope, seat.clone()));
         }
-        Validation::Valid(Box::new(Grant {
-            valid: Fixed,
-            features: license.features.clone(),
-            license: license.clone(),
-            activation: seat.clone(),
-        }))
+        Validation::valid(license.clone(), seat.clone())
+    }
+
+    /// The seats that are given away.
+    fn taken(&self) -> Vec<Item<'static>> {
+        self.taken.iter().map(|(scope, seat)| Item::seat(*scope, seat)).collect()
+    }
+
+    /// The seats whose holders were seen, in the order of their ids.
+    fn seen(&self) -> Vec<Item<'static>> {
+        let mut seen: Vec<_> = self.seen.iter().collect();
+        seen.sort_unstable_by_key(|(_, seat)| seat.id);
+        seen.into_iter().map(|(scope, seat)| Item::seat(*scope, seat)).collect()
     }
 
     /// How many seats are taken on each license.
@@ -233,10 +236,6 @@ impl Draft {
         }
         counts
     }
-}
-
-fn seats(seats: &[(Scope, Activation)]) -> Vec<Item<'static>> {
-    seats.iter().map(|(scope, seat)| Item::seat(*scope, seat)).collect()
 }
 
 fn licenses(counts: &BTreeMap<LicenseId, (Scope, i32)>) -> Vec<Item<'static>> {

@@ -1,0 +1,241 @@
+//! What the queue promises: a bound that is exact, one answer for each question in its place, and
+//! that nobody pays for another's question. The worker is held up and let go by the tests
+//! themselves, so that what waits is known and not guessed.
+
+mod overload;
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use super::{BATCH, Batcher, QUEUE};
+use crate::error::Error;
+
+type Asking<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
+
+/// A worker that answers each question with itself, as many batches as it is allowed to.
+struct Held {
+    batcher: Batcher<usize, usize>,
+    worker: JoinHandle<()>,
+    allowed: Arc<Semaphore>,
+    begun: Arc<Semaphore>,
+    batches: Arc<Mutex<Vec<Vec<usize>>>>,
+}
+
+impl Held {
+    /// `verdict` says of each batch whether it can be answered.
+    fn start(verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
+        let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let batches: Arc<Mutex<Vec<Vec<usize>>>> = Arc::default();
+        let (batcher, worker) = Batcher::start({
+            let (allowed, begun, batches) = (allowed.clone(), begun.clone(), batches.clone());
+            move |questions: Vec<usize>| {
+                let (allowed, begun) = (allowed.clone(), begun.clone());
+                batches.lock().unwrap().push(questions.clone());
+                begun.add_permits(1);
+                async move {
+                    allowed.acquire().await.unwrap().forget();
+                    verdict(&questions)?;
+                    Ok(questions)
+                }
+            }
+        });
+        Self { batcher, worker, allowed, begun, batches }
+    }
+
+    /// With a first question in the worker's hands, so that all others wait.
+    async fn busy(verdict: fn(&[usize]) -> Result<(), Error>) -> (Self, Asking<usize>) {
+        let held = Self::start(verdict);
+        let mut first = held.ask(usize::MAX);
+        assert!(is_waiting(&mut first));
+        held.begun.acquire().await.unwrap().forget();
+        (held, first)
+    }
+
+    /// Asks with a share of its own in the queue, as a request does.
+    fn ask(&self, question: usize) -> Asking<usize> {
+        let batcher = self.batcher.clone();
+        Box::pin(async move { batcher.ask(question).await })
+    }
+
+    /// Asks them all, and they wait.
+    fn queue(&self, questions: impl IntoIterator<Item = usize>) -> Vec<Asking<usize>> {
+        let mut asking: Vec<_> = questions.into_iter().map(|n| self.ask(n)).collect();
+        assert!(asking.iter_mut().all(is_waiting));
+        asking
+    }
+
+    /// Lets the worker answer whatever comes from now on.
+    fn let_go(&self) {
+        self.allowed.add_permits(Semaphore::MAX_PERMITS / 2);
+    }
+
+    fn batches(&self) -> Vec<Vec<usize>> {
+        self.batches.lock().unwrap().clone()
+    }
+}
+
+/// Takes the first step, and says whether there is no answer yet.
+fn is_waiting<A>(asking: &mut Asking<A>) -> bool {
+    step(asking).is_pending()
+}
+
+/// Whether the first step is the last one.
+fn is_refused<A>(mut asking: Asking<A>) -> bool {
+    matches!(step(&mut asking), Poll::Ready(Err(Error::Overloaded)))
+}
+
+fn step<A>(asking: &mut Asking<A>) -> Poll<Result<A, Error>> {
+    asking.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+async fn answers<A>(asking: Vec<Asking<A>>) -> Vec<Result<A, Error>> {
+    let mut answers = Vec::new();
+    for one in asking {
+        answers.push(one.await);
+    }
+    answers
+}
+
+#[tokio::test]
+async fn one_more_than_the_queue_holds_is_refused_at_once() {
+    let (held, first) = Held::busy(|_| Ok(())).await;
+    let waiting = held.queue(0..QUEUE);
+    for _ in 0..3 {
+        assert!(is_refused(held.ask(QUEUE)));
+    }
+    held.let_go();
+    assert_eq!(first.await, Ok(usize::MAX));
+    let expected: Vec<_> = (0..QUEUE).map(Ok).collect();
+    assert_eq!(answers(waiting).await, expected, "each has its own answer");
+    let batches = held.batches();
+    assert!(batches.iter().all(|batch| batch.len() <= BATCH));
+    assert_eq!(batches.concat().len(), 1 + QUEUE, "who was refused costs nothing");
+    assert_eq!(held.ask(7).await, Ok(7), "there is room again");
+}
+
+/// What was refused is not kept either: the queue is all the memory that an overload takes.
+#[tokio::test]
+async fn who_is_refused_leaves_nothing_behind() {
+    let begun = Arc::new(Semaphore::new(0));
+    let (batcher, _worker) = Batcher::<Arc<()>, ()>::start({
+        let begun = begun.clone();
+        move |_| {
+            begun.add_permits(1);
+            std::future::pending()
+        }
+    });
+    let question = Arc::new(());
+    let ask = || -> Asking<()> {
+        let (batcher, question) = (batcher.clone(), question.clone());
+        Box::pin(async move { batcher.ask(question).await })
+    };
+    let mut first = ask();
+    assert!(is_waiting(&mut first));
+    begun.acquire().await.unwrap().forget();
+    let mut waiting: Vec<_> = (0..QUEUE).map(|_| ask()).collect();
+    assert!(waiting.iter_mut().all(is_waiting));
+    let full = Arc::strong_count(&question);
+    for _ in 0..QUEUE {
+        assert!(is_refused(ask()));
+    }
+    assert_eq!(Arc::strong_count(&question), full);
+}
+
+#[tokio::test]
+async fn what_waits_is_answered_together_and_whoever_comes_alone_at_once() {
+    let (held, first) = Held::busy(|_| Ok(())).await;
+    let waiting = held.queue(0..5);
+    held.let_go();
+    first.await.unwrap();
+    answers(waiting).await;
+    assert_eq!(held.ask(9).await, Ok(9));
+    assert_eq!(held.batches(), [vec![usize::MAX], vec![0, 1, 2, 3, 4], vec![9]]);
+}
+
+#[tokio::test]
+async fn a_bad_question_fails_nobody_else() {
+    let bad = |batch: &[usize]| if batch.contains(&2) { Err(Error::Internal) } else { Ok(()) };
+    let (held, first) = Held::busy(bad).await;
+    let waiting = held.queue(0..5);
+    held.let_go();
+    first.await.unwrap();
+    assert_eq!(answers(waiting).await, [Ok(0), Ok(1), Err(Error::Internal), Ok(3), Ok(4)]);
+}
+
+/// A database that is away is away for all of them: asking it again for each would only take long.
+#[tokio::test]
+async fn a_database_that_is_away_is_asked_once() {
+    let away = |batch: &[usize]| if batch.len() > 1 { Err(Error::Unavailable) } else { Ok(()) };
+    let (held, first) = Held::busy(away).await;
+    let waiting = held.queue(0..5);
+    held.let_go();
+    first.await.unwrap();
+    assert_eq!(answers(waiting).await, vec![Err(Error::Unavailable); 5]);
+    assert_eq!(held.batches().len(), 2);
+    assert_eq!(held.ask(7).await, Ok(7), "it is back");
+}
+
+#[tokio::test]
+async fn who_has_gone_is_not_answered() {
+    let (held, first) = Held::busy(|_| Ok(())).await;
+    let mut waiting = held.queue(0..6);
+    waiting.retain({
+        let mut n = 0;
+        move |_| {
+            n += 1;
+            n % 2 == 0
+        }
+    });
+    held.let_go();
+    first.await.unwrap();
+    assert_eq!(answers(waiting).await, [Ok(1), Ok(3), Ok(5)]);
+    // A whole batch that has gone is no question at all.
+    assert_eq!(held.batches(), [vec![usize::MAX], vec![1, 3, 5]]);
+}
+
+#[tokio::test]
+async fn a_queue_of_those_who_have_gone_holds_nobody_up() {
+    let (held, first) = Held::busy(|_| Ok(())).await;
+    drop(held.queue(0..QUEUE));
+    assert!(is_refused(held.ask(QUEUE)), "they hold their places until the worker comes by");
+    held.let_go();
+    first.await.unwrap();
+    assert_eq!(held.ask(7).await, Ok(7));
+    let asked: BTreeSet<usize> = held.batches().concat().into_iter().collect();
+    assert_eq!(asked, BTreeSet::from([7, usize::MAX]));
+}
+
+#[tokio::test]
+async fn a_panic_costs_its_batch_alone() {
+    let (held, first) = Held::busy(|batch| {
+        assert!(!batch.contains(&1), "this one breaks off");
+        Ok(())
+    })
+    .await;
+    let waiting = held.queue(0..3);
+    held.let_go();
+    first.await.unwrap();
+    assert_eq!(answers(waiting).await, vec![Err(Error::Internal); 3]);
+    assert_eq!(held.ask(7).await, Ok(7));
+}
+
+/// At the end nobody can ask any more; whoever still waits is answered, and then the worker ends.
+#[tokio::test]
+async fn at_the_end_what_waits_is_answered() {
+    let (held, first) = Held::busy(|_| Ok(())).await;
+    let waiting = held.queue(0..2 * BATCH);
+    held.let_go();
+    let Held { batcher, worker, .. } = held;
+    drop(batcher);
+    assert!(!worker.is_finished(), "it waits for those who may still ask");
+    first.await.unwrap();
+    let expected: Vec<_> = (0..2 * BATCH).map(Ok).collect();
+    assert_eq!(answers(waiting).await, expected);
+    worker.await.unwrap();
+}

@@ -1,0 +1,142 @@
+//! What callers meet when as many validations wait as may: a refusal at once that says when to come
+//! back, while everything else goes on, and all is well as soon as the database goes on.
+//!
+//! The requests go through the whole service, with a real key and a real database; only the worker
+//! that answers validations is held up, where a database that does not answer would hold it up.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request, header};
+use common::{ApiKey, Mode, Name, Validation};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::Semaphore;
+use tower::Service;
+
+use super::super::{Batcher, QUEUE};
+use crate::auth::{Gate, Usage};
+use crate::config::Config;
+use crate::db::Db;
+use crate::error::Error;
+use crate::limit::Limiter;
+use crate::store::Scope;
+use crate::validation::{self, Answer, By, Question};
+use crate::{App, once, routes, tenancy};
+
+type Asking = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
+
+/// A service whose validations wait.
+struct Held {
+    app: App,
+    router: Router,
+    key: ApiKey,
+    scope: Scope,
+    /// A permit lets the worker answer one batch.
+    allowed: Arc<Semaphore>,
+    /// A permit for each batch that the worker has begun.
+    begun: Arc<Semaphore>,
+    _folder: TempDir,
+}
+
+impl Held {
+    async fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+        let db = Db::open(&url.parse().unwrap()).await.unwrap();
+        let name = Name::from_static("default");
+        let (tenant, key) = tenancy::create(&db, name).await.unwrap();
+        let scope = Scope { tenant: tenant.id, mode: Mode::Live };
+        let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let limiter = Limiter::new(Config::default().rate_limit);
+        let gate = Arc::new(Gate { limiter, usage: Usage::default() });
+        let (validations, _) = Batcher::start({
+            let (db, gate) = (db.clone(), gate.clone());
+            let (allowed, begun) = (allowed.clone(), begun.clone());
+            move |questions: Vec<Question>| {
+                let (db, gate, allowed) = (db.clone(), gate.clone(), allowed.clone());
+                begun.add_permits(1);
+                async move {
+                    allowed.acquire().await.unwrap().forget();
+                    validation::answer(&db, &gate, &questions).await
+                }
+            }
+        });
+        let app = App { db, validations, gate, running: once::Running::default() };
+        Self {
+            router: routes::router(app.clone()),
+            app,
+            key,
+            scope,
+            allowed,
+            begun,
+            _folder: folder,
+        }
+    }
+
+    /// The status, `Retry-After`, and the body.
+    async fn send(&self, method: Method, path: &str, body: &str) -> (u16, Option<String>, Value) {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.key.expose()))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body.to_owned()))
+            .unwrap();
+        let response = self.router.clone().call(request).await.unwrap();
+        let later = response.headers().get(header::RETRY_AFTER);
+        let later = later.map(|later| later.to_str().unwrap().to_owned());
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, later, serde_json::from_slice(&body).unwrap())
+    }
+
+    async fn validate(&self) -> (u16, Option<String>, Value) {
+        self.send(Method::POST, "/api/v1/validate", r#"{"userId":"ada"}"#).await
+    }
+
+    /// Asks past HTTP, and takes the first step.
+    fn ask(&self, user: &str) -> (bool, Asking) {
+        let (validations, by) = (self.app.validations.clone(), By::Caller(self.scope));
+        let user = user.parse().unwrap();
+        let mut asking: Asking =
+            Box::pin(async move { validations.ask(Question { by, user, product: None }).await });
+        let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        (step.is_pending(), asking)
+    }
+}
+
+#[tokio::test]
+async fn a_full_queue_is_told_at_once_and_troubles_nothing_else() {
+    let held = Held::start().await;
+    let first = held.ask("first").1;
+    held.begun.acquire().await.unwrap().forget();
+    let (waits, waiting): (Vec<bool>, Vec<Asking>) =
+        (0..QUEUE).map(|n| held.ask(&format!("user-{}", n % 50))).unzip();
+    assert_eq!(waits, [true; QUEUE]);
+
+    for _ in 0..3 {
+        let (status, later, body) = held.validate().await;
+        assert_eq!((status, later.as_deref()), (503, Some("1")), "{body}");
+        assert_eq!((&body["success"], &body["code"]), (&false.into(), &"overloaded".into()));
+    }
+    for path in ["/healthz", "/readyz", "/api/v1/key", "/api/v1/admin/users"] {
+        assert_eq!(held.send(Method::GET, path, "").await.0, 200, "{path}");
+    }
+    let made = held.send(Method::POST, "/api/v1/admin/products", r#"{"name":"Studio"}"#).await;
+    assert_eq!(made.0, 201, "{}", made.2);
+
+    held.allowed.add_permits(Semaphore::MAX_PERMITS / 2);
+    for answer in [vec![first], waiting].into_iter().flatten() {
+        assert!(matches!(answer.await, Ok(Ok(Validation::Invalid(_)))), "nobody has a license");
+    }
+    let (status, _, body) = held.validate().await;
+    assert_eq!((status, &body["data"]["reason"]), (200, &"no_license".into()));
+    let (_, _, users) = held.send(Method::GET, "/api/v1/admin/users", "").await;
+    assert_eq!(users["data"].as_array().unwrap().len(), 52, "each was made, and once");
+}
