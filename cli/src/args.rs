@@ -28,13 +28,14 @@ Start here:
 Exit codes:
   0 done, or valid    1 internal error    2 usage    3 not found, or ambiguous
   4 no or wrong key   5 key not allowed   6 refused  7 server not reachable
-  8 rate limited      9 partly done       10 not valid       130 cancelled
+  8 rate limited      9 partly done       10 not valid       130 cancelled";
 
-Flags that work everywhere are listed by --help.";
+const MORE: &str = "Flags that work everywhere are listed by --help.";
 
 /// Administers a licensing server: products, plans, licenses, users and keys
 #[derive(Parser)]
-#[command(name = "licctl", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "licctl", version, max_term_width = 100)]
+#[command(after_help = format!("{EXAMPLES}\n\n{MORE}"), after_long_help = EXAMPLES)]
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,

@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::env::Env;
 use crate::error::{Error, Exit, Result};
+use crate::keystore::Keyring;
 
 /// The name that `login` gives when none is asked for.
 pub const DEFAULT_PROFILE: &str = "default";
@@ -24,20 +25,29 @@ pub struct Folder {
     /// Named by the environment: it then holds the keys too, and the system's keyring is left
     /// alone, so that the folder can be carried, mounted and thrown away as one.
     pub self_contained: bool,
+    /// The keyring for the keys of every other folder.
+    pub keyring: Keyring,
 }
 
 impl Folder {
     pub fn locate(env: &Env) -> Result<Self> {
         if let Some(path) = env.config_dir() {
             let cache = path.join("cache");
-            return Ok(Self { path, cache, self_contained: true });
+            return Ok(Self { path, cache, self_contained: true, keyring: Keyring::default() });
         }
         let usual = directories::ProjectDirs::from("", "", "licctl").ok_or_else(|| {
             Error::new(Exit::Usage, "no_home", "There is no home folder to keep profiles in.")
                 .fix("set LICCTL_CONFIG_DIR to a folder of your own")
         })?;
         let (path, cache) = (usual.config_dir().to_owned(), usual.cache_dir().to_owned());
-        Ok(Self { path, cache, self_contained: false })
+        Ok(Self { path, cache, self_contained: false, keyring: Keyring::default() })
+    }
+
+    /// A folder anywhere, with a keyring of its own.
+    #[cfg(test)]
+    pub fn at(path: &Path, keyring: Keyring) -> Self {
+        let (path, cache) = (path.to_owned(), path.join("cache"));
+        Self { path, cache, self_contained: false, keyring }
     }
 
     /// The folder of what can be lost.
@@ -149,8 +159,7 @@ mod tests {
 
     fn folder() -> (tempfile::TempDir, Folder) {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("deep/licctl");
-        let folder = Folder { cache: path.join("cache"), path, self_contained: true };
+        let folder = Folder::at(&dir.path().join("deep/licctl"), Keyring::default());
         (dir, folder)
     }
 

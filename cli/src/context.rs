@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::args::Globals;
-use crate::client::{Client, Planned, Target, Trace, read_ca_cert};
+use crate::client::{CaCert, Client, Planned, Target, Trace};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Place, Result};
@@ -146,8 +146,8 @@ impl Context {
     }
 
     /// The certificates to trust beside the system's.
-    pub fn ca_cert(&self) -> Result<Option<Vec<u8>>> {
-        self.globals.ca_cert.as_deref().map(read_ca_cert).transpose()
+    pub fn ca_cert(&self) -> Result<Option<CaCert>> {
+        self.globals.ca_cert.as_deref().map(CaCert::read).transpose()
     }
 
     /// Refuses to send a key in the clear to anywhere but this machine.

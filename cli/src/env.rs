@@ -32,8 +32,14 @@ impl Env {
     }
 }
 
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Env {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(variables: I) -> Self {
+        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
 impl<const N: usize> From<[(&str, &str); N]> for Env {
     fn from(variables: [(&str, &str); N]) -> Self {
-        Self(variables.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
+        variables.into_iter().collect()
     }
 }

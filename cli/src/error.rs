@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::output::escape::clean;
+use crate::output::escape::{clean, redact};
 
 /// The code of a connection that broke before its answer was whole.
 pub const BROKEN_ANSWER: &str = "broken_answer";
@@ -52,7 +52,8 @@ impl Exit {
     }
 }
 
-/// Everything a refusal can say. Build one with [`Error::new`] and add what is known.
+/// Everything a refusal can say. Build one with [`Error::new`] and add what is known. It goes into
+/// logs and reports, so that no key comes in, whoever quotes it.
 #[derive(Debug)]
 pub struct Error {
     pub exit: Exit,
@@ -73,7 +74,7 @@ impl Error {
         Self {
             exit,
             code: Cow::Borrowed(code),
-            message: message.into().into(),
+            message: redact(&message.into()).into(),
             reason: None,
             fix: None,
             status: None,
@@ -96,12 +97,12 @@ impl Error {
     }
 
     pub fn because(mut self, reason: impl Into<String>) -> Self {
-        self.reason = Some(reason.into().into());
+        self.reason = Some(redact(&reason.into()).into());
         self
     }
 
     pub fn fix(mut self, fix: impl Into<String>) -> Self {
-        self.fix = Some(fix.into().into());
+        self.fix = Some(redact(&fix.into()).into());
         self
     }
 

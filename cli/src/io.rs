@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 
 use crate::error::{Error, Exit, Result};
+use crate::output::escape::redact;
 
 /// What a run reads from and writes to. Tests bring their own.
 pub struct Streams {
@@ -82,10 +83,11 @@ impl Io {
         }
     }
 
-    /// Says something to the person. That nobody listens is no failure.
+    /// Says something to the person. That nobody listens is no failure. Logs keep what is said, so
+    /// no key is: not the one in use, and not one that was typed where it does not belong.
     pub fn say(&self, text: &str) {
         let mut stderr = self.stderr.borrow_mut();
-        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+        let _ = stderr.write_all(redact(text).as_bytes()).and_then(|()| stderr.flush());
     }
 
     /// Reads stdin to its end, on a thread of its own so that Ctrl-C is heard meanwhile.

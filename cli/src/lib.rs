@@ -22,7 +22,7 @@ mod values;
 use std::ffi::OsString;
 use std::pin::pin;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::Cli;
 use context::Context;
@@ -32,6 +32,11 @@ use io::Io;
 pub use io::{Streams, Terminals};
 use output::escape::quote;
 use output::{Format, View};
+
+/// Every command and flag there is, for those who document them or make sure that none is left out.
+pub fn grammar() -> clap::Command {
+    Cli::command()
+}
 
 /// Runs one command line, beginning with the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams) -> u8 {

@@ -2,9 +2,10 @@
 //! elsewhere.
 
 use std::cell::Cell;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::report::{Line, State};
 use crate::context::Context;
@@ -26,14 +27,20 @@ struct Lines {
     told: Cell<Instant>,
 }
 
+fn rate(state: &ProgressState, text: &mut dyn fmt::Write) {
+    // What cannot be written is only a bar.
+    let _ = write!(text, "{:.1}/s", state.per_sec());
+}
+
 impl Progress {
     pub fn new(ctx: &Context, total: usize) -> Self {
         if ctx.io.terminals.stderr {
             let bar =
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
-            let form = "{bar:30} {pos} of {len}  {per_sec}  {eta} left  {msg}";
+            // The bar takes what room the words leave.
+            let form = "{pos} of {len}  {rate}  {eta} left  {wide_bar}";
             if let Ok(style) = ProgressStyle::with_template(form) {
-                bar.set_style(style);
+                bar.set_style(style.with_key("rate", rate));
             }
             return Self { bar, lines: None };
         }

@@ -178,7 +178,10 @@ fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    let message = format!("{} of the {total} rows of {file} cannot be used.", wrong.len());
+    let message = match total {
+        1 => format!("The only row of {file} cannot be used."),
+        _ => format!("{} of the {total} rows of {file} cannot be used.", wrong.len()),
+    };
     Error::usage(message)
         .because(shown.join("; ") + &more)
         .fix("correct the file; nothing was done yet")

@@ -3,11 +3,12 @@
 
 mod answer;
 mod refusal;
+mod secure;
 mod trace;
 
 use std::cell::RefCell;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,7 @@ use crate::output::time::Span;
 pub use answer::Answer;
 use refusal::Asked;
 pub use refusal::cause;
+pub use secure::Fault;
 pub use trace::Trace;
 
 /// How many records one page of a list holds.
@@ -42,7 +44,7 @@ pub struct Target {
     /// Where the key came from, for the message when it is refused.
     pub key_source: String,
     pub timeout: Span,
-    pub ca_cert: Option<Vec<u8>>,
+    pub ca_cert: Option<CaCert>,
     /// Collect writes instead of sending them.
     pub dry_run: bool,
 }
@@ -72,7 +74,7 @@ pub struct Written<T> {
 
 impl Client {
     pub fn new(target: Target, planned: Rc<RefCell<Vec<Planned>>>, trace: Trace) -> Result<Self> {
-        let http = http(target.timeout, target.ca_cert.as_deref())?;
+        let http = http(&target.server, target.timeout, target.ca_cert.as_ref())?;
         Ok(Self { http, target, planned, trace })
     }
 
@@ -239,20 +241,46 @@ pub fn new_idempotency_key() -> String {
     Uuid::now_v7().to_string()
 }
 
-/// How requests travel, with or without a key.
-pub fn http(timeout: Span, ca_cert: Option<&[u8]>) -> Result<reqwest::Client> {
-    let broken = |error: reqwest::Error| {
-        Error::usage("The connection cannot be set up.").because(cause(&error))
-    };
+/// How requests travel to a server, with or without a key.
+pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<reqwest::Client> {
     let mut http = reqwest::Client::builder()
         .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .timeout(timeout.std());
-    if let Some(pem) = ca_cert {
-        let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(broken)?;
-        http = http.tls_certs_merge(certificates);
+    let own = ca_cert.map(CaCert::certificates).transpose()?.unwrap_or_default();
+    if server.scheme() == "http" {
+        // Nothing will be checked against the system's authorities. Reading them takes time, and
+        // fails where there are none.
+        http = http.tls_certs_only(own);
+    } else if ca_cert.is_some() {
+        http = http.tls_certs_merge(own);
     }
-    http.build().map_err(broken)
+    http.build().map_err(|error| {
+        Error::new(Exit::Unreachable, "tls", "The connection cannot be set up.")
+            .because(cause(&error))
+            .fix("install the package ca-certificates, or name a file with --ca-cert")
+    })
+}
+
+/// A file of certificates to trust beside the system's.
+pub struct CaCert {
+    path: PathBuf,
+    pem: Vec<u8>,
+}
+
+impl CaCert {
+    pub fn read(path: &Path) -> Result<Self> {
+        let pem = fs::read(path).map_err(|error| {
+            Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
+        })?;
+        Ok(Self { path: path.to_owned(), pem })
+    }
+
+    fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
+        let what = format!("{} holds no certificate in PEM form.", self.path.display());
+        let found = reqwest::Certificate::from_pem_bundle(&self.pem);
+        found.ok().filter(|found| !found.is_empty()).ok_or_else(|| Error::usage(what))
+    }
 }
 
 fn bearer(key: &ApiKey) -> Result<HeaderValue> {
@@ -284,11 +312,4 @@ fn url_encoded(pairs: &[(&str, &str)]) -> Vec<String> {
 /// Encodes a caller's own text for a path or a query.
 pub fn encode(text: &str) -> String {
     utf8_percent_encode(text, IN_A_PATH).to_string()
-}
-
-/// Reads the certificates to trust beside the system's.
-pub fn read_ca_cert(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| {
-        Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
-    })
 }

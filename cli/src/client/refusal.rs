@@ -4,7 +4,7 @@
 use common::Failure;
 use reqwest::{Method, StatusCode, Url};
 
-use super::Target;
+use super::{Fault, Target};
 use crate::error::{BROKEN_ANSWER, Error, Exit};
 use crate::keystore::origin;
 
@@ -26,10 +26,10 @@ impl Asked<'_> {
             return unreachable("timeout", format!("{server} did not answer within {seconds} s."))
                 .fix(format!("wait longer with --timeout {}s", seconds * 4));
         }
-        if cause.contains("certificate") || cause.contains("InvalidContentType") {
+        if let Some(fault) = Fault::of(error) {
             return unreachable("tls", format!("No secure connection to {server}."))
-                .because(cause)
-                .fix("check the address, or trust your own authority with --ca-cert FILE");
+                .because(fault.why)
+                .fix(fault.fix);
         }
         if error.is_connect() {
             return unreachable("unreachable", format!("{server} cannot be reached."))

@@ -20,9 +20,10 @@ use crate::output::View;
 #[command(after_help = "\
 Examples:
   licctl api /api/v1/key
-  licctl api admin/plans -F productId=prd_01k2v4p8qsf8brz6c7y0sjvkd3 -F name=Pro -F maxSeats=5
+  licctl api admin/plans -F productId=prd_01k2v4p8qsf8brz6c7y0sjvkd3 \\
+      -F name=Pro -F maxSeats=5
   licctl api -X GET admin/users -F externalId=alice
-  licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input plan.json")]
+  licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input p.json")]
 pub struct Api {
     /// Its path; /api/v1/ may be left out
     path: String,

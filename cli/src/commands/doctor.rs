@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::keys::{mode_word, role_word};
-use crate::client;
+use crate::client::{self, Fault};
 use crate::config::{Config, Folder};
 use crate::context::{Context, Setting};
-use crate::error::{Exit, Result};
+use crate::error::{Error, Exit, Result};
 use crate::keystore::{self, others_can_read};
 use crate::output::View;
 use crate::output::cell::{Cell, Tone};
@@ -46,6 +46,12 @@ impl Finding {
         Self { what, state: Err(exit), detail: detail.into(), fix: fix.map(str::to_owned) }
     }
 
+    /// What a command would fail with, in one line.
+    fn of(what: &'static str, error: &Error) -> Self {
+        let detail = format!("{} {}", error.message(), error.reason().unwrap_or_default());
+        Self::ill(what, error.exit, detail.trim(), error.advice())
+    }
+
     fn word(&self) -> &'static str {
         match self.state {
             Ok(Tone::Good) => "ok",
@@ -62,11 +68,7 @@ pub async fn run(ctx: &Context) -> Result<View> {
             findings.push(Finding::well("server", keystore::origin(&setting.server)));
             around(ctx, &setting, &mut findings).await;
         }
-        Err(error) => {
-            let why = error.reason().unwrap_or_default();
-            let detail = format!("{} {why}", error.message());
-            findings.push(Finding::ill("server", error.exit, detail.trim(), error.advice()));
-        }
+        Err(error) => findings.push(Finding::of("server", &error)),
     }
     let exit = findings.iter().find_map(|finding| finding.state.err()).unwrap_or(Exit::Done);
     show(&findings).map(|view| view.exit(exit))
@@ -81,10 +83,7 @@ fn configuration(ctx: &Context) -> Finding {
             let path = folder.file("").display().to_string();
             Finding::well("configuration", format!("{path} has {count} {noun}"))
         }
-        Err(error) => {
-            let detail = format!("{} {}", error.message(), error.reason().unwrap_or_default());
-            Finding::ill("configuration", error.exit, detail, error.advice())
-        }
+        Err(error) => Finding::of("configuration", &error),
     }
 }
 
@@ -143,10 +142,7 @@ async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
     let secure = if server.scheme() == "https" { "with TLS" } else { "unencrypted" };
     let health = match probe(ctx, server, "/healthz").await {
         Ok(answer) => answer,
-        Err(why) => {
-            let fix = "check that licd runs there; for certificates see --ca-cert";
-            return vec![Finding::ill("connection", Exit::Unreachable, why, Some(fix))];
-        }
+        Err(error) => return vec![error],
     };
     if health.body["success"] != true {
         let detail = format!("what answers is not licd: status {}", health.status);
@@ -197,9 +193,7 @@ async fn version(ctx: &Context, server: &Url) -> Finding {
 async fn key(ctx: &Context, there: bool) -> Finding {
     let client = match ctx.client().await {
         Ok(client) => client,
-        Err(error) => {
-            return Finding::ill("key", error.exit, error.message(), error.advice());
-        }
+        Err(error) => return Finding::of("key", &error),
     };
     let source = client.key_source();
     if !there {
@@ -212,7 +206,7 @@ async fn key(ctx: &Context, there: bool) -> Finding {
             let detail = format!("{}… from {source}: {role}, {mode}, of {tenant}", key.prefix);
             Finding::well("key", detail)
         }
-        Err(error) => Finding::ill("key", error.exit, error.message(), error.advice()),
+        Err(error) => Finding::of("key", &error),
     }
 }
 
@@ -223,16 +217,23 @@ struct Probed {
     body: Value,
 }
 
-async fn probe(ctx: &Context, server: &Url, path: &str) -> std::result::Result<Probed, String> {
-    let ca_cert = ctx.ca_cert().map_err(|error| error.message().to_owned())?;
-    let http = client::http(ctx.globals.timeout, ca_cert.as_deref());
-    let http = http.map_err(|error| error.reason().unwrap_or_default().to_owned())?;
+async fn probe(ctx: &Context, server: &Url, path: &str) -> std::result::Result<Probed, Finding> {
+    let of = |error: Error| Finding::of("connection", &error);
+    let ca_cert = ctx.ca_cert().map_err(of)?;
+    let http = client::http(server, ctx.globals.timeout, ca_cert.as_ref()).map_err(of)?;
     let url = format!("{}{path}", server.as_str().trim_end_matches('/'));
-    let response = http.get(url).send().await.map_err(|error| client::cause(&error))?;
+    let broken = |error: reqwest::Error| {
+        let (why, fix) = match Fault::of(&error) {
+            Some(fault) => (fault.why, fault.fix),
+            None => (client::cause(&error), "check that licd runs there"),
+        };
+        Finding::ill("connection", Exit::Unreachable, why, Some(fix))
+    };
+    let response = http.get(url).send().await.map_err(broken)?;
     let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
     let date = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok()).map(|it| it.to_utc());
     let status = response.status().as_u16();
-    let body = response.bytes().await.map_err(|error| client::cause(&error))?;
+    let body = response.bytes().await.map_err(broken)?;
     Ok(Probed { status, date, body: serde_json::from_slice(&body).unwrap_or_default() })
 }
 

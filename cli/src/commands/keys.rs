@@ -39,7 +39,7 @@ pub enum Verb {
         visible_alias = "new",
         after_help = "\
 Roles:
-  validate  ask whether a user is licensed, and nothing else: for your application
+  validate  ask whether a user is licensed, nothing else: for your application
   read      see everything, change nothing: for support
   admin     everything
 
@@ -131,7 +131,7 @@ async fn create(ctx: &Context, args: Create) -> Result<View> {
     prompt::require(ctx, &wanted)?;
     let name = match args.name {
         Some(name) => name,
-        None => prompt::text(ctx, "What is the key for?", Some("--name"))?,
+        None => prompt::text(ctx, "Name of the key (what it is for)", Some("--name"))?,
     };
     let role = match args.role {
         Some(role) => role.into(),
@@ -156,7 +156,8 @@ fn ask_role(ctx: &Context) -> Result<Role> {
         ("read", "see everything, change nothing: for support", Role::Read),
         ("admin", "everything", Role::Admin),
     ];
-    let labels: Vec<_> = roles.iter().map(|(word, about, _)| format!("{word}  {about}")).collect();
+    let labels: Vec<_> =
+        roles.iter().map(|(word, about, _)| format!("{word:<8}  {about}")).collect();
     let (word, _, role) = roles[prompt::choose(ctx, "Role", &labels)?];
     ctx.answered(Some("--role"), word);
     Ok(role)

@@ -27,7 +27,7 @@ const LOCAL: &str = "http://127.0.0.1:8080";
 Examples:
   licctl login --server https://licenses.example.com
   licctl login --profile staging --api-key-file key.txt
-  pass show licenses | licctl login --api-key-file - --server https://licenses.example.com")]
+  pass show licenses | licctl login --profile live --api-key-file -")]
 pub struct Login {}
 
 /// Forget the key of the profile in use, or of the one that --profile names

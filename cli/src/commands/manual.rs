@@ -20,7 +20,8 @@ Examples:
   licctl completions zsh > ~/.zfunc/_licctl
   licctl completions fish > ~/.config/fish/completions/licctl.fish
 
-Ids and names come from the lists that were shown last; the network is never asked.")]
+Ids and names are those of the lists that were shown last; the network is never
+asked.")]
 pub struct Completions {
     /// bash, elvish, fish, powershell or zsh
     shell: String,
@@ -61,14 +62,18 @@ pub fn man(ctx: &Context, args: &ManPage) -> Result<View> {
     let mut found = &command;
     for word in &args.command {
         let next = found.find_subcommand(word);
-        found = next.ok_or_else(|| Error::not_found(format!("There is no command {word}.")))?;
+        found = next.ok_or_else(|| {
+            Error::not_found(format!("There is no command {word}.")).fix("licctl --help")
+        })?;
     }
     page(found).map(View::text).map_err(|error| Error::usage(error.to_string()))
 }
 
 fn page(command: &clap::Command) -> std::io::Result<String> {
     let mut page = Vec::new();
-    Man::new(command.clone()).render(&mut page)?;
+    // What -h leaves out for brevity would stand here without a word of explanation.
+    let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
+    Man::new(whole).source(concat!("licctl ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 

@@ -1,4 +1,4 @@
-//! Makes foreign text safe to show: on a terminal, and in a command to be copied.
+//! Makes foreign text safe to show: on a terminal, in a log, and in a command to be copied.
 
 use std::borrow::Cow;
 
@@ -24,6 +24,27 @@ fn unsafe_to_show(letter: char) -> bool {
     letter.is_control() || turns.iter().any(|marks| marks.contains(&letter))
 }
 
+/// Cuts everything that looks like a key to the 12 characters that are shown of keys anyway.
+pub fn redact(text: &str) -> Cow<'_, str> {
+    const SHOWN: usize = "sk_live_".len() + 4;
+    let key = |text: &str| text.find("sk_live_").into_iter().chain(text.find("sk_test_")).min();
+    if key(text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = key(rest) {
+        let (before, key) = rest.split_at(start);
+        let word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let end = key.find(|letter| !word(letter)).unwrap_or(key.len());
+        safe += before;
+        safe += &key[..end.min(SHOWN)];
+        safe += if end > SHOWN { "…" } else { "" };
+        rest = &key[end..];
+    }
+    Cow::Owned(safe + rest)
+}
+
 /// Quotes a word for a POSIX shell when it needs quoting.
 pub fn quote(word: &str) -> Cow<'_, str> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@,+%".contains(letter);
@@ -44,6 +65,14 @@ mod tests {
     fn control_characters_become_visible() {
         assert_eq!(clean("plain ü 漢"), "plain ü 漢");
         assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}"), r"a\u{1b}[31mb\nc\u{202e}");
+    }
+
+    #[test]
+    fn keys_are_cut_wherever_they_stand() {
+        let text = r#"{"key":"sk_live_abcdEFGH","a":"sk_test_1234"} Bearer sk_test_1234567"#;
+        let safe = r#"{"key":"sk_live_abcd…","a":"sk_test_1234"} Bearer sk_test_1234…"#;
+        assert_eq!(redact(text), safe);
+        assert_eq!(redact("sk_live_"), "sk_live_");
     }
 
     #[test]

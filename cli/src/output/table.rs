@@ -8,7 +8,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::cell::{Cell, Tone};
 
 const GAP: usize = 2;
-const NARROWEST: usize = 10;
+/// Narrow enough for an id and a name on 40 columns: ids alone tell a person nothing.
+const NARROWEST: usize = 8;
 
 /// A column: its title, and what may happen to it when the terminal is narrow.
 #[derive(Clone, Copy, Debug)]

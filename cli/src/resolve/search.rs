@@ -8,6 +8,9 @@ use crate::prompt;
 /// The shortest piece of an id that stands for it.
 const SHORTEST_PIECE: usize = 6;
 
+/// As many names fit into a line of an error.
+const FEW_NAMES: usize = 6;
+
 /// What the record is wanted for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
@@ -61,8 +64,22 @@ fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
                 label(&all[at])
             ))
             .fix("give the exact name or id"),
-        _ => error.fix(format!("licctl {}s list", T::NOUN)),
+        _ => match what_there_is(given, all) {
+            Some(hint) => error.because(hint).fix(format!("licctl {}s list", T::NOUN)),
+            None => error.fix(format!("licctl {}s list", T::NOUN)),
+        },
     }
+}
+
+/// What the person may have meant: a piece of an id that is too short, or one of a few names.
+fn what_there_is<T: Named>(given: &str, all: &[T]) -> Option<String> {
+    let begins_or_ends = |id: String| id.starts_with(given) || id.ends_with(given);
+    if given.len() < SHORTEST_PIECE && all.iter().any(|record| begins_or_ends(record.id())) {
+        return Some(format!("A piece of an id takes {SHORTEST_PIECE} characters at least."));
+    }
+    let names: Vec<&str> = all.iter().map(T::name).filter(|name| !name.is_empty()).collect();
+    let few = (1..=FEW_NAMES).contains(&names.len());
+    few.then(|| format!("There are: {}", names.join(", ")))
 }
 
 fn label<T: Named>(record: &T) -> String {
@@ -144,6 +161,17 @@ mod tests {
         assert_eq!(found("22222", true), [] as [usize; 0]);
         assert_eq!(found("333333", true), [2, 3]);
         assert_eq!(found("cccc33", true), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn what_is_there_is_told_when_it_is_little() {
+        let told = |given: &str, all: &[Thing]| what_there_is(given, all);
+        let names = "There are: Studio, studio, Render Farm, Pro";
+        assert_eq!(told("Stdio", &THINGS).unwrap(), names);
+        let short = "A piece of an id takes 6 characters at least.";
+        assert_eq!(told("33333", &THINGS).unwrap(), short);
+        assert_eq!(told("Stdio", &[]), None);
+        assert_eq!(told("33334", &[Thing("lic_01aaaa111111", "")]), None, "licenses have no name");
     }
 
     #[test]

@@ -33,7 +33,10 @@ The file:
   products:
     - name: Acme Studio
       plans:
-        - { name: Pro annual, maxSeats: 5, expiresInDays: 365, features: [export, sso] }")]
+        - name: Pro annual
+          maxSeats: 5
+          expiresInDays: 365
+          features: [export, sso]")]
 pub struct Apply {
     /// The file, as YAML or JSON; - for stdin
     #[arg(short, long)]
@@ -44,10 +47,10 @@ pub struct Apply {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  licctl diff -f catalog.yaml       exits 0 when all is as the file says, else 10
+  licctl diff -f catalog.yaml   exits 0 when all is as the file says, else 10
 
 Signs:
-  + would be created    ~ would be changed (field: have → want)    = is the same")]
+  + would be created   ~ would be changed (field: have → want)   = is the same")]
 pub struct Diff {
     /// The file, as YAML or JSON; - for stdin
     #[arg(short, long)]

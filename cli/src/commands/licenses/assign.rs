@@ -31,10 +31,10 @@ const MANY: usize = 25;
 Examples:
   licctl licenses assign
   licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice bob
-  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice --metadata order=4711
+  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice --metadata order=7
   licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 --from users.csv --yes
-  licctl licenses assign --plan \"Pro annual\" --from users.csv --report out.jsonl --yes
-  licctl licenses assign --plan \"Pro annual\" --from users.csv --resume out.jsonl --yes")]
+  licctl licenses assign --plan \"Pro annual\" --from users.csv --report r.jsonl
+  licctl licenses assign --plan \"Pro annual\" --from users.csv --resume r.jsonl")]
 pub struct Assign {
     /// Its id, or 6 or more characters from the end of it
     license: Option<String>,

@@ -23,7 +23,7 @@ use crate::resolve::{self, Purpose};
 /// Flags that assign to the users of a file.
 #[derive(Args)]
 pub struct From {
-    /// Assign to the users of this file: CSV with titles, or JSON lines; - for stdin
+    /// Assign to the users of this file: CSV with a column userId, or JSON lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub from: Option<String>,
     /// With --from: make a new license of this plan for each user

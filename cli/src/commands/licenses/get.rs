@@ -31,9 +31,11 @@ pub async fn run(ctx: &Context, args: Get) -> Result<View> {
     let path = format!("{PATH}/{}/usage", license.id);
     let (usage, names) = tokio::try_join!(client.get::<Answer<Usage>>(&path), Names::load(ctx))?;
     let users = holders(ctx, &usage.activations).await?;
-    let view = View::new(&license, vec![license.id.to_string()])?
-        .card(card(ctx, &license, &usage, &names))
-        .table(table(ctx, &usage.activations, &users));
+    let mut view = View::new(&license, vec![license.id.to_string()])?
+        .card(card(ctx, &license, &usage, &names));
+    if !usage.activations.is_empty() {
+        view = view.line(Cell::text("")).table(table(ctx, &usage.activations, &users));
+    }
     Ok(view.next(format!("licctl licenses assign {} USER", license.id)))
 }
 

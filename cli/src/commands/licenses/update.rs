@@ -19,8 +19,10 @@ use crate::values::{self, Change, cleared};
 #[command(after_help = "\
 Examples:
   licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats 10
-  licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --expires-at 2028-01-31T00:00:00Z
-  licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats none --expires-at never")]
+  licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 \\
+      --expires-at 2028-01-31T00:00:00Z
+  licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats none \\
+      --expires-at never")]
 pub struct Update {
     /// Its id, or 6 or more characters from the end of it
     license: String,

@@ -28,7 +28,9 @@ const COLUMNS: [Column; 4] = [
 #[command(after_help = "\
 Examples:
   licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-over 90%   exits 10 from 90 % on")]
+  licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-over 90%
+
+With --fail-over it exits with 10 from that share on, else with 0.")]
 pub struct UsageOf {
     /// Its id, or 6 or more characters from either end of it
     license: Option<String>,

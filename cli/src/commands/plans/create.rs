@@ -19,8 +19,8 @@ use crate::values;
 #[command(after_help = "\
 Examples:
   licctl plans create --max-seats 5
-  licctl plans create --product \"Acme Studio\" --name \"Pro annual\" --max-seats 5 \\
-      --expires-in-days 365 --feature export,sso")]
+  licctl plans create --product \"Acme Studio\" --name \"Pro annual\" \\
+      --max-seats 5 --expires-in-days 365 --feature export,sso")]
 pub struct Create {
     /// The product that the plan belongs to, by name or id
     #[arg(long)]

@@ -48,7 +48,8 @@ Examples:
         visible_alias = "new",
         after_help = "\
 Examples:
-  licctl users create --external-id alice --email alice@example.com --metadata team=blue"
+  licctl users create --external-id alice --email alice@example.com
+  licctl users create --external-id alice --metadata team=blue"
     )]
     Create(Create),
     /// Change what is known of a user

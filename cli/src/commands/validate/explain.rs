@@ -2,7 +2,8 @@
 //! they are the reason, and what to do about it.
 
 use common::{
-    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, ProductId, Usage, Verdict,
+    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, ProductId, Status,
+    Usage, Verdict,
 };
 
 use super::advice::advice;
@@ -122,6 +123,18 @@ fn answer_line(explained: &Explanation) -> Cell {
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 
+/// When the license expires or expired, where its status does not say so already.
+fn expiry(ctx: &Context, license: &License) -> String {
+    let past = license.expires_at.is_some_and(|end| end <= ctx.now);
+    let time = Cell::time_or("never", license.expires_at, ctx.now);
+    let time = time.shown(ctx.io.terminals.stdout);
+    match (past, license.status) {
+        (true, Status::Active) => String::new(),
+        (true, _) => format!(", expired {time}"),
+        (false, _) => format!(", expires {time}"),
+    }
+}
+
 /// One license in three lines: what it is, how it stands, and what the validation made of it.
 fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [Cell; 3] {
     let tone = match it.verdict {
@@ -132,14 +145,14 @@ fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [Cell; 
     let what = format!("{} · {}  {}", it.product_name, it.plan_name, it.license.id);
     let screen = ctx.io.terminals.stdout;
     let status = status_cell(&it.license, ctx.now).shown(screen).to_owned();
-    let expires = Cell::time_or("never", it.license.expires_at, ctx.now).shown(screen).to_owned();
+    let expires = expiry(ctx, &it.license);
     let allowed = it.license.max_seats.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
     let own = if it.activation.is_some() { "holds one" } else { "holds none" };
     let seats = format!("seats {}/{allowed}, the user {own}", it.seats_used);
     let indent = " ".repeat(LABEL + 7);
     [
         Cell::text(format!("{}{number}  {what}", " ".repeat(LABEL + 4))),
-        Cell::text(format!("{indent}{status}, expires {expires}, {seats}")),
+        Cell::text(format!("{indent}{status}{expires}, {seats}")),
         Cell::text(format!("{indent}{}", it.sentence)).toned(tone),
     ]
 }

@@ -14,7 +14,7 @@ use crate::output::table::Table;
 /// Flags that ask for the users of a file.
 #[derive(clap::Args)]
 pub struct From {
-    /// Ask for the users of this file: CSV with titles, or JSON lines; - for stdin
+    /// Ask for the users of this file: CSV with a column userId, or JSON lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
     pub from: Option<String>,
     #[command(flatten)]

@@ -39,7 +39,7 @@ Examples:
   licctl validate alice --explain
   licctl validate alice bob carol --product \"Acme Studio\"
   licctl validate --from users.csv --report answers.jsonl --yes
-  licctl validate ci-probe --expect no_license      exits 0 when that is the answer, else 10
+  licctl validate ci-probe --expect no_license   exits 0 when that is the answer
 
 Exits with 0 when all users are licensed, and with 10 when one is not.")]
 pub struct Validate {

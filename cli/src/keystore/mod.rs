@@ -1,6 +1,10 @@
 //! Where keys are kept: the system's keyring when it gives back what it was given, a file that only
 //! its owner can read otherwise. A key is kept together with the server it is for, and is given
-//! out for that server only.
+//! out for that server only. How to speak to the keyring is in [`system`].
+
+mod system;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +17,8 @@ use url::Url;
 use crate::config::{Folder, KeyPlace, Profile};
 use crate::error::{Error, Exit, Result};
 
-const SERVICE: &str = "licctl";
+pub use system::Keyring;
+
 /// The name of the file.
 pub const FILE: &str = "credentials.toml";
 
@@ -31,7 +36,7 @@ struct Credential {
 
 /// Keeps a key for a profile, and says where.
 pub async fn store(folder: &Folder, profile: &str, server: &Url, key: &ApiKey) -> Result<KeyPlace> {
-    if !folder.self_contained && keyring_store(account(profile, server), key.clone()).await {
+    if !folder.self_contained && folder.keyring.keeps(account(profile, server), key.clone()).await {
         forget_in_file(folder, profile)?;
         return Ok(KeyPlace::Keyring);
     }
@@ -50,7 +55,7 @@ pub async fn load(
     server: &Url,
 ) -> Result<Option<ApiKey>> {
     let text = match place {
-        KeyPlace::Keyring => keyring_load(account(profile, server)).await?,
+        KeyPlace::Keyring => folder.keyring.load(account(profile, server)).await?,
         KeyPlace::File => {
             let mut kept = read_file(folder)?;
             let credential = kept.0.remove(profile).filter(|kept| kept.origin == origin(server));
@@ -68,7 +73,7 @@ pub async fn load(
 /// Removes the key of a profile from where it is kept.
 pub async fn forget(folder: &Folder, place: KeyPlace, profile: &str, server: &Url) -> Result<()> {
     match place {
-        KeyPlace::Keyring => keyring_forget(account(profile, server)).await,
+        KeyPlace::Keyring => folder.keyring.forget(account(profile, server)).await,
         KeyPlace::File => forget_in_file(folder, profile),
     }
 }
@@ -140,43 +145,4 @@ pub fn others_can_read(file: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 pub fn others_can_read(_: &fs::Metadata) -> bool {
     false
-}
-
-/// Whether the keyring took the key: read back, since some accept what they then do not keep.
-async fn keyring_store(account: String, key: ApiKey) -> bool {
-    let stored = in_keyring(account, move |entry| {
-        entry.set_password(key.expose())?;
-        Ok(entry.get_password()? == key.expose())
-    });
-    stored.await.unwrap_or(false)
-}
-
-async fn keyring_load(account: String) -> Result<Option<String>> {
-    match in_keyring(account, |entry| entry.get_password()).await {
-        Ok(key) => Ok(Some(key)),
-        Err(keyring::Error::NoEntry) => Ok(None),
-        Err(error) => Err(keyring_failed(&error)),
-    }
-}
-
-async fn keyring_forget(account: String) -> Result<()> {
-    match in_keyring(account, |entry| entry.delete_credential()).await {
-        Ok(()) | Err(keyring::Error::NoEntry) => Ok(()),
-        Err(error) => Err(keyring_failed(&error)),
-    }
-}
-
-fn keyring_failed(error: &keyring::Error) -> Error {
-    Error::new(Exit::NotAuthenticated, "keyring", "The system's keyring does not answer.")
-        .because(error.to_string())
-        .fix("unlock it, or set LICCTL_API_KEY")
-}
-
-/// On a thread of its own: the keyring may ask the person for its password, which takes time.
-async fn in_keyring<T: Send + 'static>(
-    account: String,
-    act: impl FnOnce(keyring::Entry) -> keyring::Result<T> + Send + 'static,
-) -> keyring::Result<T> {
-    let acting = tokio::task::spawn_blocking(move || act(keyring::Entry::new(SERVICE, &account)?));
-    acting.await.unwrap_or(Err(keyring::Error::NoDefaultStore))
 }

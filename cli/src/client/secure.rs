@@ -1,0 +1,84 @@
+//! What is wrong with a secure connection, in words for a person, and what to do about it. Whether
+//! a certificate is good is rustls's to say.
+
+use std::error::Error as StdError;
+use std::io;
+
+use rustls::{CertificateError, Error as TlsError, InvalidMessage};
+
+/// What is said of a connection that ends where TLS was to begin.
+const HUNG_UP: &str = "tls handshake eof";
+const NO_TLS: &str = "check the port; a server without TLS has an address with http://";
+
+/// Why a connection is not secure, and what would make it so.
+#[derive(Debug, PartialEq)]
+pub struct Fault {
+    pub why: String,
+    pub fix: &'static str,
+}
+
+impl Fault {
+    /// None when TLS has nothing to do with the failure.
+    pub fn of(error: &reqwest::Error) -> Option<Self> {
+        let mut next: Option<&(dyn StdError + 'static)> = error.source();
+        while let Some(error) = next {
+            if let Some(fault) = error.downcast_ref::<TlsError>() {
+                return Some(Self::from(fault));
+            }
+            // An error of the operating system's kind hides what it was made from.
+            let broken = error.downcast_ref::<io::Error>();
+            if broken.is_some_and(|error| error.to_string() == HUNG_UP) {
+                return Some(Self::because("What answers there does not speak TLS.", NO_TLS));
+            }
+            next = match broken.and_then(io::Error::get_ref) {
+                Some(inner) => Some(inner),
+                None => error.source(),
+            };
+        }
+        None
+    }
+
+    fn because(why: impl Into<String>, fix: &'static str) -> Self {
+        Self { why: why.into(), fix }
+    }
+}
+
+impl From<&TlsError> for Fault {
+    fn from(error: &TlsError) -> Self {
+        use CertificateError as Bad;
+        match error {
+            TlsError::InvalidCertificate(Bad::UnknownIssuer) => Self::because(
+                "Nobody whom this machine trusts has signed its certificate.",
+                "if the server is your own, --ca-cert FILE with the certificate of its authority",
+            ),
+            TlsError::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+                Self::because(
+                    "Its certificate has expired.",
+                    "renew it on the server; if it is not old, set the clock of this machine",
+                )
+            }
+            TlsError::InvalidCertificate(Bad::NotValidYet | Bad::NotValidYetContext { .. }) => {
+                Self::because("Its certificate is not valid yet.", "set the clock of this machine")
+            }
+            TlsError::InvalidCertificate(Bad::NotValidForNameContext { presented, .. }) => {
+                let names: Vec<String> = presented.iter().map(|name| bare(name)).collect();
+                Self::because(
+                    format!("Its certificate is for {}.", names.join(", ")),
+                    "use a name that the certificate is for, with --server or in the profile",
+                )
+            }
+            TlsError::InvalidMessage(InvalidMessage::InvalidContentType) => {
+                Self::because("What answers there does not speak TLS.", NO_TLS)
+            }
+            other => Self::because(
+                format!("{other}."),
+                "check the address, and what stands between this machine and the server",
+            ),
+        }
+    }
+}
+
+/// `DnsName("licenses.example")` as the name alone.
+fn bare(presented: &str) -> String {
+    presented.split('"').nth(1).unwrap_or(presented).to_owned()
+}
