@@ -1,8 +1,10 @@
 //! `licctl validate --explain`: the ladder, the holders and what to do.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{Double, Home, LICENSE, Ran, Reply, current_key, license, usage, user};
+use crate::support::{
+    Double, Home, LICENSE, Ran, Reply, current_key, explained, explanation, usage, user,
+};
 
 /// Runs `--explain` against a service that gives this explanation.
 fn explain(explanation: Value) -> (Ran, Double) {
@@ -14,27 +16,6 @@ fn explain(explanation: Value) -> (Ran, Double) {
     });
     let ran = Home::with(&double).run(&["validate", "carol", "--explain"]);
     (ran, double)
-}
-
-fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
-    json!({
-        "valid": reason.is_none(),
-        "reason": reason,
-        "summary": "So it is.",
-        "checkedAt": "2026-03-01T12:00:00.000Z",
-        "user": user("carol"),
-        "licenses": licenses,
-    })
-}
-
-fn explained(status: &str, expires_at: Option<&str>, verdict: &str) -> Value {
-    let mut license = license(status);
-    license["expiresAt"] = expires_at.into();
-    json!({
-        "license": license, "productName": "Acme Studio", "planName": "Pro annual",
-        "assignedAt": "2026-01-31T12:00:00.000Z", "seatsUsed": 5, "activation": null,
-        "verdict": verdict, "sentence": "That is how it stands.",
-    })
 }
 
 /// The commands that are offered, with the license's id made short.
@@ -95,6 +76,8 @@ fn every_reason_comes_with_what_to_do() {
     ] {
         let (ran, _) = explain(explanation(Some(reason), &[license]));
         assert_eq!(ran.code, 10);
+        assert!(ran.stdout.matches("2026-02-01").count() < 2, "once is enough: {}", ran.stdout);
+        assert!(!ran.stdout.contains("expires 2026"), "that is past: {}", ran.stdout);
         assert_eq!(advice(&ran), commands, "{reason}");
     }
     let (ran, _) = explain(explanation(Some("no_license"), &[]));

@@ -3,29 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::Home;
-
-/// Every command, by the words that lead to it.
-fn commands() -> Vec<Vec<String>> {
-    let home = Home::bare();
-    let mut found = Vec::new();
-    let mut open = vec![Vec::new()];
-    while let Some(words) = open.pop() {
-        let args: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
-        let help = home.run(&args);
-        assert_eq!(help.code, 0, "{args:?}: {}", help.stderr);
-        let (_, rest) = help.stdout.split_once("\nCommands:\n").unwrap_or_default();
-        let section = rest.split("\n\n").next().unwrap_or_default();
-        for line in section.lines() {
-            // Names stand at an indent of two, continued descriptions further in.
-            let name = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '));
-            if let Some(name) = name.and_then(|rest| rest.split_whitespace().next()) {
-                open.push([&words[..], &[name.to_owned()]].concat());
-            }
-        }
-        found.push(words);
-    }
-    found
-}
+use crate::support::lines::{commands, split};
 
 /// The examples in a help text: what begins with the program's name, without what the shell makes
 /// of it. Continued lines are joined.
@@ -36,20 +14,6 @@ fn examples(help: &str) -> Vec<String> {
     let piped = commands.flat_map(|line| line.split(" | "));
     let alone = piped.map(|line| line.split(" > ").next().unwrap().trim().to_owned());
     alone.filter(|line| line.starts_with("licctl ")).collect()
-}
-
-/// Splits a line as a shell would, as far as the examples need it.
-fn split(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut quoted = false;
-    for letter in line.chars() {
-        match letter {
-            '"' => quoted = !quoted,
-            ' ' if !quoted => words.push(String::new()),
-            letter => words.last_mut().unwrap().push(letter),
-        }
-    }
-    words.into_iter().filter(|word| !word.is_empty()).collect()
 }
 
 #[test]
@@ -71,6 +35,19 @@ fn every_example_in_the_help_is_a_command_line_that_makes_sense() {
         let ran = home.run(&args);
         let refused = ran.stderr.contains("try '--help'") || ran.stderr.contains("Usage:");
         assert!(!refused, "{example}: {}", ran.stderr);
+    }
+}
+
+/// A line that wraps is no longer one to copy.
+#[test]
+fn examples_stand_on_a_terminal_of_80_columns_as_they_are() {
+    let home = Home::bare().set("COLUMNS", "200");
+    for command in commands() {
+        let args: Vec<&str> = command.iter().map(String::as_str).chain(["-h"]).collect();
+        let help = home.run(&args).stdout;
+        let (_, after) = help.rsplit_once("-h, --help").unwrap();
+        let long = after.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(long, None, "{command:?}");
     }
 }
 

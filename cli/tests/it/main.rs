@@ -3,7 +3,13 @@
 #[cfg(test)]
 mod bulk;
 #[cfg(test)]
+mod canary;
+#[cfg(test)]
 mod catalog;
+#[cfg(test)]
+mod certificates;
+#[cfg(test)]
+mod commands;
 #[cfg(test)]
 mod completion;
 #[cfg(test)]

@@ -120,6 +120,23 @@ fn a_file_of_keys_that_others_can_read_is_refused() {
     assert_eq!(double.received().len(), 1);
 }
 
+/// CI systems lay such files out with modes of their own; their owner is told.
+#[cfg(unix)]
+#[test]
+fn a_key_file_that_others_can_read_is_remarked_on() {
+    use std::os::unix::fs::PermissionsExt;
+    let double = service();
+    let home = Home::bare().set("LICCTL_SERVER", &double.address);
+    let path = home.dir.path().join("key.txt");
+    fs::write(&path, KEY).unwrap();
+    for (mode, remarks) in [(0o640, 1), (0o604, 1), (0o600, 0), (0o400, 0)] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let ran = home.run(&["whoami", "--api-key-file", path.to_str().unwrap()]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("chmod 600").count(), remarks, "{mode:o}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_variable_comes_before_the_profile_unless_the_profile_was_typed() {
     let double = service();
@@ -184,6 +201,45 @@ fn logging_out_forgets_the_key_and_keeps_the_profile() {
     let ran = home.run(&["whoami"]);
     assert_eq!(ran.code, 4);
     assert!(ran.stderr.contains("Profile default has no key."), "{}", ran.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_keyring_the_key_goes_into_a_file_of_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let double = service();
+    let home = Home::without_keyring(&double);
+    let ran = home.run_with_input(&["login", "--api-key-file", "-"], KEY);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let folder = home.dir.path().join(".config/licctl");
+    let file = folder.join("credentials.toml");
+    assert!(ran.stdout.contains(&format!("in {}", file.display())), "{}", ran.stdout);
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&file), mode(&folder)), (0o600, 0o700));
+    assert_eq!(home.run(&["whoami"]).code, 0);
+    assert_eq!(keys_used(&double), [KEY]);
+}
+
+/// As when somebody logs in at their desk, and later works there from far away.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_keyring_that_is_away_is_named_as_the_reason() {
+    let double = Double::answering(crate::support::answer);
+    let home = Home::without_keyring(&double);
+    assert_eq!(home.run_with_input(&["login", "--api-key-file", "-"], KEY).code, 0);
+    let path = home.dir.path().join(".config/licctl/config.toml");
+    let config = fs::read_to_string(&path).unwrap();
+    fs::write(&path, config.replace("\"file\"", "\"keyring\"")).unwrap();
+    let ran = home.run(&["whoami"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
+    let seen = ran.seen(&double, &home);
+    assert!(seen.starts_with("error: The system's keyring does not answer.\n"), "{seen}");
+    assert!(seen.contains("unix:path=FOLDER/bus"), "where it was looked for: {seen}");
+    assert!(seen.contains("fix: unlock it, or set LICCTL_API_KEY\n"), "{seen}");
+    let doctor = home.run(&["doctor"]);
+    assert_eq!(doctor.code, 4);
+    let told = "no       key            The system's keyring does not answer.";
+    assert!(doctor.stdout.contains(told), "{}", doctor.stdout);
 }
 
 #[test]

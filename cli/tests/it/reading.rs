@@ -38,6 +38,7 @@ fn a_license_card_shows_its_holders() {
     features  export,sso
     created   2026-01-31T12:00:00.000Z
     updated   2026-01-31T12:00:00.000Z
+
     USER   EMAIL              ACTIVATED                 LAST CHECKED
     alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
     ");

@@ -40,6 +40,12 @@ impl Reply {
         self
     }
 
+    /// With one text of the body in place of another.
+    pub fn saying(mut self, text: &str, other: &str) -> Self {
+        self.body = self.body.replace(text, other);
+        self
+    }
+
     pub fn data(status: u16, data: &Value) -> Self {
         Self::new(status, json!({ "success": true, "data": data }).to_string())
     }
@@ -57,7 +63,7 @@ impl Reply {
 }
 
 impl Reply {
-    pub fn send(&self, mut stream: TcpStream) {
+    pub fn send(&self, mut stream: impl Write) {
         // A client that has gone away meanwhile is its own affair.
         let _ = write!(stream, "{self}");
     }
@@ -115,7 +121,8 @@ impl Double {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Request> {
+/// Reads one request.
+pub fn read(stream: impl Read) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;

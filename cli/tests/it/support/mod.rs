@@ -1,7 +1,10 @@
 //! A server made of canned answers, and licctl run in an empty environment of its own.
 
 mod double;
+pub mod lines;
 mod records;
+mod screen;
+mod tls;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -11,8 +14,11 @@ use tempfile::TempDir;
 
 pub use double::{Double, Reply, Request};
 pub use records::{
-    LICENSE, PLAN, PRODUCT, assignment, current_key, license, plan, product, service, usage, user,
+    LICENSE, PLAN, PRODUCT, answer, assignment, current_key, explained, explanation, license, plan,
+    product, service, usage, user,
 };
+pub use screen::on_screen;
+pub use tls::Secured;
 
 /// Well-formed keys that open nothing.
 pub const KEY: &str = "sk_live_CANARYCANARYCANARYCANARYCANARY002L3MQ1";
@@ -21,13 +27,27 @@ pub const OTHER_KEY: &str = "sk_test_OTHERkeyOTHERkeyOTHERkeyOTHERkey3RW8Tu";
 /// One person's machine: a configuration folder, and nothing in the environment.
 pub struct Home {
     pub dir: TempDir,
+    /// Whether `LICCTL_CONFIG_DIR` names the folder.
+    named: bool,
     variables: Vec<(&'static str, String)>,
 }
 
 impl Home {
     /// A machine that knows no server and no key.
     pub fn bare() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), variables: Vec::new() }
+        Self { dir: tempfile::tempdir().unwrap(), named: true, variables: Vec::new() }
+    }
+
+    /// A person's own machine, whose keyring does not run. Elsewhere than on Linux there would be
+    /// no way not to have one.
+    #[cfg(target_os = "linux")]
+    pub fn without_keyring(server: &Double) -> Self {
+        let home = Self { named: false, ..Self::bare() };
+        let folder = home.dir.path().display().to_string();
+        // Where the bus is looked for that the keyring would be on.
+        let nowhere = format!("unix:path={folder}/bus");
+        let home = home.set("HOME", &folder).set("DBUS_SESSION_BUS_ADDRESS", &nowhere);
+        home.set("LICCTL_SERVER", &server.address)
     }
 
     /// A machine set up for a server through the environment, as CI is.
@@ -54,7 +74,8 @@ impl Home {
     /// The whole environment of a run.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let folder = self.dir.path().display().to_string();
-        [&self.variables[..], &[("LICCTL_CONFIG_DIR", folder)]].concat()
+        let named = self.named.then_some(("LICCTL_CONFIG_DIR", folder));
+        self.variables.iter().cloned().chain(named).collect()
     }
 
     pub fn command(&self, args: &[&str]) -> Command {

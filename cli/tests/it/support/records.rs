@@ -1,7 +1,10 @@
 //! One record of each kind, and a service that has one of everything.
 
+use chrono::DateTime;
+use common::Timestamp;
 use serde_json::{Value, json};
 
+use super::OTHER_KEY;
 use super::double::{Double, Reply, Request};
 
 pub const PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
@@ -13,9 +16,10 @@ pub fn service() -> Double {
     Double::answering(answer)
 }
 
-fn answer(request: &Request) -> Reply {
+/// What that service answers.
+pub fn answer(request: &Request) -> Reply {
     let path = request.path.split('?').next().unwrap();
-    let path = path.strip_prefix("/api/v1/").unwrap();
+    let Some(path) = path.strip_prefix("/api/v1/") else { return health() };
     let words: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), words.as_slice()) {
         ("GET", ["admin", "products"]) => Reply::list(&[product("Acme Studio")]),
@@ -30,6 +34,24 @@ fn answer(request: &Request) -> Reply {
         ("GET", ["admin", "licenses", id]) if *id == LICENSE => {
             Reply::data(200, &license("active"))
         }
+        ("GET", ["admin", "keys"]) => Reply::list(&[key()]),
+        ("GET", ["key"]) => Reply::data(200, &current_key()),
+        ("GET", ["openapi.json"]) => {
+            let document = json!({ "info": { "version": env!("CARGO_PKG_VERSION") } });
+            Reply::new(200, document.to_string())
+        }
+        ("GET", _) => nothing(),
+        (_, words) => written(request, words),
+    }
+}
+
+fn nothing() -> Reply {
+    Reply::refusal(404, "not_found", "There is no such thing.")
+}
+
+/// What it answers to writes, and to questions that have a body.
+fn written(request: &Request, words: &[&str]) -> Reply {
+    match (request.method.as_str(), words) {
         ("POST", ["admin", "products"]) => Reply::data(201, &product("Acme Studio")),
         ("POST", ["admin", "plans"]) => Reply::data(201, &plan("Pro annual")),
         ("POST", ["admin", "licenses"]) => Reply::data(201, &license("active")),
@@ -57,8 +79,29 @@ fn answer(request: &Request) -> Reply {
         ("POST", ["validate"]) => {
             Reply::data(200, &json!({ "valid": false, "reason": "no_license" }))
         }
-        _ => Reply::refusal(404, "not_found", "There is no such thing."),
+        (_, ["admin", "explain"]) => {
+            let licenses = [explained("active", None, "exceeded_seats")];
+            Reply::data(200, &explanation(Some("exceeded_seats"), &licenses))
+        }
+        ("POST", ["admin", "keys"]) => Reply::data(201, &with(key(), "key", OTHER_KEY)),
+        ("POST", ["admin", "keys", _, "revoke"]) => {
+            Reply::data(200, &with(key(), "revokedAt", "2026-02-01T12:00:00.000Z"))
+        }
+        ("PATCH", ["admin", "products", _]) => Reply::data(200, &product("Acme Studio")),
+        _ => nothing(),
     }
+}
+
+/// A service that is well, by the clock of this machine.
+fn health() -> Reply {
+    let now = DateTime::from_timestamp_millis(Timestamp::now().millis() as i64).unwrap();
+    let date = now.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    Reply::data(200, &json!({ "status": "ok" })).with("date", date)
+}
+
+fn with(mut record: Value, field: &str, value: &str) -> Value {
+    record[field] = value.into();
+    record
 }
 
 pub fn product(name: &str) -> Value {
@@ -148,5 +191,42 @@ pub fn current_key() -> Value {
         "createdAt": "2026-01-31T12:00:00.000Z",
         "expiresAt": null,
         "tenant": { "id": "ten_01h455vb4pex5vsknk084sn02q", "name": "acme" },
+    })
+}
+
+pub fn key() -> Value {
+    json!({
+        "id": "key_01h455vb4pex5vsknk084sn02q",
+        "name": "ci",
+        "prefix": "sk_test_OTHE",
+        "role": "validate",
+        "mode": "test",
+        "createdAt": "2026-01-31T12:00:00.000Z",
+        "expiresAt": null,
+        "lastUsedAt": "2026-02-01T12:00:00.000Z",
+        "revokedAt": null,
+    })
+}
+
+/// Why a validation of carol would give this reason, or none.
+pub fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
+    json!({
+        "valid": reason.is_none(),
+        "reason": reason,
+        "summary": "So it is.",
+        "checkedAt": "2026-03-01T12:00:00.000Z",
+        "user": user("carol"),
+        "licenses": licenses,
+    })
+}
+
+/// A license of hers, and what the validation made of it.
+pub fn explained(status: &str, expires_at: Option<&str>, verdict: &str) -> Value {
+    let mut license = license(status);
+    license["expiresAt"] = expires_at.into();
+    json!({
+        "license": license, "productName": "Acme Studio", "planName": "Pro annual",
+        "assignedAt": "2026-01-31T12:00:00.000Z", "seatsUsed": 5, "activation": null,
+        "verdict": verdict, "sentence": "That is how it stands.",
     })
 }

@@ -1,0 +1,226 @@
+//! The key shows up nowhere: whichever way it is given, whatever is asked, however it goes, and
+//! also when a server or a slip of the hand puts it where it does not belong.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::lines::{LINES, lay_out, verb, words};
+use crate::support::{Double, Home, KEY, OTHER_KEY, Ran, Reply, answer};
+
+/// More of the two keys than the twelve characters by which they may be called.
+const CANARIES: [&str; 2] = ["CANARY", "OTHERk"];
+
+/// The ways to give a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Variable,
+    Profile,
+    File,
+    Stdin,
+}
+
+const WAYS: [Way; 4] = [Way::Variable, Way::Profile, Way::File, Way::Stdin];
+/// What differs between runs of one line. Each way of giving the key meets each of them.
+const FLAGS: [&[&str]; 4] = [&["-vv"], &["-v", "-o", "json"], &["-n", "-vv"], &["-o", "csv"]];
+
+/// They do their work without the server.
+const ALONE: [&str; 7] = [
+    "completions",
+    "logout",
+    "man",
+    "profiles list",
+    "profiles use",
+    "profiles rename",
+    "profiles remove",
+];
+const LOGIN: &str = "login --profile staging";
+
+/// A machine that has the key in this way, and the arguments and input that hand it over.
+fn machine(way: Way, server: &Double) -> (Home, Vec<String>, &'static str) {
+    let home = Home::bare().set("LICCTL_SERVER", &server.address);
+    lay_out(home.dir.path());
+    match way {
+        Way::Variable => (home.set("LICCTL_API_KEY", KEY), Vec::new(), ""),
+        Way::Stdin => (home, vec!["--api-key-file".into(), "-".into()], KEY),
+        Way::File => {
+            let path = home.dir.path().join("key.txt");
+            fs::write(&path, KEY).unwrap();
+            (home, vec!["--api-key-file".into(), path.display().to_string()], "")
+        }
+        Way::Profile => {
+            let args = ["login", "--api-key-file", "-"];
+            assert_eq!(home.run_with_input(&args, KEY).code, 0);
+            (home, Vec::new(), "")
+        }
+    }
+}
+
+fn well() -> Double {
+    Double::answering(answer)
+}
+
+/// A server that refuses, and repeats the key that it was given.
+fn echoing(status: u16) -> Double {
+    Double::answering(move |request| {
+        let words = format!("What is {}?", request.key.as_deref().unwrap_or("this"));
+        Reply::refusal(status, "refused", &words).with("x-request-id", words)
+    })
+}
+
+/// Every file below a folder but those that are there to hold a key.
+fn files(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if !name.ends_with("/credentials.toml") && !name.ends_with("/key.txt") {
+            found.push((name, String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()));
+        }
+    }
+    found
+}
+
+/// Looks everywhere but on stdout.
+fn assert_silent(what: &str, ran: &Ran, home: &Home) {
+    for canary in CANARIES {
+        assert!(!ran.stderr.contains(canary), "{what}: {}", ran.stderr);
+        for (name, text) in files(home.dir.path()) {
+            assert!(!text.contains(canary), "{what}: {name}: {text}");
+        }
+    }
+}
+
+fn run(line: &str, way: Way, flags: &[&str], server: &Double) -> (String, Ran, Home) {
+    let (home, given, input) = machine(way, server);
+    let words = words(line, home.dir.path());
+    let args = words.iter().chain(&given).map(String::as_str).chain(flags.iter().copied());
+    let args: Vec<&str> = args.collect();
+    let ran = home.run_with_input(&args, input);
+    (format!("{way:?}: {args:?}"), ran, home)
+}
+
+#[test]
+fn the_key_shows_up_nowhere() {
+    for (at, line) in LINES.iter().enumerate() {
+        for (way_at, way) in WAYS.into_iter().enumerate() {
+            let flags = FLAGS[(at + way_at) % FLAGS.len()];
+            let server = well();
+            let (what, ran, home) = run(line, way, flags, &server);
+            assert_silent(&what, &ran, &home);
+            let used = server.received().into_iter().filter_map(|request| request.key);
+            assert!(used.clone().all(|key| key == KEY), "{what}");
+            // With a profile alone there is no key to log in with, and a dry run may ask nothing.
+            let asks = !ALONE.contains(&&*verb(line)) && (way, *line) != (Way::Profile, LOGIN);
+            let asked = used.count() > usize::from(way == Way::Profile);
+            assert!(asked == asks || flags.contains(&"-n"), "{what}: {ran:?}");
+            // The one command whose data is a key: a new one, once, and never the one in use.
+            let makes_one = verb(line) == "keys create" && !flags.contains(&"-n");
+            assert_eq!(ran.stdout.matches(OTHER_KEY).count(), usize::from(makes_one), "{what}");
+            let rest = ran.stdout.replace(OTHER_KEY, "");
+            assert!(CANARIES.iter().all(|canary| !rest.contains(canary)), "{what}: {rest}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_repeats_the_key_is_not_repeated() {
+    for (at, line) in LINES.iter().enumerate() {
+        let status = [401, 403, 404, 409, 500, 503][at % 6];
+        let flags = [&["-vv"][..], &["-o", "json"]][at % 2];
+        let (what, ran, home) = run(line, Way::Variable, flags, &echoing(status));
+        assert_silent(&what, &ran, &home);
+        assert!(CANARIES.iter().all(|canary| !ran.stdout.contains(canary)), "{what}: {ran:?}");
+    }
+}
+
+/// People paste keys where a path, a name or a word belongs. That is told without the key.
+#[test]
+fn a_key_in_the_wrong_place_is_not_repeated() {
+    let server = well();
+    for args in [
+        &["whoami", "--api-key-file", KEY][..],
+        &["whoami", "--api-key", KEY],
+        &["whoami", KEY],
+        &["whoami", "--profile", KEY],
+        &["whoami", "--server", KEY],
+        &["whoami", "--ca-cert", KEY],
+        &["login", KEY],
+        &["products", "get", KEY],
+        &["plans", "create", "--max-seats", KEY],
+        &["man", KEY],
+        &["completions", KEY],
+        &["apply", "-f", KEY],
+        &[KEY],
+    ] {
+        for form in [&[][..], &["-o", "json"]] {
+            let home = Home::with(&server);
+            let ran = home.run(&[args, form].concat());
+            assert_ne!(ran.code, 0, "{args:?}");
+            assert!(!ran.stdout.contains("CANARY"), "{args:?}: {ran:?}");
+            assert_silent(&format!("{args:?}"), &ran, &home);
+        }
+    }
+    for variable in ["LICCTL_PROFILE", "LICCTL_OUTPUT", "LICCTL_SERVER"] {
+        let home = Home::with(&server).set(variable, KEY);
+        let ran = home.run(&["whoami"]);
+        assert_ne!(ran.code, 0, "{variable}");
+        assert_silent(variable, &ran, &home);
+    }
+}
+
+/// What everybody on the machine can see of a process, as long as it waits for its answer.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_key_is_in_no_process_list() {
+    use std::io::Write;
+    use std::sync::mpsc::channel;
+
+    for (at, line) in LINES.iter().enumerate().filter(|(_, line)| !ALONE.contains(&&*verb(line))) {
+        let (told, asked) = channel();
+        let (open, wait) = channel::<()>();
+        let server = Double::answering(move |request| {
+            // The test is gone when it failed, and the gate is open from its first opening on.
+            let _ = told.send(());
+            let _ = wait.recv();
+            answer(request)
+        });
+        let way = [Way::Variable, Way::File, Way::Stdin][at % 3];
+        let (home, given, input) = machine(way, &server);
+        let words = words(line, home.dir.path());
+        let args: Vec<&str> = words.iter().chain(&given).map(String::as_str).collect();
+        let mut child = home.command(&args).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        asked.recv().unwrap();
+        let mut seen = command_line(child.id());
+        for process in children(child.id()) {
+            seen += &command_line(process);
+        }
+        drop(open);
+        assert!(seen.starts_with(env!("CARGO_BIN_EXE_licctl")), "{seen}");
+        assert!(!seen.contains("CANARY"), "{line}: {seen}");
+        child.wait_with_output().unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn command_line(process: u32) -> String {
+    // A child may have ended in between.
+    let bytes = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// Those whose parent, the fourth word of their `stat`, is this process.
+#[cfg(target_os = "linux")]
+fn children(parent: u32) -> Vec<u32> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let processes = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_child = |process: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // The name in parentheses may hold blanks.
+        let rest = stat.rsplit(')').next().unwrap_or_default();
+        rest.split_whitespace().nth(1) == Some(&parent.to_string())
+    };
+    processes.filter(is_child).collect()
+}

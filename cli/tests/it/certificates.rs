@@ -1,0 +1,161 @@
+//! Servers behind TLS: a good certificate works, and of a bad one is said what is wrong with it and
+//! what to do, before any key is sent.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use crate::support::{Double, Home, KEY, Ran, Secured};
+
+/// What a list and doctor say of a server that the key is meant for.
+fn ask(address: &str, flags: &[&str]) -> (Ran, String) {
+    let home = Home::bare().set("LICCTL_SERVER", address).set("LICCTL_API_KEY", KEY);
+    let port = address.rsplit(':').next().unwrap();
+    let run = |args: &[&str]| home.run(&[args, flags].concat());
+    let list = run(&["products", "list"]);
+    let doctor = run(&["doctor"]);
+    assert_eq!(doctor.code, list.code, "{doctor:?}");
+    let lines: Vec<&str> = doctor.stdout.lines().collect();
+    let at = lines.iter().position(|line| line.contains(" connection ")).unwrap();
+    let told = lines[at..].iter().take(2).map(|line| format!("{line}\n")).collect::<String>();
+    let seen = format!("{}\n{told}", list.stderr).replace(port, "PORT");
+    (list, seen)
+}
+
+/// The same, trusting the server's own certificate.
+fn ask_trusting(server: &Secured) -> (Ran, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.pem");
+    fs::write(&file, &server.certificate).unwrap();
+    ask(&server.address, &["--ca-cert", file.to_str().unwrap()])
+}
+
+fn refused(address: &str) -> String {
+    let (list, seen) = ask(address, &[]);
+    assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
+    seen
+}
+
+#[test]
+fn a_certificate_that_nobody_signed_is_refused() {
+    let server = Secured::named("localhost");
+    insta::assert_snapshot!(refused(&server.address), @"
+    error: No secure connection to https://localhost:PORT.
+      Nobody whom this machine trusts has signed its certificate.
+    fix: if the server is your own, --ca-cert FILE with the certificate of its authority
+    https://localhost:PORT
+
+    no       connection     Nobody whom this machine trusts has signed its certificate.
+             fix: if the server is your own, --ca-cert FILE with the certificate of its authority
+    ");
+}
+
+#[test]
+fn such_a_certificate_can_be_trusted() {
+    let server = Secured::named("localhost");
+    let (list, seen) = ask_trusting(&server);
+    assert_eq!(list.code, 0, "{seen}");
+    assert!(list.stdout.contains("Acme Studio"), "{list:?}");
+    assert!(seen.contains("ok       connection     licd answers, with TLS"), "{seen}");
+}
+
+#[test]
+fn a_certificate_for_another_name_is_refused() {
+    let server = Secured::named("licenses.example");
+    let (list, seen) = ask_trusting(&server);
+    assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
+    insta::assert_snapshot!(seen, @"
+    error: No secure connection to https://localhost:PORT.
+      Its certificate is for licenses.example.
+    fix: use a name that the certificate is for, with --server or in the profile
+    https://localhost:PORT
+
+    no       connection     Its certificate is for licenses.example.
+             fix: use a name that the certificate is for, with --server or in the profile
+    ");
+}
+
+#[test]
+fn an_expired_certificate_is_refused() {
+    let server = Secured::expired();
+    let (list, seen) = ask_trusting(&server);
+    assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
+    insta::assert_snapshot!(seen, @"
+    error: No secure connection to https://localhost:PORT.
+      Its certificate has expired.
+    fix: renew it on the server; if it is not old, set the clock of this machine
+    https://localhost:PORT
+
+    no       connection     Its certificate has expired.
+             fix: renew it on the server; if it is not old, set the clock of this machine
+    ");
+}
+
+/// One that hangs up, and one that answers what it takes for a request.
+#[test]
+fn a_server_without_tls_is_told_apart() {
+    let server = Double::answering(crate::support::answer);
+    let seen = refused(&server.address.replace("http:", "https:"));
+    insta::assert_snapshot!(seen, @"
+    error: No secure connection to https://127.0.0.1:PORT.
+      What answers there does not speak TLS.
+    fix: check the port; a server without TLS has an address with http://
+    https://127.0.0.1:PORT
+
+    no       connection     What answers there does not speak TLS.
+             fix: check the port; a server without TLS has an address with http://
+    ");
+    assert!(server.received().is_empty());
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    assert_eq!(refused(&address), seen);
+}
+
+/// As in a small container: nothing to check certificates by.
+#[test]
+fn a_machine_without_authorities_reaches_what_needs_none() {
+    let bare = |address: &str| {
+        let home = Home::bare().set("LICCTL_SERVER", address).set("LICCTL_API_KEY", KEY);
+        home.set("SSL_CERT_FILE", "/nowhere").set("SSL_CERT_DIR", "/nowhere")
+    };
+    let plain = Double::answering(crate::support::answer);
+    assert_eq!(bare(&plain.address).run(&["products", "list"]).code, 0);
+
+    let server = Secured::named("localhost");
+    let ran = bare(&server.address).run(&["products", "list"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (7, ""));
+    insta::assert_snapshot!(ran.stderr.replace(&server.address, "https://SERVER"), @"
+    error: The connection cannot be set up.
+      unexpected error: No CA certificates were loaded from the system
+    fix: install the package ca-certificates, or name a file with --ca-cert
+    https://SERVER
+    ");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.pem");
+    fs::write(&file, &server.certificate).unwrap();
+    let trusting = ["products", "list", "--ca-cert", file.to_str().unwrap()];
+    let ran = bare(&server.address).run(&trusting);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+/// A file without a certificate is the caller's mistake, found before anything is sent.
+#[test]
+fn a_file_without_certificate_is_a_mistake() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("empty.pem");
+    fs::write(&file, "no certificate\n").unwrap();
+    let home = Home::bare().set("LICCTL_SERVER", &address).set("LICCTL_API_KEY", KEY);
+    let ran = home.run(&["products", "list", "--ca-cert", file.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("empty.pem"), "{}", ran.stderr);
+}

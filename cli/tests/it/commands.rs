@@ -1,0 +1,86 @@
+//! What every command shows: to a person on a terminal of 100 columns, and as JSON to a program.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::TimeDelta;
+use common::Timestamp;
+
+use crate::support::lines::{LINES, lay_out, verb, verbs, words};
+use crate::support::{Double, Home, Ran, answer, on_screen};
+
+const COLUMNS: usize = 100;
+
+/// The moments of the double's records, and moments that are always as long ago, so that `3d ago`
+/// stays that.
+fn moments() -> [(&'static str, String); 3] {
+    let now = Timestamp::now();
+    [
+        ("2026-01-31T12:00:00.000Z", TimeDelta::days(-3)),
+        ("2026-02-01T12:00:00.000Z", TimeDelta::hours(-2)),
+        ("2999-01-31T12:00:00.000Z", TimeDelta::days(90)),
+    ]
+    .map(|(moment, span)| (moment, now.plus(span - TimeDelta::minutes(5)).to_string()))
+}
+
+/// What a person sees, with the records as if they were of these days.
+fn on_a_screen(line: &str) -> String {
+    let moments = moments();
+    let recent = moments.clone();
+    let double = Double::answering(move |request| {
+        let said = recent.iter();
+        said.fold(answer(request), |reply, (moment, recent)| reply.saying(moment, recent))
+    });
+    let home = machine(&double);
+    let args = words(line, home.dir.path());
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let seen = seen(&on_screen(&home, &args, COLUMNS), &double, &home);
+    // Where whole moments are shown after all.
+    moments.iter().fold(seen, |seen, (moment, recent)| seen.replace(recent, moment))
+}
+
+fn as_json(line: &str) -> String {
+    let double = Double::answering(answer);
+    let home = machine(&double);
+    let args = words(line, home.dir.path());
+    let args: Vec<&str> = args.iter().map(String::as_str).chain(["-o", "json"]).collect();
+    seen(&home.run(&args), &double, &home)
+}
+
+/// A machine that is logged in, and has the files that the lines name.
+fn machine(double: &Double) -> Home {
+    let home = Home::with(double);
+    lay_out(home.dir.path());
+    let ran = home.run(&["login"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    home
+}
+
+/// Both streams, what is said apart from data, with what differs each time put right.
+fn seen(ran: &Ran, double: &Double, home: &Home) -> String {
+    let said: String = ran.stderr.lines().map(|line| format!("! {line}\n")).collect();
+    let whole = Ran { code: ran.code, stdout: ran.stdout.clone(), stderr: said };
+    whole.seen(double, home).replace(env!("CARGO_PKG_VERSION"), "VERSION")
+}
+
+#[test]
+fn every_command_has_its_snapshot() {
+    let shown: BTreeSet<String> = LINES.iter().map(|line| verb(line)).collect();
+    let all: BTreeSet<String> = verbs().into_iter().collect();
+    assert_eq!(shown, all, "each command of the program needs a line, and each line a command");
+}
+
+/// A file for each noun. On a screen, what stands behind `!` is said on stderr.
+#[test]
+fn every_command_shows_this() {
+    let mut nouns: BTreeMap<&str, String> = BTreeMap::new();
+    for line in LINES {
+        let text = nouns.entry(line.split(' ').next().unwrap()).or_default();
+        let (person, program) = (on_a_screen(line), as_json(line));
+        *text += &format!("$ licctl {line}\n{person}\n\n$ licctl {line} -o json\n{program}\n\n");
+    }
+    for (noun, text) in nouns {
+        insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(noun, text);
+        });
+    }
+}

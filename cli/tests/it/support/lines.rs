@@ -1,0 +1,123 @@
+//! A command line for every command there is, to be run as it stands, and the files it names. What
+//! they show and what they must not show is for the tests that run them.
+
+use std::fs;
+use std::path::Path;
+
+use clap::Command;
+
+/// At least one line for each command, without the program's name. `HERE` stands for the folder of
+/// the run.
+pub const LINES: &[&str] = &[
+    "validate alice bob",
+    "validate alice",
+    "validate carol --explain",
+    "validate --from HERE/users.csv --report HERE/out.jsonl",
+    "licenses list",
+    "licenses get lic_01h455vb4pex5vsknk084sn02q",
+    "licenses create --plan \"Pro annual\" --assign alice",
+    "licenses update lic_01h455vb4pex5vsknk084sn02q --max-seats none",
+    "licenses assign lic_01h455vb4pex5vsknk084sn02q alice bob",
+    "licenses assign --plan \"Pro annual\" --from HERE/users.csv --report HERE/out.jsonl",
+    "licenses unassign lic_01h455vb4pex5vsknk084sn02q alice",
+    "licenses usage lic_01h455vb4pex5vsknk084sn02q --fail-over 80%",
+    "licenses suspend lic_01h455vb4pex5vsknk084sn02q",
+    "licenses activate lic_01h455vb4pex5vsknk084sn02q",
+    "licenses revoke lic_01h455vb4pex5vsknk084sn02q --yes",
+    "licenses expire lic_01h455vb4pex5vsknk084sn02q",
+    "plans list",
+    "plans get \"Pro annual\"",
+    "plans create --product \"Acme Studio\" --name \"Pro annual\" --max-seats 5",
+    "plans update \"Pro annual\" --max-seats 5",
+    "products list",
+    "products get \"Acme Studio\"",
+    "products create --name \"Acme Studio\"",
+    "products update \"Acme Studio\" --description none",
+    "users list",
+    "users get alice",
+    "users create --external-id alice --email alice@example.com",
+    "users update alice --name none",
+    "users import HERE/users.csv --report HERE/out.jsonl",
+    "keys list",
+    "keys create --name ci --role validate --mode test",
+    "keys revoke ci --yes",
+    "apply -f HERE/catalog.yaml",
+    "diff -f HERE/catalog.yaml",
+    "export",
+    "api admin/plans",
+    "login --profile staging",
+    "logout --profile default",
+    "whoami",
+    "doctor",
+    "completions fish",
+    "man whoami",
+    "profiles list",
+    "profiles use default",
+    "profiles rename default live",
+    "profiles remove default --yes",
+];
+
+const USERS: &str = "userId,email\nalice,alice@example.com\nbob,\n";
+
+const CATALOG: &str = "
+version: 1
+products:
+  - name: Acme Studio
+    plans:
+      - { name: Pro annual, maxSeats: 10, expiresInDays: 365, features: [export, sso] }
+      - { name: Free, maxSeats: 1 }
+";
+
+/// Puts the files that the lines name into a folder.
+pub fn lay_out(folder: &Path) {
+    fs::write(folder.join("users.csv"), USERS).unwrap();
+    fs::write(folder.join("catalog.yaml"), CATALOG).unwrap();
+}
+
+/// The words of a line, with the folder put in.
+pub fn words(line: &str, folder: &Path) -> Vec<String> {
+    let here = folder.display().to_string();
+    split(line).into_iter().map(|word| word.replace("HERE", &here)).collect()
+}
+
+/// Splits a line as a shell would, as far as tests and examples need it.
+pub fn split(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            letter => words.last_mut().unwrap().push(letter),
+        }
+    }
+    words.into_iter().filter(|word| !word.is_empty()).collect()
+}
+
+/// Every command by the words that lead to it, nouns and the program itself among them.
+pub fn commands() -> Vec<Vec<String>> {
+    let mut found = vec![Vec::new()];
+    below(&licctl::grammar(), &[], &mut found);
+    found
+}
+
+/// The commands that do something, as `licenses list`.
+pub fn verbs() -> Vec<String> {
+    let all: Vec<String> = commands().iter().map(|words| words.join(" ")).collect();
+    let is_noun = |one: &String| all.iter().any(|other| other.starts_with(&format!("{one} ")));
+    all.iter().filter(|one| !one.is_empty() && !is_noun(one)).cloned().collect()
+}
+
+/// The command of a line.
+pub fn verb(line: &str) -> String {
+    let begins = |verb: &&String| line == *verb || line.starts_with(&format!("{verb} "));
+    verbs().iter().find(begins).unwrap_or_else(|| panic!("{line} is no command")).clone()
+}
+
+fn below(command: &Command, words: &[String], found: &mut Vec<Vec<String>>) {
+    for command in command.get_subcommands() {
+        let words = [words, &[command.get_name().to_owned()]].concat();
+        found.push(words.clone());
+        below(command, &words, found);
+    }
+}
