@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::harness::App;
 
 /// Lets all of them begin at the same moment, and waits for what each has to say.
-async fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+pub async fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     callers: impl IntoIterator<Item = F>,
 ) -> Vec<T> {
     let callers: Vec<F> = callers.into_iter().collect();

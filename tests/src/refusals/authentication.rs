@@ -60,8 +60,12 @@ async fn what_is_wrong_with_a_key_is_not_told() {
     ];
     keys.extend([8, 20, 39, 40, 45].map(damaged));
     for key in keys {
-        assert_eq!(app.with_key(&key).get("/api/v1/key").await.told(), missing, "{key}");
+        let caller = app.with_key(&key);
+        assert_eq!(caller.get("/api/v1/key").await.told(), missing, "{key}");
+        // Looked up by another way, together with others.
+        assert_eq!(caller.validate("ada").await.told(), missing, "{key}");
     }
+    assert_eq!(app.number("select count(*) from users").await, 0, "nothing was done");
     assert_eq!(app.get("/api/v1/key").await.status, 200);
 }
 

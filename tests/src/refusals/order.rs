@@ -1,10 +1,12 @@
 //! The order of checks: 401, 429, 403, 400, 404, 409. Who fails two of them hears of the first.
 
-use common::{Mode, Role};
+use common::{ApiKey, Mode, Role};
 use serde_json::json;
 
 use super::{OPERATIONS, ask, nobodys};
-use crate::harness::App;
+use crate::harness::{App, Caller};
+
+const VALIDATE: &str = "/api/v1/validate";
 
 /// What no operation takes as its body.
 const BROKEN: &str = r#"{"userId":5,"name":5,"planId":5,"status":5,"externalId":5,"maxSeats":"x"}"#;
@@ -86,4 +88,38 @@ async fn the_rate_comes_between_key_and_permission() {
     }
     assert_eq!(asker.get("/api/v1/admin/users").await.refusal(), "429 rate_limited");
     assert_eq!(asker.post_text("/api/v1/validate", "{").await.refusal(), "429 rate_limited");
+}
+
+/// 401, 429, 403 and 400 of a validation, whose key is looked up after its body was read if that is
+/// short. Either way it counts once.
+#[tokio::test]
+async fn a_validation_keeps_the_order_however_long_its_body_is() {
+    let app = App::with_limit("4/m").await;
+    let unknown = app.with_key(ApiKey::generate(Mode::Live).expose());
+    let (reader, asker) = (app.reader().await, app.asker().await);
+    let space = " ".repeat(10_000);
+    let good = r#"{"userId":"ada"}"#;
+    let asked = [
+        ("{".to_owned(), "400 invalid_request"),
+        (format!("{space}{{"), "400 invalid_request"),
+        (good.to_owned(), "200"),
+        (format!("{space}{good}"), "200"),
+    ];
+    for ((body, told), left) in asked.into_iter().zip([3, 2, 1, 0]) {
+        let validate = async |caller: &Caller| caller.post_text(VALIDATE, body.clone()).await;
+        assert_eq!(validate(&unknown).await.refusal(), "401 unauthorized");
+        let forbidden = validate(&reader).await;
+        assert_eq!(forbidden.refusal(), "403 forbidden");
+        assert_eq!(forbidden.number("ratelimit-remaining"), left);
+        let answer = validate(&asker).await;
+        assert_eq!(answer.number("ratelimit-remaining"), left);
+        match told {
+            "200" => assert_eq!(answer.status, 200),
+            refused => assert_eq!(answer.refusal(), refused),
+        }
+    }
+    for body in [good.to_owned(), format!("{space}{good}"), "{".to_owned()] {
+        let spent = asker.post_text(VALIDATE, body).await;
+        assert_eq!(spent.refusal(), "429 rate_limited");
+    }
 }

@@ -1,0 +1,201 @@
+//! licctl and licd as people use them together, each a process of its own: from an empty server to
+//! users with seats, why one of them is refused and what helps, checks for CI, and a long import
+//! that is killed half way. What each command prints is tested with licctl.
+
+mod gate;
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::App;
+use crate::nodes::process::program;
+use gate::Gate;
+
+/// Somebody at a terminal of theirs, which is none: a script.
+pub struct Desk {
+    folder: TempDir,
+    server: String,
+    key: String,
+}
+
+/// What came of a command.
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Desk {
+    pub fn at(app: &App) -> Self {
+        let (server, key) = (app.base.clone(), app.key.clone().unwrap());
+        Self { folder: TempDir::new().unwrap(), server, key }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(program("licctl"));
+        command.args(words).env_clear().current_dir(self.folder.path());
+        command.env("LICCTL_SERVER", &self.server).env("LICCTL_API_KEY", &self.key);
+        command.env("LICCTL_CONFIG_DIR", self.folder.path().join("config"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a line, whose words hold no blanks.
+    pub fn run(&self, line: &str) -> Ran {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!(words[0], "licctl");
+        Ran::from(self.command(&words[1..]).output().unwrap())
+    }
+
+    /// Runs a line that works, and gives what it prints.
+    #[track_caller]
+    fn get(&self, line: &str) -> String {
+        let ran = self.run(line);
+        assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
+        ran.stdout.trim_end().to_owned()
+    }
+
+    #[track_caller]
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.get(&format!("{line} -o json"))).unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_nothing_to_a_user_who_is_refused_and_helped() {
+    let app = App::start().await;
+    let desk = Desk::at(&app);
+    desk.get("licctl products create --name Studio");
+    desk.get("licctl plans create --product Studio --name Pro --max-seats 2 --feature export");
+    let license = desk.get("licctl licenses create --plan Pro -q");
+    desk.write("team.csv", "login,email\nada,ada@example.com\ngrace,\nlinus,\n");
+    let assign = format!("licctl licenses assign {license} --from team.csv --map userId=login");
+    desk.get(&format!("{assign} --report assigned.jsonl"));
+
+    let asked = desk.run("licctl validate ada grace linus");
+    assert_eq!(asked.code, 10, "{}", asked.stderr);
+    let answers: Vec<Vec<&str>> = asked
+        .stdout
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().take(3).collect())
+        .collect();
+    assert_eq!(answers[0], ["ada", "VALID", &*license]);
+    assert_eq!(answers[2][..2], ["linus", "not"]);
+    assert!(asked.stdout.contains("exceeded_seats"), "{}", asked.stdout);
+
+    let why = desk.run("licctl validate linus --explain");
+    assert_eq!(why.code, 10, "{}", why.stderr);
+    assert!(
+        why.stdout.contains("2 of 2 seats in use, least recently seen first"),
+        "{}",
+        why.stdout
+    );
+    // What is advised first works as it stands.
+    let (_, todo) = why.stdout.split_once("What to do:\n").unwrap();
+    let advice = todo.lines().next().unwrap().trim();
+    assert_eq!(advice, format!("licctl licenses unassign {license} ada"));
+    desk.get(advice);
+    desk.get("licctl validate linus");
+    assert_eq!(desk.run("licctl validate ada --expect no_license").code, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checks_for_ci_tell_by_their_exit_code() {
+    let app = App::start().await;
+    let desk = Desk::at(&app);
+    let catalog = "version: 1\nproducts:\n  - name: Studio\n    plans:\n      \
+                   - { name: Pro, maxSeats: 1, features: [export] }\n";
+    desk.write("catalog.yaml", catalog);
+    assert_eq!(desk.run("licctl diff -f catalog.yaml").code, 10, "nothing is there yet");
+    desk.get("licctl apply -f catalog.yaml");
+    desk.get("licctl diff -f catalog.yaml");
+    let before = (desk.json("licctl products list"), desk.json("licctl plans list"));
+    let again = desk.json("licctl apply -f catalog.yaml");
+    assert!(again.as_array().unwrap().iter().all(|step| step["action"] == "same"), "{again}");
+    let after = (desk.json("licctl products list"), desk.json("licctl plans list"));
+    assert_eq!(after, before, "not even the time of the last change");
+
+    desk.get("licctl plans update Pro --max-seats 5");
+    let drift = desk.run("licctl diff -f catalog.yaml");
+    assert_eq!((drift.code, drift.stdout.contains("maxSeats: 5 → 1")), (10, true), "drift");
+    let exported = desk.get("licctl export");
+    desk.write("catalog.yaml", &exported);
+    desk.get("licctl diff -f catalog.yaml");
+
+    let license = desk.get("licctl licenses create --plan Pro --assign probe -q");
+    assert_eq!(desk.run(&format!("licctl licenses usage {license} --fail-over 20%")).code, 0);
+    desk.get("licctl validate probe --feature export");
+    assert_eq!(desk.run(&format!("licctl licenses usage {license} --fail-over 20%")).code, 10);
+    assert_eq!(desk.run("licctl validate probe --feature sso").code, 10);
+    desk.get(&format!("licctl licenses suspend {license}"));
+    desk.get("licctl validate probe --expect suspended");
+    assert_eq!(desk.run("licctl validate probe").code, 10);
+}
+
+/// Killed with four rows in flight, whose effects are there and whose answers never came.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_killed_goes_on_and_repeats_nothing() {
+    const ROWS: usize = 40;
+    let app = App::start().await;
+    let mut desk = Desk::at(&app);
+    desk.get("licctl products create --name Studio");
+    desk.get("licctl plans create --product Studio --name Pro");
+    let rows: String = (0..ROWS).map(|n| format!("user-{n}\n")).collect();
+    desk.write("users.csv", &format!("userId\n{rows}"));
+
+    // A row is two requests: its license, and the assignment. An odd number stops some between.
+    let mut gate = Gate::before(&app.base, 31).await;
+    desk.server = gate.base.clone();
+    let line = "licenses assign --plan Pro --from users.csv --yes";
+    let words: Vec<&str> = line.split(' ').chain(["--report", "out.jsonl"]).collect();
+    let mut licctl = desk.command(&words).spawn().unwrap();
+    for _ in 0..4 {
+        gate.held().await;
+    }
+    licctl.kill().unwrap();
+    licctl.wait().unwrap();
+    let done = |desk: &Desk| {
+        let report = std::fs::read_to_string(desk.path("out.jsonl")).unwrap();
+        let lines = report.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["state"] == "done").count()
+    };
+    let before = done(&desk);
+    assert!((1..ROWS - 3).contains(&before), "half way: {before}");
+
+    desk.server.clone_from(&app.base);
+    let resumed = desk.run(&format!("licctl {line} --resume out.jsonl"));
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    let told = format!("{before} rows were done before and are left alone");
+    assert!(resumed.stderr.contains(&told), "{}", resumed.stderr);
+    assert_eq!(done(&desk), ROWS);
+    assert_eq!(app.number("select count(*) from licenses").await, ROWS as i64);
+    assert_eq!(app.number("select count(*) from assignments").await, ROWS as i64);
+    let users = "select count(distinct user_id) from assignments";
+    assert_eq!(app.number(users).await, ROWS as i64);
+    // Once more: there is nothing to do.
+    let again = desk.run(&format!("licctl {line} --resume out.jsonl"));
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert_eq!(app.number("select count(*) from licenses").await, ROWS as i64);
+}

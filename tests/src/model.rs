@@ -1,0 +1,148 @@
+//! Random games against a small model of the service: whatever is called at once, some order of the
+//! calls explains every answer and all that is stored afterwards.
+//!
+//! `plan` draws the calls, `play` makes them and looks at the database between rounds, `rules` is
+//! the model, written from the interface's description, and `order` looks for the order. A failure
+//! shows the smallest plan that was found to fail, and the seed with which the same plans are drawn
+//! again: `PROPTEST_RNG_SEED`. `PROPTEST_CASES` is the number of plans, for longer runs.
+
+mod order;
+mod plan;
+mod play;
+mod rules;
+
+use std::any::Any;
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use common::Timestamp;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+use tokio::runtime::Runtime;
+
+use crate::harness::App;
+use crate::nodes::Pair;
+use plan::{Call, Plan, plans};
+use play::{Seen, Table, Turn};
+use rules::Told;
+
+/// How many plans are played when nobody says.
+const PLANS: u32 = 48;
+/// How often a smaller plan is tried before it counts as harmless: a race is not lost every time.
+const TRIES: u32 = 8;
+/// How long a failing plan is made smaller, in milliseconds.
+const SHRINKING: u32 = 120_000;
+
+#[test]
+fn some_order_explains_every_answer() {
+    let runtime = Runtime::new().unwrap();
+    let app = runtime.block_on(App::start());
+    let table = Table { callers: vec![(*app).clone()], db: app.db().clone() };
+    play_all(&runtime, &table);
+    let database = runtime.block_on(app.stop());
+    assert_eq!(runtime.block_on(database.deadlocks()), 0);
+}
+
+#[test]
+fn some_order_explains_every_answer_of_two_nodes() {
+    let runtime = Runtime::new().unwrap();
+    let pair = runtime.block_on(Pair::start());
+    let db = runtime.block_on(pair.database.open());
+    let table = Table { callers: pair.callers.to_vec(), db };
+    play_all(&runtime, &table);
+    runtime.block_on(async {
+        table.db.close().await;
+        pair.end().await;
+    });
+}
+
+fn play_all(runtime: &Runtime, table: &Table) {
+    let mut config = Config { failure_persistence: None, ..Config::default() };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = PLANS;
+    }
+    let seed = match config.rng_seed {
+        RngSeed::Fixed(seed) => seed,
+        RngSeed::Random => RandomState::new().hash_one(PLANS),
+    };
+    config.rng_seed = RngSeed::Fixed(seed);
+    config.max_shrink_time = SHRINKING;
+    let tries = Cell::new(1);
+    let played = TestRunner::new(config).run(&plans(), |plan| {
+        for _ in 0..tries.get() {
+            // What a call cannot be answered at all is a panic.
+            let played = catch_unwind(AssertUnwindSafe(|| runtime.block_on(play(table, &plan))));
+            if let Err(wrong) = played.unwrap_or_else(|panic| Err(message(&*panic))) {
+                tries.set(TRIES);
+                return Err(TestCaseError::fail(wrong));
+            }
+        }
+        Ok(())
+    });
+    played.unwrap_or_else(|failure| panic!("PROPTEST_RNG_SEED={seed}: {failure}"));
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a call broke off".into())
+}
+
+/// Plays one plan, and says what cannot be explained.
+async fn play(table: &Table, plan: &Plan) -> Result<(), String> {
+    let game = table.lay(plan).await;
+    let mut before = game.look().await;
+    let prelude = plan.prelude.chunks(1);
+    for round in prelude.chain(plan.rounds.iter().map(Vec::as_slice)) {
+        let turns = game.play(round).await;
+        let after = game.look().await;
+        if let Err(wrong) = judge(&before, &turns, &after) {
+            let turns: Vec<_> = turns.iter().map(|turn| format!("{turn:?}")).collect();
+            return Err(format!("{wrong}\nbefore {before:?}\ncalls {turns:#?}\nafter {after:?}"));
+        }
+        before = after;
+    }
+    Ok(())
+}
+
+fn judge(before: &Seen, turns: &[Turn], after: &Seen) -> Result<(), String> {
+    let calls: Vec<_> = turns.iter().map(|turn| (turn.call, &turn.told)).collect();
+    let fair = [
+        (order::exists(&before.state, &calls, &after.state), "no order explains the answers"),
+        (no_seat_too_many(before, turns, after), "there are more holders than seats"),
+        (later_is_later(before, after), "an assignment stands before one made in an earlier round"),
+        (checks_are_kept(before, turns, after), "a seat is not marked with when it was last seen"),
+    ];
+    let wrong: Vec<&str> = fair.iter().filter(|(fair, _)| !fair).map(|(_, wrong)| *wrong).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join(", ")) }
+}
+
+/// Where somebody was given a seat, and the limit stood still, the limit holds.
+fn no_seat_too_many(before: &Seen, turns: &[Turn], after: &Seen) -> bool {
+    after.state.licenses.iter().enumerate().all(|(at, terms)| {
+        let moved =
+            |turn: &Turn| matches!(turn.call, Call::SetSeats { license, .. } if license == at);
+        let (had, has) = (before.state.seats(at), after.state.seats(at));
+        let room = terms.max_seats.is_none_or(|max| has.len() <= max as usize);
+        room || has.is_subset(&had) || turns.iter().any(moved)
+    })
+}
+
+/// Validations look at a user's licenses in the order of assignment.
+fn later_is_later(before: &Seen, after: &Seen) -> bool {
+    after.state.users.iter().all(|(user, links)| {
+        let had = before.state.users.get(user).cloned().unwrap_or_default();
+        let last = had.keys().next_back();
+        links.keys().all(|id| had.contains_key(id) || last.is_none_or(|last| last < id))
+    })
+}
+
+/// A seat that was told about in this round carries a time that was told, any other its old one.
+fn checks_are_kept(before: &Seen, turns: &[Turn], after: &Seen) -> bool {
+    after.checked.iter().all(|(seat, at)| {
+        let told = turns.iter().filter_map(|turn| match turn.told {
+            Told::Valid { seat: told, .. } if told == *seat => turn.checked,
+            _ => None,
+        });
+        let told: Vec<Timestamp> = told.collect();
+        told.contains(at) || (told.is_empty() && before.checked.get(seat) == Some(at))
+    })
+}

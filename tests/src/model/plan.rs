@@ -1,0 +1,108 @@
+//! What is played: licenses to begin with, and rounds of calls, drawn so that calls of one round
+//! meet on few users and licenses.
+
+use common::Status;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+pub const USERS: usize = 6;
+pub const LICENSES: usize = 3;
+/// Licenses belong to these in turn. The number after the last is a product that does not exist.
+pub const PRODUCTS: usize = 2;
+
+/// The product of a license.
+pub fn product_of(license: usize) -> usize {
+    license % PRODUCTS
+}
+
+/// Where a license's end lies, seen from every moment of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    Never,
+    Past,
+    Future,
+}
+
+/// What of a license decides about its users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    pub status: Status,
+    pub max_seats: Option<i32>,
+    pub expiry: Expiry,
+}
+
+/// One request. Users, licenses and products are numbers.
+#[derive(Clone, Copy, Debug)]
+pub enum Call {
+    Validate { user: usize, product: Option<usize> },
+    Explain { user: usize, product: Option<usize> },
+    Assign { user: usize, license: usize },
+    Unassign { user: usize, license: usize },
+    SetStatus { license: usize, status: Status },
+    SetSeats { license: usize, max_seats: Option<i32> },
+    SetExpiry { license: usize, expiry: Expiry },
+    MakeUser { user: usize },
+    Usage { license: usize },
+}
+
+/// A whole game.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub max_seats: Vec<Option<i32>>,
+    /// What is called before the first round, one after another, so that there is something to
+    /// compete for.
+    pub prelude: Vec<Call>,
+    /// The calls of a round are under way at once; a round begins when the last one has ended.
+    pub rounds: Vec<Vec<Call>>,
+}
+
+pub fn plans() -> impl Strategy<Value = Plan> {
+    let prelude = vec(prop_oneof![8 => assign(), 2 => set_status(), 1 => set_expiry()], 0..24);
+    let round = prop_oneof![2 => vec(calls(), 3..=6), 1 => vec(validate(), 3..=6)];
+    (vec(limits(), LICENSES), prelude, vec(round, 1..16))
+        .prop_map(|(max_seats, prelude, rounds)| Plan { max_seats, prelude, rounds })
+}
+
+/// Mostly what keeps licenses in use: else nearly all answers would be refusals.
+fn calls() -> impl Strategy<Value = Call> {
+    let unassign = (0..USERS, 0..LICENSES);
+    let set_seats = (0..LICENSES, limits());
+    let explain = (0..USERS, option::of(0..=PRODUCTS));
+    prop_oneof![
+        10 => validate(),
+        4 => assign(),
+        3 => unassign.prop_map(|(user, license)| Call::Unassign { user, license }),
+        2 => set_status(),
+        2 => set_seats.prop_map(|(license, max_seats)| Call::SetSeats { license, max_seats }),
+        1 => set_expiry(),
+        1 => explain.prop_map(|(user, product)| Call::Explain { user, product }),
+        1 => (0..USERS).prop_map(|user| Call::MakeUser { user }),
+        1 => (0..LICENSES).prop_map(|license| Call::Usage { license }),
+    ]
+}
+
+/// Few seats, so that users compete.
+fn limits() -> impl Strategy<Value = Option<i32>> {
+    prop_oneof![1 => Just(None), 6 => (1..=3).prop_map(Some)]
+}
+
+fn validate() -> impl Strategy<Value = Call> {
+    let product = prop_oneof![6 => Just(None), 3 => (0..=PRODUCTS).prop_map(Some)];
+    (0..USERS, product).prop_map(|(user, product)| Call::Validate { user, product })
+}
+
+fn assign() -> impl Strategy<Value = Call> {
+    (0..USERS, 0..LICENSES).prop_map(|(user, license)| Call::Assign { user, license })
+}
+
+fn set_status() -> impl Strategy<Value = Call> {
+    let status = prop_oneof![1 => Just(Status::Active), 1 => select(Status::ALL)];
+    (0..LICENSES, status).prop_map(|(license, status)| Call::SetStatus { license, status })
+}
+
+fn set_expiry() -> impl Strategy<Value = Call> {
+    let expiry = select(vec![Expiry::Never, Expiry::Future, Expiry::Past]);
+    (0..LICENSES, expiry).prop_map(|(license, expiry)| Call::SetExpiry { license, expiry })
+}

@@ -1,0 +1,267 @@
+//! A plan played against a running licd: the calls of a round at once, over HTTP, and then a look
+//! at what the database holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{
+    ActivationId, Assignment, AssignmentId, Explanation, License, LicenseId, MaxSeats, Name,
+    ProductId, TenantId, Timestamp, Usage, Validation,
+};
+use licd::db::Db;
+use licd::tenancy;
+use serde_json::{Value, from_value, json};
+
+use super::plan::{Call, Expiry, LICENSES, PRODUCTS, Plan, Terms, product_of};
+use super::rules::{Link, State, Told};
+use crate::harness::{Answer, Caller};
+use crate::races::at_once;
+
+/// Its id, counter, status, limit and end.
+type StoredLicense = (LicenseId, i32, String, Option<MaxSeats>, Option<Timestamp>);
+/// The user's name, the assignment, the license, and the seat with when it was last seen.
+type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>, Option<Timestamp>);
+
+const PAST: &str = "2001-01-01T00:00:00.000Z";
+const FUTURE: &str = "2999-01-01T00:00:00.000Z";
+
+/// A running licd, at one node or more.
+pub struct Table {
+    pub callers: Vec<Caller>,
+    pub db: Db,
+}
+
+/// A tenant of one plan's own, so that a database serves many plans.
+pub struct Game {
+    callers: Vec<Caller>,
+    db: Db,
+    tenant: TenantId,
+    products: Vec<String>,
+    licenses: Vec<String>,
+}
+
+/// What the database holds between two rounds.
+#[derive(Debug)]
+pub struct Seen {
+    pub state: State,
+    /// When each seat was last seen.
+    pub checked: BTreeMap<ActivationId, Timestamp>,
+}
+
+/// A call, its answer, and when the answer says that the seat was seen.
+#[derive(Debug)]
+pub struct Turn {
+    pub call: Call,
+    pub told: Told,
+    pub checked: Option<Timestamp>,
+}
+
+impl Table {
+    /// A new tenant with the plan's licenses.
+    pub async fn lay(&self, plan: &Plan) -> Game {
+        let count: Vec<(i64,)> = self.rows("select count(*) from tenants").await;
+        let name: Name = format!("game {}", count[0].0).parse().unwrap();
+        let (tenant, key) = tenancy::create(&self.db, name).await.unwrap();
+        let callers: Vec<Caller> =
+            self.callers.iter().map(|caller| caller.with_key(key.expose())).collect();
+        let mut products = Vec::new();
+        for n in 0..PRODUCTS {
+            products.push(callers[0].product(&format!("product {n}")).await);
+        }
+        let mut licenses = Vec::new();
+        for (n, max_seats) in plan.max_seats.iter().enumerate() {
+            let terms = json!({ "maxSeats": max_seats });
+            let plan = callers[0].plan_of(&products[product_of(n)], terms).await;
+            licenses.push(callers[0].license_of(&plan).await);
+        }
+        products.push(ProductId::default().to_string());
+        Game { callers, db: self.db.clone(), tenant: tenant.id, products, licenses }
+    }
+
+    async fn rows<T: licd::db::Row>(&self, sql: &'static str) -> Vec<T> {
+        self.db.read().await.unwrap().query(sql).fetch_all().await.unwrap()
+    }
+}
+
+impl Game {
+    /// All calls at once, each at the next node.
+    pub async fn play(&self, round: &[Call]) -> Vec<Turn> {
+        at_once(round.iter().zip(self.callers.iter().cycle()).map(|(call, caller)| {
+            let (call, caller) = (*call, caller.clone());
+            let (products, licenses) = (self.products.clone(), self.licenses.clone());
+            async move {
+                let answer = ask(&caller, call, &products, &licenses).await;
+                hear(call, &answer, &licenses)
+            }
+        }))
+        .await
+    }
+
+    /// Reads everything, past all of licd's code, and fails when it cannot be.
+    pub async fn look(&self) -> Seen {
+        let licenses: Vec<StoredLicense> = self
+            .rows(
+                "select id, seats_used, status, max_seats, expires_at from licenses
+                 where tenant_id = $1 order by id",
+            )
+            .await;
+        let users: Vec<(String,)> =
+            self.rows("select external_id from users where tenant_id = $1").await;
+        let names: BTreeSet<_> = users.iter().collect();
+        assert_eq!(names.len(), users.len(), "a user was made twice: {users:?}");
+        let links: Vec<StoredLink> = self
+            .rows(
+                "select u.external_id, s.id, s.license_id, a.id, a.last_checked_at
+                 from assignments s join users u on u.id = s.user_id
+                 left join activations a on a.user_id = s.user_id and a.license_id = s.license_id
+                 where s.tenant_id = $1",
+            )
+            .await;
+        let seats: Vec<(ActivationId,)> =
+            self.rows("select id from activations where tenant_id = $1").await;
+
+        let terms = licenses.iter().map(|(_, _, status, max_seats, end)| Terms {
+            status: status.parse().unwrap(),
+            max_seats: max_seats.map(MaxSeats::get),
+            expiry: expiry(*end),
+        });
+        let mut state = State { licenses: terms.collect(), users: BTreeMap::new() };
+        assert_eq!(state.licenses.len(), LICENSES);
+        for (name,) in &users {
+            state.users.insert(number(name), BTreeMap::new());
+        }
+        let mut checked = BTreeMap::new();
+        for (name, id, license, seat, at) in links {
+            let license = place(&self.licenses, license);
+            let links = state.users.get_mut(&number(&name)).unwrap();
+            links.insert(id, Link { license, seat });
+            checked.extend(seat.zip(at));
+        }
+        assert_eq!(
+            checked.len(),
+            seats.len(),
+            "a user without the license holds a seat: {state:?}"
+        );
+        for (id, used, ..) in licenses {
+            let held = state.seats(place(&self.licenses, id)).len();
+            assert_eq!(used as usize, held, "a counter is not the number of seats: {state:?}");
+        }
+        Seen { state, checked }
+    }
+
+    async fn rows<T: licd::db::Row>(&self, sql: &'static str) -> Vec<T> {
+        let mut conn = self.db.read().await.unwrap();
+        conn.query(sql).bind(self.tenant).fetch_all().await.unwrap()
+    }
+}
+
+fn name(user: usize) -> String {
+    format!("user-{user}")
+}
+
+fn number(name: &str) -> usize {
+    name.strip_prefix("user-").unwrap().parse().unwrap()
+}
+
+fn place(licenses: &[String], id: LicenseId) -> usize {
+    licenses.iter().position(|known| *known == id.to_string()).unwrap()
+}
+
+fn expiry(end: Option<Timestamp>) -> Expiry {
+    match end.map(|end| end.to_string()).as_deref() {
+        None => Expiry::Never,
+        Some(PAST) => Expiry::Past,
+        Some(FUTURE) => Expiry::Future,
+        Some(other) => panic!("nobody asked for {other}"),
+    }
+}
+
+async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[String]) -> Answer {
+    let question = |user, product: Option<usize>| {
+        let product = product.map(|product| &products[product]);
+        json!({ "userId": name(user), "productId": product })
+    };
+    match call {
+        Call::Validate { user, product } => {
+            caller.post("/api/v1/validate", question(user, product)).await
+        }
+        Call::Explain { user, product } => {
+            caller.post("/api/v1/admin/explain", question(user, product)).await
+        }
+        Call::Assign { user, license } => caller.assign(&licenses[license], &name(user)).await,
+        Call::Unassign { user, license } => caller.unassign(&licenses[license], &name(user)).await,
+        Call::SetStatus { license, status } => {
+            caller.set_status(&licenses[license], status.as_str()).await
+        }
+        Call::SetSeats { license, max_seats: Some(seats) } => {
+            caller.update(&licenses[license], json!({ "maxSeats": seats })).await
+        }
+        Call::SetSeats { license, max_seats: None } => {
+            caller.update(&licenses[license], json!({ "clear": ["maxSeats"] })).await
+        }
+        Call::SetExpiry { license, expiry } => {
+            let change = match expiry {
+                Expiry::Never => json!({ "clear": ["expiresAt"] }),
+                Expiry::Past => json!({ "expiresAt": PAST }),
+                Expiry::Future => json!({ "expiresAt": FUTURE }),
+            };
+            caller.update(&licenses[license], change).await
+        }
+        Call::MakeUser { user } => {
+            caller.post("/api/v1/admin/users", json!({ "externalId": name(user) })).await
+        }
+        Call::Usage { license } => caller.usage(&licenses[license]).await,
+    }
+}
+
+/// Any answer that the call cannot have at all fails the test here.
+fn hear(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
+    let terms = |license: &License| Terms {
+        status: license.status,
+        max_seats: license.max_seats.map(MaxSeats::get),
+        expiry: expiry(license.expires_at),
+    };
+    let data = || answer.data().clone();
+    let mut checked = None;
+    let told = match (call, answer.status) {
+        (Call::Validate { .. } | Call::Explain { .. }, 400) => {
+            assert_eq!(answer.refusal(), "400 invalid_request productId");
+            Told::UnknownProduct
+        }
+        (Call::Validate { .. }, 200) => match from_value(data()).unwrap() {
+            Validation::Invalid(refusal) => Told::Invalid(refusal.reason),
+            Validation::Valid(grant) => {
+                assert_eq!(grant.license.id, grant.activation.license_id, "{answer}");
+                checked = Some(grant.activation.last_checked_at);
+                let license = place(licenses, grant.license.id);
+                Told::Valid { license, terms: terms(&grant.license), seat: grant.activation.id }
+            }
+        },
+        (Call::Explain { .. }, 200) => {
+            let explained: Explanation = from_value(data()).unwrap();
+            assert_eq!(explained.valid, explained.reason.is_none(), "{answer}");
+            Told::Explained(explained.reason)
+        }
+        (Call::Assign { .. }, 200 | 201) => {
+            Told::Assigned { id: assignment(data()), new: answer.status == 201 }
+        }
+        (Call::Unassign { .. }, 200) => Told::Unassigned(assignment(data())),
+        (Call::Unassign { .. }, 404) => Told::NotAssigned,
+        (Call::SetStatus { .. } | Call::SetSeats { .. } | Call::SetExpiry { .. }, 200) => {
+            Told::License(terms(&from_value(data()).unwrap()))
+        }
+        (Call::MakeUser { .. }, 200 | 201) => Told::User { new: answer.status == 201 },
+        (Call::Usage { .. }, 200) => {
+            let usage: Usage = from_value(data()).unwrap();
+            let seats: BTreeSet<_> = usage.activations.iter().map(|seat| seat.id).collect();
+            let totals = [usage.total_activations, usage.active_seats];
+            assert_eq!(totals, [seats.len() as i64; 2], "{answer}");
+            Told::Usage { terms: terms(&usage.license), seats }
+        }
+        _ => panic!("{call:?} was answered {answer}"),
+    };
+    Turn { call, told, checked }
+}
+
+fn assignment(data: Value) -> AssignmentId {
+    from_value::<Assignment>(data).unwrap().id
+}

@@ -1,0 +1,168 @@
+//! The service as its interface describes it, for one call after another: no I/O, no concurrency,
+//! and none of licd's own code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{ActivationId, AssignmentId, Reason, Status};
+
+use super::plan::{Call, Expiry, PRODUCTS, Terms, product_of};
+
+/// What a call was answered. Licenses are numbers again, and ids are as licd gave them: whoever was
+/// given a seat is told the same seat as long as it is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Valid { license: usize, terms: Terms, seat: ActivationId },
+    Invalid(Reason),
+    UnknownProduct,
+    Explained(Option<Reason>),
+    Assigned { id: AssignmentId, new: bool },
+    Unassigned(AssignmentId),
+    NotAssigned,
+    License(Terms),
+    User { new: bool },
+    Usage { terms: Terms, seats: BTreeSet<ActivationId> },
+}
+
+/// All that the service remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    pub licenses: Vec<Terms>,
+    /// The known users, each with the licenses in the order of assignment.
+    pub users: BTreeMap<usize, BTreeMap<AssignmentId, Link>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub license: usize,
+    pub seat: Option<ActivationId>,
+}
+
+/// What a validation comes to.
+enum Outcome {
+    Keep(AssignmentId),
+    Take(AssignmentId),
+    Refuse(Reason),
+}
+
+impl State {
+    /// The seats that are held on a license.
+    pub fn seats(&self, license: usize) -> BTreeSet<ActivationId> {
+        let links = self.users.values().flat_map(BTreeMap::values);
+        links.filter(|link| link.license == license).filter_map(|link| link.seat).collect()
+    }
+
+    /// Does the call, and says whether `told` is an answer to it. If not, the state is spoilt.
+    pub fn explains(&mut self, call: Call, told: &Told) -> bool {
+        match call {
+            Call::Validate { product: Some(PRODUCTS..), .. } => *told == Told::UnknownProduct,
+            Call::Explain { product: Some(PRODUCTS..), .. } => *told == Told::UnknownProduct,
+            Call::Validate { user, product } => self.validate(user, product, told),
+            Call::Explain { user, product } => *told == self.explain(user, product),
+            Call::Assign { user, license } => self.assign(user, license, told),
+            Call::Unassign { user, license } => *told == self.unassign(user, license),
+            Call::SetStatus { license, status } => {
+                self.licenses[license].status = status;
+                *told == Told::License(self.licenses[license])
+            }
+            Call::SetSeats { license, max_seats } => {
+                self.licenses[license].max_seats = max_seats;
+                *told == Told::License(self.licenses[license])
+            }
+            Call::SetExpiry { license, expiry } => {
+                self.licenses[license].expiry = expiry;
+                *told == Told::License(self.licenses[license])
+            }
+            Call::MakeUser { user } => {
+                let new = self.users.insert(user, self.links(user)).is_none();
+                *told == Told::User { new }
+            }
+            Call::Usage { license } => {
+                let terms = self.licenses[license];
+                *told == Told::Usage { terms, seats: self.seats(license) }
+            }
+        }
+    }
+
+    fn links(&self, user: usize) -> BTreeMap<AssignmentId, Link> {
+        self.users.get(&user).cloned().unwrap_or_default()
+    }
+
+    fn validate(&mut self, user: usize, product: Option<usize>, told: &Told) -> bool {
+        let outcome = self.outcome(user, product);
+        let links = self.users.entry(user).or_default();
+        let (at, new) = match outcome {
+            Outcome::Keep(at) => (at, false),
+            Outcome::Take(at) => (at, true),
+            Outcome::Refuse(reason) => return *told == Told::Invalid(reason),
+        };
+        let (Some(link), Told::Valid { license, terms, seat }) = (links.get_mut(&at), told) else {
+            return false;
+        };
+        if new {
+            link.seat = Some(*seat);
+        }
+        let right = (link.license, self.licenses[link.license], link.seat);
+        right == (*license, *terms, Some(*seat))
+    }
+
+    fn explain(&self, user: usize, product: Option<usize>) -> Told {
+        if !self.users.contains_key(&user) {
+            return Told::Explained(Some(Reason::UserNotFound));
+        }
+        Told::Explained(match self.outcome(user, product) {
+            Outcome::Keep(_) | Outcome::Take(_) => None,
+            Outcome::Refuse(reason) => Some(reason),
+        })
+    }
+
+    /// The first license that is active and not expired decides, seats included; without one, the
+    /// reason that is easiest to mend.
+    fn outcome(&self, user: usize, product: Option<usize>) -> Outcome {
+        let links = self.links(user);
+        let mut reasons = BTreeSet::new();
+        for (at, link) in links {
+            if product.is_some_and(|product| product != product_of(link.license)) {
+                continue;
+            }
+            let terms = self.licenses[link.license];
+            match (terms.expiry, terms.status) {
+                (Expiry::Past, _) | (_, Status::Expired) => reasons.insert(Reason::Expired),
+                (_, Status::Suspended) => reasons.insert(Reason::Suspended),
+                (_, Status::Revoked) => reasons.insert(Reason::Revoked),
+                (_, Status::Active) if link.seat.is_some() => return Outcome::Keep(at),
+                (_, Status::Active) => {
+                    let used = self.seats(link.license).len();
+                    let full = terms.max_seats.is_some_and(|max| used >= max as usize);
+                    return if full {
+                        Outcome::Refuse(Reason::ExceededSeats)
+                    } else {
+                        Outcome::Take(at)
+                    };
+                }
+            };
+        }
+        let wanted = [Reason::Expired, Reason::Suspended, Reason::Revoked];
+        let reason = wanted.into_iter().find(|reason| reasons.contains(reason));
+        Outcome::Refuse(reason.unwrap_or(Reason::NoLicense))
+    }
+
+    fn assign(&mut self, user: usize, license: usize, told: &Told) -> bool {
+        let links = self.users.entry(user).or_default();
+        let known = links.iter().find(|(_, link)| link.license == license);
+        match (known, told) {
+            (Some((known, _)), Told::Assigned { id, new: false }) => known == id,
+            (None, Told::Assigned { id, new: true }) => {
+                links.insert(*id, Link { license, seat: None }).is_none()
+            }
+            _ => false,
+        }
+    }
+
+    fn unassign(&mut self, user: usize, license: usize) -> Told {
+        let Some(links) = self.users.get_mut(&user) else { return Told::NotAssigned };
+        let known = links.iter().find(|(_, link)| link.license == license);
+        let Some((&id, _)) = known else { return Told::NotAssigned };
+        links.remove(&id);
+        Told::Unassigned(id)
+    }
+}
