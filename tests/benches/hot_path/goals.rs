@@ -59,7 +59,7 @@ fn p99(round: &Round) -> f64 {
 }
 
 fn memory(results: &Results, subject: Subject) -> Goal {
-    let what = format!("{}, MB at any load", subject.name());
+    let what = format!("{}, MB after any round", subject.name());
     at_most(what, 40.0, results.memory(subject) / MEGABYTE)
 }
 

@@ -12,10 +12,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
-use common::{
-    Activation, ActivationId, ApiKey, Fixed, Grant, Mode, Refusal, Success, TenantId, Timestamp,
-    Validate, Validation,
-};
+use common::{Activation, ApiKey, Mode, Success, TenantId, Timestamp, Validate, Validation};
 use licd::db::{DatabaseUrl, Db, Tx};
 use licd::store::Scope;
 use licd::store::validations::Link;
@@ -95,19 +92,14 @@ async fn answer(
         .fetch_all()
         .await?;
     let link = match decide(&links, asked.product_id, now) {
-        Decision::Refuse(reason) => {
-            return Ok(Validation::Invalid(Refusal { valid: Fixed, reason }));
-        }
-        Decision::Keep(at) => links.swap_remove(at),
-        Decision::Take(at) => links.swap_remove(at),
+        Decision::Refuse(reason) => return Ok(Validation::invalid(reason)),
+        Decision::Keep(at) | Decision::Take(at) => links.swap_remove(at),
     };
     let activation = match link.seat {
         Some(seat) => touch(tx, scope, seat, now).await?,
         None => take(tx, scope, &link, now).await?,
     };
-    let features = link.license.features.clone();
-    let grant = Grant { valid: Fixed, license: link.license, activation, features };
-    Ok(Validation::Valid(Box::new(grant)))
+    Ok(Validation::valid(link.license, activation))
 }
 
 async fn touch(
@@ -148,13 +140,7 @@ async fn take(
     if taken == 0 {
         return Err(sqlx::Error::RowNotFound);
     }
-    let seat = Activation {
-        id: ActivationId::new(now),
-        user_id: link.user_id,
-        license_id: link.license.id,
-        activated_at: now,
-        last_checked_at: now,
-    };
+    let seat = Activation::new(link.user_id, link.license.id, now);
     tx.query(
         "insert into activations (tenant_id, mode, user_id, license_id, id, activated_at,
              last_checked_at)
