@@ -7,8 +7,6 @@
 
 mod usage;
 
-use std::collections::BTreeSet;
-
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -20,7 +18,7 @@ use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::limit::Limiter;
 use crate::store::Scope;
-use crate::store::keys::{self, Hash, Holder};
+use crate::store::keys::{self, Hash, Holder, Pass};
 
 pub use usage::Usage;
 
@@ -33,18 +31,18 @@ pub struct Gate {
 impl Gate {
     /// Lets a request in if its key works and may ask this often. What is known of the key is told
     /// with the answer, also if the request is refused.
-    pub fn admit<'h>(
+    pub fn admit(
         &self,
-        holder: Option<&'h Holder>,
+        pass: Option<Pass>,
         exchange: &Exchange,
         now: Timestamp,
-    ) -> Result<&'h Holder, Error> {
-        let holder = holder.filter(|holder| works(&holder.key, now)).ok_or(Error::Unauthorized)?;
-        let allowance = self.limiter.check(holder.key.id);
-        exchange.identify(holder.key.id, allowance);
+    ) -> Result<Pass, Error> {
+        let pass = pass.filter(|pass| works(pass, now)).ok_or(Error::Unauthorized)?;
+        let allowance = self.limiter.check(pass.key_id);
+        exchange.identify(pass.key_id, allowance);
         allowance.grant()?;
-        self.usage.note(holder.key.id, now);
-        Ok(holder)
+        self.usage.note(pass.key_id, now);
+        Ok(pass)
     }
 }
 
@@ -99,12 +97,12 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let hash = BTreeSet::from([bearer(parts)?]);
-        let holder = keys::find_by_hashes(&mut app.db.read().await?, &hash).await?.pop();
-        let exchange = Exchange::of(&parts.extensions);
-        let holder = app.gate.admit(holder.as_ref(), &exchange, Timestamp::now())?.clone();
-        let tenant = Tenant { id: holder.tenant_id, name: holder.tenant_name };
-        Ok(Self { key: holder.key, tenant })
+        let hash = bearer(parts)?;
+        let holder = keys::find_by_hash(&mut app.db.read().await?, &hash).await?;
+        let pass = holder.as_ref().map(Holder::pass);
+        app.gate.admit(pass, &Exchange::of(&parts.extensions), Timestamp::now())?;
+        let Holder { key, tenant_id, tenant_name } = holder.ok_or(Error::Unauthorized)?;
+        Ok(Self { key, tenant: Tenant { id: tenant_id, name: tenant_name } })
     }
 }
 
@@ -119,8 +117,8 @@ pub fn bearer(parts: &Parts) -> Result<Hash, Error> {
         .ok_or(Error::Unauthorized)
 }
 
-fn works(key: &Key, now: Timestamp) -> bool {
-    key.revoked_at.is_none() && key.expires_at.is_none_or(|end| now < end)
+fn works(pass: &Pass, now: Timestamp) -> bool {
+    pass.revoked_at.is_none() && pass.expires_at.is_none_or(|end| now < end)
 }
 
 macro_rules! permissions {

@@ -9,5 +9,5 @@ mod desk;
 mod explain;
 pub mod verdict;
 
-pub use desk::{Answer, By, Question, answer};
+pub use desk::{Answer, Question, answer};
 pub use explain::explain;

@@ -10,7 +10,7 @@ use crate::auth::{Asker, bearer};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::extract::Json;
-use crate::validation::{By, Question};
+use crate::validation::Question;
 
 /// A stranger's body is read before the key is looked up only if it is announced to be this short:
 /// several times what a validation needs.
@@ -31,20 +31,17 @@ impl FromRequest<App> for Question {
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
         let (mut parts, body) = request.into_parts();
         let key = bearer(&parts)?;
-        let mut asker = None;
+        let mut entry = Some(Exchange::of(&parts.extensions));
         // Boxed, as what is seldom needed would make every request's future larger.
         if body.size_hint().upper().is_none_or(|length| length > SHORT) {
-            asker = Some(Box::pin(Asker::from_request_parts(&mut parts, app)).await?);
+            Box::pin(Asker::from_request_parts(&mut parts, app)).await?;
+            entry = None;
         }
         let read = Json::<Validate>::read(&parts, body).await;
-        if asker.is_none() && read.is_err() {
+        if entry.is_some() && read.is_err() {
             Box::pin(Asker::from_request_parts(&mut parts, app)).await?;
         }
         let Json(Validate { user_id, product_id }) = read?;
-        let by = match asker {
-            Some(Asker(caller)) => By::Caller(caller.scope()),
-            None => By::Key(key, Exchange::of(&parts.extensions)),
-        };
-        Ok(Self { by, user: user_id, product: product_id })
+        Ok(Self { key, entry, user: user_id, product: product_id })
     }
 }

@@ -2,33 +2,46 @@
 //! that list or change keys take the modes that the caller may see as `scope`'s own, or, for
 //! [`Mode::Live`], all.
 
-use std::collections::BTreeSet;
-
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
-use sqlx::types::Json;
 
 use super::{Page, Scope};
-use crate::db::{Conn, Result, Sql, locking};
+use crate::db::{Conn, Result, locking};
 
 /// The SHA-256 of a key: all that is stored of it.
 pub type Hash = [u8; 32];
 
-macro_rules! select_holders {
-    () => {
-        "select k.id, k.name, k.prefix, k.role, k.mode, k.created_at, k.expires_at,
-             k.last_used_at, k.revoked_at, k.hash, t.id as tenant_id, t.name as tenant_name
-         from asked join keys k on k.hash = asked.hash join tenants t on t.id = k.tenant_id"
-    };
+/// What a key opens, and until when.
+#[derive(Clone, Copy, sqlx::FromRow)]
+pub struct Pass {
+    pub key_id: KeyId,
+    pub tenant_id: TenantId,
+    pub mode: Mode,
+    pub role: Role,
+    #[sqlx(rename = "key_expires_at")]
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
 }
 
-/// A key as it is found by its hash, with the tenant it opens.
-#[derive(Clone, sqlx::FromRow)]
+/// A key, with the tenant it opens.
+#[derive(sqlx::FromRow)]
 pub struct Holder {
-    pub hash: Vec<u8>,
     #[sqlx(flatten)]
     pub key: Key,
     pub tenant_id: TenantId,
     pub tenant_name: Name,
+}
+
+impl Holder {
+    pub fn pass(&self) -> Pass {
+        Pass {
+            key_id: self.key.id,
+            tenant_id: self.tenant_id,
+            mode: self.key.mode,
+            role: self.key.role,
+            expires_at: self.key.expires_at,
+            revoked_at: self.key.revoked_at,
+        }
+    }
 }
 
 pub async fn insert(conn: &mut Conn, tenant: TenantId, key: &Key, hash: &Hash) -> Result<()> {
@@ -50,24 +63,21 @@ pub async fn insert(conn: &mut Conn, tenant: TenantId, key: &Key, hash: &Hash) -
     Ok(())
 }
 
-/// Finds keys by their hashes. The one look-up that knows no scope yet: the key tells it.
-pub async fn find_by_hashes(conn: &mut Conn, hashes: &BTreeSet<Hash>) -> Result<Vec<Holder>> {
-    const FIND: Sql = Sql::Each {
-        sqlite: concat!(
-            "with asked as (select unhex(value) as hash from json_each($1)) ",
-            select_holders!()
-        ),
-        postgres: concat!(
-            "with asked as (select decode(value, 'hex') as hash
-                 from jsonb_array_elements_text($1) as element (value)) ",
-            select_holders!()
-        ),
-    };
-    let hashes: Vec<String> = hashes.iter().map(hex).collect();
-    conn.query(FIND).bind(Json(hashes)).fetch_all().await
+/// Finds a key by its hash. This look-up knows no scope yet: the key tells it.
+pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<Holder>> {
+    conn.query(
+        "select k.id, k.name, k.prefix, k.role, k.mode, k.created_at, k.expires_at,
+             k.last_used_at, k.revoked_at, t.id as tenant_id, t.name as tenant_name
+         from keys k join tenants t on t.id = k.tenant_id
+         where k.hash = $1",
+    )
+    .bind(hash.as_slice())
+    .fetch_optional()
+    .await
 }
 
-fn hex(hash: &Hash) -> String {
+/// A hash as it is passed inside of JSON.
+pub fn hex(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

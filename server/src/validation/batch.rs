@@ -14,10 +14,12 @@ use super::verdict::{Decision, decide};
 use crate::db::{Conn, Db, Result};
 use crate::error::{Error, is_collision};
 use crate::store::Scope;
-use crate::store::validations::{self, Item, Link};
+use crate::store::validations::{self, Asked, Found, Item, Known, Link, Place};
 
 /// One validation that was let in.
 pub struct Ask<'a> {
+    /// Where the user is found.
+    pub place: Place,
     pub scope: Scope,
     pub user: &'a ExternalId,
     pub product: Option<ProductId>,
@@ -26,23 +28,30 @@ pub struct Ask<'a> {
 /// How often a batch starts over because another node came in between.
 const ATTEMPTS: usize = 10;
 
-/// Answers all of `asks`, in their order, first of all on `conn`.
+/// Answers all of `asks`, in their order, from what was `found` on `conn`.
 pub async fn answer(
     db: &Db,
     conn: Conn,
+    asked: &Asked<'_>,
+    found: HashMap<Place, Found>,
     asks: &[Ask<'_>],
+    now: Timestamp,
 ) -> std::result::Result<Vec<Answer>, Error> {
     if asks.is_empty() {
         return Ok(Vec::new());
     }
-    let mut conn = Some(conn);
+    let batch = Batch::new(asked, asks, now);
+    let mut first = Some((conn, batch.sort(found)));
     for _ in 0..ATTEMPTS {
-        let batch = Batch::new(asks, Timestamp::now());
-        let conn = match conn.take() {
-            Some(conn) => conn,
-            None => db.write().await?,
+        let (conn, known) = match first.take() {
+            Some(first) => first,
+            None => {
+                let mut conn = db.write().await?;
+                let known = batch.read(&mut conn).await?;
+                (conn, known)
+            }
         };
-        match attempt(db, conn, &batch).await {
+        match attempt(db, conn, &batch, known).await {
             Ok(Some(answers)) => return Ok(answers),
             Ok(None) => {}
             Err(error) if is_collision(&error) => {}
@@ -53,8 +62,12 @@ pub async fn answer(
 }
 
 /// `None`: another node changed in between what was to be decided on. Nothing was written.
-async fn attempt(db: &Db, mut conn: Conn, batch: &Batch<'_>) -> Result<Option<Vec<Answer>>> {
-    let known = batch.read(&mut conn).await?;
+async fn attempt(
+    db: &Db,
+    mut conn: Conn,
+    batch: &Batch<'_>,
+    known: Vec<Known>,
+) -> Result<Option<Vec<Answer>>> {
     let astray = batch.astray(&mut conn, &known).await?;
     let missing = batch.missing(&known, &astray);
     let draft = batch.decide(known, &astray);
@@ -92,40 +105,34 @@ async fn attempt(db: &Db, mut conn: Conn, batch: &Batch<'_>) -> Result<Option<Ve
 
 /// What is asked, and of whom, each user once.
 struct Batch<'a> {
+    asked: &'a Asked<'a>,
     asks: &'a [Ask<'a>],
     now: Timestamp,
-    /// Sorted, so that every node makes users in the same order.
-    users: Vec<(Scope, &'a ExternalId)>,
-    /// For each ask, the place of its user.
+    /// Sorted, so that every node makes users in the same order. Several keys may ask about one
+    /// user, who then is found at several places; one of them will do.
+    users: BTreeMap<(Scope, &'a ExternalId), Place>,
+    /// For each ask, the number of its user.
     user_of: Vec<usize>,
 }
 
-/// What is known of one user.
-#[derive(Clone, Default)]
-struct Known {
-    id: Option<UserId>,
-    links: Vec<Link>,
-}
-
 impl<'a> Batch<'a> {
-    fn new(asks: &'a [Ask<'a>], now: Timestamp) -> Self {
-        let users: BTreeSet<_> = asks.iter().map(|ask| (ask.scope, ask.user)).collect();
-        let users: Vec<_> = users.into_iter().collect();
-        let place: HashMap<_, _> = users.iter().enumerate().map(|(at, user)| (*user, at)).collect();
-        let user_of = asks.iter().map(|ask| place[&(ask.scope, ask.user)]).collect();
-        Self { asks, now, users, user_of }
+    fn new(asked: &'a Asked<'a>, asks: &'a [Ask<'a>], now: Timestamp) -> Self {
+        let users = asks.iter().map(|ask| ((ask.scope, ask.user), ask.place));
+        let users: BTreeMap<_, _> = users.collect();
+        let number: HashMap<_, _> =
+            users.keys().enumerate().map(|(at, user)| (*user, at)).collect();
+        let user_of = asks.iter().map(|ask| number[&(ask.scope, ask.user)]).collect();
+        Self { asked, asks, now, users, user_of }
     }
 
     async fn read(&self, conn: &mut Conn) -> Result<Vec<Known>> {
-        let items: Vec<_> =
-            self.users.iter().map(|(scope, user)| Item::user(*scope, user)).collect();
-        let mut known = vec![Known::default(); self.users.len()];
-        for found in validations::find(conn, &items).await? {
-            let user = &mut known[found.n as usize];
-            user.id = Some(found.user_id);
-            user.links.extend(found.link);
-        }
-        Ok(known)
+        Ok(self.sort(validations::find(conn, self.asked).await?))
+    }
+
+    /// What is known of each user, in their order.
+    fn sort(&self, mut found: HashMap<Place, Found>) -> Vec<Known> {
+        let known = |place| found.remove(place).map(|found| found.known).unwrap_or_default();
+        self.users.values().map(known).collect()
     }
 
     /// For each ask, whether it names a product that does not exist. A product of which the user
@@ -155,9 +162,11 @@ impl<'a> Batch<'a> {
     fn missing(&self, known: &[Known], astray: &[bool]) -> Vec<Item<'a>> {
         let asked = self.user_of.iter().zip(astray).filter(|(_, astray)| !**astray);
         let asked: BTreeSet<_> = asked.map(|(user, _)| *user).collect();
-        let missing = asked.into_iter().filter(|user| known[*user].id.is_none());
-        let item = |(scope, user)| Item::new_user(scope, UserId::new(self.now), user);
-        missing.map(|user| item(self.users[user])).collect()
+        let users = self.users.keys().enumerate();
+        users
+            .filter(|(at, _)| known[*at].id.is_none() && asked.contains(at))
+            .map(|(_, (scope, user))| Item::new_user(*scope, UserId::new(self.now), user))
+            .collect()
     }
 
     /// Decides for each ask in turn; what one is given, the next one sees.

@@ -86,7 +86,8 @@ fn store_functions_take_their_scope() {
         "tenants::any",
         // A key is what the scope is known from; its tenant owns it in both modes.
         "keys::insert",
-        "keys::find_by_hashes",
+        "keys::find_by_hash",
+        "validations/links::find",
         "keys::lock_live_admins",
         "keys::touch",
         // Old answers are forgotten in all scopes alike.

@@ -12,7 +12,7 @@ use std::task::{Context, Waker};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, header};
-use common::{ApiKey, Mode, Name, Validation};
+use common::{ApiKey, Name, Validation};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,13 +20,12 @@ use tokio::sync::Semaphore;
 use tower::Service;
 
 use super::super::{Batcher, QUEUE};
-use crate::auth::{Gate, Usage};
+use crate::auth::{self, Gate, Usage};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
 use crate::limit::Limiter;
-use crate::store::Scope;
-use crate::validation::{self, Answer, By, Question};
+use crate::validation::{self, Answer, Question};
 use crate::{App, once, routes, tenancy};
 
 type Asking = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
@@ -36,7 +35,6 @@ struct Held {
     app: App,
     router: Router,
     key: ApiKey,
-    scope: Scope,
     /// A permit lets the worker answer one batch.
     allowed: Arc<Semaphore>,
     /// A permit for each batch that the worker has begun.
@@ -50,8 +48,7 @@ impl Held {
         let url = format!("sqlite://{}", folder.path().join("licd.db").display());
         let db = Db::open(&url.parse().unwrap()).await.unwrap();
         let name = Name::from_static("default");
-        let (tenant, key) = tenancy::create(&db, name).await.unwrap();
-        let scope = Scope { tenant: tenant.id, mode: Mode::Live };
+        let (_, key) = tenancy::create(&db, name).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let limiter = Limiter::new(Config::default().rate_limit);
         let gate = Arc::new(Gate { limiter, usage: Usage::default() });
@@ -68,15 +65,7 @@ impl Held {
             }
         });
         let app = App { db, validations, gate, running: once::Running::default() };
-        Self {
-            router: routes::router(app.clone()),
-            app,
-            key,
-            scope,
-            allowed,
-            begun,
-            _folder: folder,
-        }
+        Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
 
     /// The status, `Retry-After`, and the body.
@@ -102,10 +91,10 @@ impl Held {
 
     /// Asks past HTTP, and takes the first step.
     fn ask(&self, user: &str) -> (bool, Asking) {
-        let (validations, by) = (self.app.validations.clone(), By::Caller(self.scope));
-        let user = user.parse().unwrap();
-        let mut asking: Asking =
-            Box::pin(async move { validations.ask(Question { by, user, product: None }).await });
+        let validations = self.app.validations.clone();
+        let (key, user) = (auth::hash(&self.key), user.parse().unwrap());
+        let question = Question { key, entry: None, user, product: None };
+        let mut asking: Asking = Box::pin(async move { validations.ask(question).await });
         let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         (step.is_pending(), asking)
     }
