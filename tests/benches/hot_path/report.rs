@@ -137,7 +137,11 @@ pub fn goals(all: &[Goal]) -> anyhow::Result<()> {
         let measured = format!("{:.2}", goal.measured);
         vec![goal.what.clone(), goal.asked.clone(), measured, verdict.into()]
     });
-    table(&head, &rows.collect::<Vec<_>>())
+    table(&head, &rows.collect::<Vec<_>>())?;
+    for Goal { what, why, .. } in all.iter().filter(|goal| !goal.met) {
+        print(format_args!("- Missed: {what}, as {why}."))?;
+    }
+    Ok(())
 }
 
 /// A table in Markdown whose columns also line up on a terminal.
