@@ -53,7 +53,7 @@ fn commit_milliseconds(stage: &Stage) -> anyhow::Result<f64> {
 pub fn throughput(results: &Results, plan: &Plan) -> anyhow::Result<()> {
     for &connections in plan.connections {
         let head = [
-            &*format!("{connections} connections"),
+            &*format!("connections: {connections}"),
             "validations/s",
             "of the ceiling",
             "p50 ms",
