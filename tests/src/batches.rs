@@ -1,0 +1,106 @@
+//! What meets in one batch of validations: keys of several tenants, modes, roles and states that ask
+//! about users of the same name. Each is answered as if it had come alone.
+//!
+//! Over HTTP nobody can say what waits together, so the questions are put to the hot path itself.
+
+use common::{ApiKey, Mode, Role, Validation};
+use licd::auth::{Gate, Usage, hash};
+use licd::config::Config;
+use licd::error::Error;
+use licd::exchange::Exchange;
+use licd::limit::Limiter;
+use licd::validation::{Question, answer};
+use serde_json::json;
+
+use crate::harness::App;
+
+/// One question after the other: which key, and about whom.
+async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Error>> {
+    let limiter = Limiter::new(Config::default().rate_limit);
+    let gate = Gate { limiter, usage: Usage::default() };
+    let question = |&(key, user): &(&str, &str)| Question {
+        key: hash(&key.parse().unwrap()),
+        entry: Some(Exchange::default()),
+        user: user.parse().unwrap(),
+        product: None,
+    };
+    let questions: Vec<Question> = questions.iter().map(question).collect();
+    answer(app.db(), &gate, &questions).await.unwrap()
+}
+
+fn told(answer: &Result<Validation, Error>) -> String {
+    match answer {
+        Ok(Validation::Valid(grant)) => format!("valid {}", grant.activation.id),
+        Ok(Validation::Invalid(refusal)) => refusal.reason.to_string(),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+/// The one seat goes to ada, whichever of the tenant's keys asks, and stays hers; namesakes in
+/// another tenant and mode are others; who may not ask changes nothing for those who may.
+#[tokio::test]
+async fn each_key_is_answered_as_if_alone() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    for user in ["ada", "bob"] {
+        app.assign(&license, user).await.data();
+    }
+    let other = app.other_tenant().await.key.unwrap();
+    let mut keys = Vec::new();
+    for (role, mode) in [
+        (Role::Validate, Mode::Live),
+        (Role::Admin, Mode::Live),
+        (Role::Read, Mode::Live),
+        (Role::Validate, Mode::Test),
+        (Role::Validate, Mode::Live),
+    ] {
+        keys.push(app.new_key("default", role, mode).await);
+    }
+    let [first, second, reader, test, revoked] = [0, 1, 2, 3, 4].map(|at| keys[at].as_str());
+    let own = app.with_key(revoked).get("/api/v1/key").await.id();
+    app.post(&format!("/api/v1/admin/keys/{own}/revoke"), json!({})).await.data();
+    let nobodys = ApiKey::generate(Mode::Live);
+
+    let answers = ask(
+        &app,
+        &[
+            (revoked, "ada"),
+            (first, "ada"),
+            (reader, "eve"),
+            (second, "bob"),
+            (test, "ada"),
+            (other.as_str(), "ada"),
+            (second, "ada"),
+            (nobodys.expose(), "ada"),
+            (first, "eve"),
+            (second, "eve"),
+        ],
+    )
+    .await;
+    let told: Vec<String> = answers.iter().map(told).collect();
+    let held: Vec<String> = app.usage(&license).await.data()["activations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|seat| format!("valid {}", seat["id"].as_str().unwrap()))
+        .collect();
+    let [seat] = held.try_into().unwrap();
+    assert_eq!(
+        told,
+        [
+            "Unauthorized",
+            &seat,
+            "Forbidden",
+            "exceeded_seats",
+            "no_license",
+            "no_license",
+            &seat,
+            "Unauthorized",
+            "no_license",
+            "no_license",
+        ]
+    );
+    assert_eq!(app.number("select count(*) from users where external_id = 'ada'").await, 3);
+    assert_eq!(app.number("select count(*) from users where external_id = 'eve'").await, 1);
+    assert_eq!(app.number("select seats_used from licenses").await, 1);
+}
