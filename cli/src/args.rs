@@ -102,7 +102,7 @@ pub struct Globals {
     output: Option<Format>,
     /// Print what this jq expression makes of the JSON, texts without quotes
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
-    #[arg(conflicts_with_all = ["output", "quiet"])]
+    #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
     /// Print ids only, the same as -o ids
     #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
@@ -164,7 +164,11 @@ impl Globals {
 
     fn format(&self, env: &Env) -> Result<Format> {
         if self.jq.is_some() {
-            return Ok(Format::Json);
+            return match self.output {
+                None | Some(Format::Json) => Ok(Format::Json),
+                Some(_) => Err(Error::usage("--jq makes its output from JSON.")
+                    .fix("leave -o out, or use -o json")),
+            };
         }
         if self.quiet {
             return Ok(Format::Ids);

@@ -3,7 +3,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs;
-use std::net::IpAddr;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -12,7 +11,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::args::Globals;
-use crate::client::{CaCert, Client, Planned, Target, Trace};
+use crate::client::{CaCert, Client, Planned, Target, Trace, is_loopback};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Place, Result};
@@ -71,6 +70,27 @@ impl Context {
         let terminals = self.io.terminals;
         let wanted = !self.globals.no_input && self.env.get("CI").is_none();
         terminals.stdin && terminals.stderr && wanted
+    }
+
+    /// For commands that change files of this machine, of which a dry run could show nothing.
+    pub fn refuse_dry_run(&self) -> Result<()> {
+        if !self.globals.dry_run {
+            return Ok(());
+        }
+        Err(Error::usage("--dry-run shows requests to the service; this command sends none.")
+            .fix("run it without, or leave it: nothing was changed"))
+    }
+
+    /// Why nobody can be asked, when nobody can.
+    pub fn why_not_ask(&self) -> &'static str {
+        let terminals = self.io.terminals;
+        if !(terminals.stdin && terminals.stderr) {
+            "this is not run from a terminal"
+        } else if self.globals.no_input {
+            "--no-input says so"
+        } else {
+            "the variable CI is set"
+        }
     }
 
     /// Remarks for the person, kept apart from data.
@@ -152,10 +172,7 @@ impl Context {
 
     /// Refuses to send a key in the clear to anywhere but this machine.
     pub fn refuse_open_http(&self, server: &Url) -> Result<()> {
-        let host = server.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let address = host.parse::<IpAddr>();
-        let local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-        if server.scheme() == "https" || local || self.globals.allow_http {
+        if server.scheme() == "https" || is_loopback(server) || self.globals.allow_http {
             return Ok(());
         }
         let origin = keystore::origin(server);

@@ -91,7 +91,13 @@ impl Error {
         Self::new(Exit::NotFound, "not_found", message)
     }
 
-    /// The person said no, or pressed Ctrl-C.
+    /// The person pressed Ctrl-C while something was being done. How far it came is not known here.
+    pub fn interrupted() -> Self {
+        let message = "Stopped at once; what was done before stays done.";
+        Self::new(Exit::Cancelled, "cancelled", message)
+    }
+
+    /// The person said no, or pressed Ctrl-C at a question.
     pub fn cancelled() -> Self {
         Self::new(Exit::Cancelled, "cancelled", "Cancelled; nothing was changed.")
     }

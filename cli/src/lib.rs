@@ -81,7 +81,7 @@ fn drive(ctx: &Context, command: args::Command) -> Result<View> {
                 biased;
                 Ok(()) = tokio::signal::ctrl_c() => {
                     if !ctx.interruption.note() {
-                        return Err(Error::cancelled());
+                        return Err(Error::interrupted());
                     }
                     ctx.note("finishing the rows in flight; Ctrl-C again to stop at once");
                 }

@@ -24,7 +24,7 @@ pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
     }
     let verb = if missing.len() == 1 { "is" } else { "are" };
     let message = format!("{} {verb} missing.", missing.join(" and "));
-    Err(Error::usage(message).because("Nobody can be asked: this is not run from a terminal."))
+    Err(Error::usage(message).because(format!("Nobody can be asked: {}.", ctx.why_not_ask())))
 }
 
 /// Asks for a line of text until it is a `T`.

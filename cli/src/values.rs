@@ -33,13 +33,14 @@ impl<T> Change<T> {
     }
 }
 
-/// `none` and `never` empty the field, and so does an empty text.
+/// `none` and `never` empty the field. An empty text does not: it is what a script's unset variable
+/// becomes, and would give away what was to be limited.
 impl<T: FromStr> FromStr for Change<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> std::result::Result<Self, T::Err> {
         match text {
-            "" | "none" | "never" => Ok(Self::Clear),
+            "none" | "never" => Ok(Self::Clear),
             _ => text.parse().map(Self::To),
         }
     }

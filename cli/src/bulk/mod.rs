@@ -48,6 +48,8 @@ pub struct BulkFlags {
 pub struct Finished {
     /// A line for each row of this run, in the order of the file.
     pub lines: Vec<Line>,
+    /// The same for the rows that an earlier run has done.
+    pub before: Vec<Line>,
     pub exit: Exit,
 }
 
@@ -65,20 +67,28 @@ struct Work<'a> {
 }
 
 /// Reads and checks every row before anything is done, then does `act` for each that is not done
-/// yet. What `act` gives back is the row's answer in the report.
+/// yet. What `act` gives back is the row's answer in the report, which is of the run called `name`:
+/// the command, and what it is done to.
 pub async fn run<F: Future<Output = Result<Value>>>(
     ctx: &Context,
     flags: &BulkFlags,
     file: &str,
-    verb: &str,
+    (verb, name): (&str, String),
     act: impl Fn(Row, std::rc::Rc<Report>) -> F,
 ) -> Result<Finished> {
     let rows = source::read(ctx, file, &flags.mapping).await?;
-    let report = std::rc::Rc::new(Report::open(ctx, flags.report.as_ref(), flags.resume.as_ref())?);
-    let (done, open): (Vec<Row>, Vec<Row>) =
-        rows.into_iter().partition(|row| report.is_done(row.user.as_str()));
-    if !done.is_empty() {
-        ctx.note(&format!("{} rows were done before and are left alone", done.len()));
+    let name = ctx.client().await?.name_of_run(&name);
+    let report = Report::open(ctx, name, flags.report.as_ref(), flags.resume.as_ref())?;
+    let report = std::rc::Rc::new(report);
+    let (mut before, mut open) = (Vec::new(), Vec::new());
+    for row in rows {
+        match report.done(row.user.as_str()) {
+            Some(line) => before.push(Line { line: row.line, ..line }),
+            None => open.push(row),
+        }
+    }
+    if !before.is_empty() {
+        ctx.note(&format!("{} rows were done before and are left alone", before.len()));
     }
     if open.len() > MANY {
         prompt::confirm(ctx, &format!("{verb} {} users?", open.len()))?;
@@ -107,7 +117,7 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     let tried: HashSet<usize> = lines.iter().map(|line| line.line).collect();
     let untried = order.iter().filter(|(line, _)| !tried.contains(line)).count();
     let stopped = work.stopped.take();
-    conclude(ctx, &report, lines, untried, stopped, interrupted)
+    conclude(ctx, &report, (lines, before), untried, stopped, interrupted)
 }
 
 impl Work<'_> {
@@ -124,7 +134,7 @@ impl Work<'_> {
                 return None;
             }
             match act(row.clone()).await {
-                Err(error) if error.exit == Exit::RateLimited && attempts < PATIENCE => {
+                Err(error) if asks_to_wait(&error) && attempts < PATIENCE => {
                     attempts += 1;
                     self.pause(error.retry_after.unwrap_or(1));
                 }
@@ -172,10 +182,15 @@ impl Work<'_> {
     }
 }
 
+/// Too many requests, or a server that is busy just now.
+fn asks_to_wait(error: &Error) -> bool {
+    error.exit == Exit::RateLimited || error.retry_after.is_some()
+}
+
 fn conclude(
     ctx: &Context,
     report: &Report,
-    lines: Vec<Line>,
+    (lines, before): (Vec<Line>, Vec<Line>),
     untried: usize,
     stopped: Option<Error>,
     interrupted: bool,
@@ -203,9 +218,9 @@ fn conclude(
         Some(error) if done == 0 => Err(error),
         Some(error) => {
             ctx.io.say(&error.text(None));
-            Ok(Finished { lines, exit: Exit::Partial })
+            Ok(Finished { lines, before, exit: Exit::Partial })
         }
-        None if open > 0 => Ok(Finished { lines, exit: Exit::Partial }),
-        None => Ok(Finished { lines, exit: Exit::Done }),
+        None if open > 0 => Ok(Finished { lines, before, exit: Exit::Partial }),
+        None => Ok(Finished { lines, before, exit: Exit::Done }),
     }
 }

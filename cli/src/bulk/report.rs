@@ -58,8 +58,17 @@ impl Line {
     }
 }
 
+/// A line with what the run does, as two runs may have the same users.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    run: String,
+    #[serde(flatten)]
+    line: Line,
+}
+
 /// The file, and what it said when it was opened.
 pub struct Report {
+    run: String,
     path: Option<PathBuf>,
     file: RefCell<Option<File>>,
     /// The last word on every user, of this run and of those before it.
@@ -67,11 +76,18 @@ pub struct Report {
 }
 
 impl Report {
-    /// Begins a report, or goes on with an older one. A dry run writes none.
-    pub fn open(ctx: &Context, new: Option<&PathBuf>, resume: Option<&PathBuf>) -> Result<Self> {
-        let known = RefCell::new(resume.map(|path| read(path)).transpose()?.unwrap_or_default());
+    /// Begins a report of `run`, or goes on with an older one of the same run. A dry run writes
+    /// none.
+    pub fn open(
+        ctx: &Context,
+        run: String,
+        new: Option<&PathBuf>,
+        resume: Option<&PathBuf>,
+    ) -> Result<Self> {
+        let known = resume.map(|path| read(path, &run)).transpose()?.unwrap_or_default();
+        let known = RefCell::new(known);
         if ctx.globals.dry_run {
-            return Ok(Self { path: None, file: RefCell::new(None), known });
+            return Ok(Self { run, path: None, file: RefCell::new(None), known });
         }
         let path = resume.or(new).cloned().unwrap_or_else(|| usual_path(ctx));
         let mut options = OpenOptions::new();
@@ -84,15 +100,16 @@ impl Report {
         if resume.is_some() {
             end_the_last_line(&path, &mut file).map_err(|error| failed(&path, &error))?;
         }
-        Ok(Self { path: Some(path), file: RefCell::new(Some(file)), known })
+        Ok(Self { run, path: Some(path), file: RefCell::new(Some(file)), known })
     }
 
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    pub fn is_done(&self, user: &str) -> bool {
-        self.known.borrow().get(user).is_some_and(|line| line.state == State::Done)
+    /// What was answered for a user whose row is done.
+    pub fn done(&self, user: &str) -> Option<Line> {
+        self.known.borrow().get(user).filter(|line| line.state == State::Done).cloned()
     }
 
     /// What was left half done for a user.
@@ -107,7 +124,8 @@ impl Report {
         let (Some(path), Some(file)) = (&self.path, &mut *self.file.borrow_mut()) else {
             return Ok(());
         };
-        let mut text = serde_json::to_string(line)
+        let entry = Entry { run: self.run.clone(), line: line.clone() };
+        let mut text = serde_json::to_string(&entry)
             .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
         text.push('\n');
         file.write_all(text.as_bytes()).map_err(|error| failed(path, &error))
@@ -128,20 +146,26 @@ fn learn(known: &mut HashMap<String, Line>, line: Line) {
     }
 }
 
-/// The last word on every user.
-fn read(path: &Path) -> Result<HashMap<String, Line>> {
+/// The last word on every user. A report of another run tells nothing about this one.
+fn read(path: &Path, run: &str) -> Result<HashMap<String, Line>> {
     let file = File::open(path).map_err(|error| failed(path, &error))?;
     let mut known = HashMap::new();
     for (at, text) in BufReader::new(file).lines().enumerate() {
         let text = text.map_err(|error| failed(path, &error))?;
         // The last line may be cut off when the process was killed; what it told is lost.
-        let Ok(line) = serde_json::from_str::<Line>(&text) else {
+        let Ok(entry) = serde_json::from_str::<Entry>(&text) else {
             if at == 0 {
                 return Err(Error::usage(format!("{} is no report.", path.display())));
             }
             continue;
         };
-        learn(&mut known, line);
+        if entry.run != run {
+            let message = format!("{} is the report of another run.", path.display());
+            return Err(Error::usage(message)
+                .because(format!("It is of \"{}\", and this is \"{run}\"", entry.run))
+                .fix("leave --resume out, or name this run's own report"));
+        }
+        learn(&mut known, entry.line);
     }
     Ok(known)
 }

@@ -1,7 +1,7 @@
 //! Files of rows: CSV with a line of titles, or a JSON object a line. All of it is read and checked
 //! before anything is done with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::str::FromStr;
 
@@ -58,9 +58,16 @@ pub async fn read(ctx: &Context, file: &str, mapping: &[Mapping]) -> Result<Vec<
 
 fn parse(file: &str, text: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
     let text = text.trim_start_matches('\u{feff}');
-    let records = if text.trim_start().starts_with('{') { json_lines(text) } else { csv(text)? };
+    let (titles, records) =
+        if text.trim_start().starts_with('{') { json_lines(text) } else { csv(text)? };
     if records.is_empty() {
+        let file = if file == "-" { "Stdin" } else { file };
         return Err(Error::usage(format!("{file} has no rows.")));
+    }
+    if let Some(lost) = mapping.iter().find(|mapping| !titles.contains(&mapping.column)) {
+        let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+        return Err(Error::usage(format!("There is no column {}.", lost.column))
+            .because(format!("The columns are: {}", titles.join(", "))));
     }
     let mut rows = Vec::new();
     let mut wrong = Vec::new();
@@ -79,14 +86,19 @@ fn parse(file: &str, text: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
 
 type Record = std::result::Result<Map<String, Value>, String>;
 
-fn json_lines(text: &str) -> Vec<(usize, Record)> {
+/// The names of all columns, and the records with their lines.
+type Records = (BTreeSet<String>, Vec<(usize, Record)>);
+
+fn json_lines(text: &str) -> Records {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
+    let records: Vec<(usize, Record)> = lines
         .map(|(at, line)| (at + 1, serde_json::from_str(line).map_err(|error| error.to_string())))
-        .collect()
+        .collect();
+    let good = records.iter().filter_map(|(_, record)| record.as_ref().ok());
+    (good.flat_map(Map::keys).cloned().collect(), records)
 }
 
-fn csv(text: &str) -> Result<Vec<(usize, Record)>> {
+fn csv(text: &str) -> Result<Records> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let broken = |error: csv::Error| Error::usage("The file is no CSV.").because(error.to_string());
     let titles = reader.headers().map_err(broken)?.clone();
@@ -104,7 +116,8 @@ fn csv(text: &str) -> Result<Vec<(usize, Record)>> {
             (line, Err(error.to_string()))
         }
     });
-    Ok(records.collect())
+    let records = records.collect();
+    Ok((titles.iter().map(|title| title.trim().to_owned()).collect(), records))
 }
 
 fn row(

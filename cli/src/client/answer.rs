@@ -71,14 +71,24 @@ pub(super) async fn read<T: DeserializeOwned>(
             Err(_) => Err(asked.not_the_service(status, &body)),
         };
     }
-    match serde_json::from_slice::<Failure>(&body) {
-        Ok(mut failure) => {
+    match failure(&body, request_id.as_deref()) {
+        Some(mut failure) => {
             let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
             failure.retry_after = failure.retry_after.or(seconds);
             Err(asked.refused(status, failure))
         }
-        Err(_) => Err(asked.not_the_service(status, &body).answered(status.as_u16(), request_id)),
+        None => Err(asked.not_the_service(status, &body).answered(status.as_u16(), request_id)),
     }
+}
+
+/// A refusal. `success` and `error` are what every version of the service says; the rest may be
+/// missing.
+fn failure(body: &[u8], request_id: Option<&str>) -> Option<Failure> {
+    let mut json: Value = serde_json::from_slice(body).ok()?;
+    let fields = json.as_object_mut()?;
+    fields.entry("code").or_insert("refused".into());
+    fields.entry("requestId").or_insert(request_id.unwrap_or("-").into());
+    serde_json::from_value(json).ok()
 }
 
 /// Whether this is an answer of the service at all.

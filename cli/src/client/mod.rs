@@ -8,6 +8,7 @@ mod trace;
 
 use std::cell::RefCell;
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -84,6 +85,11 @@ impl Client {
 
     pub fn key_source(&self) -> &str {
         &self.target.key_source
+    }
+
+    /// A run's name with where it goes: to which server, and to which of its two modes.
+    pub fn name_of_run(&self, run: &str) -> String {
+        format!("{run} at {} ({})", origin(&self.target.server), self.target.key.mode())
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
@@ -247,6 +253,10 @@ pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<req
         .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .timeout(timeout.std());
+    if is_loopback(server) {
+        // A proxy would be told the key, and could not reach this machine anyway.
+        http = http.no_proxy();
+    }
     let own = ca_cert.map(CaCert::certificates).transpose()?.unwrap_or_default();
     if server.scheme() == "http" {
         // Nothing will be checked against the system's authorities. Reading them takes time, and
@@ -260,6 +270,13 @@ pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<req
             .because(cause(&error))
             .fix("install the package ca-certificates, or name a file with --ca-cert")
     })
+}
+
+/// Whether the server is on this machine.
+pub fn is_loopback(server: &Url) -> bool {
+    let host = server.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// A file of certificates to trust beside the system's.

@@ -39,10 +39,11 @@ pub async fn each<T, F: Future<Output = Result<Option<T>>>>(
     if failed.is_empty() {
         return Ok(Each { done, exit: Exit::Done });
     }
-    if failed.len() == tried && done.is_empty() {
+    // A dry run does nothing, so that nothing is left to be told but what would fail.
+    if failed.len() == tried && done.is_empty() || ctx.globals.dry_run {
         let (_, first) = failed.swap_remove(0);
         let others = items.len() - 1;
-        if others > 0 {
+        if others > 0 && !ctx.globals.dry_run {
             ctx.note(&format!("none of the {} was done; the first error follows", items.len()));
         }
         return Err(first);

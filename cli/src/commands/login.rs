@@ -37,6 +37,7 @@ pub struct Login {}
 pub struct Logout {}
 
 pub async fn login(ctx: &Context, _: Login) -> Result<View> {
+    ctx.refuse_dry_run()?;
     let folder = Folder::locate(&ctx.env)?;
     let mut config = Config::load(&folder)?;
     let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
@@ -98,6 +99,7 @@ pub async fn forget(folder: &Folder, config: &Config, name: &str) -> Result<bool
 }
 
 pub async fn logout(ctx: &Context, _: Logout) -> Result<View> {
+    ctx.refuse_dry_run()?;
     let folder = Folder::locate(&ctx.env)?;
     let mut config = Config::load(&folder)?;
     let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));

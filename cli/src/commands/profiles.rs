@@ -47,6 +47,9 @@ pub enum Verb {
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     let folder = Folder::locate(&ctx.env)?;
     let config = Config::load(&folder)?;
+    if !matches!(verb, Verb::List) {
+        ctx.refuse_dry_run()?;
+    }
     match verb {
         Verb::List => list(&config),
         Verb::Use { profile } => use_profile(&folder, config, profile),

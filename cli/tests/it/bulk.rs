@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::support::{Double, Home, LICENSE, Ran, Reply, assignment, license, service, user};
+use crate::support::{Double, Home, LICENSE, PLAN, Ran, Reply, assignment, license, service, user};
 
 const USERS: &str = "userId,email\nalice,a@example.com\nbob,\ncarol,c@example.com\n";
 
@@ -88,6 +88,21 @@ fn a_resumed_run_redoes_what_failed_and_nothing_else() {
 }
 
 #[test]
+fn a_report_of_another_run_is_refused() {
+    let double = service();
+    let home = Home::with(&double);
+    let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for other in [&OWN[..], &["users", "import", "users.csv"], &["validate", "--from", "users.csv"]]
+    {
+        let (ran, report) = run(&home, &with(other, &["--resume", "out.jsonl"]), USERS);
+        assert_eq!((ran.code, ran.stdout.as_str(), report.len()), (2, "", 3), "{}", ran.stderr);
+        assert!(ran.stderr.contains("is the report of another run"), "{}", ran.stderr);
+    }
+    assert_eq!(assigned(&double).len(), 3);
+}
+
+#[test]
 fn a_report_is_never_overwritten() {
     let double = service();
     let home = Home::with(&double);
@@ -98,22 +113,24 @@ fn a_report_is_never_overwritten() {
 }
 
 #[test]
-fn a_rate_limit_is_waited_for() {
-    let asked = AtomicUsize::new(0);
-    let double = Double::answering(move |request| {
-        if request.method == "GET" {
-            return Reply::data(200, &license("active"));
-        }
-        match asked.fetch_add(1, Ordering::Relaxed) {
-            1 => Reply::refusal(429, "rate_limited", "Later.").with("retry-after", "1"),
-            _ => Reply::data(201, &assignment()),
-        }
-    });
-    let home = Home::with(&double);
-    let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("asks to wait 1 s"), "{}", ran.stderr);
-    assert_eq!((report.len(), assigned(&double).len()), (3, 4));
+fn a_server_that_asks_to_wait_is_waited_for() {
+    for (status, code) in [(429, "rate_limited"), (503, "overloaded")] {
+        let asked = AtomicUsize::new(0);
+        let double = Double::answering(move |request| {
+            if request.method == "GET" {
+                return Reply::data(200, &license("active"));
+            }
+            match asked.fetch_add(1, Ordering::Relaxed) {
+                1 => Reply::refusal(status, code, "Later.").with("retry-after", "1"),
+                _ => Reply::data(201, &assignment()),
+            }
+        });
+        let home = Home::with(&double);
+        let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stderr.contains("asks to wait 1 s"), "{}", ran.stderr);
+        assert_eq!((report.len(), assigned(&double).len()), (3, 4));
+    }
 }
 
 const OWN: [&str; 6] = ["licenses", "assign", "--plan", "Pro annual", "--from", "users.csv"];
@@ -123,12 +140,13 @@ fn a_license_that_was_made_is_not_made_again() {
     let double = service();
     let home = Home::with(&double);
     // As a run leaves it that was killed after the license was made, and while one was being made.
+    let run = format!("licenses assign --plan {PLAN} at {} (live)", double.address);
     let partly = format!("\"state\":\"partly\",\"answer\":{{\"licenseId\":\"{LICENSE}\"}}");
     let report = [
-        r#"{"line":2,"user":"alice","state":"begun"}"#,
-        &format!(r#"{{"line":2,"user":"alice",{partly}}}"#),
-        r#"{"line":3,"user":"bob","state":"begun"}"#,
-        r#"{"line":4,"us"#,
+        format!(r#"{{"run":"{run}","line":2,"user":"alice","state":"begun"}}"#),
+        format!(r#"{{"run":"{run}","line":2,"user":"alice",{partly}}}"#),
+        format!(r#"{{"run":"{run}","line":3,"user":"bob","state":"begun"}}"#),
+        r#"{"run":"licenses","li"#.to_owned(),
     ]
     .join("\n");
     fs::write(home.dir.path().join("out.jsonl"), report).unwrap();
@@ -185,6 +203,21 @@ fn validating_a_file_shows_every_answer() {
     alice  VALID                  lic_01h455vb4pex5vsknk084sn02q  export,sso
     bob    not valid  no_license
     ");
+    let (again, _) =
+        run(&home, &with(&args[..3], &["--resume", "out.jsonl"]), "userId\nalice\nbob\n");
+    assert_eq!((again.code, again.stdout), (10, ran.stdout), "what was answered before counts");
+}
+
+#[test]
+fn a_mapped_column_must_be_there() {
+    let double = service();
+    let home = Home::with(&double);
+    let args = ["users", "import", "users.csv", "--map", "email=e-mail"];
+    let (ran, _) = run(&home, &args, USERS);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("There is no column e-mail."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("The columns are: email, userId"), "{}", ran.stderr);
+    assert!(double.received().is_empty());
 }
 
 #[test]

@@ -63,14 +63,14 @@ fn every_reason_comes_with_what_to_do() {
         (
             "expired",
             explained("active", past, "expired"),
-            &["licctl licenses update LIC --expires-at TIME   (a new date, or never)"],
+            &["licctl licenses update LIC --expires-at TIME   # a new date, or never"],
         ),
         (
             "expired",
             explained("expired", past, "expired"),
             &[
                 "licctl licenses activate LIC",
-                "licctl licenses update LIC --expires-at TIME   (a new date, or never)",
+                "licctl licenses update LIC --expires-at TIME   # a new date, or never",
             ],
         ),
     ] {

@@ -29,6 +29,7 @@ fn jq_picks_from_the_json() {
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert_eq!(double.received().len(), before, "a typo is found before anything is sent");
     assert_eq!(home.run(&["products", "list", "--jq", ".", "-o", "csv"]).code, 2);
+    assert_eq!(home.run(&["products", "list", "--jq", ".[].name", "-o", "json"]).code, 0);
 }
 
 #[test]

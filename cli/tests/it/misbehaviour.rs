@@ -31,6 +31,29 @@ fn a_web_page_is_not_the_service() {
     }
 }
 
+/// What the interface says of a refusal is a status and a sentence; the rest is more than it asks.
+#[test]
+fn a_refusal_without_code_is_one_all_the_same() {
+    for (status, exit) in [(401, 4), (403, 5), (429, 8)] {
+        let body = r#"{"success":false,"error":"So it is.","retryAfter":7}"#;
+        let double = Double::answering(move |_| Reply::new(status, body));
+        let (ran, _) = failing(&double, &LIST);
+        assert_eq!(ran.code, exit, "{}", ran.stderr);
+        assert!(ran.stderr.contains("So it is."), "{}", ran.stderr);
+    }
+}
+
+/// A proxy would be told the key.
+#[test]
+fn a_server_on_this_machine_is_asked_without_a_proxy() {
+    let (double, proxy) =
+        (Double::answering(|_| Reply::list(&[])), Double::answering(|_| Reply::list(&[])));
+    let home =
+        Home::with(&double).set("http_proxy", &proxy.address).set("ALL_PROXY", &proxy.address);
+    assert_eq!(home.run(&LIST).code, 0);
+    assert_eq!((double.received().len(), proxy.received().len()), (1, 0));
+}
+
 #[test]
 fn an_empty_answer_is_not_the_service() {
     let double = Double::answering(|_| Reply::new(200, ""));

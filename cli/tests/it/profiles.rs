@@ -28,6 +28,22 @@ fn keys_used(double: &Double) -> Vec<String> {
 }
 
 #[test]
+fn a_dry_run_changes_no_profile() {
+    let double = service();
+    let home = logged_in(&double);
+    for args in [
+        &["logout"][..],
+        &["login"],
+        &["profiles", "remove", "default"],
+        &["profiles", "rename", "default", "other"],
+    ] {
+        let ran = home.run(&[args, &["--dry-run", "--yes"]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}: {}", ran.stderr);
+    }
+    assert_eq!(home.run(&["whoami"]).code, 0, "the key is still there");
+}
+
+#[test]
 fn logging_in_keeps_the_key_for_its_owner_alone() {
     let double = service();
     let home = logged_in(&double);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Double, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Ran, Reply, assignment, service,
+    Double, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Ran, Reply, assignment, license, service,
 };
 
 fn run(double: &Double, args: &[&str]) -> Ran {
@@ -215,4 +215,34 @@ fn a_new_key_is_alone_on_stdout() {
         assert_eq!(ran.stdout.trim(), OTHER_KEY);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     }
+}
+
+/// A variable that is not set in a script makes an empty text, which must not lift a limit.
+#[test]
+fn an_empty_value_lifts_no_limit() {
+    let double = service();
+    let home = Home::with(&double);
+    for args in [
+        ["licenses", "update", LICENSE, "--expires-at", ""],
+        ["licenses", "update", LICENSE, "--max-seats", ""],
+        ["plans", "update", PLAN, "--max-seats", ""],
+        ["plans", "update", PLAN, "--expires-in-days", ""],
+    ] {
+        let ran = home.run(&args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}: {}", ran.stderr);
+    }
+    assert!(double.received().is_empty());
+}
+
+/// Nothing was done, so nothing can have succeeded.
+#[test]
+fn a_dry_run_of_what_is_not_there_fails() {
+    let double = Double::answering(|request| match request.path.ends_with(LICENSE) {
+        true => Reply::data(200, &license("active")),
+        false => Reply::refusal(404, "not_found", "There is no such license."),
+    });
+    let home = Home::with(&double);
+    let missing = "lic_01h455vb4pex5vsknk084sn0zz";
+    let ran = home.run(&["licenses", "revoke", LICENSE, missing, "--yes", "--dry-run"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{}", ran.stderr);
 }

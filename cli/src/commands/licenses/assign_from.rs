@@ -44,7 +44,9 @@ pub async fn run(
     let common = metadata.as_ref();
     let finished = if let Some(given) = &args.plan {
         let plan = &resolve::plan(ctx, given, Purpose::Write).await?;
-        bulk::run(ctx, &args.bulk, file, "Make and assign licenses to", |row, report| async move {
+        let name = format!("licenses assign --plan {}", plan.id);
+        let run = ("Make and assign licenses to", name);
+        bulk::run(ctx, &args.bulk, file, run, |row, report| async move {
             let license = own_license(client, plan, &row, &report).await?;
             assign(client, license, row, common).await
         })
@@ -55,7 +57,8 @@ pub async fn run(
             Some(given) => resolve::license(ctx, given, Purpose::Write).await?.id,
             None => super::choose(ctx).await?.id,
         };
-        bulk::run(ctx, &args.bulk, file, "Assign the license to", |row, _| async move {
+        let run = ("Assign the license to", format!("licenses assign {license}"));
+        bulk::run(ctx, &args.bulk, file, run, |row, _| async move {
             assign(client, Some(license), row, common).await
         })
         .await?

@@ -31,7 +31,8 @@ pub struct Import {
 
 pub async fn run(ctx: &Context, args: Import) -> Result<View> {
     let client = ctx.client().await?;
-    let finished = bulk::run(ctx, &args.bulk, &args.file, "Import", |row, _| async move {
+    let run = ("Import", "users import".to_owned());
+    let finished = bulk::run(ctx, &args.bulk, &args.file, run, |row, _| async move {
         let (email, name, metadata) = (row.email, row.name, row.metadata);
         let body = CreateUser { external_id: row.user, email, name, metadata };
         let written = client.post::<Answer<User>>(PATH, &body).await?;

@@ -12,7 +12,7 @@ pub fn advice(user: &ExternalId, explained: &Explanation, most_idle: Option<&str
     match explained.reason {
         None => Vec::new(),
         Some(Reason::UserNotFound) => vec![
-            "licctl users list --search TEXT              look for another spelling".to_owned(),
+            "licctl users list --search TEXT   # look for another spelling".to_owned(),
             format!("licctl licenses assign LICENSE {user}"),
         ],
         Some(Reason::NoLicense) => vec![
@@ -40,7 +40,7 @@ fn renew(expired: &ExplainedLicense) -> Vec<String> {
     let date = expired
         .license
         .expires_at
-        .map(|_| format!("licctl licenses update {id} --expires-at TIME   (a new date, or never)"));
+        .map(|_| format!("licctl licenses update {id} --expires-at TIME   # a new date, or never"));
     status.into_iter().chain(date).collect()
 }
 

@@ -29,15 +29,20 @@ pub async fn run(
     (features, expected): (&[Feature], Option<Expected>),
 ) -> Result<View> {
     let client = ctx.client().await?;
-    let finished = bulk::run(ctx, &args.bulk, file, "Validate", |row, _| async move {
+    let of = product.map_or_else(String::new, |product| format!(" --product {product}"));
+    let run = ("Validate", format!("validate{of}"));
+    let finished = bulk::run(ctx, &args.bulk, file, run, |row, _| async move {
         let body = Validate { user_id: row.user, product_id: product };
         let written = client.post::<Answer<Validation>>("/api/v1/validate", &body).await?;
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })
     .await?;
+    // What an earlier run was answered counts too: the question is whether all users are licensed.
+    let mut lines = [finished.before, finished.lines].concat();
+    lines.sort_by_key(|line| line.line);
     let mut table = Table::new(&COLUMNS);
     let mut fits = true;
-    for line in &finished.lines {
+    for line in &lines {
         let Some(asked) = asked(line, features) else {
             let why = line.error["message"].as_str().unwrap_or("not sent");
             let [empty, last] = [Cell::text(""), Cell::text("")];
@@ -53,9 +58,9 @@ pub async fn run(
         fits &= asked.exit(expected) == Exit::Done;
         table.row(asked.cells());
     }
-    let ids = finished.lines.iter().map(|line| line.user.clone()).collect();
+    let ids = lines.iter().map(|line| line.user.clone()).collect();
     let exit = if finished.exit == Exit::Done && !fits { Exit::Negative } else { finished.exit };
-    Ok(View::new(&finished.lines, ids)?.table(table).exit(exit))
+    Ok(View::new(&lines, ids)?.table(table).exit(exit))
 }
 
 /// The answer that a line carries; none when there was none.

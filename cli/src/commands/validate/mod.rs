@@ -250,7 +250,12 @@ fn reason_word(reason: Reason) -> &'static str {
 
 fn show(given: &[String], asked: &[Asked]) -> Result<View> {
     let users = asked.iter().map(|it| it.user.to_string()).collect();
-    let view = View::new(one_or_many(given, asked), users)?;
+    let mut json = one_or_many(given, asked);
+    // The service's answer does not name the user, whom one of several answers cannot do without.
+    for (answer, asked) in json.as_array_mut().into_iter().flatten().zip(asked) {
+        answer["user"] = asked.user.as_str().into();
+    }
+    let view = View::new(json, users)?;
     let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(Asked::cells)));
     let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
     Ok(match refused {
