@@ -91,7 +91,8 @@ pub async fn run<F: Future<Output = Result<Value>>>(
         ctx.note(&format!("{} rows were done before and are left alone", before.len()));
     }
     if open.len() > MANY {
-        prompt::confirm(ctx, &format!("{verb} {} users?", open.len()))?;
+        let yes = prompt::confirm(ctx, &format!("{verb} {} users?", open.len()));
+        yes.inspect_err(|_| report.abandon())?;
     }
     let order: Vec<(usize, String)> =
         open.iter().map(|row| (row.line, row.user.to_string())).collect();

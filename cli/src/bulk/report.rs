@@ -103,6 +103,15 @@ impl Report {
         Ok(Self { run, path: Some(path), file: RefCell::new(Some(file)), known })
     }
 
+    /// Removes a report in which nothing stands, as the run is not begun.
+    pub fn abandon(&self) {
+        let empty = |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() == 0);
+        if let Some(path) = self.path.as_ref().filter(empty) {
+            // A file that is left over does no harm.
+            drop(fs::remove_file(path));
+        }
+    }
+
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }

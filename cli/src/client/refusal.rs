@@ -7,6 +7,7 @@ use reqwest::{Method, StatusCode, Url};
 use super::{Fault, Target};
 use crate::error::{BROKEN_ANSWER, Error, Exit};
 use crate::keystore::origin;
+use crate::output::escape::quote;
 
 /// A request on its way.
 pub(super) struct Asked<'a> {
@@ -52,7 +53,7 @@ impl Asked<'_> {
         let error = match status.as_u16() {
             401 => Error::new(Exit::NotAuthenticated, "", format!("The server refused {key}."))
                 .because(format!("{words}: it is unknown, expired or revoked"))
-                .fix("licctl login"),
+                .fix(self.another_key()),
             403 => Error::new(Exit::Forbidden, "", format!("With {key} this is not allowed."))
                 .because(words)
                 .fix("use a key of a higher role; licctl whoami tells the role of this one"),
@@ -97,13 +98,25 @@ impl Asked<'_> {
     }
 
     pub(super) fn redirected(&self, to: &Url) -> Error {
-        let message = format!(
-            "{} points to {}, where the key is not sent.",
-            origin(&self.target.server),
-            origin(to)
-        );
+        let server = origin(&self.target.server);
+        if origin(to) == server {
+            let message = format!("{server} points to itself again and again.");
+            return Error::new(Exit::Unreachable, "redirected", message)
+                .fix("check the address given by --server, LICCTL_SERVER or the profile");
+        }
+        let message = format!("{server} points to {}, where the key is not sent.", origin(to));
         Error::new(Exit::Unreachable, "redirected", message)
             .fix(format!("if that is right, use --server {}", origin(to)))
+    }
+
+    /// How a key that works gets to where the refused one came from.
+    fn another_key(&self) -> String {
+        match self.target.key_source.strip_prefix("profile ") {
+            Some(profile) => format!("licctl login --profile {}", quote(profile)),
+            None => {
+                format!("put a key that works where this one is from: {}", self.target.key_source)
+            }
+        }
     }
 
     fn nothing_there(&self) -> String {

@@ -5,6 +5,7 @@ use std::future::Future;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::output::Format;
 
 /// What became of several things.
 pub struct Each<T> {
@@ -43,18 +44,30 @@ pub async fn each<T, F: Future<Output = Result<Option<T>>>>(
     if failed.len() == tried && done.is_empty() || ctx.globals.dry_run {
         let (_, first) = failed.swap_remove(0);
         let others = items.len() - 1;
-        if others > 0 && !ctx.globals.dry_run {
+        if others > 0 && !ctx.globals.dry_run && ctx.form.format != Format::Json {
             ctx.note(&format!("none of the {} was done; the first error follows", items.len()));
         }
         return Err(first);
+    }
+    let untried = items.len() - tried;
+    let left = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
+    let summary = format!("{} done, {} failed{left}", tried - failed.len(), failed.len());
+    if ctx.form.format == Format::Json {
+        let mut all = Error::new(Exit::Partial, "partial", summary + ".").json();
+        let errors = failed.iter().map(|(item, error)| {
+            let mut error = error.json();
+            error["item"] = item.as_str().into();
+            error
+        });
+        all["errors"] = errors.collect();
+        ctx.io.say(&format!("{all}\n"));
+        return Ok(Each { done, exit: Exit::Partial });
     }
     for (item, error) in &failed {
         let why = error.reason().unwrap_or_default();
         ctx.io.say(&format!("error: {item}: {} {why}\n", error.message()));
     }
-    let untried = items.len() - tried;
-    let left = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
-    ctx.note(&format!("{} done, {} failed{left}", tried - failed.len(), failed.len()));
+    ctx.note(&summary);
     Ok(Each { done, exit: Exit::Partial })
 }
 

@@ -209,6 +209,17 @@ fn validating_a_file_shows_every_answer() {
 }
 
 #[test]
+fn a_run_that_is_not_begun_leaves_no_report() {
+    let double = service();
+    let home = Home::with(&double);
+    let users: String = (0..30).map(|n| format!("user-{n}\n")).collect();
+    let (ran, _) =
+        run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), &format!("userId\n{users}"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(!home.dir.path().join("out.jsonl").exists());
+}
+
+#[test]
 fn a_mapped_column_must_be_there() {
     let double = service();
     let home = Home::with(&double);

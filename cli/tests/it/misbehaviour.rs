@@ -186,7 +186,7 @@ fn a_refused_key_is_named_masked_and_by_its_source() {
     insta::assert_snapshot!(seen, @r#"
     error: The server refused the key sk_live_CANA… from LICCTL_API_KEY.
       "Unauthorized": it is unknown, expired or revoked
-    fix: licctl login
+    fix: put a key that works where this one is from: LICCTL_API_KEY
     request req-1 · http://SERVER
     [exit 4]
     "#);

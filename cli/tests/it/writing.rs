@@ -246,3 +246,20 @@ fn a_dry_run_of_what_is_not_there_fails() {
     let ran = home.run(&["licenses", "revoke", LICENSE, missing, "--yes", "--dry-run"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{}", ran.stderr);
 }
+
+/// A program gets one object also when a part was done.
+#[test]
+fn what_failed_of_several_is_one_object_in_json() {
+    let double = Double::answering(|request| match request.path.contains(LICENSE) {
+        true => Reply::data(200, &license("active")),
+        false => Reply::refusal(404, "not_found", "There is no such license."),
+    });
+    let home = Home::with(&double);
+    let missing = "lic_01h455vb4pex5vsknk084sn0zz";
+    let ran = home.run(&["licenses", "expire", LICENSE, missing, "--yes", "-o", "json"]);
+    assert_eq!(ran.code, 9, "{}", ran.stderr);
+    let error: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!((&error["code"], &error["exitCode"]), (&"partial".into(), &9.into()));
+    let failed = &error["errors"][0];
+    assert_eq!((&failed["item"], &failed["code"]), (&missing.into(), &"not_found".into()));
+}

@@ -119,8 +119,10 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
         };
         return explain::run(ctx, external_id(user)?, product, args.expect).await;
     }
-    if users.len() == 1 && !ctx.globals.dry_run {
-        ask_about_a_stranger(ctx, &users[0]).await?;
+    if !ctx.globals.dry_run {
+        for user in &users {
+            ask_about_a_stranger(ctx, user).await?;
+        }
     }
     let client = ctx.client().await?;
     let asked = each(ctx, &users, |user| {
