@@ -106,6 +106,13 @@ impl Context {
         words.push(quote(value).into_owned());
     }
 
+    /// A part of an id was understood as the whole one. Without questions a part is not enough.
+    pub fn meant(&self, part: &str, id: &str) {
+        for word in self.words.borrow_mut().iter_mut().filter(|word| **word == part) {
+            id.clone_into(word);
+        }
+    }
+
     /// The command that would have needed no questions; none when there were none.
     pub fn without_questions(&self) -> Option<String> {
         self.asked.get().then(|| self.words.borrow().join(" "))

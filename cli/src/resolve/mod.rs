@@ -95,7 +95,9 @@ pub async fn license(ctx: &Context, given: &str, purpose: Purpose) -> Result<Ans
         return ctx.client().await?.get(&format!("/api/v1/admin/licenses/{given}")).await;
     }
     let all = ctx.client().await?.list("/api/v1/admin/licenses", &[]).await?;
-    pick(ctx, given, &all, purpose)
+    let license: Answer<License> = pick(ctx, given, &all, purpose)?;
+    ctx.meant(given, &license.id.to_string());
+    Ok(license)
 }
 
 pub async fn key(ctx: &Context, given: &str) -> Result<Answer<Key>> {

@@ -77,6 +77,20 @@ fn assigning_asks_for_license_and_user() {
     assert_eq!(written(&double).1, json!({ "userId": "dora" }));
 }
 
+/// Whoever says yes must see what to, and the same command without questions takes no parts.
+#[test]
+fn a_part_of_an_id_is_told_whole() {
+    let double = service();
+    let home = Home::with(&double);
+    let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
+    terminal.exp_string(&format!("Revoke {LICENSE} and refuse its users?")).unwrap();
+    press(&mut terminal, "y");
+    let same = format!("Without questions: licctl licenses revoke {LICENSE} --yes");
+    terminal.exp_string(&same).unwrap();
+    terminal.exp_eof().unwrap();
+    assert_eq!(exit(&terminal), 0);
+}
+
 #[test]
 fn ctrl_c_at_a_list_gives_the_cursor_back_and_exits_130() {
     let double = service();

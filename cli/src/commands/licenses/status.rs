@@ -1,7 +1,7 @@
 //! `licctl licenses suspend`, `activate`, `revoke` and `expire`.
 
 use clap::Args;
-use common::{License, SetStatus, Status};
+use common::{License, LicenseId, SetStatus, Status};
 use serde::Serialize;
 
 use super::{PATH, choose, past, status_cell, status_word};
@@ -54,7 +54,7 @@ pub async fn set(ctx: &Context, which: Which, status: Status) -> Result<View> {
         which.licenses
     };
     let items = named(ctx, &given).await?;
-    ask_first(ctx, &items, status)?;
+    ask_first(ctx, &items, status).await?;
     let client = ctx.client().await?;
     let body = SetStatus { status };
     let moved = each(ctx, &items, |item| {
@@ -73,7 +73,10 @@ pub async fn set(ctx: &Context, which: Which, status: Status) -> Result<View> {
     show(ctx, &given, &moved.done, status).map(|view| view.exit(moved.exit))
 }
 
-fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
+async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
+    if status != Status::Revoked && items.len() <= MANY || ctx.globals.yes {
+        return Ok(());
+    }
     let verb = match status {
         Status::Active => "Activate",
         Status::Suspended => "Suspend",
@@ -81,14 +84,16 @@ fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
         Status::Expired => "Expire",
     };
     let question = match items {
-        [one] if status == Status::Active => format!("{verb} {one}?"),
-        [one] => format!("{verb} {one} and refuse its users?"),
+        [one] => {
+            let id = match one.parse::<LicenseId>() {
+                Ok(id) => id,
+                Err(_) => resolve::license(ctx, one, Purpose::Write).await?.id,
+            };
+            format!("{verb} {id} and refuse its users?")
+        }
         _ => format!("{verb} {} licenses?", items.len()),
     };
-    if status == Status::Revoked || items.len() > MANY {
-        prompt::confirm(ctx, &question)?;
-    }
-    Ok(())
+    prompt::confirm(ctx, &question)
 }
 
 fn show(ctx: &Context, given: &[String], moved: &[Moved], status: Status) -> Result<View> {
