@@ -44,6 +44,19 @@ pub struct BulkFlags {
     resume: Option<PathBuf>,
 }
 
+impl BulkFlags {
+    /// Refuses them where no file is given, as nothing would come of them.
+    pub fn refuse_without_file(&self) -> Result<()> {
+        let flag = match self {
+            Self { report: Some(_), .. } => "--report",
+            Self { resume: Some(_), .. } => "--resume",
+            Self { mapping, .. } if !mapping.is_empty() => "--map",
+            _ => return Ok(()),
+        };
+        Err(Error::usage(format!("{flag} needs --from FILE.")))
+    }
+}
+
 /// What came of all rows.
 pub struct Finished {
     /// A line for each row of this run, in the order of the file.

@@ -209,6 +209,21 @@ fn validating_a_file_shows_every_answer() {
 }
 
 #[test]
+fn a_report_without_a_file_of_rows_is_refused() {
+    let double = service();
+    let home = Home::with(&double);
+    for args in [
+        &["licenses", "assign", LICENSE, "alice", "--report", "out.jsonl"][..],
+        &["validate", "alice", "--resume", "out.jsonl"],
+    ] {
+        let ran = home.run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+        assert!(ran.stderr.contains("needs --from FILE"), "{}", ran.stderr);
+    }
+    assert!(double.received().is_empty());
+}
+
+#[test]
 fn a_run_that_is_not_begun_leaves_no_report() {
     let double = service();
     let home = Home::with(&double);

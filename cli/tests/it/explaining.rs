@@ -1,6 +1,6 @@
 //! `licctl validate --explain`: the ladder, the holders and what to do.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{
     Double, Home, LICENSE, Ran, Reply, current_key, explained, explanation, usage, user,
@@ -47,6 +47,32 @@ fn the_ladder_ends_with_who_sits_on_the_seats_and_what_to_do() {
     ");
     assert_eq!((ran.code, ran.stderr.as_str()), (10, ""));
     assert!(!double.lines().iter().any(|line| line.contains("/api/v1/validate")));
+}
+
+/// The limit was lowered below what is held: one seat less would not help.
+#[test]
+fn as_many_seats_are_freed_as_are_too_many() {
+    let other = "usr_01h455vb4pex5vsknk084sn0zz";
+    let mut license = explained("active", None, "exceeded_seats");
+    (license["seatsUsed"], license["license"]["maxSeats"]) = (json!(2), json!(1));
+    let mut held = usage(1);
+    let mut second = held["activations"][0].clone();
+    second["userId"] = json!(other);
+    held["activations"].as_array_mut().unwrap().push(second);
+    let explanation = explanation(Some("exceeded_seats"), &[license]);
+    let double = Double::answering(move |request| match request.path.as_str() {
+        "/api/v1/key" => Reply::data(200, &current_key()),
+        "/api/v1/admin/explain" => Reply::data(200, &explanation),
+        path if path.ends_with("/usage") => Reply::data(200, &held),
+        path if path.ends_with(other) => {
+            let mut bob = user("bob");
+            bob["id"] = json!(other);
+            Reply::data(200, &bob)
+        }
+        _ => Reply::data(200, &user("alice")),
+    });
+    let ran = Home::with(&double).run(&["validate", "carol", "--explain"]);
+    assert_eq!(advice(&ran)[0], "licctl licenses unassign LIC alice bob", "{}", ran.stderr);
 }
 
 #[test]

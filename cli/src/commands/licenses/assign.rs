@@ -83,6 +83,7 @@ pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
         let license = args.license.as_deref();
         return assign_from::run(ctx, license, &args.rows, file, metadata).await;
     }
+    args.rows.bulk.refuse_without_file()?;
     let (license, given) = which(ctx, args.license, args.users).await?;
     let users = named(ctx, &given).await?;
     if users.len() > MANY {

@@ -30,7 +30,7 @@ pub struct From {
     #[arg(long, requires = "from", conflicts_with = "license")]
     plan: Option<String>,
     #[command(flatten)]
-    bulk: BulkFlags,
+    pub bulk: BulkFlags,
 }
 
 pub async fn run(

@@ -1,12 +1,11 @@
 //! What would make the answer of a validation a yes, as commands ready to run.
 
-use common::{ExplainedLicense, Explanation, ExternalId, Reason, Status, Verdict};
+use common::{ExplainedLicense, Explanation, ExternalId, MaxSeats, Reason, Status, Verdict};
 
 use crate::output::escape::quote;
 
-/// The commands, the least drastic first. `most_idle` is the holder of a seat who was not seen for
-/// the longest time.
-pub fn advice(user: &ExternalId, explained: &Explanation, most_idle: Option<&str>) -> Vec<String> {
+/// The commands, the least drastic first. `holders` have the seats, least recently seen first.
+pub fn advice(user: &ExternalId, explained: &Explanation, holders: &[String]) -> Vec<String> {
     let user = quote(user.as_str());
     let with = |verdict| explained.licenses.iter().find(|license| license.verdict == verdict);
     match explained.reason {
@@ -21,8 +20,12 @@ pub fn advice(user: &ExternalId, explained: &Explanation, most_idle: Option<&str
         ],
         Some(Reason::ExceededSeats) => with(Verdict::ExceededSeats).map_or_else(Vec::new, |it| {
             let id = it.license.id;
-            let idle =
-                most_idle.map(|idle| format!("licctl licenses unassign {id} {}", quote(idle)));
+            // A limit that was lowered leaves more than one seat to be freed.
+            let max = it.license.max_seats.map_or(0, MaxSeats::get);
+            let too_many = usize::try_from(it.seats_used - max + 1).unwrap_or(1);
+            let idle: Vec<_> = holders.iter().take(too_many).map(|idle| quote(idle)).collect();
+            let idle = (!idle.is_empty())
+                .then(|| format!("licctl licenses unassign {id} {}", idle.join(" ")));
             let more = format!("licctl licenses update {id} --max-seats {}", it.seats_used + 1);
             idle.into_iter().chain([more]).collect()
         }),

@@ -50,8 +50,8 @@ pub async fn run(
     if let Some((summary, holders)) = &holders {
         view = view.line(Cell::text("")).line(Cell::text(summary)).table(holders.1.clone());
     }
-    let most_idle = holders.as_ref().and_then(|(_, (idle, _))| idle.as_deref());
-    let todo = advice(&user, &explained, most_idle);
+    let idle = holders.as_ref().map(|(_, (idle, _))| idle.as_slice());
+    let todo = advice(&user, &explained, idle.unwrap_or_default());
     if !todo.is_empty() {
         view = view.line(Cell::text("")).line(Cell::text("What to do:"));
     }
@@ -69,16 +69,16 @@ fn crowded(explained: &Explanation) -> Option<&ExplainedLicense> {
     licenses.find(|license| license.verdict == Verdict::ExceededSeats)
 }
 
-/// Who sits on the seats of a license, least recently seen first, and the first of them.
+/// Who sits on the seats of a license, least recently seen first: as names, and as a table.
 async fn seats_of(
     ctx: &Context,
     license: &ExplainedLicense,
-) -> Result<(String, (Option<String>, Table))> {
+) -> Result<(String, (Vec<String>, Table))> {
     let path = format!("{PATH}/{}/usage", license.license.id);
     let mut usage: Usage = ctx.client().await?.get(&path).await?;
     usage.activations.sort_by_key(|seat| seat.last_checked_at);
     let users = usage::holders(ctx, &usage.activations).await?;
-    let idle = usage.activations.first().map(|seat| usage::caller_id(seat, &users));
+    let idle = usage.activations.iter().map(|seat| usage::caller_id(seat, &users)).collect();
     let summary = format!("{}, least recently seen first:", usage::summary(&usage));
     Ok((summary, (idle, usage::table(ctx, &usage.activations, &users))))
 }

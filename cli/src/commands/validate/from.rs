@@ -18,7 +18,7 @@ pub struct From {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
     pub from: Option<String>,
     #[command(flatten)]
-    bulk: BulkFlags,
+    pub bulk: BulkFlags,
 }
 
 pub async fn run(

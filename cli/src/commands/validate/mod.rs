@@ -102,6 +102,7 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
         let wanted = (args.features.as_slice(), args.expect);
         return from::run(ctx, &args.rows, file, product, wanted).await;
     }
+    args.rows.bulk.refuse_without_file()?;
     prompt::require(ctx, &[("USER", !args.users.is_empty())])?;
     let given = if args.users.is_empty() {
         vec![prompt::text::<ExternalId>(ctx, "User (your own id for them)", None)?.to_string()]
