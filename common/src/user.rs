@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::word::words;
-use crate::{ExternalId, Metadata, TenantId, Text, Timestamp, UserId};
+use crate::{ExternalId, Metadata, Name, TenantId, Text, Timestamp, UserId};
 
 /// A user of the vendor's application, made by hand or by the first validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct User {
     /// The caller's own identifier of the user.
     pub external_id: ExternalId,
     pub email: Option<Text>,
-    pub name: Option<Text>,
+    pub name: Option<Name>,
     #[cfg_attr(feature = "server", sqlx(json(nullable)))]
     pub metadata: Option<Metadata>,
     pub created_at: Timestamp,
@@ -30,7 +30,7 @@ pub struct User {
 pub struct CreateUser {
     pub external_id: ExternalId,
     pub email: Option<Text>,
-    pub name: Option<Text>,
+    pub name: Option<Name>,
     pub metadata: Option<Metadata>,
 }
 
@@ -39,7 +39,7 @@ pub struct CreateUser {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct UpdateUser {
     pub email: Option<Text>,
-    pub name: Option<Text>,
+    pub name: Option<Name>,
     pub metadata: Option<Metadata>,
     /// Fields to set to null.
     pub clear: Option<Vec<UserField>>,

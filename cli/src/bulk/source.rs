@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::str::FromStr;
 
-use common::{ExternalId, Metadata, Text};
+use common::{ExternalId, Metadata, Name, Text};
 use serde_json::{Map, Value};
 
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub struct Row {
     pub line: usize,
     pub user: ExternalId,
     pub email: Option<Text>,
-    pub name: Option<Text>,
+    pub name: Option<Name>,
     pub metadata: Option<Metadata>,
 }
 
@@ -127,17 +127,22 @@ fn row(
 ) -> std::result::Result<Row, String> {
     let user = field(record, mapping, "userId", &["userid", "externalid", "user"])?;
     let user = user.ok_or("has no userId (name another column with --map userId=COLUMN)")?;
-    let text = |name: &'static str| -> std::result::Result<Option<Text>, String> {
-        let found = field(record, mapping, name, &[name])?;
-        found.map(|text| text.parse().map_err(|error| format!("{name} {error}"))).transpose()
-    };
     Ok(Row {
         line,
         user: user.parse().map_err(|error| format!("userId {error}"))?,
-        email: text("email")?,
-        name: text("name")?,
+        email: parsed(record, mapping, "email")?,
+        name: parsed(record, mapping, "name")?,
         metadata: metadata(record)?,
     })
+}
+
+fn parsed<T: FromStr<Err: std::fmt::Display>>(
+    record: &Map<String, Value>,
+    mapping: &[Mapping],
+    name: &str,
+) -> std::result::Result<Option<T>, String> {
+    let found = field(record, mapping, name, &[name])?;
+    found.map(|text| text.parse().map_err(|error| format!("{name} {error}"))).transpose()
 }
 
 /// A field's text: from the mapped column, or from one that is called like it.

@@ -61,9 +61,18 @@ fn refuse(path: &Path, inner: Option<&str>, predicate: &str) -> Error {
         place = if place.is_empty() { inner.to_owned() } else { format!("{place}.{inner}") };
     }
     let field = match path.iter().next() {
-        Some(Segment::Map { key }) => Some(key.clone()),
+        Some(Segment::Map { key }) => Some(short(key)),
         _ => inner.map(str::to_owned),
     };
-    let subject = if place.is_empty() { "The request" } else { &place };
+    let subject = if place.is_empty() { "The request".to_owned() } else { short(&place) };
     Error::Invalid { field, message: format!("{subject} {predicate}") }
+}
+
+/// The names of members are the caller's, and may be as long as a body.
+fn short(name: &str) -> String {
+    const ENOUGH: usize = 100;
+    match name.char_indices().nth(ENOUGH) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
 }

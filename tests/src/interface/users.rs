@@ -22,7 +22,7 @@ async fn a_user_is_made_and_shown() {
         "tenantId": "ten_1",
         "externalId": "ada",
         "email": "ada@example.com",
-        "name": " Ada ",
+        "name": "Ada",
         "metadata": {
           "n": [
             1

@@ -95,6 +95,18 @@ async fn a_body_that_is_not_declared_as_json_is_415() {
     }
 }
 
+/// A refusal repeats the caller's words only as far as they help.
+#[tokio::test]
+async fn a_long_name_of_a_member_is_cut_in_the_refusal() {
+    let app = App::start().await;
+    let name = "k".repeat(300_000);
+    let body = format!(r#"{{"externalId":"ada","metadata":{{"{name}":1e999}}}}"#);
+    let refused = app.post_text("/api/v1/admin/users", body).await;
+    assert_eq!(refused.status, 400);
+    let length = refused.body.to_string().len();
+    assert!(length < 1000, "{length} bytes");
+}
+
 /// 413: a body may have 1 MiB, and not a byte more, however it is sent.
 #[tokio::test]
 async fn a_body_over_a_mebibyte_is_413() {

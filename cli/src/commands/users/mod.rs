@@ -3,7 +3,7 @@
 mod import;
 
 use clap::{Args, Subcommand};
-use common::{CreateUser, ExternalId, Text, UpdateUser, User, UserField};
+use common::{CreateUser, ExternalId, Name, Text, UpdateUser, User, UserField};
 
 use super::planned;
 use crate::client::Answer;
@@ -80,7 +80,7 @@ pub struct Create {
     email: Option<Text>,
     /// What the user is called
     #[arg(long)]
-    name: Option<Text>,
+    name: Option<Name>,
     #[command(flatten)]
     metadata: MetadataFlags,
 }
@@ -94,7 +94,7 @@ pub struct Update {
     email: Option<Change<Text>>,
     /// A new name, or none
     #[arg(long, value_name = "NAME or none")]
-    name: Option<Change<Text>>,
+    name: Option<Change<Name>>,
     #[command(flatten)]
     metadata: MetadataFlags,
     /// Remove all metadata
@@ -136,12 +136,10 @@ async fn list(ctx: &Context, args: List) -> Result<View> {
 
 /// Whether the text, in small letters, is in anything a person would search a user by.
 fn contains(user: &User, text: &str) -> bool {
-    let words = [Some(user.external_id.as_str()), of(&user.email), of(&user.name)];
+    let email = user.email.as_ref().map(Text::as_str);
+    let name = user.name.as_ref().map(Name::as_str);
+    let words = [Some(user.external_id.as_str()), email, name];
     words.into_iter().flatten().any(|word| word.to_lowercase().contains(text))
-}
-
-fn of(text: &Option<Text>) -> Option<&str> {
-    text.as_ref().map(Text::as_str)
 }
 
 async fn create(ctx: &Context, args: Create) -> Result<View> {

@@ -2,8 +2,8 @@
 //! they are the reason, and what to do about it.
 
 use common::{
-    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, ProductId, Status,
-    Usage, Verdict,
+    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Name, ProductId,
+    Status, Text, Usage, Verdict,
 };
 
 use super::advice::advice;
@@ -99,8 +99,9 @@ fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> Cell 
     let Some(known) = &explained.user else {
         return step(false, "user", &format!("{user} is not known"));
     };
-    let words = [known.name.as_ref(), known.email.as_ref()];
-    let about: Vec<&str> = words.into_iter().flatten().map(common::Text::as_str).collect();
+    let name = known.name.as_ref().map(Name::as_str);
+    let words = [name, known.email.as_ref().map(Text::as_str)];
+    let about: Vec<&str> = words.into_iter().flatten().collect();
     let since = if ctx.io.terminals.stdout {
         relative(known.created_at, ctx.now)
     } else {
