@@ -187,6 +187,8 @@ where
     let start = (Some(first), HEAD, read);
     Ok(Body::from_stream(stream::try_unfold(start, move |(portion, mut lead, read)| async move {
         let Some(portion) = portion else { return Ok::<_, io::Error>(None) };
+        // Others come first between two portions, however fast the database and the caller are.
+        tokio::task::yield_now().await;
         let mut chunk = Vec::new();
         for record in &portion {
             chunk.extend_from_slice(lead.as_bytes());
