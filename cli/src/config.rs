@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use common::Name;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use url::Url;
 
@@ -126,6 +127,13 @@ pub struct Profile {
 pub enum KeyPlace {
     Keyring,
     File,
+}
+
+/// A name for a profile: a line of text, as it is typed and shown.
+pub fn profile_name(text: &str) -> Result<String> {
+    let name = text.parse::<Name>();
+    name.map(|name| name.to_string())
+        .map_err(|error| Error::usage(format!("A profile's name {error}.")))
 }
 
 impl Config {

@@ -66,6 +66,14 @@ pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize>
     heard(select.interact_on_opt(&Term::stderr()))?.ok_or_else(Error::cancelled)
 }
 
+/// More things at a time than this are not begun without a yes.
+const MANY: usize = 25;
+
+/// Asks before very many things are done.
+pub fn confirm_many(ctx: &Context, count: usize, question: &str) -> Result<()> {
+    if count > MANY { confirm(ctx, question) } else { Ok(()) }
+}
+
 /// Goes on only when the person says yes, or has said so beforehand with `--yes`.
 pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
     if ctx.globals.yes || ctx.globals.dry_run {

@@ -23,8 +23,6 @@ pub use report::{Line, Report, State};
 pub use source::{Mapping, Row};
 
 const AT_A_TIME: usize = 4;
-/// More rows than this are not begun without a yes.
-const MANY: usize = 25;
 /// How often a row is tried again that was refused for coming too fast.
 const PATIENCE: u32 = 10;
 /// Seconds of a pause that nobody notices.
@@ -103,10 +101,8 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     if !before.is_empty() {
         ctx.note(&format!("{} rows were done before and are left alone", before.len()));
     }
-    if open.len() > MANY {
-        let yes = prompt::confirm(ctx, &format!("{verb} {} users?", open.len()));
-        yes.inspect_err(|_| report.abandon())?;
-    }
+    let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len()));
+    yes.inspect_err(|_| report.abandon())?;
     let order: Vec<(usize, String)> =
         open.iter().map(|row| (row.line, row.user.to_string())).collect();
     let progress = Progress::new(ctx, open.len());

@@ -56,7 +56,7 @@ impl Asked<'_> {
                 .fix(self.another_key()),
             403 => Error::new(Exit::Forbidden, "", format!("With {key} this is not allowed."))
                 .because(words)
-                .fix("use a key of a higher role; licctl whoami tells the role of this one"),
+                .fix("use a key of another role or mode; licctl whoami tells those of this one"),
             404 => Error::new(Exit::NotFound, "", self.nothing_there()).because(words),
             429 => Error::new(Exit::RateLimited, "", "Too many requests with this key.")
                 .because(words)

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::whoami;
 use crate::client::Answer;
-use crate::config::{Config, DEFAULT_PROFILE, Folder, Profile};
+use crate::config::{Config, DEFAULT_PROFILE, Folder, Profile, profile_name};
 use crate::context::{Context, parse_key, parse_server};
 use crate::env;
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ pub async fn login(ctx: &Context, _: Login) -> Result<View> {
     let folder = Folder::locate(&ctx.env)?;
     let mut config = Config::load(&folder)?;
     let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
-    let name = named.unwrap_or(DEFAULT_PROFILE).to_owned();
+    let name = profile_name(named.unwrap_or(DEFAULT_PROFILE))?;
     let given = ctx.globals.api_key_file.is_some() || ctx.env.get(env::API_KEY).is_some();
     prompt::require(ctx, &[("--api-key-file or LICCTL_API_KEY", given)])?;
     let server = server(ctx, config.profiles.get(&name))?;

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::login::forget;
-use crate::config::{Config, Folder, KeyPlace, Profile};
+use crate::config::{Config, Folder, KeyPlace, Profile, profile_name};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::keystore;
@@ -100,6 +100,7 @@ fn use_profile(folder: &Folder, mut config: Config, name: String) -> Result<View
 
 async fn rename(folder: &Folder, mut config: Config, old: &str, new: String) -> Result<View> {
     let profile = config.get(old)?.clone();
+    let new = profile_name(&new)?;
     if config.profiles.contains_key(&new) {
         let message = format!("There is a profile {new} already.");
         return Err(Error::new(Exit::Rejected, "exists", message)

@@ -28,6 +28,19 @@ fn keys_used(double: &Double) -> Vec<String> {
 }
 
 #[test]
+fn a_profile_has_a_name_that_can_be_typed() {
+    let double = service();
+    let home = logged_in(&double);
+    for name in ["", " ", "a\nb", "\u{1b}[31m"] {
+        for args in [&["profiles", "rename", "default", name][..], &["login", "-P", name]] {
+            let ran = home.run_with_input(&[args, &["--api-key-file", "-"]].concat(), KEY);
+            assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("A profile's name must be"), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_dry_run_changes_no_profile() {
     let double = service();
     let home = logged_in(&double);

@@ -217,6 +217,29 @@ fn a_new_key_is_alone_on_stdout() {
     }
 }
 
+#[test]
+fn many_users_are_validated_after_a_yes() {
+    let double = service();
+    let home = Home::with(&double);
+    let users: Vec<String> = (0..26).map(|n| format!("user-{n}")).collect();
+    let args: Vec<&str> =
+        ["validate"].into_iter().chain(users.iter().map(String::as_str)).collect();
+    let ran = home.run(&args);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(double.received().is_empty());
+    home.run(&[&args[..], &["--yes"]].concat());
+    assert_eq!(double.received().len(), 26);
+}
+
+#[test]
+fn a_feature_that_is_lacking_is_told_beside_the_json() {
+    let double = service();
+    let home = Home::with(&double);
+    let ran = home.run(&["validate", "alice", "--feature", "fly", "-o", "json"]);
+    assert_eq!(ran.code, 10);
+    assert_eq!(ran.stderr, "note: alice lacks the feature fly\n");
+}
+
 /// A variable that is not set in a script makes an empty text, which must not lift a limit.
 #[test]
 fn an_empty_value_lifts_no_limit() {

@@ -21,7 +21,6 @@ use crate::values::MetadataFlags;
 
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
-const MANY: usize = 25;
 
 /// Assign a license to users, who are created if unknown
 ///
@@ -86,10 +85,8 @@ pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
     args.rows.bulk.refuse_without_file()?;
     let (license, given) = which(ctx, args.license, args.users).await?;
     let users = named(ctx, &given).await?;
-    if users.len() > MANY {
-        let question = format!("Assign license {} to {} users?", license.id, users.len());
-        prompt::confirm(ctx, &question)?;
-    }
+    let question = format!("Assign license {} to {} users?", license.id, users.len());
+    prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
     let path = format!("{PATH}/{}/assign", license.id);
     let assigned = each(ctx, &users, |user| {
@@ -115,10 +112,8 @@ pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
 pub async fn unassign(ctx: &Context, args: Unassign) -> Result<View> {
     let (license, given) = which(ctx, args.license, args.users).await?;
     let users = named(ctx, &given).await?;
-    if users.len() > MANY {
-        let question = format!("Take {} users off license {}?", users.len(), license.id);
-        prompt::confirm(ctx, &question)?;
-    }
+    let question = format!("Take {} users off license {}?", users.len(), license.id);
+    prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
     let base = format!("{PATH}/{}/assign", license.id);
     let removed = each(ctx, &users, |user| {

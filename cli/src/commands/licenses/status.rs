@@ -22,7 +22,6 @@ Examples:
   licctl licenses list --plan \"Pro annual\" -q | licctl licenses suspend - --yes";
 
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
-const MANY: usize = 25;
 
 #[derive(Args)]
 pub struct Which {
@@ -74,26 +73,24 @@ pub async fn set(ctx: &Context, which: Which, status: Status) -> Result<View> {
 }
 
 async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
-    if status != Status::Revoked && items.len() <= MANY || ctx.globals.yes {
-        return Ok(());
-    }
     let verb = match status {
         Status::Active => "Activate",
         Status::Suspended => "Suspend",
         Status::Revoked => "Revoke",
         Status::Expired => "Expire",
     };
-    let question = match items {
-        [one] => {
+    let question = format!("{verb} {} licenses?", items.len());
+    match items {
+        [one] if status == Status::Revoked && !ctx.globals.yes => {
             let id = match one.parse::<LicenseId>() {
                 Ok(id) => id,
                 Err(_) => resolve::license(ctx, one, Purpose::Write).await?.id,
             };
-            format!("{verb} {id} and refuse its users?")
+            prompt::confirm(ctx, &format!("{verb} {id} and refuse its users?"))
         }
-        _ => format!("{verb} {} licenses?", items.len()),
-    };
-    prompt::confirm(ctx, &question)
+        _ if status == Status::Revoked => prompt::confirm(ctx, &question),
+        _ => prompt::confirm_many(ctx, items.len(), &question),
+    }
 }
 
 fn show(ctx: &Context, given: &[String], moved: &[Moved], status: Status) -> Result<View> {
@@ -115,7 +112,7 @@ fn show(ctx: &Context, given: &[String], moved: &[Moved], status: Status) -> Res
     };
     // Activating does not move the date, and a support engineer would wonder why nothing works.
     if status == Status::Active && past(first, ctx.now).is_some() {
-        return Ok(view.next(format!("licctl licenses update {} --expires-at never", first.id)));
+        return Ok(view.next(format!("licctl licenses update {} --expires-at TIME", first.id)));
     }
     Ok(view)
 }

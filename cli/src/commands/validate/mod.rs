@@ -13,10 +13,10 @@ use super::planned;
 use crate::client::Answer;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::View;
 use crate::output::cell::{Cell, Tone};
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Format, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
@@ -120,6 +120,7 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
         };
         return explain::run(ctx, external_id(user)?, product, args.expect).await;
     }
+    prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len()))?;
     if !ctx.globals.dry_run {
         for user in &users {
             ask_about_a_stranger(ctx, user).await?;
@@ -142,6 +143,12 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
     .await?;
     if asked.done.is_empty() {
         return planned();
+    }
+    // In the table this is the reason; in the service's own answer it does not stand.
+    for it in asked.done.iter().filter(|_| ctx.form.format != Format::Table) {
+        if let [first, ..] = it.lacking.as_slice() {
+            ctx.note(&format!("{} lacks the feature {first}", it.user));
+        }
     }
     let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Done);
     let view = show(&given, &asked.done)?;
