@@ -88,7 +88,6 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     act: impl Fn(Row, std::rc::Rc<Report>) -> F,
 ) -> Result<Finished> {
     let rows = source::read(ctx, file, &flags.mapping).await?;
-    let name = ctx.client().await?.name_of_run(&name);
     let report = Report::open(ctx, name, flags.report.as_ref(), flags.resume.as_ref())?;
     let report = std::rc::Rc::new(report);
     let (mut before, mut open) = (Vec::new(), Vec::new());

@@ -87,9 +87,9 @@ impl Client {
         &self.target.key_source
     }
 
-    /// A run's name with where it goes: to which server, and to which of its two modes.
-    pub fn name_of_run(&self, run: &str) -> String {
-        format!("{run} at {} ({})", origin(&self.target.server), self.target.key.mode())
+    /// Where requests go, for the name of a run: which server, and which of its two modes.
+    pub fn place(&self) -> String {
+        format!("{} ({})", origin(&self.target.server), self.target.key.mode())
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {

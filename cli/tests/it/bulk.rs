@@ -140,7 +140,7 @@ fn a_license_that_was_made_is_not_made_again() {
     let double = service();
     let home = Home::with(&double);
     // As a run leaves it that was killed after the license was made, and while one was being made.
-    let run = format!("licenses assign --plan {PLAN} at {} (live)", double.address);
+    let run = format!("licenses assign --plan {PLAN}");
     let partly = format!("\"state\":\"partly\",\"answer\":{{\"licenseId\":\"{LICENSE}\"}}");
     let report = [
         format!(r#"{{"run":"{run}","line":2,"user":"alice","state":"begun"}}"#),

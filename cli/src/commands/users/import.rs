@@ -31,7 +31,7 @@ pub struct Import {
 
 pub async fn run(ctx: &Context, args: Import) -> Result<View> {
     let client = ctx.client().await?;
-    let run = ("Import", "users import".to_owned());
+    let run = ("Import", format!("users import at {}", client.place()));
     let finished = bulk::run(ctx, &args.bulk, &args.file, run, |row, _| async move {
         let (email, name, metadata) = (row.email, row.name, row.metadata);
         let body = CreateUser { external_id: row.user, email, name, metadata };

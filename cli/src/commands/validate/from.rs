@@ -30,7 +30,7 @@ pub async fn run(
 ) -> Result<View> {
     let client = ctx.client().await?;
     let of = product.map_or_else(String::new, |product| format!(" --product {product}"));
-    let run = ("Validate", format!("validate{of}"));
+    let run = ("Validate", format!("validate{of} at {}", client.place()));
     let finished = bulk::run(ctx, &args.bulk, file, run, |row, _| async move {
         let body = Validate { user_id: row.user, product_id: product };
         let written = client.post::<Answer<Validation>>("/api/v1/validate", &body).await?;

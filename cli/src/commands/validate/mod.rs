@@ -144,18 +144,22 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
     if asked.done.is_empty() {
         return planned();
     }
-    // In the table this is the reason; in the service's own answer it does not stand.
-    for it in asked.done.iter().filter(|_| ctx.form.format != Format::Table) {
-        if let [first, ..] = it.lacking.as_slice() {
-            ctx.note(&format!("{} lacks the feature {first}", it.user));
-        }
-    }
+    tell_lacking(ctx, &asked.done);
     let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Done);
     let view = show(&given, &asked.done)?;
     Ok(match (asked.exit, fits) {
         (Exit::Done, false) => view.exit(Exit::Negative),
         (exit, _) => view.exit(exit),
     })
+}
+
+/// In the table this is the reason; in the service's own answer it does not stand.
+fn tell_lacking(ctx: &Context, asked: &[Asked]) {
+    for it in asked.iter().filter(|_| ctx.form.format != Format::Table) {
+        if let [first, ..] = it.lacking.as_slice() {
+            ctx.note(&format!("{} lacks the feature {first}", it.user));
+        }
+    }
 }
 
 /// An id needs no look-up, for which a key that may only validate would not do.
