@@ -126,7 +126,8 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     let tried: HashSet<usize> = lines.iter().map(|line| line.line).collect();
     let untried = order.iter().filter(|(line, _)| !tried.contains(line)).count();
     let stopped = work.stopped.take();
-    conclude(ctx, &report, (lines, before), untried, stopped, interrupted)
+    let exit = conclude(ctx, &report, &lines, untried, stopped, interrupted)?;
+    Ok(Finished { lines, before, exit })
 }
 
 impl Work<'_> {
@@ -199,11 +200,11 @@ fn asks_to_wait(error: &Error) -> bool {
 fn conclude(
     ctx: &Context,
     report: &Report,
-    (lines, before): (Vec<Line>, Vec<Line>),
+    lines: &[Line],
     untried: usize,
     stopped: Option<Error>,
     interrupted: bool,
-) -> Result<Finished> {
+) -> Result<Exit> {
     let failed = lines.iter().filter(|line| line.state == State::Failed).count();
     let done = lines.len() - failed;
     let rest = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
@@ -227,9 +228,9 @@ fn conclude(
         Some(error) if done == 0 => Err(error),
         Some(error) => {
             ctx.io.say(&error.text(None));
-            Ok(Finished { lines, before, exit: Exit::Partial })
+            Ok(Exit::Partial)
         }
-        None if open > 0 => Ok(Finished { lines, before, exit: Exit::Partial }),
-        None => Ok(Finished { lines, before, exit: Exit::Done }),
+        None if open > 0 => Ok(Exit::Partial),
+        None => Ok(Exit::Done),
     }
 }
