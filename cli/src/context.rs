@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::args::Globals;
-use crate::client::{CaCert, Client, Planned, Target, Trace, is_loopback};
+use crate::client::{CaCert, Client, KeySource, Planned, Target, Trace, is_loopback};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Place, Result};
@@ -164,7 +164,7 @@ impl Context {
     }
 
     /// A client for a key that is given, as `login` needs one.
-    pub fn connect(&self, server: Url, key: ApiKey, key_source: String) -> Result<Client> {
+    pub fn connect(&self, server: Url, key: ApiKey, key_source: KeySource) -> Result<Client> {
         let ca_cert = self.ca_cert()?;
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
         let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
@@ -188,17 +188,18 @@ impl Context {
     }
 
     /// The key that was given for this run alone, by file or variable, and where it came from.
-    pub async fn given_key(&self) -> Result<Option<(ApiKey, String)>> {
+    pub async fn given_key(&self) -> Result<Option<(ApiKey, KeySource)>> {
         if let Some(path) = &self.globals.api_key_file {
             let source = format!("--api-key-file {}", path.display());
             let text = self.read_key_file(path).await?;
-            return Ok(Some((parse_key(&text, &source)?, source)));
+            return Ok(Some((parse_key(&text, &source)?, KeySource::Given(source))));
         }
-        let variable = self.env.get(env::API_KEY);
-        variable.map(|text| Ok((parse_key(text, env::API_KEY)?, env::API_KEY.into()))).transpose()
+        let Some(text) = self.env.get(env::API_KEY) else { return Ok(None) };
+        let source = KeySource::Given(env::API_KEY.to_owned());
+        Ok(Some((parse_key(text, env::API_KEY)?, source)))
     }
 
-    async fn key(&self, setting: &Setting) -> Result<(ApiKey, String)> {
+    async fn key(&self, setting: &Setting) -> Result<(ApiKey, KeySource)> {
         let typed = self.globals.profile.is_some() && self.globals.api_key_file.is_none();
         if typed
             && self.env.get(env::API_KEY).is_some()
@@ -213,13 +214,13 @@ impl Context {
         self.kept_key(setting).await?.ok_or_else(|| no_key(setting))
     }
 
-    async fn kept_key(&self, setting: &Setting) -> Result<Option<(ApiKey, String)>> {
+    async fn kept_key(&self, setting: &Setting) -> Result<Option<(ApiKey, KeySource)>> {
         let Some((name, Profile { key: Some(place), .. })) = &setting.profile else {
             return Ok(None);
         };
         let folder = Folder::locate(&self.env)?;
         let key = keystore::load(&folder, *place, name, &setting.server).await?;
-        Ok(key.map(|key| (key, format!("profile {name}"))))
+        Ok(key.map(|key| (key, KeySource::Profile(name.clone()))))
     }
 
     async fn read_key_file(&self, path: &Path) -> Result<String> {

@@ -7,6 +7,7 @@ mod secure;
 mod trace;
 
 use std::cell::RefCell;
+use std::fmt;
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -43,11 +44,28 @@ pub struct Target {
     pub server: Url,
     pub key: ApiKey,
     /// Where the key came from, for the message when it is refused.
-    pub key_source: String,
+    pub key_source: KeySource,
     pub timeout: Span,
     pub ca_cert: Option<CaCert>,
     /// Collect writes instead of sending them.
     pub dry_run: bool,
+}
+
+/// Where a key came from.
+pub enum KeySource {
+    /// The profile of this name.
+    Profile(String),
+    /// A file, the variable or the terminal, in words.
+    Given(String),
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Profile(name) => write!(f, "profile {name}"),
+            Self::Given(place) => f.write_str(place),
+        }
+    }
 }
 
 /// The service, as seen with one key.
@@ -83,7 +101,7 @@ impl Client {
         &self.target.server
     }
 
-    pub fn key_source(&self) -> &str {
+    pub fn key_source(&self) -> &KeySource {
         &self.target.key_source
     }
 

@@ -4,7 +4,7 @@
 use common::Failure;
 use reqwest::{Method, StatusCode, Url};
 
-use super::{Fault, Target};
+use super::{Fault, KeySource, Target};
 use crate::error::{BROKEN_ANSWER, Error, Exit};
 use crate::keystore::origin;
 use crate::output::escape::quote;
@@ -111,10 +111,10 @@ impl Asked<'_> {
 
     /// How a key that works gets to where the refused one came from.
     fn another_key(&self) -> String {
-        match self.target.key_source.strip_prefix("profile ") {
-            Some(profile) => format!("licctl login --profile {}", quote(profile)),
-            None => {
-                format!("put a key that works where this one is from: {}", self.target.key_source)
+        match &self.target.key_source {
+            KeySource::Profile(name) => format!("licctl login --profile {}", quote(name)),
+            KeySource::Given(place) => {
+                format!("put a key that works where this one is from: {place}")
             }
         }
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use url::Url;
 
 use super::whoami;
-use crate::client::Answer;
+use crate::client::{Answer, KeySource};
 use crate::config::{Config, DEFAULT_PROFILE, Folder, Profile, profile_name};
 use crate::context::{Context, parse_key, parse_server};
 use crate::env;
@@ -58,7 +58,8 @@ pub async fn login(ctx: &Context, _: Login) -> Result<View> {
         Some(given) => given,
         None => {
             let typed = prompt::secret(ctx, &format!("API key for {}", keystore::origin(&server)))?;
-            (parse_key(&typed, "What you typed")?, "what you typed".to_owned())
+            let source = KeySource::Given("what you typed".to_owned());
+            (parse_key(&typed, "What you typed")?, source)
         }
     };
     let client = ctx.connect(server.clone(), key.clone(), source)?;

@@ -13,7 +13,7 @@ pub async fn run(ctx: &Context) -> Result<View> {
     let client = ctx.client().await?;
     let key: Answer<CurrentKey> = client.get("/api/v1/key").await?;
     let view = View::new(&key, vec![key.id.to_string()])?;
-    Ok(view.card(card(ctx, &key, client.server().as_str(), client.key_source())))
+    Ok(view.card(card(ctx, &key, client.server().as_str(), &client.key_source().to_string())))
 }
 
 /// What a person wants to know of the key they use.
