@@ -27,7 +27,7 @@ pub struct Item<'a> {
     seats: Option<i32>,
 }
 
-/// As an array, which both databases take apart sooner than an object; see `items!`.
+/// As an array, which both databases take apart sooner than an object; see `over_items!`.
 impl Serialize for Item<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let (tenant, id) = (self.tenant_id.simple(), self.id.map(Uuid::simple));
@@ -71,37 +71,34 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The items in `$1` as a table `item`, in which `n` is a row's place.
-macro_rules! items {
-    (sqlite) => {
-        "with item as (
-             select key as n, unhex(value ->> 0) as tenant_id, value ->> 1 as mode,
-                 value ->> 2 as external_id, unhex(value ->> 3) as user_id,
-                 unhex(value ->> 4) as license_id, unhex(value ->> 5) as id, value ->> 6 as seats
-             from json_each($1)
-         ) "
-    };
-    (postgres) => {
-        "with item as (
-             select n - 1 as n, cast(value ->> 0 as uuid) as tenant_id, value ->> 1 as mode,
-                 value ->> 2 as external_id, cast(value ->> 3 as uuid) as user_id,
-                 cast(value ->> 4 as uuid) as license_id, cast(value ->> 5 as uuid) as id,
-                 value ->> 6 as seats
-             from jsonb_array_elements($1) with ordinality as element (value, n)
-         ) "
-    };
-}
-
-/// A statement over the items in `$1`. The databases differ only in how they take JSON and ids in
-/// it apart.
+/// A statement over the items in `$1`, which it sees as a table `item`; `n` is a row's place. The
+/// databases differ only in how they take JSON and ids in it apart.
 macro_rules! over_items {
     ($statement:literal) => {
         over_items!($statement, $statement)
     };
     ($sqlite:literal, $postgres:literal) => {
         Sql::Each {
-            sqlite: concat!(items!(sqlite), $sqlite),
-            postgres: concat!(items!(postgres), $postgres),
+            sqlite: concat!(
+                "with item as (
+                     select key as n, unhex(value ->> 0) as tenant_id, value ->> 1 as mode,
+                         value ->> 2 as external_id, unhex(value ->> 3) as user_id,
+                         unhex(value ->> 4) as license_id, unhex(value ->> 5) as id,
+                         value ->> 6 as seats
+                     from json_each($1)
+                 ) ",
+                $sqlite
+            ),
+            postgres: concat!(
+                "with item as (
+                     select n - 1 as n, cast(value ->> 0 as uuid) as tenant_id, value ->> 1 as mode,
+                         value ->> 2 as external_id, cast(value ->> 3 as uuid) as user_id,
+                         cast(value ->> 4 as uuid) as license_id, cast(value ->> 5 as uuid) as id,
+                         value ->> 6 as seats
+                     from jsonb_array_elements($1) with ordinality as element (value, n)
+                 ) ",
+                $postgres
+            ),
         }
     };
 }
