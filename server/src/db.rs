@@ -3,42 +3,43 @@
 //! [`Db`] hands out connections and transactions; a statement is written once and runs on SQLite
 //! and on PostgreSQL alike (see [`query`]). What the statements say is the business of `store`.
 //!
-//! SQLite has one writer at a time. Its writing connection is therefore a pool of one, so that
-//! writers of this process queue in order instead of polling the file's lock; readers have
-//! connections of their own and, thanks to the write-ahead log, never wait for the writer.
+//! Who may use it when is for the caller to decide, and a [`Turn`] that the caller waited for goes
+//! along with the connection.
 
 mod connect;
+mod file;
 mod hosts;
 mod lease;
 mod query;
 mod schema;
+mod sqlite;
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use sqlx::pool::PoolConnection;
-use sqlx::{Sqlite, SqlitePool, Transaction};
+use crate::fair::{Turn, Turns};
 
 pub use connect::{DatabaseUrl, OpenError};
 use lease::{Lease, Lender};
 pub(crate) use query::locking;
 pub use query::{Query, Row, Sql, Value};
 pub use schema::Upgrade;
+use sqlite::{SqliteConn, SqliteConnections};
 
 pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;
 
 /// How long one step may take (to connect, to run a statement, to commit) before the database
 /// counts as away. PostgreSQL is told the same, so that it gives up too.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits for a step no longer than [`PATIENCE`]. A connection that was given up on is closed or
-/// cleaned by its pool before anyone else gets it.
+/// Waits for a step no longer than [`STATEMENT_TIMEOUT`]. A connection that was given up on is
+/// closed, or cleaned by its pool, before anyone else gets it.
 async fn patient<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
-    within(PATIENCE, step).await
+    with_timeout(STATEMENT_TIMEOUT, step).await
 }
 
-async fn within<T>(time: Duration, step: impl Future<Output = Result<T>>) -> Result<T> {
+async fn with_timeout<T>(time: Duration, step: impl Future<Output = Result<T>>) -> Result<T> {
     match tokio::time::timeout(time, step).await {
         Ok(outcome) => outcome,
         Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
@@ -48,26 +49,52 @@ async fn within<T>(time: Duration, step: impl Future<Output = Result<T>>) -> Res
 /// A database. Cloning it is cheap and shares its connections.
 #[derive(Clone)]
 pub enum Db {
-    Sqlite { writer: SqlitePool, readers: SqlitePool },
+    Sqlite(SqliteConnections),
     Postgres { lender: Lender, pooler: bool },
 }
 
+/// How many administrative requests use PostgreSQL at once. The other connections are for
+/// validations, the look-ups of keys and the background tasks.
+const POSTGRES_TURNS: usize = 12;
+/// How many administrative requests read SQLite at once; the remaining reader looks up keys.
+const SQLITE_READ_TURNS: usize = 3;
+/// How many administrative requests wait for SQLite's one writer at once: a validation that comes
+/// then waits for one of them at most.
+const SQLITE_WRITE_TURNS: usize = 1;
+
+/// The turns in which administrative requests use the database, fair to each tenant.
+#[derive(Clone)]
+pub struct AdminTurns {
+    pub reads: Turns,
+    pub writes: Turns,
+}
+
 impl Db {
+    pub fn admin_turns(&self) -> AdminTurns {
+        match self {
+            Self::Sqlite(_) => AdminTurns {
+                reads: Turns::new(SQLITE_READ_TURNS),
+                writes: Turns::new(SQLITE_WRITE_TURNS),
+            },
+            Self::Postgres { .. } => {
+                let both = Turns::new(POSTGRES_TURNS);
+                AdminTurns { reads: both.clone(), writes: both }
+            }
+        }
+    }
+
     /// Waits until all connections are given back and closed.
     pub async fn close(&self) {
         match self {
-            Self::Sqlite { writer, readers } => {
-                readers.close().await;
-                writer.close().await;
-            }
+            Self::Sqlite(connections) => connections.close().await,
             Self::Postgres { lender, .. } => lender.close().await,
         }
     }
 
     /// A connection for statements that each stand alone and only read.
     pub async fn read(&self) -> Result<Conn> {
-        Ok(Conn(match self {
-            Self::Sqlite { readers, .. } => Inner::Sqlite(readers.acquire().await?),
+        Ok(Conn::new(match self {
+            Self::Sqlite(connections) => Inner::Sqlite(connections.read().await?),
             Self::Postgres { lender, pooler } => Inner::Postgres(lender.lend().await?, *pooler),
         }))
     }
@@ -75,15 +102,18 @@ impl Db {
     /// A connection for statements that each stand alone and write.
     pub async fn write(&self) -> Result<Conn> {
         match self {
-            Self::Sqlite { writer, .. } => Ok(Conn(Inner::Sqlite(writer.acquire().await?))),
+            Self::Sqlite(connections) => Ok(Conn::new(Inner::Sqlite(connections.write().await?))),
             Self::Postgres { .. } => self.read().await,
         }
     }
 
     /// A transaction whose reads all see the database as it is at one moment.
     pub async fn snapshot(&self) -> Result<Tx> {
-        Ok(Tx(Conn(match self {
-            Self::Sqlite { readers, .. } => Inner::SqliteTx(patient(readers.begin()).await?),
+        Ok(Tx(Conn::new(match self {
+            Self::Sqlite(connections) => {
+                let conn = connections.read().await?;
+                Inner::Sqlite(patient(conn.begin("begin")).await?)
+            }
             Self::Postgres { lender, pooler } => {
                 let begin = lender.begin("begin isolation level repeatable read");
                 Inner::Postgres(patient(begin).await?, *pooler)
@@ -97,9 +127,10 @@ impl Db {
     /// when another writer came in between. On PostgreSQL each statement sees what was committed
     /// before it began.
     pub async fn begin(&self) -> Result<Tx> {
-        Ok(Tx(Conn(match self {
-            Self::Sqlite { writer, .. } => {
-                Inner::SqliteTx(patient(writer.begin_with("begin immediate")).await?)
+        Ok(Tx(Conn::new(match self {
+            Self::Sqlite(connections) => {
+                let conn = connections.write().await?;
+                Inner::Sqlite(patient(conn.begin("begin immediate")).await?)
             }
             Self::Postgres { lender, pooler } => {
                 Inner::Postgres(patient(lender.begin("begin")).await?, *pooler)
@@ -109,13 +140,26 @@ impl Db {
 }
 
 /// A connection: what store functions take to run their statements on.
-pub struct Conn(Inner);
+pub struct Conn {
+    inner: Inner,
+    _turn: Option<Turn>,
+}
 
 enum Inner {
-    Sqlite(PoolConnection<Sqlite>),
-    SqliteTx(Transaction<'static, Sqlite>),
+    Sqlite(SqliteConn),
     /// And whether it comes from a pooler that lends connections for a transaction each.
     Postgres(Lease, bool),
+}
+
+impl Conn {
+    fn new(inner: Inner) -> Self {
+        Self { inner, _turn: None }
+    }
+
+    /// Ends `turn` together with the use of this connection.
+    pub fn with_turn(self, turn: Turn) -> Self {
+        Self { _turn: Some(turn), ..self }
+    }
 }
 
 /// A transaction. Dropped without [`commit`](Self::commit), it never happened.
@@ -124,11 +168,15 @@ pub struct Tx(Conn);
 impl Tx {
     /// When this returns, all that was written is on disk.
     pub async fn commit(self) -> Result<()> {
-        match self.0.0 {
-            Inner::SqliteTx(tx) => patient(tx.commit()).await,
+        match self.0.inner {
+            Inner::Sqlite(tx) => patient(tx.commit()).await,
             Inner::Postgres(tx, _) => patient(tx.commit()).await,
-            Inner::Sqlite(_) => unreachable!("only Db makes transactions"),
         }
+    }
+
+    /// Ends `turn` together with the transaction.
+    pub fn with_turn(self, turn: Turn) -> Self {
+        Self(self.0.with_turn(turn))
     }
 }
 

@@ -17,7 +17,8 @@ use tokio::time::sleep;
 use super::hosts::Hosts;
 use super::lease::Lender;
 use super::schema::{self, Upgrade};
-use super::{Db, PATIENCE, within};
+use super::sqlite::SqliteConnections;
+use super::{Db, STATEMENT_TIMEOUT, with_timeout};
 
 /// How much the writing connection keeps of the file: 12 MB. In KiB, as negative numbers mean to
 /// SQLite. Readers, who lose theirs when something is written, keep the 2 MB that are usual.
@@ -148,23 +149,20 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
         // What a commit wrote is on disk before it returns, power cuts included.
         .synchronous(SqliteSynchronous::Full)
         // For another process that writes, such as `licd keys create`.
-        .busy_timeout(PATIENCE)
+        .busy_timeout(STATEMENT_TIMEOUT)
         // Rows wait here for the task that takes them; waking it for each would cost more.
         .row_buffer_size(1024);
-    let pool = |size| {
-        SqlitePoolOptions::new()
-            .max_connections(size)
-            .acquire_timeout(PATIENCE)
-            .test_before_acquire(false)
-    };
-    within(PATIENCE, turn_to_wal(&options)).await?;
+    let pool = SqlitePoolOptions::new()
+        .max_connections(SQLITE_READERS)
+        .acquire_timeout(STATEMENT_TIMEOUT)
+        .test_before_acquire(false);
+    with_timeout(STATEMENT_TIMEOUT, turn_to_wal(&options)).await?;
     let writer_options = options
         .clone()
         .pragma("cache_size", SQLITE_WRITER_CACHE)
         .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES);
-    let writer = pool(1).connect_with(writer_options).await?;
-    let readers = pool(SQLITE_READERS).connect_with(options).await?;
-    Ok(Db::Sqlite { writer, readers })
+    let readers = pool.connect_with(options).await?;
+    Ok(Db::Sqlite(SqliteConnections::new(path.to_owned(), writer_options, readers)?))
 }
 
 /// Opens the file once, which makes it keep a write-ahead log for good. Of two processes that do so
@@ -194,7 +192,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 }
 
 async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
-    let patience = format!("{}ms", PATIENCE.as_millis());
+    let patience = format!("{}ms", STATEMENT_TIMEOUT.as_millis());
     // The locks of a node that is cut off are free again after the same time.
     let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
     let hosts = hosts.with(|options| {
@@ -203,7 +201,7 @@ async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
     });
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
-        .acquire_timeout(PATIENCE)
+        .acquire_timeout(STATEMENT_TIMEOUT)
         .test_before_acquire(false);
     let lender = Lender::new(pool.connect_with(hosts.primary().await?).await?);
     hosts.clone().follow(lender.clone());

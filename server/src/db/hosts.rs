@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions, Executor, PgConnection, Row};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::lease::Lender;
-use super::{Result, within};
+use super::{Result, with_timeout};
 
 /// How often the watch looks whether the primary still is one.
 const WATCH: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ impl Hosts {
     async fn find(&self) -> Result<(PgConnectOptions, PgConnection)> {
         let mut reason = read_only();
         for options in &self.each {
-            match within(PATIENCE, call(options)).await {
+            match with_timeout(PATIENCE, call(options)).await {
                 Ok(conn) => return Ok((options.clone(), conn)),
                 Err(error) => reason = error,
             }
@@ -104,7 +104,7 @@ impl Hosts {
         loop {
             ticks.tick().await;
             if let Some(conn) = &mut primary
-                && matches!(within(PATIENCE, takes_writes(conn)).await, Ok(true))
+                && matches!(with_timeout(PATIENCE, takes_writes(conn)).await, Ok(true))
             {
                 continue;
             }

@@ -17,7 +17,7 @@ use sqlx::{Executor, PgConnection, PgPool, Postgres};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::{Result, within};
+use super::{Result, with_timeout};
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
 /// takes longer is closed.
@@ -154,7 +154,7 @@ impl Drop for Lease {
 }
 
 async fn give_back(mut conn: PoolConnection<Postgres>, open: bool) {
-    if open && within(LAST_WORD, conn.execute("rollback")).await.is_err() {
+    if open && with_timeout(LAST_WORD, conn.execute("rollback")).await.is_err() {
         drop(conn.detach());
         return;
     }

@@ -7,9 +7,10 @@ use serde::de::DeserializeOwned;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::types::Json;
-use sqlx::{Arguments, Connection, Encode, FromRow, Postgres, Sqlite, SqliteConnection, Type};
+use sqlx::{Arguments, Connection, Encode, FromRow, Postgres, Sqlite, Type};
 
 use super::lease::Lease;
+use super::sqlite::SqliteConn;
 use super::{Conn, Inner, Result, patient};
 use crate::store::Scope;
 
@@ -78,9 +79,8 @@ impl Sql {
 impl Conn {
     pub fn query(&mut self, sql: impl Into<Sql>) -> Query<'_> {
         let sql = sql.into();
-        Query(match &mut self.0 {
+        Query(match &mut self.inner {
             Inner::Sqlite(conn) => Bound::sqlite(conn, sql),
-            Inner::SqliteTx(conn) => Bound::sqlite(conn, sql),
             Inner::Postgres(lease, pooler) => {
                 let plan = match (*pooler, lease.is_in_transaction()) {
                     (false, _) => Plan::Kept,
@@ -98,7 +98,7 @@ impl Conn {
 pub struct Query<'c>(Bound<'c>);
 
 enum Bound<'c> {
-    Sqlite(&'c mut SqliteConnection, &'static str, Result<SqliteArguments>),
+    Sqlite(&'c mut SqliteConn, &'static str, Result<SqliteArguments>),
     Postgres(&'c mut Lease, &'static str, Result<PgArguments>, Plan),
 }
 
@@ -139,8 +139,19 @@ macro_rules! run {
     }};
 }
 
+/// Runs the query on SQLite.
+macro_rules! run_sqlite {
+    ($query:expr, $fetch:ident, $conn:ident) => {{
+        let outcome = patient($query.$fetch($conn.start()?)).await;
+        if outcome.is_ok() {
+            $conn.done();
+        }
+        outcome
+    }};
+}
+
 impl<'c> Bound<'c> {
-    fn sqlite(conn: &'c mut SqliteConnection, sql: Sql) -> Self {
+    fn sqlite(conn: &'c mut SqliteConn, sql: Sql) -> Self {
         Self::Sqlite(conn, sql.sqlite(), Ok(SqliteArguments::default()))
     }
 
@@ -168,7 +179,7 @@ impl Query<'_> {
     pub async fn execute(self) -> Result<u64> {
         Ok(match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                patient(sqlx::query_with(sql, args?).execute(conn)).await?.rows_affected()
+                run_sqlite!(sqlx::query_with(sql, args?), execute, conn)?.rows_affected()
             }
             Bound::Postgres(lease, sql, args, plan) => {
                 run!(sqlx::query_with(sql, args?), execute, lease, plan)?.rows_affected()
@@ -179,7 +190,7 @@ impl Query<'_> {
     pub async fn fetch_optional<T: Row>(self) -> Result<Option<T>> {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                patient(sqlx::query_as_with(sql, args?).fetch_optional(conn)).await
+                run_sqlite!(sqlx::query_as_with(sql, args?), fetch_optional, conn)
             }
             Bound::Postgres(lease, sql, args, plan) => {
                 run!(sqlx::query_as_with(sql, args?), fetch_optional, lease, plan)
@@ -202,8 +213,8 @@ impl Query<'_> {
     {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                let packed = sqlx::query_scalar_with(sql, args?).fetch_one(conn);
-                let Json::<Vec<P>>(rows) = patient(packed).await?;
+                let packed = sqlx::query_scalar_with(sql, args?);
+                let Json::<Vec<P>>(rows) = run_sqlite!(packed, fetch_one, conn)?;
                 Ok(rows.into_iter().map(P::into).collect())
             }
             bound => Query(bound).fetch_all().await,
@@ -213,7 +224,7 @@ impl Query<'_> {
     pub async fn fetch_all<T: Row>(self) -> Result<Vec<T>> {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                patient(sqlx::query_as_with(sql, args?).fetch_all(conn)).await
+                run_sqlite!(sqlx::query_as_with(sql, args?), fetch_all, conn)
             }
             Bound::Postgres(lease, sql, args, plan) => {
                 run!(sqlx::query_as_with(sql, args?), fetch_all, lease, plan)

@@ -45,10 +45,12 @@ pub struct Upgrade {
 pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
     match db {
         // Under the write lock, so that two processes that start at once do not both migrate.
-        Db::Sqlite { writer, .. } => {
-            let mut tx = writer.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
+        Db::Sqlite(connections) => {
+            let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
+            let mut tx = conn.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
             let upgrade = run(&mut *tx).await?;
             tx.commit().await.map_err(OpenError::Connect)?;
+            conn.close().await.map_err(OpenError::Connect)?;
             Ok(upgrade)
         }
         // On a connection of its own, whose plans can be forgotten.
@@ -70,9 +72,11 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
 pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
     let table = &MIGRATIONS.table_name;
     let applied = match db {
-        Db::Sqlite { readers, .. } => {
-            let mut conn = readers.acquire().await.map_err(OpenError::Connect)?;
-            conn.list_applied_migrations(table).await
+        Db::Sqlite(connections) => {
+            let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
+            let applied = conn.list_applied_migrations(table).await;
+            conn.close().await.map_err(OpenError::Connect)?;
+            applied
         }
         Db::Postgres { lender, .. } => {
             let mut conn = lender.detached().await.map_err(OpenError::Connect)?;

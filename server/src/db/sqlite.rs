@@ -1,0 +1,189 @@
+//! SQLite's connections: one that writes, several that read, and what happens to one that failed.
+//!
+//! SQLite has one writer at a time, so the writing connection is behind a lock, and writers queue
+//! in order instead of polling the file's own lock. Readers come from a pool; thanks to the
+//! write-ahead log they never wait for the writer.
+//!
+//! After a failed write (a full disk, an input/output error) SQLite may have rolled the transaction
+//! back by itself, and a statement that was given up on may still be running. So a connection on
+//! which anything failed is closed, and the next user opens a new one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sqlx::pool::PoolConnection;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, SqlitePool};
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::file::DatabaseFile;
+use super::{Result, STATEMENT_TIMEOUT, with_timeout};
+
+/// None until somebody writes, and after a failure.
+type Writer = Arc<Mutex<Option<SqliteConnection>>>;
+
+/// The connections to one SQLite file. Cloning shares them.
+#[derive(Clone)]
+pub struct SqliteConnections {
+    writer_options: Arc<SqliteConnectOptions>,
+    writer: Writer,
+    readers: SqlitePool,
+    file: Arc<DatabaseFile>,
+}
+
+impl SqliteConnections {
+    pub fn new(
+        path: PathBuf,
+        writer_options: SqliteConnectOptions,
+        readers: SqlitePool,
+    ) -> Result<Self> {
+        let file = Arc::new(DatabaseFile::at(path)?);
+        Ok(Self { writer_options: writer_options.into(), writer: Writer::default(), readers, file })
+    }
+
+    pub async fn read(&self) -> Result<SqliteConn> {
+        Ok(SqliteConn::new(Held::Reader(self.readers.acquire().await?)))
+    }
+
+    /// Waits for the writer at most [`STATEMENT_TIMEOUT`]. Fails at once when the file at the
+    /// database's path is no longer the one that was opened: what would be written to the open one
+    /// would be lost.
+    pub async fn write(&self) -> Result<SqliteConn> {
+        self.file.check()?;
+        let held = tokio::time::timeout(STATEMENT_TIMEOUT, self.hold_writer());
+        Ok(SqliteConn::new(Held::Writer(held.await.map_err(|_| sqlx::Error::PoolTimedOut)??)))
+    }
+
+    async fn hold_writer(&self) -> Result<OwnedMutexGuard<Option<SqliteConnection>>> {
+        let mut writer = self.writer.clone().lock_owned().await;
+        if self.readers.is_closed() {
+            return Err(sqlx::Error::PoolClosed);
+        }
+        if writer.is_some() {
+            return Ok(writer);
+        }
+        // A task of its own: opening a file on a disk that hangs goes on when the caller has given
+        // up, and must not be begun again and again meanwhile.
+        let options = self.writer_options.clone();
+        let opening = tokio::spawn(async move {
+            *writer = Some(options.connect().await?);
+            Ok(writer)
+        });
+        opening.await.map_err(|_| sqlx::Error::WorkerCrashed)?
+    }
+
+    /// A connection of the caller's own, who closes it.
+    pub async fn detached(&self) -> Result<SqliteConnection> {
+        self.writer_options.connect().await
+    }
+
+    /// Waits until all connections are given back and closed.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        if let Some(conn) = self.writer.lock().await.take() {
+            // The process ends; what was committed is on disk either way.
+            drop(conn.close().await);
+        }
+    }
+}
+
+enum Held {
+    Writer(OwnedMutexGuard<Option<SqliteConnection>>),
+    Reader(PoolConnection<Sqlite>),
+}
+
+impl Held {
+    fn conn(&mut self) -> Option<&mut SqliteConnection> {
+        match self {
+            Self::Writer(writer) => writer.as_mut(),
+            Self::Reader(reader) => Some(reader),
+        }
+    }
+
+    /// The next user gets a new one, once this one has let go of the file.
+    async fn close(self) {
+        let closed = match self {
+            Self::Writer(mut writer) => match writer.take() {
+                Some(conn) => conn.close().await,
+                None => Ok(()),
+            },
+            Self::Reader(reader) => reader.close().await,
+        };
+        if let Err(error) = closed {
+            tracing::debug!(%error, "a connection to SQLite ended with an error");
+        }
+    }
+}
+
+/// A connection in use.
+pub struct SqliteConn {
+    /// None once it is given back.
+    held: Option<Held>,
+    in_transaction: bool,
+    /// False while a statement runs, and for good once one failed or was given up on.
+    intact: bool,
+}
+
+impl SqliteConn {
+    fn new(held: Held) -> Self {
+        Self { held: Some(held), in_transaction: false, intact: true }
+    }
+
+    /// Begins a transaction, which ends without effect unless it is committed.
+    pub async fn begin(mut self, statement: &'static str) -> Result<Self> {
+        self.in_transaction = true;
+        self.execute(statement).await?;
+        Ok(self)
+    }
+
+    pub async fn commit(mut self) -> Result<()> {
+        self.execute("commit").await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// The connection, to run a statement. Until [`done`](Self::done) is called it counts as broken.
+    pub fn start(&mut self) -> Result<&mut SqliteConnection> {
+        self.intact = false;
+        self.held.as_mut().and_then(Held::conn).ok_or(sqlx::Error::WorkerCrashed)
+    }
+
+    pub fn done(&mut self) {
+        self.intact = true;
+    }
+
+    async fn execute(&mut self, statement: &'static str) -> Result<()> {
+        sqlx::query(statement).execute(self.start()?).await?;
+        self.done();
+        Ok(())
+    }
+}
+
+impl Drop for SqliteConn {
+    fn drop(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        if self.intact && !self.in_transaction {
+            return;
+        }
+        // Without a runtime, which is when the process ends, nobody comes next.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(give_back(held, self.intact));
+        }
+    }
+}
+
+/// Ends the transaction that `held` is in, or closes it.
+async fn give_back(mut held: Held, intact: bool) {
+    if intact
+        && let Some(conn) = held.conn()
+        && with_timeout(STATEMENT_TIMEOUT, rollback(conn)).await.is_ok()
+    {
+        return;
+    }
+    held.close().await;
+}
+
+async fn rollback(conn: &mut SqliteConnection) -> Result<()> {
+    sqlx::query("rollback").execute(conn).await.map(drop)
+}

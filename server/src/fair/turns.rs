@@ -1,0 +1,130 @@
+//! A semaphore whose waiters are served lane by lane, and of whom only so many may wait.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use common::TenantId;
+use tokio::sync::oneshot;
+
+use super::Lanes;
+
+/// How many may wait for their turn.
+const WAITING: usize = 4096;
+
+/// So many wait that there is no place for this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// Lets a bounded number in at once, tenant by tenant. Cloning shares the turns.
+#[derive(Clone)]
+pub struct Turns(Arc<Mutex<State>>);
+
+struct State {
+    free: usize,
+    waiting: Lanes<TenantId, oneshot::Sender<Turn>>,
+}
+
+impl Turns {
+    pub fn new(at_once: usize) -> Self {
+        Self(Arc::new(Mutex::new(State { free: at_once, waiting: Lanes::new(WAITING) })))
+    }
+
+    /// Waits until it is the tenant's turn, as long as the caller cares to.
+    pub async fn take(&self, tenant: TenantId) -> Result<Turn, Full> {
+        let (sender, receiver) = oneshot::channel();
+        // Dropped behind the lock: a sender that goes wakes its receiver.
+        let pushed = {
+            let mut state = self.lock();
+            if state.free > 0 {
+                state.free -= 1;
+                return Ok(Turn(Some(self.clone())));
+            }
+            state.waiting.push(tenant, sender)
+        };
+        drop(pushed.map_err(|_| Full)?);
+        receiver.await.map_err(|_| Full)
+    }
+
+    /// Passes a turn on to the next who still waits.
+    fn pass_on(&self) {
+        loop {
+            let mut state = self.lock();
+            let Some(next) = state.waiting.pop(oneshot::Sender::is_closed) else {
+                state.free += 1;
+                return;
+            };
+            drop(state);
+            match next.send(Turn(Some(self.clone()))) {
+                Ok(()) => return,
+                // Not to be passed on by being dropped: this loop does that.
+                Err(mut turn) => drop(turn.0.take()),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While it lives, it is somebody's turn.
+pub struct Turn(Option<Turns>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(turns) = self.0.take() {
+            turns.pass_on();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+
+    use common::Timestamp;
+
+    use super::*;
+
+    fn step<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn tenants_take_turns_and_who_is_gone_is_passed_over() {
+        let turns = Turns::new(1);
+        let [one, other] = [(); 2].map(|()| TenantId::new(Timestamp::now()));
+        let Poll::Ready(Ok(first)) = step(pin!(turns.take(one))) else { panic!("it is free") };
+        let mut second = pin!(turns.take(one));
+        let mut third = pin!(turns.take(one));
+        let mut others = pin!(turns.take(other));
+        assert!(step(second.as_mut()).is_pending());
+        {
+            let mut gone = pin!(turns.take(other));
+            assert!(step(gone.as_mut()).is_pending());
+        }
+        assert!(step(third.as_mut()).is_pending());
+        assert!(step(others.as_mut()).is_pending());
+        drop(first);
+        let Poll::Ready(Ok(turn)) = step(second.as_mut()) else { panic!("it came first") };
+        assert!(step(third.as_mut()).is_pending());
+        drop(turn);
+        let Poll::Ready(Ok(turn)) = step(others.as_mut()) else { panic!("the other's turn") };
+        assert!(step(third.as_mut()).is_pending());
+        drop(turn);
+        assert!(matches!(step(third.as_mut()), Poll::Ready(Ok(_))));
+    }
+
+    #[test]
+    fn who_waits_beyond_the_bound_is_turned_away() {
+        let turns = Turns::new(1);
+        let tenant = TenantId::new(Timestamp::now());
+        let held = step(pin!(turns.take(tenant)));
+        let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(turns.take(tenant))).collect();
+        assert!(waiting.iter_mut().all(|waiting| step(waiting.as_mut()).is_pending()));
+        assert!(matches!(step(pin!(turns.take(tenant))), Poll::Ready(Err(Full))));
+        drop(held);
+        assert!(matches!(step(waiting[0].as_mut()), Poll::Ready(Ok(_))));
+    }
+}
