@@ -14,6 +14,7 @@ use common::{ApiKey, Key, KeyId, Name, Role, Tenant, Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::App;
+use crate::config::Config;
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::limit::Limiter;
@@ -24,11 +25,27 @@ pub use usage::Usage;
 
 /// Lets requests in: counts how often each key asks, and notes when it did.
 pub struct Gate {
-    pub limiter: Limiter,
+    limiter: Limiter,
+    /// Counts the users that validations make.
+    pub new_users: Limiter,
     pub usage: Usage,
 }
 
 impl Gate {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            limiter: Limiter::of_requests(config.rate_limit),
+            new_users: Limiter::of_new_users(config.new_users),
+            usage: Usage::default(),
+        }
+    }
+
+    /// Forgets what is known of keys that were not used lately.
+    pub fn forget_idle(&self) {
+        self.limiter.forget_idle();
+        self.new_users.forget_idle();
+    }
+
     /// Lets a request in if its key works and may ask this often. What is known of the key is told
     /// with the answer, also if the request is refused.
     pub fn admit(

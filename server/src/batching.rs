@@ -1,71 +1,173 @@
-//! Natural batching: questions queue, and one worker takes all that wait, answers them together,
-//! and then takes what has come in meanwhile. There is no timer: a question that comes alone is
+//! Natural batching: requests queue, and one worker takes those that wait, answers them together,
+//! and then takes what has come in meanwhile. There is no timer: a request that comes alone is
 //! answered at once and alone; the more come, the more share the cost.
+//!
+//! The queue has lanes, which are served in turn (see [`fair`](crate::fair)), and a batch has a
+//! bound in number and in cost, so that a batch of one tenant's expensive requests does not hold up
+//! the others' cheap ones. How long a caller waits is bounded by the caller.
 
 use std::future::Future;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Duration, timeout};
 
 use crate::error::Error;
+use crate::fair::Lanes;
+use crate::supervise::supervise;
 
-/// How many questions may wait. More are refused at once: they would only wait in vain.
+/// How many requests may wait. More are refused at once: they would only wait in vain.
 const QUEUE: usize = 4096;
-/// How many questions are answered together at most.
+/// How many requests are answered together at most.
 const BATCH: usize = 256;
-/// How long a batch may take before its callers are told that the database is away.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How much the requests that are answered together may cost; a usual one costs 1.
+const BATCH_COST: usize = 1024;
+/// How long a batch may take before the database counts as away.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Waiting<Q, A> = (Q, oneshot::Sender<Result<A, Error>>);
+/// Where a request waits, and how much answering it is thought to cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<K> {
+    pub lane: K,
+    pub cost: usize,
+}
 
-/// The queue's open end.
-pub struct Batcher<Q, A>(mpsc::Sender<Waiting<Q, A>>);
+struct Waiting<Q, A> {
+    question: Q,
+    cost: usize,
+    reply: oneshot::Sender<Result<A, Error>>,
+}
 
-impl<Q, A> Clone for Batcher<Q, A> {
+/// What the open end of the queue and its worker share.
+struct Queue<K, Q, A> {
+    waiting: Mutex<Lanes<K, Waiting<Q, A>>>,
+    arrived: Notify,
+    closed: AtomicBool,
+    working: AtomicBool,
+}
+
+/// The queue's open end. When its last clone is gone, the worker answers what waits, and ends.
+pub struct Batcher<K, Q, A>(Arc<Open<K, Q, A>>);
+
+struct Open<K, Q, A>(Arc<Queue<K, Q, A>>);
+
+impl<K, Q, A> Clone for Batcher<K, Q, A> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<Q: Clone + Send + 'static, A: Send + 'static> Batcher<Q, A> {
+impl<K, Q, A> Drop for Open<K, Q, A> {
+    fn drop(&mut self) {
+        self.0.closed.store(true, Ordering::Release);
+        self.0.arrived.notify_one();
+    }
+}
+
+impl<K, Q, A> Batcher<K, Q, A>
+where
+    K: Copy + Eq + Hash + Send + 'static,
+    Q: Clone + Send + 'static,
+    A: Send + 'static,
+{
     /// Starts the worker, which answers each batch with `answer`: one answer for each question, in
-    /// their order. It ends when the last clone is gone and the queue is empty.
+    /// their order. A worker that breaks off is started anew.
     pub fn start<F, R>(answer: F) -> (Self, JoinHandle<()>)
     where
         F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
         R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
     {
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        (Self(sender), tokio::spawn(work(receiver, answer)))
+        let queue = Arc::new(Queue {
+            waiting: Mutex::new(Lanes::new(QUEUE)),
+            arrived: Notify::new(),
+            closed: AtomicBool::new(false),
+            working: AtomicBool::new(true),
+        });
+        let open = Self(Arc::new(Open(queue.clone())));
+        let work = supervise("batches", move || work(queue.clone(), answer.clone()));
+        (open, tokio::spawn(work))
     }
 
-    pub async fn ask(&self, question: Q) -> Result<A, Error> {
+    pub async fn ask(&self, place: Place<K>, question: Q) -> Result<A, Error> {
         let (reply, answer) = oneshot::channel();
-        self.0.try_send((question, reply)).map_err(|error| match error {
-            TrySendError::Full(_) => Error::Overloaded,
-            TrySendError::Closed(_) => Error::Internal,
-        })?;
+        let queue = &self.0.0;
+        let waiting = Waiting { question, cost: place.cost, reply };
+        let pushed = queue.lock().push(place.lane, waiting);
+        let displaced = pushed.map_err(|_| Error::Overloaded)?;
+        queue.arrived.notify_one();
+        if let Some(displaced) = displaced {
+            // Its caller may be gone.
+            drop(displaced.reply.send(Err(Error::Overloaded)));
+        }
         answer.await.map_err(|_| Error::Internal)?
+    }
+
+    /// Whether there is a worker to answer what is asked.
+    pub fn is_working(&self) -> bool {
+        self.0.0.working.load(Ordering::Acquire)
     }
 }
 
-async fn work<Q, A, F, R>(mut queue: mpsc::Receiver<Waiting<Q, A>>, answer: F)
+impl<K: Copy + Eq + Hash, Q, A> Queue<K, Q, A> {
+    fn lock(&self) -> MutexGuard<'_, Lanes<K, Waiting<Q, A>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next batch; empty when nothing waits. Callers that have hung up need no answer.
+    fn take(&self) -> (Vec<Q>, Vec<oneshot::Sender<Result<A, Error>>>) {
+        let mut waiting = self.lock();
+        let (mut questions, mut replies, mut cost) = (Vec::new(), Vec::new(), 0);
+        while questions.len() < BATCH && cost < BATCH_COST {
+            let Some(next) = waiting.pop(|next| next.reply.is_closed()) else { break };
+            cost += next.cost;
+            questions.push(next.question);
+            replies.push(next.reply);
+        }
+        (questions, replies)
+    }
+}
+
+async fn work<K, Q, A, F, R>(queue: Arc<Queue<K, Q, A>>, answer: F)
 where
+    K: Copy + Eq + Hash,
     Q: Clone + Send + 'static,
     A: Send + 'static,
     F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
 {
-    let mut waiting = Vec::with_capacity(BATCH);
-    while queue.recv_many(&mut waiting, BATCH).await > 0 {
-        // Whoever has hung up needs no answer.
-        let batch = waiting.drain(..).filter(|(_, reply)| !reply.is_closed()).unzip();
+    let _working = Working::begin(&queue.working);
+    loop {
+        let batch = queue.take();
+        if batch.0.is_empty() {
+            if queue.closed.load(Ordering::Acquire) && queue.lock().is_empty() {
+                return;
+            }
+            queue.arrived.notified().await;
+            continue;
+        }
         // A task of its own, so that a panic costs this batch and not the worker.
         if let Err(panic) = tokio::spawn(settle(batch, answer.clone())).await {
             tracing::error!(%panic, "a batch broke off");
         }
+    }
+}
+
+/// While it lives, the worker works.
+struct Working<'a>(&'a AtomicBool);
+
+impl<'a> Working<'a> {
+    fn begin(working: &'a AtomicBool) -> Self {
+        working.store(true, Ordering::Release);
+        Self(working)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -77,11 +179,9 @@ async fn settle<Q, A, F, R>(
     F: Fn(Vec<Q>) -> R,
     R: Future<Output = Result<Vec<A>, Error>>,
 {
-    if questions.is_empty() {
-        return;
-    }
-    let in_time =
-        async |batch| timeout(PATIENCE, answer(batch)).await.unwrap_or(Err(Error::Unavailable));
+    let in_time = async |batch| {
+        timeout(BATCH_TIMEOUT, answer(batch)).await.unwrap_or(Err(Error::Unavailable))
+    };
     match in_time(questions.clone()).await {
         Ok(answers) => {
             for (reply, answer) in replies.into_iter().zip(answers) {

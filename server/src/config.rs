@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::limit::RateLimit;
+use crate::limit::{NewUserLimit, RateLimit};
 
 /// What a running service needs to know, next to its database.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
     pub rate_limit: RateLimit,
+    pub new_users: NewUserLimit,
 }
 
 /// Where the database lies when nobody says: a file in the user's data folder.

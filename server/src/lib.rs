@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod api;
 pub mod auth;
+mod background;
 pub mod backup;
 pub mod batching;
 pub mod config;
@@ -13,11 +14,14 @@ pub mod db;
 pub mod error;
 pub mod exchange;
 pub mod extract;
+pub mod fair;
 pub mod limit;
 pub mod once;
 mod openapi;
+pub mod readiness;
 pub mod routes;
 pub mod store;
+mod supervise;
 pub mod tenancy;
 pub mod transfer;
 pub mod validation;
@@ -26,28 +30,72 @@ use std::future::{Future, IntoFuture};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::Timestamp;
+use common::TenantId;
 use tokio::net::TcpListener;
-use tokio::time::MissedTickBehavior;
+use tokio::task::JoinHandle;
 
-use auth::{Gate, Usage};
+use auth::Gate;
 use batching::Batcher;
 use config::Config;
-use db::Db;
-use limit::Limiter;
-use validation::{Answer, Question};
+use db::{AdminTurns, Conn, Db, Tx};
+use error::Error;
+use fair::Full;
+use readiness::Readiness;
+use validation::{Answer, Lane, Places, Question};
 
 /// What every handler can reach. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App {
     db: Db,
-    validations: Batcher<Question, Answer>,
+    turns: AdminTurns,
+    validations: Batcher<Lane, Question, Answer>,
+    places: Arc<Places>,
     gate: Arc<Gate>,
+    readiness: Arc<Readiness>,
     running: once::Running,
 }
 
-/// How often the times of last use are written, and idle rate limits forgotten.
-const HOUSEKEEPING: Duration = Duration::from_secs(2);
+impl App {
+    /// Starts the worker that answers validations, which ends when the last clone of this is gone.
+    fn start(db: Db, config: &Config) -> (Self, JoinHandle<()>) {
+        let gate = Arc::new(Gate::new(config));
+        let (places, readiness) = (Arc::<Places>::default(), Arc::<Readiness>::default());
+        let (validations, worker) = Batcher::start({
+            let (db, gate) = (db.clone(), gate.clone());
+            let (places, readiness) = (places.clone(), readiness.clone());
+            move |questions: Vec<Question>| {
+                let (db, gate) = (db.clone(), gate.clone());
+                let (places, readiness) = (places.clone(), readiness.clone());
+                async move {
+                    let answers = validation::answer(&db, &gate, &places, &questions).await;
+                    readiness.note_batch(answers.as_ref().map(drop));
+                    answers
+                }
+            }
+        });
+        let (turns, running) = (db.admin_turns(), once::Running::default());
+        (Self { db, turns, validations, places, gate, readiness, running }, worker)
+    }
+
+    /// A connection for what a tenant reads, when it is the tenant's turn.
+    async fn read(&self, tenant: TenantId) -> Result<Conn, Error> {
+        let turn = self.turns.reads.take(tenant).await.map_err(|Full| Error::Overloaded)?;
+        Ok(self.db.read().await?.with_turn(turn))
+    }
+
+    /// As [`read`](Self::read), with all reads as of one moment.
+    async fn snapshot(&self, tenant: TenantId) -> Result<Tx, Error> {
+        let turn = self.turns.reads.take(tenant).await.map_err(|Full| Error::Overloaded)?;
+        Ok(self.db.snapshot().await?.with_turn(turn))
+    }
+
+    /// A transaction for what a tenant writes, when it is the tenant's turn.
+    async fn begin(&self, tenant: TenantId) -> Result<Tx, Error> {
+        let turn = self.turns.writes.take(tenant).await.map_err(|Full| Error::Overloaded)?;
+        Ok(self.db.begin().await?.with_turn(turn))
+    }
+}
+
 /// How long requests in flight may take once the service was told to stop.
 const DRAIN: Duration = Duration::from_secs(20);
 /// How long the last batches may take after that.
@@ -61,18 +109,9 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let limiter = Limiter::new(config.rate_limit);
-    let gate = Arc::new(Gate { limiter, usage: Usage::default() });
-    let (validations, validating) = Batcher::start({
-        let (db, gate) = (db.clone(), gate.clone());
-        move |questions: Vec<Question>| {
-            let (db, gate) = (db.clone(), gate.clone());
-            async move { validation::answer(&db, &gate, &questions).await }
-        }
-    });
-    let housekeeper = tokio::spawn(keep_house(db.clone(), gate.clone()));
-    let running = once::Running::default();
-    let app = App { db: db.clone(), validations, gate: gate.clone(), running };
+    let (app, validating) = App::start(db.clone(), config);
+    let gate = app.gate.clone();
+    let maintenance = background::start(db.clone(), gate.clone());
 
     let stopping = Arc::new(tokio::sync::Notify::new());
     let stop = stopping.clone();
@@ -91,7 +130,7 @@ pub async fn serve(
         () = deadline => tracing::warn!("some requests did not end in time and were broken off"),
     }
 
-    housekeeper.abort();
+    maintenance.abort();
     // The router is gone, and with it the last who ask; what still waits is answered.
     drop(tokio::time::timeout(FINISH, validating).await);
     if let Err(error) = gate.usage.write(&db).await {
@@ -100,19 +139,4 @@ pub async fn serve(
     // A server that fell silent never gives its connections back, and must not keep the process.
     drop(tokio::time::timeout(FINISH, db.close()).await);
     Ok(())
-}
-
-async fn keep_house(db: Db, gate: Arc<Gate>) {
-    let mut ticks = tokio::time::interval(HOUSEKEEPING);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        gate.limiter.forget_idle();
-        if let Err(error) = gate.usage.write(&db).await {
-            tracing::warn!(%error, "the times of last use could not be written");
-        }
-        if let Err(error) = once::forget_old(&db, Timestamp::now()).await {
-            tracing::warn!(%error, "old idempotency keys could not be forgotten");
-        }
-    }
 }

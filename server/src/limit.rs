@@ -1,4 +1,5 @@
-//! The rate limit: each key has a bucket that leaks evenly (GCRA), in this process's memory.
+//! Rate limits: each key has buckets that leak evenly (GCRA), in this process's memory: one for its
+//! requests, and one for the users that its validations make.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -14,37 +15,120 @@ use governor::{Quota, RateLimiter};
 
 use crate::error::Error;
 
-/// How often each key may ask: a number of requests in a second or a minute, or `off`. As many may
-/// come at once, and then again at that rate.
+/// A rate: a number of times in a second or a minute, or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimit(Option<Quota>);
+enum Rate {
+    Off,
+    Second(NonZeroU32),
+    Minute(NonZeroU32),
+}
 
-impl Default for RateLimit {
-    /// 10000 a second.
-    fn default() -> Self {
-        Self(NonZeroU32::new(10_000).map(Quota::per_second))
+impl Rate {
+    /// The bucket of a rate, for which so many seconds' worth may come at once.
+    fn quota(self, seconds: u32) -> Option<Quota> {
+        let (quota, burst) = match self {
+            Self::Off => return None,
+            Self::Second(number) => {
+                (Quota::per_second(number), number.get().saturating_mul(seconds))
+            }
+            Self::Minute(number) => {
+                let burst = u64::from(number.get()) * u64::from(seconds) / 60;
+                (Quota::per_minute(number), u32::try_from(burst).unwrap_or(u32::MAX))
+            }
+        };
+        Some(quota.allow_burst(NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN)))
     }
 }
 
 /// The text is no rate limit.
 #[derive(Debug, thiserror::Error)]
-#[error("must be a number of requests a second or minute, as 10000/s or 600/m, or off")]
+#[error("must be a number a second or minute, as 10000/s or 600/m, or off")]
 pub struct MalformedRateLimit;
 
-impl FromStr for RateLimit {
+impl FromStr for Rate {
     type Err = MalformedRateLimit;
 
     fn from_str(text: &str) -> Result<Self, MalformedRateLimit> {
         if text == "off" {
-            return Ok(Self(None));
+            return Ok(Self::Off);
         }
         let (number, unit) = text.split_once('/').ok_or(MalformedRateLimit)?;
         let number: NonZeroU32 = number.parse().map_err(|_| MalformedRateLimit)?;
         match unit {
-            "s" => Ok(Self(Some(Quota::per_second(number)))),
-            "m" => Ok(Self(Some(Quota::per_minute(number)))),
+            "s" => Ok(Self::Second(number)),
+            "m" => Ok(Self::Minute(number)),
             _ => Err(MalformedRateLimit),
         }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Second(number) => write!(f, "{number}/s"),
+            Self::Minute(number) => write!(f, "{number}/m"),
+        }
+    }
+}
+
+/// The default of a limit, in a second.
+const fn a_second(number: u32) -> Rate {
+    match NonZeroU32::new(number) {
+        Some(number) => Rate::Second(number),
+        None => Rate::Off,
+    }
+}
+
+macro_rules! limits {
+    ($($(#[$doc:meta])* $name:ident = $default:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name(Rate);
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self(a_second($default))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = MalformedRateLimit;
+
+            fn from_str(text: &str) -> Result<Self, MalformedRateLimit> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+limits! {
+    /// How many requests each key may make. The number of its unit may come at once, and then
+    /// again at that rate. 10,000 a second by default.
+    RateLimit = 10_000;
+    /// How many users the validations of each key may make. A hundred seconds' worth may come at
+    /// once, and then again at that rate. 100 a second by default, after 10,000 at once.
+    NewUserLimit = 100;
+}
+
+impl RateLimit {
+    fn quota(self) -> Option<Quota> {
+        match self.0 {
+            Rate::Minute(_) => self.0.quota(60),
+            Rate::Second(_) | Rate::Off => self.0.quota(1),
+        }
+    }
+}
+
+impl NewUserLimit {
+    fn quota(self) -> Option<Quota> {
+        self.0.quota(100)
     }
 }
 
@@ -55,11 +139,19 @@ type Buckets =
 pub struct Limiter(Option<Buckets>);
 
 impl Limiter {
-    pub fn new(limit: RateLimit) -> Self {
-        Self(limit.0.map(|quota| RateLimiter::keyed(quota).with_middleware()))
+    pub fn of_requests(limit: RateLimit) -> Self {
+        Self::new(limit.quota())
     }
 
-    /// Counts a request of the key.
+    pub fn of_new_users(limit: NewUserLimit) -> Self {
+        Self::new(limit.quota())
+    }
+
+    fn new(quota: Option<Quota>) -> Self {
+        Self(quota.map(|quota| RateLimiter::keyed(quota).with_middleware()))
+    }
+
+    /// Counts one more of the key.
     pub fn check(&self, key: KeyId) -> Allowance {
         let Some(buckets) = &self.0 else { return Allowance::Unlimited };
         match buckets.check_key(&key) {
@@ -130,19 +222,6 @@ fn whole_seconds(span: Duration) -> u64 {
     span.as_secs() + u64::from(span.subsec_nanos() > 0)
 }
 
-impl fmt::Display for RateLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            None => f.write_str("off"),
-            Some(quota) => {
-                let span = quota.replenish_interval() * quota.burst_size().get();
-                let unit = if span > Duration::from_secs(30) { 'm' } else { 's' };
-                write!(f, "{}/{unit}", quota.burst_size())
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use common::{KeyId, Timestamp};
@@ -161,11 +240,21 @@ mod tests {
 
     #[test]
     fn each_key_has_its_own_bucket() {
-        let limiter = Limiter::new("2/m".parse().unwrap());
+        let limiter = Limiter::of_requests("2/m".parse().unwrap());
         let (one, other) = (KeyId::new(Timestamp::now()), KeyId::new(Timestamp::now()));
         assert_eq!(limiter.check(one), Allowance::Granted { limit: 2, remaining: 1, reset: 30 });
         assert_eq!(limiter.check(one), Allowance::Granted { limit: 2, remaining: 0, reset: 60 });
         assert_eq!(limiter.check(one), Allowance::Refused { limit: 2, wait: 30 });
         assert!(limiter.check(other).grant().is_ok());
+    }
+
+    #[test]
+    fn new_users_may_come_in_a_burst() {
+        for (limit, burst) in [("2/s", 200), ("6/m", 10), ("1/m", 1)] {
+            let limiter = Limiter::of_new_users(limit.parse().unwrap());
+            let key = KeyId::new(Timestamp::now());
+            let granted = (0..1000).take_while(|_| limiter.check(key).grant().is_ok()).count();
+            assert!((burst..burst + 3).contains(&granted), "{limit}: {granted}");
+        }
     }
 }

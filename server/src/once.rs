@@ -96,14 +96,14 @@ impl Once {
         now: Timestamp,
     ) -> Result<OnceTx, Error> {
         let Some(name) = self.name else {
-            return Ok(OnceTx { tx: app.db.begin().await?, once: None });
+            return Ok(OnceTx { tx: app.begin(scope.tenant).await?, once: None });
         };
         let busy = app.running.enter(scope, &name)?;
         let body = serde_json::to_vec(body).map_err(|_| Error::Internal)?;
         let fingerprint =
             Sha256::new().chain_update(&self.what).chain_update([0]).chain_update(body);
         let fingerprint = fingerprint.finalize();
-        let mut tx = app.db.begin().await?;
+        let mut tx = app.begin(scope.tenant).await?;
         idempotency::forget(&mut tx, scope, &name, horizon(now)).await?;
         if idempotency::claim(&mut tx, scope, &name, &fingerprint, now).await? {
             return Ok(OnceTx { tx, once: Some((scope, name, busy)) });

@@ -7,7 +7,9 @@
 mod batch;
 mod desk;
 mod explain;
+mod places;
 pub mod verdict;
 
 pub use desk::{Answer, Question, answer};
 pub use explain::explain;
+pub use places::{Lane, Places};

@@ -15,5 +15,6 @@ pub async fn explain(
     Reader(caller): Reader,
     Json(body): Json<Explain>,
 ) -> Result<Data<Explanation>, Error> {
-    validation::explain(&app.db, caller.scope(), body, Timestamp::now()).await.map(Data)
+    let mut tx = app.snapshot(caller.tenant.id).await?;
+    validation::explain(&mut tx, caller.scope(), body, Timestamp::now()).await.map(Data)
 }

@@ -6,15 +6,17 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::answer::Data;
 use crate::error::Error;
-use crate::store::tenants;
 
 /// The process is up.
 pub async fn healthz() -> Data<Value> {
     Data(json!({ "status": "ok" }))
 }
 
-/// The database answers. Its schema fits, or the service would not have started.
+/// The node can write to its database and answer validations.
 pub async fn readyz(State(app): State<App>) -> Result<Data<Value>, Error> {
-    tenants::any(&mut app.db.read().await?).await?;
+    if !app.validations.is_working() {
+        return Err(Error::Unavailable);
+    }
+    app.readiness.check(&app.db).await?;
     Ok(Data(json!({ "status": "ok" })))
 }

@@ -49,8 +49,8 @@ pub async fn list(
     let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
-        let db = app.db.clone();
-        async move { Ok(keys::page(&mut db.read().await?, scope, page).await?) }
+        let app = app.clone();
+        async move { Ok(keys::page(&mut app.read(scope.tenant).await?, scope, page).await?) }
     })
     .await
 }

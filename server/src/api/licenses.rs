@@ -68,9 +68,9 @@ pub async fn list(
     let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
-        let db = app.db.clone();
+        let app = app.clone();
         async move {
-            let mut conn = db.read().await?;
+            let mut conn = app.read(scope.tenant).await?;
             Ok(match query.plan_id {
                 Some(plan) => licenses::page_of_plan(&mut conn, scope, plan, page).await?,
                 None => licenses::page(&mut conn, scope, page).await?,
@@ -85,7 +85,8 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<LicenseId>,
 ) -> Result<Data<License>, Error> {
-    let license = licenses::find(&mut app.db.read().await?, caller.scope(), id).await?;
+    let license =
+        licenses::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
     license.map(Data).ok_or(NOT_FOUND)
 }
 
@@ -187,7 +188,7 @@ pub async fn unassign(
     UserName(user): UserName,
 ) -> Result<Data<Assignment>, Error> {
     let scope = caller.scope();
-    let mut tx = app.db.begin().await?;
+    let mut tx = app.begin(scope.tenant).await?;
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let user = user.ok_or(NOT_ASSIGNED)?;
     let user = stored_users::find_external(&mut tx, scope, &user).await?.ok_or(NOT_ASSIGNED)?;

@@ -62,9 +62,9 @@ pub async fn list(
     let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
-        let db = app.db.clone();
+        let app = app.clone();
         async move {
-            let mut conn = db.read().await?;
+            let mut conn = app.read(scope.tenant).await?;
             Ok(match query.product_id {
                 Some(product) => plans::page_of_product(&mut conn, scope, product, page).await?,
                 None => plans::page(&mut conn, scope, page).await?,
@@ -79,7 +79,7 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<PlanId>,
 ) -> Result<Data<Plan>, Error> {
-    let plan = plans::find(&mut app.db.read().await?, caller.scope(), id).await?;
+    let plan = plans::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
     plan.map(Data).ok_or(NOT_FOUND)
 }
 

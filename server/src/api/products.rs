@@ -51,8 +51,8 @@ pub async fn list(
     let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
-        let db = app.db.clone();
-        async move { Ok(products::page(&mut db.read().await?, scope, page).await?) }
+        let app = app.clone();
+        async move { Ok(products::page(&mut app.read(scope.tenant).await?, scope, page).await?) }
     })
     .await
 }
@@ -62,7 +62,8 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<ProductId>,
 ) -> Result<Data<Product>, Error> {
-    let product = products::find(&mut app.db.read().await?, caller.scope(), id).await?;
+    let product =
+        products::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
     product.map(Data).ok_or(NOT_FOUND)
 }
 

@@ -28,7 +28,7 @@ pub async fn get(
     Query(query): Query<PageOfUsage>,
 ) -> Result<Pages<Usage>, Error> {
     let scope = caller.scope();
-    let mut tx = app.db.snapshot().await?;
+    let mut tx = app.snapshot(scope.tenant).await?;
     let license = licenses::find(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let after = query.after.unwrap_or_default().uuid();
     let limit = query.limit.map_or(i64::MAX - 1, |limit| limit.0);

@@ -84,9 +84,9 @@ pub async fn list(
     let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
-        let (db, named) = (app.db.clone(), query.external_id.clone());
+        let (app, named) = (app.clone(), query.external_id.clone());
         async move {
-            let mut conn = db.read().await?;
+            let mut conn = app.read(scope.tenant).await?;
             let Some(name) = named else { return Ok(users::page(&mut conn, scope, page).await?) };
             // A text that is no user id is nobody's.
             let Ok(name) = name.parse() else { return Ok(Vec::new()) };
@@ -102,7 +102,7 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<UserId>,
 ) -> Result<Data<User>, Error> {
-    let user = users::find(&mut app.db.read().await?, caller.scope(), id).await?;
+    let user = users::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
     user.map(Data).ok_or(NOT_FOUND)
 }
 

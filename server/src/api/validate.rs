@@ -20,7 +20,8 @@ pub async fn validate(
     State(app): State<App>,
     question: Question,
 ) -> Result<Data<Validation>, Error> {
-    app.validations.ask(question).await?.map(Data)
+    let place = app.places.of(&question.key);
+    app.validations.ask(place, question).await?.map(Data)
 }
 
 /// The key of a good request is looked up together with those of its neighbours. One that is no

@@ -13,14 +13,17 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::{BATCH, Batcher, QUEUE};
+use super::{BATCH, BATCH_COST, Batcher, Place, QUEUE};
 use crate::error::Error;
+
+/// All of these requests are one lane's.
+const PLACE: Place<()> = Place { lane: (), cost: 1 };
 
 type Asking<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
 /// A worker that answers each question with itself, as many batches as it is allowed to.
 struct Held {
-    batcher: Batcher<usize, usize>,
+    batcher: Batcher<(), usize, usize>,
     worker: JoinHandle<()>,
     allowed: Arc<Semaphore>,
     begun: Arc<Semaphore>,
@@ -60,7 +63,7 @@ impl Held {
     /// Asks with a share of its own in the queue, as a request does.
     fn ask(&self, question: usize) -> Asking<usize> {
         let batcher = self.batcher.clone();
-        Box::pin(async move { batcher.ask(question).await })
+        Box::pin(async move { batcher.ask(PLACE, question).await })
     }
 
     /// Asks them all, and they wait.
@@ -123,7 +126,7 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
 #[tokio::test]
 async fn who_is_refused_leaves_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
-    let (batcher, _worker) = Batcher::<Arc<()>, ()>::start({
+    let (batcher, _worker) = Batcher::<(), Arc<()>, ()>::start({
         let begun = begun.clone();
         move |_| {
             begun.add_permits(1);
@@ -133,7 +136,7 @@ async fn who_is_refused_leaves_nothing_behind() {
     let question = Arc::new(());
     let ask = || -> Asking<()> {
         let (batcher, question) = (batcher.clone(), question.clone());
-        Box::pin(async move { batcher.ask(question).await })
+        Box::pin(async move { batcher.ask(PLACE, question).await })
     };
     let mut first = ask();
     assert!(is_waiting(&mut first));
@@ -238,4 +241,21 @@ async fn at_the_end_what_waits_is_answered() {
     let expected: Vec<_> = (0..2 * BATCH).map(Ok).collect();
     assert_eq!(answers(waiting).await, expected);
     worker.await.unwrap();
+}
+
+/// A batch of costly requests is small, so that it is over soon.
+#[tokio::test]
+async fn a_batch_has_a_bound_in_cost() {
+    let (held, first) = Held::busy(|_| Ok(())).await;
+    let cost = BATCH_COST / 4;
+    let mut waiting: Vec<Asking<usize>> = Vec::new();
+    for n in 0..6 {
+        let batcher = held.batcher.clone();
+        waiting.push(Box::pin(async move { batcher.ask(Place { lane: (), cost }, n).await }));
+    }
+    assert!(waiting.iter_mut().all(is_waiting));
+    held.let_go();
+    first.await.unwrap();
+    answers(waiting).await;
+    assert_eq!(held.batches(), [vec![usize::MAX], vec![0, 1, 2, 3], vec![4, 5]]);
 }

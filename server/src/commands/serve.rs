@@ -3,7 +3,7 @@
 use anyhow::Context;
 use common::{ApiKey, Mode};
 use licd::config::Config;
-use licd::limit::RateLimit;
+use licd::limit::{NewUserLimit, RateLimit};
 use licd::tenancy;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,6 +20,10 @@ pub struct Serve {
     /// How often each API key may ask: 10000/s, 600/m, or off.
     #[arg(long, env = "LICD_RATE_LIMIT", default_value_t, value_name = "RATE")]
     rate_limit: RateLimit,
+    /// How many users the validations of each API key may make: 100/s, 600/m, or off. A hundred
+    /// seconds' worth may come at once.
+    #[arg(long, env = "LICD_NEW_USERS", default_value_t, value_name = "RATE")]
+    new_users: NewUserLimit,
 }
 
 impl Serve {
@@ -37,7 +41,7 @@ impl Serve {
             say(format_args!("\n    {}\n", key.expose()));
         }
         tracing::info!(%address, "listening");
-        let config = Config { rate_limit: self.rate_limit };
+        let config = Config { rate_limit: self.rate_limit, new_users: self.new_users };
         licd::serve(db, &config, listener, stop_signal()?).await?;
         tracing::info!("stopped");
         Ok(())

@@ -3,9 +3,10 @@
 //! [`Mode::Live`], all.
 
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
+use sqlx::types::Json;
 
 use super::{Page, Scope};
-use crate::db::{Conn, Result, locking};
+use crate::db::{Conn, Result, Sql, locking};
 
 /// The SHA-256 of a key: all that is stored of it.
 pub type Hash = [u8; 32];
@@ -142,15 +143,28 @@ pub async fn lock_live_admins(
     Ok(ids.into_iter().map(|(id,)| id).collect())
 }
 
-/// Moves the time of last use, never backwards.
-pub async fn touch(conn: &mut Conn, id: KeyId, at: Timestamp) -> Result<()> {
-    conn.query(
-        "update keys set last_used_at = $2
-         where id = $1 and (last_used_at is null or last_used_at < $2)",
-    )
-    .bind(id)
-    .bind(at)
-    .execute()
-    .await?;
-    Ok(())
+/// Moves the times of last use, never backwards, and answers for which of the keys it did so.
+///
+/// On PostgreSQL a key that somebody holds locked is left out: whoever revokes a key holds several,
+/// and two who each hold some and want others would wait for each other.
+pub async fn touch(conn: &mut Conn, uses: &[(KeyId, Timestamp)]) -> Result<Vec<KeyId>> {
+    const TOUCH: Sql = Sql::Each {
+        sqlite: "update keys set last_used_at = max(coalesce(last_used_at, ''), item.value ->> 1)
+                 from json_each($1) item where keys.id = unhex(item.value ->> 0)
+                 returning keys.id",
+        postgres: "with item as (
+                       select cast(value ->> 0 as uuid) as id,
+                           cast(value ->> 1 as timestamptz) as used_at
+                       from jsonb_array_elements($1)
+                   ), free as (
+                       select id from keys where id in (select id from item)
+                       for no key update skip locked
+                   )
+                   update keys set last_used_at = greatest(keys.last_used_at, item.used_at)
+                   from item join free on free.id = item.id where keys.id = item.id
+                   returning keys.id",
+    };
+    let uses: Vec<_> = uses.iter().map(|(key, at)| (key.uuid().simple(), at)).collect();
+    let touched: Vec<(KeyId,)> = conn.query(TOUCH).bind(Json(&uses)).fetch_all().await?;
+    Ok(touched.into_iter().map(|(key,)| key).collect())
 }

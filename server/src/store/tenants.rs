@@ -43,3 +43,13 @@ pub async fn any(conn: &mut Conn) -> Result<bool> {
         conn.query("select id from tenants order by id limit 1").fetch_optional().await?;
     Ok(one.is_some())
 }
+
+/// Writes the first tenant as it is: changes nothing, and shows whether anything can be written.
+pub async fn rewrite_first(conn: &mut Conn) -> Result<()> {
+    conn.query(
+        "update tenants set name = name where id = (select id from tenants order by id limit 1)",
+    )
+    .execute()
+    .await?;
+    Ok(())
+}

@@ -4,7 +4,7 @@
 
 mod links;
 
-use common::{Activation, ExternalId, LicenseId, Mode, ProductId, Timestamp, UserId};
+use common::{Activation, ExternalId, Features, LicenseId, Mode, ProductId, Timestamp, UserId};
 use serde::{Serialize, Serializer};
 use sqlx::types::Json;
 use uuid::Uuid;
@@ -115,6 +115,19 @@ pub async fn find_products(conn: &mut Conn, products: &[Item<'_>]) -> Result<Vec
     Ok(places.into_iter().map(|(n,)| n).collect())
 }
 
+/// The features of `licenses`, each with the place of its license.
+pub async fn find_features(
+    conn: &mut Conn,
+    licenses: &[Item<'_>],
+) -> Result<Vec<(i64, Json<Features>)>> {
+    const FIND: Sql = over_items!(
+        "select item.n, l.features from item
+         join licenses l on l.tenant_id = item.tenant_id and l.mode = item.mode
+             and l.id = item.id"
+    );
+    conn.query(FIND).bind(Json(licenses)).fetch_all().await
+}
+
 /// Makes those `users` that nobody made yet, sorted as they come.
 pub async fn insert_users(conn: &mut Conn, users: &[Item<'_>], now: Timestamp) -> Result<()> {
     const INSERT: Sql = over_items!(
@@ -162,7 +175,7 @@ pub async fn count_seats(conn: &mut Conn, licenses: &[Item<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Notes that the holders of `seats` were seen.
+/// Notes that the holders of `seats` were seen; a later time stays.
 ///
 /// Two nodes may see overlapping sets of users at once. The seats come in the order of their ids
 /// and are locked as they come, so that neither node waits for the other in a circle.
@@ -171,7 +184,8 @@ pub async fn touch_seats(conn: &mut Conn, seats: &[Item<'_>], now: Timestamp) ->
         "update activations set last_checked_at = $2
          from item
          where activations.tenant_id = item.tenant_id and activations.mode = item.mode
-             and activations.user_id = item.user_id and activations.license_id = item.license_id"
+             and activations.user_id = item.user_id and activations.license_id = item.license_id
+             and activations.last_checked_at < $2"
     );
     conn.query(TOUCH).bind(Json(seats)).bind(now).execute().await?;
     Ok(())

@@ -7,12 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::{Activation, ExternalId, LicenseId, ProductId, Timestamp, UserId, Validation};
+use common::{Activation, ExternalId, KeyId, LicenseId, ProductId, Timestamp, UserId, Validation};
+
+use sqlx::types::Json;
 
 use super::Answer;
 use super::verdict::{Decision, decide};
+use crate::auth::Gate;
 use crate::db::{Conn, Db, Result};
-use crate::error::{Error, is_collision};
+use crate::error::{Error, is_collision, is_orphan};
+use crate::limit::Allowance;
 use crate::store::Scope;
 use crate::store::validations::{self, Asked, Found, Item, Known, Link, Place};
 
@@ -20,6 +24,8 @@ use crate::store::validations::{self, Asked, Found, Item, Known, Link, Place};
 pub struct Ask<'a> {
     /// Where the user is found.
     pub place: Place,
+    /// Who asks.
+    pub key: KeyId,
     pub scope: Scope,
     pub user: &'a ExternalId,
     pub product: Option<ProductId>,
@@ -31,6 +37,7 @@ const ATTEMPTS: usize = 10;
 /// Answers all of `asks`, in their order, from what was `found` on `conn`.
 pub async fn answer(
     db: &Db,
+    gate: &Gate,
     conn: Conn,
     asked: &Asked<'_>,
     found: HashMap<Place, Found>,
@@ -40,7 +47,7 @@ pub async fn answer(
     if asks.is_empty() {
         return Ok(Vec::new());
     }
-    let batch = Batch::new(asked, asks, now);
+    let mut batch = Batch::new(asked, asks, now);
     let mut first = Some((conn, batch.sort(found)));
     for _ in 0..ATTEMPTS {
         let (conn, known) = match first.take() {
@@ -51,10 +58,10 @@ pub async fn answer(
                 (conn, known)
             }
         };
-        match attempt(db, conn, &batch, known).await {
+        match attempt(db, gate, conn, &mut batch, known).await {
             Ok(Some(answers)) => return Ok(answers),
             Ok(None) => {}
-            Err(error) if is_collision(&error) => {}
+            Err(error) if is_collision(&error) || is_orphan(&error) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -64,14 +71,17 @@ pub async fn answer(
 /// `None`: another node changed in between what was to be decided on. Nothing was written.
 async fn attempt(
     db: &Db,
+    gate: &Gate,
     mut conn: Conn,
-    batch: &Batch<'_>,
+    batch: &mut Batch<'_>,
     known: Vec<Known>,
 ) -> Result<Option<Vec<Answer>>> {
     let astray = batch.astray(&mut conn, &known).await?;
+    batch.limit_new_users(gate, &known, &astray);
     let missing = batch.missing(&known, &astray);
-    let draft = batch.decide(known, &astray);
+    let mut draft = batch.decide(known, &astray);
     if missing.is_empty() && draft.taken.is_empty() {
+        draft.complete(&mut conn).await?;
         if !draft.seen.is_empty() {
             validations::touch_seats(&mut conn, &draft.seen(), batch.now).await?;
         }
@@ -87,11 +97,12 @@ async fn attempt(
     if !locked.is_empty() {
         validations::lock_licenses(&mut tx, &licenses(&locked)).await?;
     }
-    let draft = batch.decide(batch.read(&mut tx).await?, &astray);
+    let mut draft = batch.decide(batch.read(&mut tx).await?, &astray);
     let counts = draft.counts();
     if !counts.keys().all(|license| locked.contains_key(license)) {
         return Ok(None);
     }
+    draft.complete(&mut tx).await?;
     if !counts.is_empty() {
         validations::insert_seats(&mut tx, &draft.taken(), batch.now).await?;
         validations::count_seats(&mut tx, &licenses(&counts)).await?;
@@ -113,6 +124,8 @@ struct Batch<'a> {
     users: BTreeMap<(Scope, &'a ExternalId), Place>,
     /// For each ask, the number of its user.
     user_of: Vec<usize>,
+    /// Whether each unknown user may be made now; if not, the seconds to wait.
+    new_users: HashMap<usize, Allowance>,
 }
 
 impl<'a> Batch<'a> {
@@ -122,7 +135,7 @@ impl<'a> Batch<'a> {
         let number: HashMap<_, _> =
             users.keys().enumerate().map(|(at, user)| (*user, at)).collect();
         let user_of = asks.iter().map(|ask| number[&(ask.scope, ask.user)]).collect();
-        Self { asked, asks, now, users, user_of }
+        Self { asked, asks, now, users, user_of, new_users: HashMap::new() }
     }
 
     async fn read(&self, conn: &mut Conn) -> Result<Vec<Known>> {
@@ -133,6 +146,22 @@ impl<'a> Batch<'a> {
     fn sort(&self, mut found: HashMap<Place, Found>) -> Vec<Known> {
         let known = |place| found.remove(place).map(|found| found.known).unwrap_or_default();
         self.users.values().map(known).collect()
+    }
+
+    /// Counts each user who is to be made against the rate of the key that asks: once for a batch,
+    /// however often it starts over.
+    fn limit_new_users(&mut self, gate: &Gate, known: &[Known], astray: &[bool]) {
+        for (at, ask) in self.asks.iter().enumerate() {
+            let user = self.user_of[at];
+            if known[user].id.is_none() && !astray[at] {
+                self.new_users.entry(user).or_insert_with(|| gate.new_users.check(ask.key));
+            }
+        }
+    }
+
+    /// Whether the user, who is unknown, may be made.
+    fn admit_new(&self, user: usize) -> std::result::Result<(), Error> {
+        self.new_users.get(&user).map_or(Ok(()), |allowance| allowance.grant())
     }
 
     /// For each ask, whether it names a product that does not exist. A product of which the user
@@ -164,7 +193,9 @@ impl<'a> Batch<'a> {
         let asked: BTreeSet<_> = asked.map(|(user, _)| *user).collect();
         let users = self.users.keys().enumerate();
         users
-            .filter(|(at, _)| known[*at].id.is_none() && asked.contains(at))
+            .filter(|(at, _)| {
+                known[*at].id.is_none() && asked.contains(at) && self.admit_new(*at).is_ok()
+            })
             .map(|(_, (scope, user))| Item::new_user(*scope, UserId::new(self.now), user))
             .collect()
     }
@@ -178,7 +209,14 @@ impl<'a> Batch<'a> {
                 draft.answers.push(Err(Error::unknown("productId", "product")));
                 continue;
             }
-            let links = &mut known[self.user_of[at]].links;
+            let user = self.user_of[at];
+            if known[user].id.is_none()
+                && let Err(refused) = self.admit_new(user)
+            {
+                draft.answers.push(Err(refused));
+                continue;
+            }
+            let links = &mut known[user].links;
             for link in links.iter_mut() {
                 link.seats_used = *used.get(&link.license.id).unwrap_or(&link.seats_used);
             }
@@ -203,6 +241,8 @@ struct Draft {
     answers: Vec<Answer>,
     taken: Vec<(Scope, Activation)>,
     seen: Vec<(Scope, Activation)>,
+    /// Answers that lack the features of their license, by their numbers.
+    incomplete: Vec<(usize, Item<'static>)>,
 }
 
 impl Draft {
@@ -214,15 +254,34 @@ impl Draft {
     }
 
     fn keep(&mut self, scope: Scope, link: &mut Link, now: Timestamp) -> Validation {
-        let Link { license, seat: Some(seat), .. } = link else {
+        let Link { license, seat: Some(seat), features_omitted, .. } = link else {
             unreachable!("only a seat that is held is kept")
         };
-        // A seat asked for twice in one batch, or just taken, carries this time already.
-        if seat.last_checked_at != now {
+        // A seat asked for twice in one batch, or just taken, carries this time already; one that a
+        // node with a faster clock has seen, a later one.
+        if seat.last_checked_at < now {
             seat.last_checked_at = now;
             self.seen.push((scope, seat.clone()));
         }
+        if *features_omitted {
+            self.incomplete.push((self.answers.len(), Item::license(scope, license.id, 0)));
+        }
         Validation::valid(license.clone(), seat.clone())
+    }
+
+    /// Reads the features that were left out.
+    async fn complete(&mut self, conn: &mut Conn) -> Result<()> {
+        let (numbers, licenses): (Vec<_>, Vec<_>) = self.incomplete.drain(..).unzip();
+        if licenses.is_empty() {
+            return Ok(());
+        }
+        for (place, Json(features)) in validations::find_features(conn, &licenses).await? {
+            if let Ok(Validation::Valid(grant)) = &mut self.answers[numbers[place as usize]] {
+                grant.license.features = features.clone();
+                grant.features = features;
+            }
+        }
+        Ok(())
     }
 
     /// The seats that are given away.

@@ -3,6 +3,7 @@
 
 use common::{ExternalId, ProductId, Timestamp, Validation};
 
+use super::Places;
 use super::batch::{self, Ask};
 use crate::auth::{Asker, Gate};
 use crate::db::Db;
@@ -10,7 +11,7 @@ use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::store::Scope;
 use crate::store::keys::{Hash, Pass};
-use crate::store::validations::{self, Asked};
+use crate::store::validations::{self, Asked, Found};
 
 /// One validation that is asked for.
 #[derive(Clone)]
@@ -26,10 +27,15 @@ pub struct Question {
 pub type Answer = Result<Validation, Error>;
 
 /// Answers all of `questions`, in their order. When it returns, what was written is on disk.
-pub async fn answer(db: &Db, gate: &Gate, questions: &[Question]) -> Result<Vec<Answer>, Error> {
+pub async fn answer(
+    db: &Db,
+    gate: &Gate,
+    places: &Places,
+    questions: &[Question],
+) -> Result<Vec<Answer>, Error> {
     let mut asked = Asked::default();
-    let places = questions.iter().map(|question| asked.add(question.key, &question.user));
-    let places: Vec<_> = places.collect();
+    let found_at = questions.iter().map(|question| asked.add(question.key, &question.user));
+    let found_at: Vec<_> = found_at.collect();
     // SQLite's writing connection alone keeps its page cache when something is written.
     let mut conn = db.write().await?;
     let now = Timestamp::now();
@@ -37,33 +43,38 @@ pub async fn answer(db: &Db, gate: &Gate, questions: &[Question]) -> Result<Vec<
 
     let mut asks = Vec::with_capacity(questions.len());
     let mut admitted = Vec::with_capacity(questions.len());
-    for (question, place) in questions.iter().zip(places) {
-        let pass = found.get(&place).map(|found| found.pass);
-        let scope = admit(gate, question, pass, now);
-        if let Ok(scope) = scope {
-            asks.push(Ask { place, scope, user: &question.user, product: question.product });
+    for (question, place) in questions.iter().zip(found_at) {
+        let seen = found.get(&place);
+        if let Some(Found { pass, known }) = seen {
+            places.learn(&question.key, pass.tenant_id, known.links.len());
         }
-        admitted.push(scope);
+        let pass = admit(gate, question, seen.map(|found| found.pass), now);
+        if let Ok(pass) = pass {
+            let scope = Scope { tenant: pass.tenant_id, mode: pass.mode };
+            let (user, product) = (&question.user, question.product);
+            asks.push(Ask { place, key: pass.key_id, scope, user, product });
+        }
+        admitted.push(pass);
     }
-    let mut answers = batch::answer(db, conn, &asked, found, &asks, now).await?.into_iter();
-    let answer = |scope: Result<Scope, Error>| match scope {
+    let mut answers = batch::answer(db, gate, conn, &asked, found, &asks, now).await?.into_iter();
+    let answer = |pass: Result<Pass, Error>| match pass {
         Ok(_) => answers.next().unwrap_or(Err(Error::Internal)),
         Err(refused) => Err(refused),
     };
     Ok(admitted.into_iter().map(answer).collect())
 }
 
-/// Where the question is answered, if it is let in.
+/// What the question's key opens, if it is let in.
 fn admit(
     gate: &Gate,
     question: &Question,
     pass: Option<Pass>,
     now: Timestamp,
-) -> Result<Scope, Error> {
+) -> Result<Pass, Error> {
     let pass = match &question.entry {
         Some(exchange) => gate.admit(pass, exchange, now)?,
         None => pass.ok_or(Error::Unauthorized)?,
     };
     Asker::permit(pass.role)?;
-    Ok(Scope { tenant: pass.tenant_id, mode: pass.mode })
+    Ok(pass)
 }

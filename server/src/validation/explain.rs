@@ -6,24 +6,23 @@ use common::{
 };
 
 use super::verdict::{Decision, decide, verdicts};
-use crate::db::Db;
+use crate::db::Conn;
 use crate::error::Error;
 use crate::store::validations::{self, Link};
 use crate::store::{Scope, products, users};
 
-/// Explains, as of one moment and without any effect.
+/// Explains without any effect, and as of one moment if `tx` is a snapshot.
 pub async fn explain(
-    db: &Db,
+    tx: &mut Conn,
     scope: Scope,
     asked: Explain,
     now: Timestamp,
 ) -> Result<Explanation, Error> {
-    let mut tx = db.snapshot().await?;
     if let Some(product) = asked.product_id {
-        let product = products::find(&mut tx, scope, product).await?;
+        let product = products::find(tx, scope, product).await?;
         product.ok_or_else(|| Error::unknown("productId", "product"))?;
     }
-    let Some(user) = users::find_external(&mut tx, scope, &asked.user_id).await? else {
+    let Some(user) = users::find_external(tx, scope, &asked.user_id).await? else {
         return Ok(Explanation {
             valid: false,
             reason: Some(Reason::UserNotFound),
@@ -33,7 +32,7 @@ pub async fn explain(
             licenses: Vec::new(),
         });
     };
-    let found = validations::explain(&mut tx, scope, user.id).await?;
+    let found = validations::explain(tx, scope, user.id).await?;
     let links: Vec<Link> = found.iter().map(|found| found.link.clone()).collect();
     let reason = match decide(&links, asked.product_id, now) {
         Decision::Refuse(reason) => Some(reason),

@@ -19,14 +19,13 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tower::Service;
 
-use super::super::{Batcher, QUEUE};
-use crate::auth::{self, Gate, Usage};
+use super::super::{Batcher, Place, QUEUE};
+use crate::auth;
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
-use crate::limit::Limiter;
 use crate::validation::{self, Answer, Question};
-use crate::{App, once, routes, tenancy};
+use crate::{App, routes, tenancy};
 
 type Asking = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
 
@@ -50,21 +49,21 @@ impl Held {
         let name = Name::from_static("default");
         let (_, key) = tenancy::create(&db, name).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let limiter = Limiter::new(Config::default().rate_limit);
-        let gate = Arc::new(Gate { limiter, usage: Usage::default() });
+        let (mut app, _) = App::start(db, &Config::default());
         let (validations, _) = Batcher::start({
-            let (db, gate) = (db.clone(), gate.clone());
+            let (db, gate, places) = (app.db.clone(), app.gate.clone(), app.places.clone());
             let (allowed, begun) = (allowed.clone(), begun.clone());
             move |questions: Vec<Question>| {
-                let (db, gate, allowed) = (db.clone(), gate.clone(), allowed.clone());
+                let (db, gate, places) = (db.clone(), gate.clone(), places.clone());
+                let allowed = allowed.clone();
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
-                    validation::answer(&db, &gate, &questions).await
+                    validation::answer(&db, &gate, &places, &questions).await
                 }
             }
         });
-        let app = App { db, validations, gate, running: once::Running::default() };
+        app.validations = validations;
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
 
@@ -93,8 +92,9 @@ impl Held {
     fn ask(&self, user: &str) -> (bool, Asking) {
         let validations = self.app.validations.clone();
         let (key, user) = (auth::hash(&self.key), user.parse().unwrap());
+        let place = Place { lane: None, cost: 1 };
         let question = Question { key, entry: None, user, product: None };
-        let mut asking: Asking = Box::pin(async move { validations.ask(question).await });
+        let mut asking: Asking = Box::pin(async move { validations.ask(place, question).await });
         let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         (step.is_pending(), asking)
     }

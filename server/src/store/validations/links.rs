@@ -55,6 +55,8 @@ pub struct Link {
     pub seats_used: i32,
     /// The seat that the user holds.
     pub seat: Option<Activation>,
+    /// The license's features are many, and were not read: `find_features` does.
+    pub features_omitted: bool,
 }
 
 /// What is known of a user.
@@ -84,6 +86,7 @@ impl<'r, R: sqlx::Row> FromRow<'r, R> for Link
 where
     License: FromRow<'r, R>,
     &'static str: ColumnIndex<R>,
+    bool: Decode<'r, R::Database> + Type<R::Database>,
     i32: Decode<'r, R::Database> + Type<R::Database>,
     UserId: Decode<'r, R::Database> + Type<R::Database>,
     Option<ActivationId>: Decode<'r, R::Database> + Type<R::Database>,
@@ -102,7 +105,9 @@ where
                 last_checked_at: row.try_get("last_checked_at")?,
             }),
         };
-        Ok(Self { user_id, seats_used: row.try_get("seats_used")?, license, seat })
+        let seats_used = row.try_get("seats_used")?;
+        let features_omitted = row.try_get("features_omitted")?;
+        Ok(Self { user_id, license, seats_used, seat, features_omitted })
     }
 }
 
@@ -156,7 +161,8 @@ struct PackedLicense {
     max_seats: Option<MaxSeats>,
     seats_used: i32,
     expires_at: Option<Timestamp>,
-    features: Features,
+    /// None if they were not read.
+    features: Option<Features>,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
@@ -194,6 +200,7 @@ impl PackedLicense {
         Link {
             user_id,
             seats_used: self.seats_used,
+            features_omitted: self.features.is_none(),
             seat: seat.map(|seat| Activation {
                 id: seat.id.into(),
                 user_id,
@@ -208,7 +215,7 @@ impl PackedLicense {
                 status: self.status,
                 max_seats: self.max_seats,
                 expires_at: self.expires_at,
-                features: self.features,
+                features: self.features.unwrap_or_default(),
                 created_at: self.created_at,
                 updated_at: self.updated_at,
             },
@@ -231,7 +238,9 @@ macro_rules! links {
     };
 }
 
-/// Finds what is asked about. At the places of a key that nobody holds there is nothing.
+/// Finds what is asked about, but for long lists of features (over 256 bytes): a user may have many
+/// licenses, and only the features of the one that is selected are answered. At the places of a key
+/// that nobody holds there is nothing.
 pub async fn find(conn: &mut Conn, asked: &Asked<'_>) -> Result<HashMap<Place, Found>> {
     const FIND: Sql = Sql::Each {
         sqlite: concat!(
@@ -244,7 +253,8 @@ pub async fn find(conn: &mut Conn, asked: &Asked<'_>) -> Result<HashMap<Place, F
                          iif(u.id is null, null, hex(u.id)),
                          iif(l.id is null, null, json_array(hex(l.id), hex(l.product_id),
                              hex(l.plan_id), l.status, l.max_seats, l.seats_used, l.expires_at,
-                             json(l.features), l.created_at, l.updated_at)),
+                             iif(octet_length(l.features) <= 256, json(l.features), null),
+                             l.created_at, l.updated_at)),
                          iif(a.id is null, null, json_array(hex(a.id), a.activated_at,
                              a.last_checked_at))
                      ) as packed
@@ -258,7 +268,10 @@ pub async fn find(conn: &mut Conn, asked: &Asked<'_>) -> Result<HashMap<Place, F
             "select asked_key.n - 1 as key_at, asked_user.n - 1 as user_at,
                  k.id as key_id, k.tenant_id, k.mode, k.role, k.expires_at as key_expires_at,
                  k.revoked_at, u.id as user_id, l.id, l.product_id, l.plan_id, l.status,
-                 l.max_seats, l.seats_used, l.expires_at, l.features, l.created_at, l.updated_at,
+                 l.max_seats, l.seats_used, l.expires_at, l.created_at, l.updated_at,
+                 case when pg_column_size(l.features) <= 256 then l.features else '[]' end
+                     as features,
+                 pg_column_size(l.features) > 256 as features_omitted,
                  a.id as activation_id, a.activated_at, a.last_checked_at
              from jsonb_array_elements($1) with ordinality as asked_key (value, n)
              join keys k on k.hash = decode(asked_key.value ->> 0, 'hex')
@@ -292,7 +305,8 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
     conn.query(
         "select s.user_id, s.assigned_at, p.name as product_name, n.name as plan_name,
              l.id, l.product_id, l.plan_id, l.status, l.max_seats,
-             l.seats_used, l.expires_at, l.features, l.created_at, l.updated_at,
+             l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
+             l.updated_at,
              a.id as activation_id, a.activated_at, a.last_checked_at
          from assignments s
          join licenses l on l.tenant_id = s.tenant_id and l.mode = s.mode and l.id = s.license_id

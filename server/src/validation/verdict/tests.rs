@@ -35,7 +35,7 @@ fn license(status: Status, expires_at: Option<Timestamp>) -> Link {
         created_at: now(),
         updated_at: now(),
     };
-    Link { user_id: UserId::default(), license, seats_used: 0, seat: None }
+    Link { user_id: UserId::default(), license, seats_used: 0, seat: None, features_omitted: false }
 }
 
 impl Link {

@@ -1,0 +1,53 @@
+//! Background tasks that go on: one that panics is started anew, so that a fault costs what it was
+//! doing and not the service.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+/// Between a task's end by a panic and its next start, so that one that panics at once does not
+/// take a core.
+const RESTART_DELAY: Duration = Duration::from_millis(100);
+
+/// Runs what `task` makes, again after each panic, until it returns. Dropping the future ends the
+/// task.
+pub async fn supervise<F, T>(name: &'static str, task: F)
+where
+    F: Fn() -> T,
+    T: Future<Output = ()> + Send + 'static,
+{
+    // A set ends its tasks when it is dropped.
+    let mut running = JoinSet::new();
+    loop {
+        running.spawn(task());
+        match running.join_next().await {
+            Some(Err(error)) if error.is_panic() => {
+                tracing::error!(task = name, %error, "a background task broke off, and is restarted");
+                sleep(RESTART_DELAY).await;
+            }
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_started_again() {
+        let starts = Arc::new(AtomicUsize::new(0));
+        let counted = starts.clone();
+        supervise("test", move || {
+            let starts = counted.clone();
+            async move { assert!(starts.fetch_add(1, Ordering::Relaxed) == 2, "not yet") }
+        })
+        .await;
+        assert_eq!(starts.load(Ordering::Relaxed), 3);
+    }
+}

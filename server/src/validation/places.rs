@@ -1,0 +1,67 @@
+//! Where a validation waits: in the lane of its tenant, with the cost that its key's validations
+//! have had.
+//!
+//! Only a look at the database tells whose a key is, and that look is what a validation waits for.
+//! So the places follow from what earlier batches saw. They decide about the order of the queue and
+//! nothing else: a key is looked up anew for each request. Keys that no batch has seen yet, and
+//! those that nobody holds, share one lane.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use common::TenantId;
+
+use crate::batching::Place;
+use crate::store::keys::Hash;
+
+/// How many keys are remembered. Beyond, all are forgotten and learned anew.
+const KEYS: usize = 100_000;
+
+/// A tenant's lane, or the one of all keys that are not known.
+pub type Lane = Option<TenantId>;
+
+/// The places of the keys that were seen.
+#[derive(Default)]
+pub struct Places(Mutex<HashMap<Hash, Place<Lane>>>);
+
+impl Places {
+    pub fn of(&self, key: &Hash) -> Place<Lane> {
+        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        places.get(key).copied().unwrap_or(Place { lane: None, cost: 1 })
+    }
+
+    /// Notes that a validation with this key was the tenant's and read so many licenses. A costly
+    /// one is forgotten bit by bit as cheap ones follow.
+    pub fn learn(&self, key: &Hash, tenant: TenantId, licenses: usize) {
+        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = places.get(key).map_or(0, |place| place.cost);
+        let cost = licenses.max(before - before.div_ceil(8)).max(1);
+        let place = Place { lane: Some(tenant), cost };
+        if before == 0 && places.len() >= KEYS {
+            places.clear();
+        }
+        places.insert(*key, place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_key_waits_in_the_lane_of_its_tenant_and_at_its_cost() {
+        let (places, tenant) = (Places::default(), TenantId::new(Timestamp::now()));
+        assert_eq!(places.of(&[1; 32]), Place { lane: None, cost: 1 });
+        places.learn(&[1; 32], tenant, 80);
+        assert_eq!(places.of(&[1; 32]), Place { lane: Some(tenant), cost: 80 });
+        places.learn(&[1; 32], tenant, 0);
+        assert_eq!(places.of(&[1; 32]).cost, 70);
+        for _ in 0..100 {
+            places.learn(&[1; 32], tenant, 0);
+        }
+        assert_eq!(places.of(&[1; 32]).cost, 1);
+        assert_eq!(places.of(&[2; 32]).lane, None);
+    }
+}
