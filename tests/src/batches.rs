@@ -4,20 +4,18 @@
 //! Over HTTP nobody can say what waits together, so the questions are put to the hot path itself.
 
 use common::{ApiKey, Mode, Role, Validation};
-use licd::auth::{Gate, Usage, hash};
+use licd::auth::{Gate, hash};
 use licd::config::Config;
 use licd::error::Error;
 use licd::exchange::Exchange;
-use licd::limit::Limiter;
-use licd::validation::{Question, answer};
+use licd::validation::{Places, Question, answer};
 use serde_json::json;
 
 use crate::harness::App;
 
 /// One question after the other: which key, and about whom.
 async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Error>> {
-    let limiter = Limiter::new(Config::default().rate_limit);
-    let gate = Gate { limiter, usage: Usage::default() };
+    let gate = Gate::new(&Config::default());
     let question = |&(key, user): &(&str, &str)| Question {
         key: hash(&key.parse().unwrap()),
         entry: Some(Exchange::default()),
@@ -25,7 +23,7 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
         product: None,
     };
     let questions: Vec<Question> = questions.iter().map(question).collect();
-    answer(app.db(), &gate, &questions).await.unwrap()
+    answer(app.db(), &gate, &Places::default(), &questions).await.unwrap()
 }
 
 fn told(answer: &Result<Validation, Error>) -> String {

@@ -18,7 +18,7 @@ use std::process::Command;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
 
-use outage::until;
+pub use outage::until;
 
 /// Without fsync: the machine stays up, and what PostgreSQL gave to the system survives its end.
 const SETTINGS: &str = "

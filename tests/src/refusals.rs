@@ -2,6 +2,7 @@
 
 mod authentication;
 mod bodies;
+mod new_users;
 mod order;
 mod permission;
 mod rate_limit;

@@ -1,6 +1,7 @@
 //! POST /api/v1/validate: the answer's shape, the user it makes, the product it is narrowed to.
 //! Which outcome a condition has is in `outcomes`, who gets a seat in `seats`.
 
+use common::Timestamp;
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -173,4 +174,50 @@ async fn members_that_nobody_knows_are_ignored() {
     let app = App::start().await;
     let body = json!({ "userId": "ada", "device": { "id": 7 }, "valid": true });
     assert_eq!(app.post("/api/v1/validate", body).await.verdict(), "no_license");
+}
+
+/// Long lists of features are read apart from the rest: each answer has those of its own license.
+#[tokio::test]
+async fn long_lists_of_features_are_answered_whole() {
+    let app = App::start().await;
+    let many = |name: &str| -> Vec<String> {
+        (0..100).map(|n| format!("{name}-{n}-{}", "x".repeat(80))).collect()
+    };
+    let mut products = Vec::new();
+    for name in ["one", "two", "three"] {
+        let product = app.product(name).await;
+        let terms = json!({ "features": many(name), "maxSeats": 1 });
+        let license = app.license_of(&app.plan_of(&product, terms).await).await;
+        app.assign(&license, "ada").await.data();
+        products.push((name, product));
+    }
+    for (name, product) in products.iter().chain(&products).rev() {
+        let body = json!({ "userId": "ada", "productId": product });
+        let answer = app.post("/api/v1/validate", body).await;
+        assert_eq!(answer["features"], json!(many(name)));
+        assert_eq!(answer["license"]["features"], json!(many(name)));
+    }
+    assert_eq!(app.validate("ada").await["features"], json!(many("one")), "the first assigned");
+    let explained = app.explain("ada").await;
+    assert_eq!(explained["licenses"][2]["license"]["features"], json!(many("three")));
+}
+
+/// A node whose clock is ahead has seen the user later than it is here.
+#[tokio::test]
+async fn the_time_of_the_latest_validation_never_goes_back() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "ada").await.data();
+    app.validate("ada").await.data();
+    let ahead = Timestamp::now().plus(chrono::Duration::hours(1));
+    let mut conn = app.db().write().await.unwrap();
+    let move_on = "update activations set last_checked_at = $1";
+    conn.query(move_on).bind(ahead).execute().await.unwrap();
+    drop(conn);
+    for _ in 0..2 {
+        let answer = app.validate("ada").await;
+        assert_eq!(answer["activation"]["lastCheckedAt"], ahead.to_string());
+    }
+    let usage = app.usage(&license).await;
+    assert_eq!(usage["activations"][0]["lastCheckedAt"], ahead.to_string());
 }

@@ -1,8 +1,7 @@
 //! Keys that are taken away by each other.
 
-use common::{Key, KeyId, Mode, Role, Timestamp};
+use common::{Key, KeyId, Mode, Role, TenantId, Timestamp};
 use licd::auth::Usage;
-use licd::db::Tx;
 use serde_json::{from_value, json};
 
 use super::at_once;
@@ -58,11 +57,10 @@ async fn revoking_while_last_use_is_written_fails_nobody() {
     assert_eq!(database.deadlocks().await, 0);
 }
 
-/// The last uses of four keys are written while somebody else holds the third. A revocation of the
-/// second, which locks the first, is answered meanwhile: the writer waits for a key with no other
-/// in its hands. One of the third waits its turn, and in the end neither has undone the other.
+/// The last uses of four keys are written while somebody else holds the third: it is left for the
+/// next time, and neither the writer nor a revocation waits for anybody.
 #[tokio::test(flavor = "multi_thread")]
-async fn noting_the_last_use_and_revoking_take_turns() {
+async fn noting_the_last_use_waits_for_nobody() {
     let app = App::start().await;
     let mut keys = vec![app.get("/api/v1/key").await.id()];
     for n in 0..3 {
@@ -74,68 +72,68 @@ async fn noting_the_last_use_and_revoking_take_turns() {
     for key in &keys {
         usage.note(key.parse().unwrap(), used);
     }
+    let records = async || -> Vec<Key> {
+        from_value(app.get("/api/v1/admin/keys").await.data().clone()).unwrap()
+    };
 
-    let elsewhere = app.database.open().await;
-    let mut holder = elsewhere.begin().await.unwrap();
+    // SQLite has one writer at a time, so there nobody can hold a single key.
+    let mut holder = None;
     if app.database.is_postgres() {
+        let mut tx = app.db().begin().await.unwrap();
         let third: KeyId = keys[2].parse().unwrap();
         let hold = "select id from keys where id = $1 for update";
-        holder.query(hold).bind(third).execute().await.unwrap();
+        tx.query(hold).bind(third).execute().await.unwrap();
+        holder = Some(tx);
     }
-    let db = app.db().clone();
-    let writing = tokio::spawn(async move { usage.write(&db).await });
-    let (second, third) = (revoke(&app, &keys[1]), revoke(&app, &keys[2]));
-    let revoking = if app.database.is_postgres() {
-        let writer = wait_for(1, &mut holder).await;
-        second.await;
-        assert_eq!(waiting(&mut holder).await, writer, "the writer let nobody by while it waited");
-        let revoking = tokio::spawn(third);
-        wait_for(2, &mut holder).await;
-        revoking
-    } else {
-        // SQLite has one writer at a time, and whom that keeps waiting cannot be seen.
-        tokio::spawn(async move {
-            second.await;
-            third.await;
-        })
-    };
-    holder.commit().await.unwrap();
-    writing.await.unwrap().unwrap();
-    revoking.await.unwrap();
+    usage.write(app.db()).await.unwrap();
+    let expected = [Some(used), holder.is_none().then_some(used), Some(used)];
+    assert_eq!(
+        records().await[1..].iter().map(|key| key.last_used_at).collect::<Vec<_>>(),
+        expected
+    );
+    revoke(&app, &keys[1]).await;
+    drop(holder);
+    // Of two who may write a row at once, the revocation waits; the writer goes on without it.
+    revoke(&app, &keys[2]).await;
+    usage.write(app.db()).await.unwrap();
 
-    let records: Vec<Key> = from_value(app.get("/api/v1/admin/keys").await.data().clone()).unwrap();
+    let records = records().await;
     let revoked: Vec<bool> = records.iter().map(|key| key.revoked_at.is_some()).collect();
     assert_eq!(revoked, [false, true, true, false]);
     // The first is the key that asks, so it was used since.
     assert!(records[0].last_used_at >= Some(used));
     assert!(records[1..].iter().all(|key| key.last_used_at == Some(used)), "{records:?}");
-    elsewhere.close().await;
 }
 
-fn revoke(admin: &Caller, key: &str) -> impl Future<Output = ()> + Send + use<> {
-    let (admin, path) = (admin.clone(), format!("/api/v1/admin/keys/{key}/revoke"));
-    async move {
-        admin.post(&path, json!({})).await.data();
+/// Thousands of keys are written in portions, each in one statement, and a use that came later
+/// meanwhile is not taken back.
+#[tokio::test]
+async fn the_last_uses_of_many_keys_are_written_together() {
+    let app = App::start().await;
+    let mut conn = app.db().write().await.unwrap();
+    let ids: Vec<KeyId> = (0..1200).map(|_| KeyId::new(Timestamp::now())).collect();
+    let tenant: Vec<(TenantId,)> = conn.query("select id from tenants").fetch_all().await.unwrap();
+    for id in &ids {
+        let insert = "insert into keys (id, tenant_id, mode, name, prefix, hash, role, created_at)
+             values ($1, $2, 'live', 'many', 'sk_live_', $3, 'validate', $4)";
+        let hash = id.uuid().as_bytes().to_vec();
+        let query = conn.query(insert).bind(*id).bind(tenant[0].0).bind(hash);
+        query.bind(Timestamp::now()).execute().await.unwrap();
     }
+    drop(conn);
+    let (usage, used) = (Usage::default(), Timestamp::now());
+    ids.iter().for_each(|id| usage.note(*id, used));
+    usage.write(app.db()).await.unwrap();
+    let late = used.plus(-chrono::Duration::hours(1));
+    usage.note(ids[0], late);
+    usage.write(app.db()).await.unwrap();
+    let written = "select count(*) from keys where last_used_at is not null and name = 'many'";
+    assert_eq!(app.number(written).await, 1200);
+    let times: Vec<(Timestamp,)> =
+        app.rows("select distinct last_used_at from keys where name = 'many'").await;
+    assert_eq!(times, [(used,)]);
 }
 
-/// The sessions that wait for a row in this database, on PostgreSQL: each queues for the row with
-/// a lock, and other tests' databases are on the same server.
-async fn waiting(tx: &mut Tx) -> Vec<(i32,)> {
-    let waiting = "select pid from pg_locks
-         where locktype = 'tuple'
-             and database = (select oid from pg_database where datname = current_database())
-         order by pid";
-    tx.query(waiting).fetch_all().await.unwrap()
-}
-
-/// Looks until so many wait.
-async fn wait_for(count: usize, tx: &mut Tx) -> Vec<(i32,)> {
-    loop {
-        let waiting = waiting(tx).await;
-        if waiting.len() == count {
-            return waiting;
-        }
-        tokio::task::yield_now().await;
-    }
+async fn revoke(admin: &Caller, key: &str) {
+    admin.post(&format!("/api/v1/admin/keys/{key}/revoke"), json!({})).await.data();
 }

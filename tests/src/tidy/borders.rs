@@ -84,6 +84,7 @@ fn store_functions_take_their_scope() {
         "tenants::find",
         "tenants::named",
         "tenants::any",
+        "tenants::rewrite_first",
         // A key is what the scope is known from; its tenant owns it in both modes.
         "keys::insert",
         "keys::find_by_hash",

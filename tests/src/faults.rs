@@ -1,0 +1,141 @@
+//! SQLite on a disk that is full, fails, or loses the file: what cannot be written is refused with
+//! 503, nothing that was answered is lost, and all is well with the first request after the disk is.
+//!
+//! The disk's faults are made by a small library that is loaded into licd; what it does is in
+//! `faults/shim.c`, which the C compiler that building licd needs turns into a library here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::cluster::until;
+use crate::harness::Caller;
+use crate::nodes::process::{Process, first_key};
+
+/// A licd on an SQLite file whose disk does as the test says.
+struct Disk {
+    node: Process,
+    admin: Caller,
+    folder: TempDir,
+}
+
+impl Disk {
+    fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        let shim = build_shim(folder.path());
+        let (key, fault) = (first_key(), folder.path().join("fault"));
+        let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+        let settings = [
+            ("LICD_BOOTSTRAP_KEY", key.as_str()),
+            ("LD_PRELOAD", shim.to_str().unwrap()),
+            ("LICD_TEST_FAULT", fault.to_str().unwrap()),
+        ];
+        let node = Process::launch_with(&url, &settings).wait();
+        let admin = node.caller(&key);
+        Self { node, admin, folder }
+    }
+
+    /// `F`, `W` or `S`, as the shim knows them, or none.
+    fn set_fault(&self, letter: &str) {
+        fs::write(self.folder.path().join("fault"), letter).unwrap();
+    }
+
+    async fn is_ready(&self) -> bool {
+        self.admin.get("/readyz").await.status == 200
+    }
+}
+
+fn build_shim(folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/faults/shim.c");
+    let shim = folder.join("shim.so");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&shim)
+        .arg(&source)
+        .arg("-ldl")
+        .output()
+        .expect("a C compiler, which building licd needs too");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    shim
+}
+
+/// Whatever a request wants to write fails with 503 and nothing else; what only reads goes on. The
+/// first request after the disk is well succeeds.
+async fn heals_after(fault: &str) {
+    let disk = Disk::start();
+    let admin = &disk.admin;
+    let license = admin.license(json!({ "maxSeats": 5 })).await;
+    for user in ["ada", "bob"] {
+        admin.assign(&license, user).await.data();
+    }
+    let seat = admin.validate("ada").await["activation"]["id"].clone();
+    let made = admin.post("/api/v1/admin/keys", json!({ "name": "CI", "role": "validate" })).await;
+    assert!(disk.is_ready().await);
+
+    disk.set_fault(fault);
+    for n in 0..5 {
+        for refused in [
+            admin.validate(&format!("new-{n}")).await,
+            admin.validate("bob").await,
+            admin.set_status(&license, "suspended").await,
+        ] {
+            assert_eq!(refused.refusal(), "503 unavailable", "{fault}");
+        }
+        assert_eq!(admin.get("/api/v1/key").await.status, 200);
+    }
+    assert!(!disk.is_ready().await, "{fault}: nothing can be written");
+
+    disk.set_fault("");
+    let revoke = format!("/api/v1/admin/keys/{}/revoke", made.id());
+    assert_eq!(admin.post(&revoke, json!({})).await.status, 200, "{fault}: the first request");
+    assert_eq!(admin.set_status(&license, "suspended").await.status, 200);
+    assert_eq!(admin.set_status(&license, "active").await.status, 200);
+    assert_eq!(admin.validate("new").await.verdict(), "no_license");
+    assert_eq!(admin.validate("bob").await.verdict(), "valid");
+    assert_eq!(admin.validate("ada").await["activation"]["id"], seat);
+    until("/readyz is 200 again", async || disk.is_ready().await).await;
+    let usage = admin.usage(&license).await;
+    assert_eq!((&usage["activeSeats"], &usage["totalActivations"]), (&2.into(), &2.into()));
+    assert!(disk.node.stop().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_heals_with_the_first_request() {
+    heals_after("F").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_write_heals_with_the_first_request() {
+    heals_after("W").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_sync_heals_with_the_first_request() {
+    heals_after("S").await;
+}
+
+/// What is written to a file that has no name any more is lost: nothing is answered as done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_moved_or_replaced_is_not_written() {
+    let disk = Disk::start();
+    let admin = &disk.admin;
+    let (file, aside) = (disk.folder.path().join("licd.db"), disk.folder.path().join("aside.db"));
+    let license = admin.license(json!({})).await;
+
+    fs::rename(&file, &aside).unwrap();
+    assert_eq!(admin.validate("ada").await.refusal(), "503 unavailable");
+    assert_eq!(admin.set_status(&license, "suspended").await.refusal(), "503 unavailable");
+    assert!(!disk.is_ready().await);
+
+    fs::copy(&aside, &file).unwrap();
+    assert_eq!(admin.validate("ada").await.refusal(), "503 unavailable", "it is another file");
+    assert!(!disk.is_ready().await);
+
+    fs::rename(&aside, &file).unwrap();
+    assert_eq!(admin.validate("ada").await.verdict(), "no_license");
+    assert!(disk.is_ready().await);
+    assert!(disk.node.stop().success());
+}

@@ -1,0 +1,39 @@
+//! 429 for a key whose validations make too many users: unknown users wait, known ones don't.
+
+use licd::config::Config;
+use serde_json::json;
+
+use crate::harness::App;
+
+/// Ten at once, and then one in ten seconds.
+async fn limited() -> App {
+    App::with(Config { new_users: "6/m".parse().unwrap(), ..Config::default() }).await
+}
+
+#[tokio::test]
+async fn past_its_rate_a_key_makes_no_new_users() {
+    let app = limited().await;
+    app.validate("ada").await.data();
+    for n in 1..10 {
+        assert_eq!(app.validate(&format!("new-{n}")).await.verdict(), "no_license");
+    }
+    // Another is earned in ten seconds: of a few more, some may be let in, but not all.
+    let mut more = Vec::new();
+    for n in 0..5 {
+        more.push(app.validate(&format!("more-{n}")).await);
+    }
+    let refused = more.iter().rposition(|answer| answer.status == 429).unwrap();
+    let (name, refused) = (format!("more-{refused}"), &more[refused]);
+    assert_eq!(refused.refusal(), "429 rate_limited");
+    let wait = refused.body["retryAfter"].as_u64().unwrap();
+    assert!((1..=10).contains(&wait), "{wait}");
+    assert_eq!(refused.number("retry-after"), wait);
+    let made = app.get(&format!("/api/v1/admin/users?externalId={name}")).await;
+    assert_eq!(made.list().len(), 0, "nothing was done");
+
+    assert_eq!(app.validate("ada").await.verdict(), "no_license", "she is known");
+    let posted = app.post("/api/v1/admin/users", json!({ "externalId": "eve" })).await;
+    assert_eq!(posted.status, 201, "only validations are limited");
+    let other = app.asker().await;
+    assert_eq!(other.validate("bob").await.verdict(), "no_license", "each key has its own");
+}
