@@ -8,6 +8,7 @@
 mod failover;
 mod outage;
 mod pgbouncer;
+mod silence;
 
 use std::fs;
 use std::net::TcpListener;
@@ -77,6 +78,11 @@ impl Cluster {
     /// Stops all its processes in their tracks: it takes calls and never answers them.
     pub fn freeze(&self) {
         self.signal("-STOP");
+    }
+
+    /// Lets them go on.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
     }
 
     fn signal(&self, signal: &str) {

@@ -1,0 +1,70 @@
+//! PostgreSQL takes calls and does not answer, or answers and does not write: how long callers wait,
+//! and what `/readyz` says meanwhile.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::{Cluster, until};
+use crate::nodes::process::{Process, first_key};
+
+/// How many validations wait at once: several batches.
+const WAITING: usize = 1500;
+/// Nobody waits longer than 5 s in all. The rest is for a busy machine.
+const BOUND: Duration = Duration::from_secs(12);
+
+/// The longer the queue, the longer the wait: not here.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn a_long_queue_before_a_silent_database_is_refused_in_time() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    let node = Process::start(&cluster.url("licd"), &key);
+    let caller = node.caller(&key);
+    caller.validate("ada").await.data();
+
+    cluster.freeze();
+    let begun = Instant::now();
+    let asked = join_all((0..WAITING).map(|n| {
+        let caller = &caller;
+        async move { caller.validate(&format!("user-{}", n % 100)).await }
+    }));
+    let admins = join_all((0..20).map(|_| caller.get("/api/v1/admin/users?limit=1")));
+    let (asked, admins, health) = tokio::join!(asked, admins, caller.get("/healthz"));
+    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+    for refused in asked.iter().chain(&admins) {
+        assert_eq!(refused.status, 503, "{refused}");
+    }
+    assert_eq!(health.status, 200);
+    assert_eq!(caller.get("/readyz").await.status, 503);
+    cluster.thaw();
+    until("validations are answered again", async || caller.validate("ada").await.status == 200)
+        .await;
+    assert!(node.stop().success());
+}
+
+/// A database that lets read and not write serves no validation.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn a_database_that_cannot_be_written_is_not_ready() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    let node = Process::start(&cluster.url("licd"), &key);
+    let caller = node.caller(&key);
+    let license = caller.license(json!({})).await;
+    caller.assign(&license, "ada").await.data();
+    assert_eq!(caller.get("/readyz").await.status, 200);
+
+    let set = async |setting: &str| {
+        cluster
+            .execute(&format!("alter system set default_transaction_read_only = {setting}"))
+            .await;
+        cluster.execute("select pg_reload_conf()").await;
+    };
+    set("on").await;
+    until("/readyz is 503", async || caller.get("/readyz").await.status == 503).await;
+    assert_eq!(caller.validate("ada").await.refusal(), "503 unavailable");
+    set("off").await;
+    until("/readyz is 200", async || caller.get("/readyz").await.status == 200).await;
+    assert_eq!(caller.validate("ada").await.verdict(), "valid");
+    assert!(node.stop().success());
+}

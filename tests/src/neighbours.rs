@@ -1,0 +1,77 @@
+//! Tenants beside each other: what one does at its worst leaves the others their answers, and licd
+//! its memory.
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::harness::{Caller, TestDatabase};
+use crate::nodes::process::{Process, first_key, licd};
+
+/// How much memory licd may have had in use at most, in KiB.
+const MEMORY: u64 = 200 * 1024;
+
+/// A hundred licenses of a hundred long features for each of ten users, all asked for at once, over
+/// and over.
+async fn greed(caller: &Caller) -> Vec<String> {
+    let features: Vec<String> = (0..100).map(|n| format!("{n}{}", "🦀".repeat(96))).collect();
+    let plan = caller.plan(json!({ "features": features })).await;
+    let users: Vec<String> = (0..10).map(|n| format!("greedy-{n}")).collect();
+    for _ in 0..100 {
+        let license = &caller.license_of(&plan).await;
+        join_all(users.iter().map(|user| caller.assign(license, user))).await;
+    }
+    users
+}
+
+/// Answers of 80 KB each are not looked into: that would take the test longer than licd.
+async fn validate_unchecked(caller: &Caller, user: &str) -> u16 {
+    let request = caller.request(Method::POST, "/api/v1/validate");
+    let response = request.json(&json!({ "userId": user })).send().await.unwrap();
+    let status = response.status().as_u16();
+    response.bytes().await.unwrap();
+    status
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_greedy_tenant_leaves_its_neighbour_answers_and_licd_memory() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let node = Process::start(&database.url, &key);
+    let greedy = node.caller(&key);
+    let made = licd(&["tenants", "create", "Neighbour", "--database-url", &database.url]);
+    let neighbour = String::from_utf8(made.stdout).unwrap();
+    let neighbour = node.caller(neighbour.trim());
+    let license = neighbour.license(json!({ "maxSeats": 1 })).await;
+    neighbour.assign(&license, "ada").await.data();
+    let users = &greed(&greedy).await;
+
+    let enough = &Notify::new();
+    let flood = join_all((0..64).map(|n| {
+        let (greedy, user) = (&greedy, &users[n % users.len()]);
+        async move {
+            let mut enough = std::pin::pin!(enough.notified());
+            enough.as_mut().enable();
+            loop {
+                tokio::select! {
+                    biased;
+                    () = &mut enough => return,
+                    status = validate_unchecked(greedy, user) => {
+                        assert!(matches!(status, 200 | 503), "{status}");
+                    }
+                }
+            }
+        }
+    }));
+    let calm = async {
+        for _ in 0..20 {
+            assert_eq!(neighbour.validate("ada").await.verdict(), "valid");
+            assert_eq!(neighbour.set_status(&license, "active").await.status, 200);
+        }
+        enough.notify_waiters();
+    };
+    tokio::join!(flood, calm);
+    let peak = node.peak_memory();
+    assert!(peak < MEMORY, "licd had {peak} KiB in use");
+    assert!(node.stop().success());
+}
