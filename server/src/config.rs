@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use crate::http::ConnectionLimits;
 use crate::limit::RateLimit;
 
 /// What a running service needs to know, next to its database.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
     pub rate_limit: RateLimit,
+    pub connections: ConnectionLimits,
 }
 
 /// Where the database lies when nobody says: a file in the user's data folder.

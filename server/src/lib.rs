@@ -13,6 +13,7 @@ pub mod db;
 pub mod error;
 pub mod exchange;
 pub mod extract;
+pub mod http;
 pub mod limit;
 pub mod once;
 mod openapi;
@@ -22,7 +23,7 @@ pub mod tenancy;
 pub mod transfer;
 pub mod validation;
 
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,22 +75,8 @@ pub async fn serve(
     let running = once::Running::default();
     let app = App { db: db.clone(), validations, gate: gate.clone(), running };
 
-    let stopping = Arc::new(tokio::sync::Notify::new());
-    let stop = stopping.clone();
-    let signal = async move {
-        shutdown.await;
-        stop.notify_one();
-    };
-    let server = axum::serve(listener, routes::router(app).into_make_service())
-        .with_graceful_shutdown(signal);
-    let deadline = async {
-        stopping.notified().await;
-        tokio::time::sleep(DRAIN).await;
-    };
-    tokio::select! {
-        ended = server.into_future() => ended?,
-        () = deadline => tracing::warn!("some requests did not end in time and were broken off"),
-    }
+    let router = routes::router(app);
+    http::connections::serve(listener, router, config.connections, shutdown, DRAIN).await;
 
     housekeeper.abort();
     // The router is gone, and with it the last who ask; what still waits is answered.

@@ -37,7 +37,7 @@ impl Serve {
             say(format_args!("\n    {}\n", key.expose()));
         }
         tracing::info!(%address, "listening");
-        let config = Config { rate_limit: self.rate_limit };
+        let config = Config { rate_limit: self.rate_limit, ..Config::default() };
         licd::serve(db, &config, listener, stop_signal()?).await?;
         tracing::info!("stopped");
         Ok(())
