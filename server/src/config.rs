@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::http::ConnectionLimits;
 use crate::limit::{NewUserLimit, RateLimit};
 
 /// What a running service needs to know, next to its database.
@@ -9,6 +10,7 @@ use crate::limit::{NewUserLimit, RateLimit};
 pub struct Config {
     pub rate_limit: RateLimit,
     pub new_users: NewUserLimit,
+    pub connections: ConnectionLimits,
 }
 
 /// Where the database lies when nobody says: a file in the user's data folder.

@@ -13,6 +13,7 @@ use common::{Failure, Fixed, KeyId};
 use uuid::Uuid;
 
 use crate::error::Error;
+use crate::http::head;
 use crate::limit::Allowance;
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -53,7 +54,10 @@ pub async fn run(mut request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
     request.extensions_mut().insert(exchange.clone());
 
-    let mut response = next.run(request).await;
+    let mut response = match head::check(request.version(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
     if let Some(error) = response.extensions_mut().remove::<Error>() {
         refuse(&mut response, &error, &request_id);
     }

@@ -15,6 +15,7 @@ pub mod error;
 pub mod exchange;
 pub mod extract;
 pub mod fair;
+pub mod http;
 pub mod limit;
 pub mod once;
 mod openapi;
@@ -26,7 +27,7 @@ pub mod tenancy;
 pub mod transfer;
 pub mod validation;
 
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,22 +114,8 @@ pub async fn serve(
     let gate = app.gate.clone();
     let maintenance = background::start(db.clone(), gate.clone());
 
-    let stopping = Arc::new(tokio::sync::Notify::new());
-    let stop = stopping.clone();
-    let signal = async move {
-        shutdown.await;
-        stop.notify_one();
-    };
-    let server = axum::serve(listener, routes::router(app).into_make_service())
-        .with_graceful_shutdown(signal);
-    let deadline = async {
-        stopping.notified().await;
-        tokio::time::sleep(DRAIN).await;
-    };
-    tokio::select! {
-        ended = server.into_future() => ended?,
-        () = deadline => tracing::warn!("some requests did not end in time and were broken off"),
-    }
+    let router = routes::router(app);
+    http::connections::serve(listener, router, config.connections, shutdown, DRAIN).await;
 
     maintenance.abort();
     // The router is gone, and with it the last who ask; what still waits is answered.

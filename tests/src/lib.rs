@@ -9,7 +9,7 @@
 //! records, `worlds` what tenants and modes keep from each other, `batches` what is answered
 //! together, `races` many callers and nodes at once, `neighbours` tenants beside a greedy one,
 //! `model` random calls of which every answer must be explained, `crashes` processes that end and
-//! begin, `faults` disks that fail, `host` the commands of `licd`, and `tidy` the rules that the
+//! begin, `connections` what clients do below the interface, `faults` disks that fail, `host` the commands of `licd`, and `tidy` the rules that the
 //! sources keep. `copy`, `backup` and `migrate` are the commands that move whole databases,
 //! `journey` is licctl with all of it, `nodes` several processes on one database, and `cluster` what
 //! happens when PostgreSQL itself goes away.
@@ -19,6 +19,7 @@
 mod backup;
 mod batches;
 mod cluster;
+mod connections;
 mod copy;
 mod crashes;
 mod faults;

@@ -41,7 +41,8 @@ impl Serve {
             say(format_args!("\n    {}\n", key.expose()));
         }
         tracing::info!(%address, "listening");
-        let config = Config { rate_limit: self.rate_limit, new_users: self.new_users };
+        let (rate_limit, new_users) = (self.rate_limit, self.new_users);
+        let config = Config { rate_limit, new_users, ..Config::default() };
         licd::serve(db, &config, listener, stop_signal()?).await?;
         tracing::info!("stopped");
         Ok(())

@@ -32,7 +32,10 @@ pub fn program(name: &str) -> PathBuf {
 
 /// `licd` with these arguments and none of the settings around the tests.
 fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(program("licd"));
+    without_settings(Command::new(program("licd")), args)
+}
+
+fn without_settings(mut command: Command, args: &[&str]) -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LICD_")) {
         command.env_remove(name);
     }
@@ -68,7 +71,19 @@ impl Process {
 
     /// The same with other settings in its environment.
     pub fn launch_with(database: &str, settings: &[(&str, &str)]) -> Starting {
-        let mut serve = command(&["serve"]);
+        Self::spawn(command(&["serve"]), database, settings)
+    }
+
+    /// The same where the process may open only so many files.
+    pub fn launch_with_files(database: &str, key: &str, files: u32) -> Starting {
+        let mut shell = Command::new("sh");
+        let limited = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+        shell.args(["-c", &limited]).arg(program("licd"));
+        let serve = without_settings(shell, &["serve"]);
+        Self::spawn(serve, database, &[("LICD_BOOTSTRAP_KEY", key)])
+    }
+
+    fn spawn(mut serve: Command, database: &str, settings: &[(&str, &str)]) -> Starting {
         serve.env("LICD_DATABASE_URL", database).envs(settings.iter().copied());
         serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_RATE_LIMIT", "off");
         // Not a line for each request: what is told when a test fails should be to the point.

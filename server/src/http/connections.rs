@@ -1,0 +1,308 @@
+//! Connections: accepting them, bounding their number, ending those that wait for too long, and
+//! stopping. What is said on them is hyper's business and the router's.
+//!
+//! One task accepts and looks at all connections now and then. Strangers hold a connection as long
+//! as they like only while there is room: a full service ends those that wait without a request.
+
+mod file_limit;
+mod limits;
+mod refusal;
+mod request;
+mod state;
+mod stream;
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::take;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use socket2::SockRef;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::{Instant, interval, sleep_until};
+
+pub use limits::ConnectionLimits;
+use state::{ConnectionState, Overdue, millis, now};
+use stream::Stream;
+
+/// Where a request comes from: the peer of its connection, which is the proxy if there is one. In
+/// the extensions of every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub SocketAddr);
+
+/// With heads of 16 KiB, so many connections hold at most 128 MiB of them.
+const MAX_CONNECTIONS: usize = 8192;
+/// How large a request's head may be, and how much of a body or an answer hyper buffers.
+const BUFFER: usize = 16 * 1024;
+/// How much of an answer the kernel may hold for a client that does not read; Linux doubles it.
+const SEND_BUFFER: usize = 128 * 1024;
+/// A connection that has waited for less is not ended to make room: its request may be on its way.
+const EVICTION_GRACE: Duration = Duration::from_millis(100);
+/// How long a half-sent head may hold up the stop.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+/// How often connections are looked at, at least, while there is something to wait for.
+const SHORT_SWEEP: Duration = Duration::from_millis(25);
+/// At most one line about each matter in this time.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Answers on `listener` until `shutdown` completes. Then ends the connections that wait, and gives
+/// those with a request in flight the time `drain` to finish it.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: ConnectionLimits,
+    shutdown: impl Future<Output = ()>,
+    drain: Duration,
+) {
+    let mut server = Server::new(router, limits);
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let may_accept = server.may_accept();
+        tokio::select! {
+            () = &mut shutdown => break,
+            Some(ended) = server.tasks.join_next_with_id() => server.forget(ended),
+            () = sleep_until(server.next_sweep) => server.sweep(),
+            accepted = listener.accept(), if may_accept => match accepted {
+                Ok((tcp, address)) => server.open(tcp, address),
+                Err(error) => server.accept_failed(&error),
+            },
+        }
+    }
+    drop(listener);
+    server.stop(drain).await;
+}
+
+struct Server {
+    router: Router,
+    http: http1::Builder,
+    limits: ConnectionLimits,
+    max_connections: usize,
+    stopping: Arc<AtomicBool>,
+    tasks: JoinSet<()>,
+    connections: HashMap<Id, Connection>,
+    next_sweep: Instant,
+    /// Nothing is accepted before, as the system had no room.
+    accept_after: Instant,
+    abuse: Abuse,
+    last_report: Option<Instant>,
+    last_warning: Option<Instant>,
+}
+
+struct Connection {
+    client: ClientAddress,
+    state: Arc<ConnectionState>,
+    task: AbortHandle,
+}
+
+/// Connections that ended badly since the last line about them.
+#[derive(Default)]
+struct Abuse {
+    malformed_heads: u64,
+    slow_heads: u64,
+    slow_readers: u64,
+    last_client: Option<ClientAddress>,
+}
+
+impl Server {
+    fn new(router: Router, limits: ConnectionLimits) -> Self {
+        file_limit::raise();
+        let bound = || file_limit::room_for_connections().min(MAX_CONNECTIONS);
+        let max_connections = limits.max_connections.unwrap_or_else(bound).max(1);
+        let mut http = http1::Builder::new();
+        // hyper's own timer counts a head and the idle time before it as one.
+        http.header_read_timeout(None).max_buf_size(BUFFER);
+        Self {
+            router,
+            http,
+            limits,
+            max_connections,
+            stopping: Arc::default(),
+            tasks: JoinSet::new(),
+            connections: HashMap::new(),
+            next_sweep: Instant::now(),
+            accept_after: Instant::now(),
+            abuse: Abuse::default(),
+            last_report: None,
+            last_warning: None,
+        }
+    }
+
+    /// Whether there is room for one more. When there is not, makes some.
+    fn may_accept(&mut self) -> bool {
+        let now = Instant::now();
+        let full = self.connections.len() >= self.max_connections;
+        if full {
+            if is_due(&mut self.last_warning) {
+                let max = self.max_connections;
+                tracing::warn!(
+                    max,
+                    "all connections are in use; those without a request are ended"
+                );
+            }
+            self.make_room();
+        }
+        let paused = now < self.accept_after;
+        if full || paused {
+            self.next_sweep = self.next_sweep.min(now + SHORT_SWEEP);
+        }
+        !full && !paused
+    }
+
+    fn open(&mut self, tcp: TcpStream, address: SocketAddr) {
+        // Neither can fail but for a connection that is gone already.
+        drop(tcp.set_nodelay(true));
+        drop(SockRef::from(&tcp).set_send_buffer_size(SEND_BUFFER));
+        let client = ClientAddress(SocketAddr::new(address.ip().to_canonical(), address.port()));
+        let state = Arc::new(ConnectionState::new());
+        let stream = TokioIo::new(Stream::new(tcp, state.clone()));
+        let (router, stopping) = (self.router.clone(), self.stopping.clone());
+        let service = {
+            let state = state.clone();
+            service_fn(move |request| {
+                request::answer(request, router.clone(), client, state.clone(), stopping.clone())
+            })
+        };
+        let connection = self.http.serve_connection(stream, service);
+        let task = self.tasks.spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, client = %client.0, "a connection was broken off");
+            }
+        });
+        self.connections.insert(task.id(), Connection { client, state, task });
+    }
+
+    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
+        let id = match &ended {
+            Ok((id, ())) => *id,
+            Err(error) => error.id(),
+        };
+        if let Some(connection) = self.connections.remove(&id)
+            && connection.state.is_malformed()
+        {
+            self.abuse.malformed_heads += 1;
+            self.abuse.last_client = Some(connection.client);
+        }
+        if ended.is_err_and(|error| error.is_panic()) {
+            tracing::error!("the task of a connection panicked");
+        }
+    }
+
+    /// Out of files or memory, mostly. Trying again at once would only burn CPU.
+    fn accept_failed(&mut self, error: &io::Error) {
+        use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+        if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+            return;
+        }
+        if is_due(&mut self.last_warning) {
+            tracing::warn!(%error, "connections cannot be accepted");
+        }
+        self.accept_after = Instant::now() + EVICTION_GRACE;
+        self.make_room();
+    }
+
+    /// Ends the connections that have waited longest without a request, and those that had one only
+    /// when there are no others. A few at a time, so that looking for them costs little, however
+    /// many come.
+    fn make_room(&mut self) {
+        if self.connections.values().any(|connection| connection.state.is_ended()) {
+            return;
+        }
+        let mut waiting: Vec<_> = self
+            .connections
+            .values()
+            .filter_map(|connection| Some((connection.state.waits()?, connection)))
+            .collect();
+        if waiting.iter().any(|((had_request, _), _)| !had_request) {
+            waiting.retain(|((had_request, _), _)| !had_request);
+        }
+        let count = waiting.len().min(1 + self.max_connections / 64);
+        if count < waiting.len() {
+            waiting.select_nth_unstable_by_key(count, |((_, since), _)| *since);
+        }
+        let now = now();
+        for ((_, since), connection) in &waiting[..count] {
+            let waited = now.saturating_sub(*since);
+            if waited >= millis(EVICTION_GRACE) && connection.state.end_if_waiting(false) {
+                connection.task.abort();
+            }
+        }
+    }
+
+    /// Ends connections that have waited for too long.
+    fn sweep(&mut self) {
+        let now = now();
+        for connection in self.connections.values() {
+            let Some(overdue) = connection.state.end_if_overdue(&self.limits, now) else {
+                continue;
+            };
+            connection.task.abort();
+            match overdue {
+                Overdue::Head => self.abuse.slow_heads += 1,
+                Overdue::Reader => self.abuse.slow_readers += 1,
+                Overdue::Idle | Overdue::Lingering => continue,
+            }
+            self.abuse.last_client = Some(connection.client);
+        }
+        self.report();
+        let limits = &self.limits;
+        let shortest = limits.head_timeout.min(limits.idle_timeout).min(limits.write_timeout);
+        self.next_sweep = Instant::now() + (shortest / 4).clamp(SHORT_SWEEP, STOP_GRACE);
+    }
+
+    /// Writes one line about all of them, however many.
+    fn report(&mut self) {
+        let Some(ClientAddress(last_client)) = self.abuse.last_client else { return };
+        if is_due(&mut self.last_report) {
+            let Abuse { malformed_heads, slow_heads, slow_readers, .. } = take(&mut self.abuse);
+            tracing::info!(
+                malformed_heads,
+                slow_heads,
+                slow_readers,
+                %last_client,
+                "connections were ended"
+            );
+        }
+    }
+
+    async fn stop(mut self, drain: Duration) {
+        self.stopping.store(true, Ordering::Relaxed);
+        let (begun, deadline) = (Instant::now(), Instant::now() + drain);
+        let mut looks = interval(SHORT_SWEEP);
+        while !self.tasks.is_empty() {
+            tokio::select! {
+                Some(ended) = self.tasks.join_next_with_id() => self.forget(ended),
+                _ = looks.tick() => {
+                    let patient = begun.elapsed() < STOP_GRACE;
+                    for connection in self.connections.values() {
+                        if connection.state.end_if_waiting(patient) {
+                            connection.task.abort();
+                        }
+                    }
+                }
+                () = sleep_until(deadline) => {
+                    let requests = self.connections.len();
+                    tracing::warn!(requests, "requests did not end in time and were broken off");
+                    break;
+                }
+            }
+        }
+        self.tasks.shutdown().await;
+    }
+}
+
+/// Whether a line may be written again, after that time of the last one.
+fn is_due(last: &mut Option<Instant>) -> bool {
+    let due = last.is_none_or(|last| last.elapsed() >= LOG_INTERVAL);
+    if due {
+        *last = Some(Instant::now());
+    }
+    due
+}

@@ -1,0 +1,88 @@
+//! The number of connections: strangers who hold them make room, those with a request keep theirs.
+
+use licd::http::ConnectionLimits;
+use serde_json::json;
+
+use super::start;
+use super::wire::Wire;
+use crate::harness::TestDatabase;
+use crate::nodes::process::{Process, first_key};
+
+/// The head of a validation, whose body licd asks for: the request is then in flight for certain.
+async fn begin(base: &str, key: &str) -> Wire {
+    let mut wire = Wire::connect(base).await;
+    wire.send(format!(
+        "POST /api/v1/validate HTTP/1.1\r\nhost: licd\r\nauthorization: Bearer {key}\r\n\
+         content-type: application/json\r\ncontent-length: 16\r\nexpect: 100-continue\r\n\r\n"
+    ))
+    .await;
+    assert_eq!(wire.answer().await.status, 100);
+    wire
+}
+
+async fn finish(mut wire: Wire) {
+    wire.send(r#"{"userId":"ada"}"#).await;
+    assert_eq!(wire.answer().await.status, 200);
+}
+
+/// More silent sockets than the process may open files.
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_connections_are_no_outage() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::launch_with_files(&database.url, &key, 256).wait();
+    let admin = licd.caller(&key);
+    let mut known = Wire::connect(&licd.base).await;
+    known.get("/healthz").await;
+    assert_eq!(known.answer().await.status, 200);
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        silent.push(Wire::connect(&licd.base).await);
+    }
+    for _ in 0..3 {
+        let mut stranger = Wire::connect(&licd.base).await;
+        stranger.get("/healthz").await;
+        assert_eq!(stranger.answer().await.status, 200);
+    }
+    assert_eq!(admin.validate("ada").await.status, 200);
+    known.get("/readyz").await;
+    assert_eq!(known.answer().await.status, 200, "who has asked before is ended last");
+    assert_eq!(licd.log().matches("all connections are in use").count(), 1, "{}", licd.log());
+    assert!(tokio::task::spawn_blocking(|| licd.stop()).await.unwrap().success());
+}
+
+/// Connections with a request in flight are never ended for others, who wait.
+#[tokio::test]
+async fn a_request_in_flight_keeps_its_connection() {
+    let app = start(ConnectionLimits { max_connections: Some(4), ..Default::default() }).await;
+    let key = app.key.clone().unwrap();
+    let mut in_flight = Vec::new();
+    for _ in 0..4 {
+        in_flight.push(begin(&app.base, &key).await);
+    }
+    let mut waiting = Wire::connect(&app.base).await;
+    waiting.get("/healthz").await;
+    for wire in in_flight {
+        finish(wire).await;
+    }
+    assert_eq!(waiting.answer().await.status, 200);
+    assert_eq!(app.post("/api/v1/validate", json!({ "userId": "ada" })).await.status, 200);
+}
+
+/// 200 heads of which 400 KB arrive and the end never: each is refused, and the memory stays small.
+#[tokio::test(flavor = "multi_thread")]
+async fn endless_heads_cost_little_memory() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let before = licd.peak_memory();
+    let endless = format!("GET /healthz HTTP/1.1\r\nhost: licd\r\nx: {}", "y".repeat(400_000));
+    let mut wires = Vec::new();
+    for _ in 0..200 {
+        let mut wire = Wire::connect(&licd.base).await;
+        wire.send(&endless).await;
+        let refusal = wire.answer().await.refusal();
+        assert_eq!(refusal, "431 request_header_fields_too_large");
+        wires.push(wire);
+    }
+    let grown = licd.peak_memory() - before;
+    assert!(grown < 40 * 1024, "it took {grown} KiB");
+}
