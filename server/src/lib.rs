@@ -26,7 +26,6 @@ use std::future::{Future, IntoFuture};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::Timestamp;
 use tokio::net::TcpListener;
 use tokio::time::MissedTickBehavior;
 
@@ -61,6 +60,7 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
+    go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
     let limiter = Limiter::new(config.rate_limit);
     let gate = Arc::new(Gate { limiter, usage: Usage::default() });
     let (validations, validating) = Batcher::start({
@@ -102,6 +102,10 @@ pub async fn serve(
     Ok(())
 }
 
+async fn go_on_after_stored_ids(db: &Db) -> db::Result<()> {
+    store::ids::go_on(&mut db.read().await?).await
+}
+
 async fn keep_house(db: Db, gate: Arc<Gate>) {
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -111,7 +115,7 @@ async fn keep_house(db: Db, gate: Arc<Gate>) {
         if let Err(error) = gate.usage.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }
-        if let Err(error) = once::forget_old(&db, Timestamp::now()).await {
+        if let Err(error) = once::forget_old(&db).await {
             tracing::warn!(%error, "old idempotency keys could not be forgotten");
         }
     }

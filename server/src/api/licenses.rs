@@ -4,7 +4,7 @@ use axum::extract::State;
 use chrono::Duration;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, License, LicenseField, LicenseId,
-    PlanId, SetStatus, Status, Timestamp, UpdateLicense,
+    PlanId, SetStatus, Status, UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,8 +27,9 @@ pub async fn create(
     once: Once,
     Json(body): Json<CreateLicense>,
 ) -> Result<Created<License>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let plan = plans::find(&mut tx, scope, body.plan_id).await?;
     let plan = plan.ok_or_else(|| Error::unknown("planId", "plan"))?;
     let days = body.expires_in_days.or(plan.expires_in_days);
@@ -96,16 +97,16 @@ pub async fn update(
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
 ) -> Result<Data<License>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
+    let scope = caller.scope();
     let given = [
         (LicenseField::MaxSeats, body.max_seats.is_some()),
         (LicenseField::ExpiresAt, body.expires_at.is_some()),
     ];
     refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
-    let tx = once.begin(&app, scope, &body, now).await?;
+    let tx = once.begin(&app, scope, &body).await?;
     let clear = body.clear.unwrap_or_default();
     let cleared = |field| clear.contains(&field);
-    modify(tx, scope, id, now, |license| {
+    modify(tx, scope, id, |license| {
         license.features = body.features.unwrap_or_else(|| license.features.clone());
         change(&mut license.max_seats, body.max_seats, cleared(LicenseField::MaxSeats));
         change(&mut license.expires_at, body.expires_at, cleared(LicenseField::ExpiresAt));
@@ -120,9 +121,9 @@ pub async fn set_status(
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
 ) -> Result<Data<License>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let tx = once.begin(&app, scope, &body, now).await?;
-    modify(tx, scope, id, now, |license| license.status = body.status).await
+    let scope = caller.scope();
+    let tx = once.begin(&app, scope, &body).await?;
+    modify(tx, scope, id, |license| license.status = body.status).await
 }
 
 /// Changes a license while nobody else does. What changes nothing leaves `updatedAt` too.
@@ -130,14 +131,13 @@ async fn modify(
     mut tx: OnceTx,
     scope: Scope,
     id: LicenseId,
-    now: Timestamp,
     change: impl FnOnce(&mut License),
 ) -> Result<Data<License>, Error> {
     let before = licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut license = before.clone();
     change(&mut license);
     if license != before {
-        license.updated_at = now;
+        license.updated_at = tx.now;
         licenses::update(&mut tx, scope, &license).await?;
     }
     tx.commit(Data(license)).await
@@ -150,8 +150,9 @@ pub async fn assign(
     Id(id): Id<LicenseId>,
     Json(body): Json<AssignLicense>,
 ) -> Result<Saved<Assignment>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     // Users before licenses: the order in which validations lock them too.
     let (_, user) = users::ensure(&mut tx, scope, &body.user_id, now).await?;
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;

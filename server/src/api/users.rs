@@ -24,8 +24,9 @@ pub async fn create(
     once: Once,
     Json(body): Json<CreateUser>,
 ) -> Result<Saved<User>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let (made, before) = ensure(&mut tx, scope, &body.external_id, now).await?;
     let user = User {
         email: body.email.or_else(|| before.email.clone()),
@@ -113,14 +114,15 @@ pub async fn update(
     Id(id): Id<UserId>,
     Json(body): Json<UpdateUser>,
 ) -> Result<Data<User>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
+    let scope = caller.scope();
     let given = [
         (UserField::Email, body.email.is_some()),
         (UserField::Name, body.name.is_some()),
         (UserField::Metadata, body.metadata.is_some()),
     ];
     refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let before = users::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut user = before.clone();
     let clear = body.clear.unwrap_or_default();
