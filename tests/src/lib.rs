@@ -7,16 +7,17 @@
 //!
 //! `interface` is the specification row by row, `refusals` what is said no to, `lists` many
 //! records, `worlds` what tenants and modes keep from each other, `batches` what is answered
-//! together, `races` many callers and nodes at once, `model` random calls of which every answer must
-//! be explained, `crashes` processes that end and begin, `host` the commands of `licd`, and `tidy`
-//! the rules that the sources keep. `copy`, `backup` and `migrate` are the commands that move whole
-//! databases, `journey` is licctl with all of it, `nodes` several processes on one database, and
-//! `cluster` what happens when PostgreSQL itself goes away.
+//! together, `races` many callers and nodes at once, `clocks` nodes whose clocks disagree, `model`
+//! random calls of which every answer must be explained, `crashes` processes that end and begin,
+//! `host` the commands of `licd`, and `tidy` the rules that the sources keep. `copy`, `backup` and
+//! `migrate` are the commands that move whole databases, `journey` is licctl with all of it, `nodes`
+//! several processes on one database, and `cluster` what happens when PostgreSQL itself goes away.
 
 #![cfg(test)]
 
 mod backup;
 mod batches;
+mod clocks;
 mod cluster;
 mod copy;
 mod crashes;

@@ -4,7 +4,7 @@ use axum::extract::State;
 use chrono::Duration;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, License, LicenseField, LicenseId,
-    PlanId, SetStatus, Status, UpdateLicense,
+    PlanId, SetStatus, Status, Timestamp, UpdateLicense, UserId, advance_ids_past,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,6 +13,7 @@ use super::{change, refuse_contradictions, users};
 use crate::App;
 use crate::answer::{Created, Data, Records, Saved, Wanted, records};
 use crate::auth::{Admin, Reader};
+use crate::db::Conn;
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query, UserName, filter};
 use crate::once::{Once, OnceTx};
@@ -20,6 +21,11 @@ use crate::store::{Scope, activations, assignments, licenses, plans, users as st
 
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 const NOT_ASSIGNED: Error = Error::NotFound("assignment");
+
+/// How many licenses a user may have. A validation reads them all.
+const MAX_LICENSES: i64 = 100;
+const TOO_MANY_LICENSES: &str =
+    "A user has at most 100 licenses, and this one has them: take the user off another one first";
 
 pub async fn create(
     State(app): State<App>,
@@ -160,7 +166,7 @@ pub async fn assign(
     let saved = match known {
         None => {
             let assignment = Assignment {
-                id: AssignmentId::new(now),
+                id: next_assignment(&mut tx, scope, user.id, now).await?,
                 user_id: user.id,
                 license_id: id,
                 assigned_at: now,
@@ -180,15 +186,35 @@ pub async fn assign(
     tx.commit(saved).await
 }
 
+/// The id of the user's next assignment. Validations look at a user's licenses in the order of these
+/// ids, so it is greater than those before, also when a node with another clock made them. The user
+/// is locked.
+async fn next_assignment(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+    now: Timestamp,
+) -> Result<AssignmentId, Error> {
+    let (count, newest) = assignments::count_of_user(conn, scope, user).await?;
+    if count >= MAX_LICENSES {
+        return Err(Error::Conflict(TOO_MANY_LICENSES));
+    }
+    if let Some(newest) = newest {
+        advance_ids_past(newest.uuid());
+    }
+    Ok(AssignmentId::new(now))
+}
+
 /// Takes the user off the license, and frees the seat that the user may hold.
 pub async fn unassign(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<LicenseId>,
     UserName(user): UserName,
 ) -> Result<Data<Assignment>, Error> {
     let scope = caller.scope();
-    let mut tx = app.db.begin().await?;
+    let mut tx = once.begin(&app, scope, &()).await?;
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let user = user.ok_or(NOT_ASSIGNED)?;
     let user = stored_users::find_external(&mut tx, scope, &user).await?.ok_or(NOT_ASSIGNED)?;
@@ -197,6 +223,5 @@ pub async fn unassign(
         licenses::free_seat(&mut tx, scope, id).await?;
     }
     assignments::delete(&mut tx, scope, &assignment).await?;
-    tx.commit().await?;
-    Ok(Data(assignment))
+    tx.commit(Data(assignment)).await
 }
