@@ -26,6 +26,9 @@ pub async fn create(
         return Err(Error::Forbidden);
     }
     let mut tx = once.begin(&app, caller.scope(), &body).await?;
+    if body.expires_at.is_some_and(|end| end <= tx.now) {
+        return Err(Error::invalid("expiresAt", "expiresAt must be in the future"));
+    }
     let key = ApiKey::generate(mode);
     let record = auth::record(&key, body.name, body.role, body.expires_at, tx.now);
     keys::insert(&mut tx, caller.tenant.id, &record, &auth::hash(&key)).await?;
