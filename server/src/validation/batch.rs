@@ -81,13 +81,20 @@ async fn attempt(
 
     let mut tx = db.begin().await?;
     if !missing.is_empty() {
-        validations::insert_users(&mut tx, &missing, batch.now).await?;
+        let new = |&(scope, user)| Item::new_user(scope, UserId::new(batch.now), user);
+        let users: Vec<_> = missing.iter().map(new).collect();
+        validations::insert_users(&mut tx, &users, batch.now).await?;
     }
     let locked = draft.counts();
     if !locked.is_empty() {
         validations::lock_licenses(&mut tx, &licenses(&locked)).await?;
     }
-    let draft = batch.decide(batch.read(&mut tx).await?, &astray);
+    let known = batch.read(&mut tx).await?;
+    // A user who was known is deleted by now, and must be made first.
+    if !batch.missing(&known, &astray).is_empty() {
+        return Ok(None);
+    }
+    let draft = batch.decide(known, &astray);
     let counts = draft.counts();
     if !counts.keys().all(|license| locked.contains_key(license)) {
         return Ok(None);
@@ -159,13 +166,13 @@ impl<'a> Batch<'a> {
     }
 
     /// The users who are to be made.
-    fn missing(&self, known: &[Known], astray: &[bool]) -> Vec<Item<'a>> {
+    fn missing(&self, known: &[Known], astray: &[bool]) -> Vec<(Scope, &'a ExternalId)> {
         let asked = self.user_of.iter().zip(astray).filter(|(_, astray)| !**astray);
         let asked: BTreeSet<_> = asked.map(|(user, _)| *user).collect();
         let users = self.users.keys().enumerate();
         users
             .filter(|(at, _)| known[*at].id.is_none() && asked.contains(at))
-            .map(|(_, (scope, user))| Item::new_user(*scope, UserId::new(self.now), user))
+            .map(|(_, user)| *user)
             .collect()
     }
 
