@@ -29,7 +29,8 @@ macro_rules! ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A fresh id, later in order than all that this process has made up to `now`.
+            /// A fresh id, greater than all that this process has made, of whatever kind, also
+            /// when `now` is earlier than theirs.
             #[cfg(feature = "server")]
             pub fn new(now: crate::Timestamp) -> Self {
                 Self(generate::uuid(now))
@@ -160,47 +161,117 @@ fn decode(text: &str) -> Option<Uuid> {
 }
 
 #[cfg(feature = "server")]
-mod generate {
-    use std::sync::LazyLock;
-    use std::sync::atomic::{AtomicU64, Ordering};
+pub use generate::advance_ids_past;
 
-    use uuid::{Builder, Uuid};
+/// Ids grow with time, and never go back when the clock does.
+#[cfg(feature = "server")]
+mod generate {
+    use std::sync::{Mutex, PoisonError};
+
+    use uuid::{ContextV7, Timestamp as IdTime, Uuid};
 
     use crate::Timestamp;
 
-    /// Counts the ids of this process from a random start, so that ids of one millisecond keep the
-    /// order in which they were made and yet two processes do not meet.
-    static SEQUENCE: LazyLock<AtomicU64> =
-        LazyLock::new(|| AtomicU64::new(u64::from_be_bytes(random()) >> 23));
+    /// One for the whole process, so that the ids of all kinds have one order.
+    static IDS: Generator = Generator::new();
 
-    /// A UUIDv7: 48 bits of milliseconds, 42 of sequence, 32 of chance.
     pub(super) fn uuid(now: Timestamp) -> Uuid {
-        let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
-        let high = (sequence >> 30) as u16;
-        let low = (sequence & 0x3fff_ffff) << 32 | u64::from(u32::from_be_bytes(random()));
-        let mut tail = [0; 10];
-        tail[..2].copy_from_slice(&high.to_be_bytes());
-        tail[2..].copy_from_slice(&low.to_be_bytes());
-        Builder::from_unix_timestamp_millis(now.millis(), &tail).into_uuid()
+        IDS.next(now.millis())
     }
 
-    #[expect(clippy::expect_used, reason = "without randomness no id is safe to give out")]
-    fn random<const N: usize>() -> [u8; N] {
-        let mut bytes = [0; N];
-        getrandom::fill(&mut bytes).expect("the system gives random bytes");
-        bytes
+    /// Makes every id that this process makes from now on greater than `newest`: a stored id, which
+    /// another process may have made by a clock that was ahead of this one.
+    pub fn advance_ids_past(newest: Uuid) {
+        IDS.advance_past(newest);
+    }
+
+    /// Makes UUIDv7s, each greater than the one before. Within a millisecond, and while the clock is
+    /// behind the last id, it counts up from a random number, so that two processes do not meet.
+    struct Generator(Mutex<ContextV7>);
+
+    impl Generator {
+        const fn new() -> Self {
+            Self(Mutex::new(ContextV7::new()))
+        }
+
+        fn next(&self, millis: u64) -> Uuid {
+            Uuid::new_v7(self.tick(millis))
+        }
+
+        fn advance_past(&self, newest: Uuid) {
+            // Where this process is past it already, the time that ids carry stays the clock's.
+            if self.next(0) <= newest {
+                // The first 48 bits are milliseconds. In the next one, any count is greater.
+                let millis = (newest.as_u128() >> 80) as u64;
+                self.tick(millis + 1);
+            }
+        }
+
+        fn tick(&self, millis: u64) -> IdTime {
+            let context = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            IdTime::from_unix(&*context, millis / 1000, (millis % 1000) as u32 * 1_000_000)
+        }
     }
 
     #[cfg(test)]
     mod tests {
         use super::*;
 
+        const NOON: u64 = 1_800_000_000_000;
+        const HOUR: u64 = 3_600_000;
+
         #[test]
         fn ids_of_one_moment_keep_the_order_of_their_making() {
-            let now = Timestamp::now();
-            let made: Vec<Uuid> = (0..10_000).map(|_| uuid(now)).collect();
+            let ids = Generator::new();
+            let made: Vec<Uuid> = (0..10_000).map(|_| ids.next(NOON)).collect();
             assert!(made.is_sorted_by(|earlier, later| earlier < later));
             assert!(made.iter().all(|id| id.get_version_num() == 7));
+        }
+
+        #[test]
+        fn ids_go_on_when_the_clock_goes_back() {
+            let ids = Generator::new();
+            let clock = [NOON, NOON + 1, NOON - HOUR, 0, NOON - 1, NOON + 1, NOON + 2, NOON + HOUR];
+            let made: Vec<Uuid> = clock.iter().map(|&millis| ids.next(millis)).collect();
+            assert!(made.is_sorted_by(|earlier, later| earlier < later), "{made:?}");
+        }
+
+        #[test]
+        fn ids_carry_the_time_again_once_the_clock_has_caught_up() {
+            let ids = Generator::new();
+            for (clock, carried) in [(NOON, NOON), (NOON - HOUR, NOON), (NOON + HOUR, NOON + HOUR)]
+            {
+                assert_eq!((ids.next(clock).as_u128() >> 80) as u64, carried);
+            }
+        }
+
+        #[test]
+        fn ids_go_on_after_one_that_another_process_made() {
+            let ahead = Generator::new().next(NOON + HOUR);
+            // The greatest id of that millisecond.
+            let greatest = Uuid::from_u128(ahead.as_u128() | ((1 << 62) - 1) | (0xfff << 64));
+            for newest in [ahead, greatest] {
+                let ids = Generator::new();
+                ids.advance_past(newest);
+                assert!(ids.next(NOON) > newest);
+                ids.advance_past(Uuid::nil());
+                let next = ids.next(NOON);
+                assert!(next > newest, "an older one does not take it back");
+                ids.advance_past(newest);
+                assert_eq!(ids.next(NOON).as_u128() >> 80, next.as_u128() >> 80);
+            }
+        }
+
+        #[test]
+        fn threads_never_share_an_id() {
+            let ids = Generator::new();
+            let made = std::thread::scope(|scope| {
+                let make = || (0..2_000).map(|_| ids.next(NOON)).collect::<Vec<_>>();
+                let threads = [(); 4].map(|()| scope.spawn(make));
+                threads.map(|thread| thread.join().unwrap()).concat()
+            });
+            let distinct: std::collections::BTreeSet<Uuid> = made.iter().copied().collect();
+            assert_eq!(distinct.len(), made.len());
         }
     }
 }

@@ -24,6 +24,8 @@ pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
 };
 pub use envelope::{Failure, Fixed, List, Paged, Success};
+#[cfg(feature = "server")]
+pub use id::advance_ids_past;
 pub use id::{
     ActivationId, AssignmentId, KeyId, LicenseId, MalformedId, PlanId, ProductId, TenantId, UserId,
 };

@@ -105,7 +105,8 @@ pub struct CreateLicense {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AssignLicense {
-    /// The caller's own identifier of the user, who is made if unknown.
+    /// The caller's own identifier of the user, who is made if unknown, and has at most 100
+    /// licenses.
     pub user_id: ExternalId,
     /// Replaces what an earlier assignment carried; absent leaves it.
     pub metadata: Option<Metadata>,

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::Timestamp;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -30,7 +29,7 @@ async fn maintain(db: Db, gate: Arc<Gate>) {
         if let Err(error) = gate.usage.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }
-        if let Err(error) = once::forget_old(&db, Timestamp::now()).await {
+        if let Err(error) = once::forget_old(&db).await {
             tracing::warn!(%error, "old idempotency keys could not be forgotten");
         }
     }

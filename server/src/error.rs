@@ -179,11 +179,6 @@ pub fn is_collision(error: &sqlx::Error) -> bool {
     has_code(error, |code| matches!(code, "40001" | "40P01"))
 }
 
-/// What a new row refers to was deleted meanwhile.
-pub fn is_orphan(error: &sqlx::Error) -> bool {
-    error.as_database_error().is_some_and(|error| error.is_foreign_key_violation())
-}
-
 fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_)

@@ -110,6 +110,7 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
+    go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
     let (app, validating) = App::start(db.clone(), config);
     let gate = app.gate.clone();
     let maintenance = background::start(db.clone(), gate.clone());
@@ -126,4 +127,8 @@ pub async fn serve(
     // A server that fell silent never gives its connections back, and must not keep the process.
     drop(tokio::time::timeout(FINISH, db.close()).await);
     Ok(())
+}
+
+async fn go_on_after_stored_ids(db: &Db) -> db::Result<()> {
+    store::ids::go_on(&mut db.read().await?).await
 }

@@ -5,31 +5,28 @@
 //! and answered again for a day. The validation of a user needs none of this: it is asked anew each
 //! time, and an old answer would be a wrong one.
 
+mod age;
+
 use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::request::Parts;
-use chrono::Duration;
 use common::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::App;
 use crate::answer::Answer;
-use crate::db::{Conn, Tx};
+use crate::db::{self, Conn, Db, Tx};
 use crate::error::Error;
 use crate::store::Scope;
 use crate::store::idempotency::{self, Answered};
+use age::Clocks;
 
 const HEADER: &str = "idempotency-key";
 const MAX_LENGTH: usize = 255;
-
-/// Answers are kept for a day.
-fn horizon(now: Timestamp) -> Timestamp {
-    now.plus(-Duration::days(1))
-}
 
 /// The names of requests that this process is busy with.
 #[derive(Clone, Default)]
@@ -93,10 +90,9 @@ impl Once {
         app: &App,
         scope: Scope,
         body: &B,
-        now: Timestamp,
     ) -> Result<OnceTx, Error> {
         let Some(name) = self.name else {
-            return Ok(OnceTx { tx: app.begin(scope.tenant).await?, once: None });
+            return Ok(OnceTx::new(app.begin(scope.tenant).await?, None));
         };
         let busy = app.running.enter(scope, &name)?;
         let body = serde_json::to_vec(body).map_err(|_| Error::Internal)?;
@@ -104,11 +100,12 @@ impl Once {
             Sha256::new().chain_update(&self.what).chain_update([0]).chain_update(body);
         let fingerprint = fingerprint.finalize();
         let mut tx = app.begin(scope.tenant).await?;
-        idempotency::forget(&mut tx, scope, &name, horizon(now)).await?;
-        if idempotency::claim(&mut tx, scope, &name, &fingerprint, now).await? {
-            return Ok(OnceTx { tx, once: Some((scope, name, busy)) });
+        let clocks = Clocks::now();
+        idempotency::forget(&mut tx, scope, &name, clocks.horizon()).await?;
+        if idempotency::claim(&mut tx, scope, &name, &fingerprint, clocks.given()).await? {
+            return Ok(OnceTx::new(tx, Some((scope, name, busy))));
         }
-        match idempotency::find(&mut tx, scope, &name, horizon(now)).await? {
+        match idempotency::find(&mut tx, scope, &name, clocks.horizon()).await? {
             Some(answered) if answered.fingerprint == *fingerprint => Err(replay(answered)),
             Some(_) => Err(Error::OtherRequest),
             None => Err(Error::Unavailable),
@@ -127,9 +124,16 @@ fn replay(answered: Answered) -> Error {
 pub struct OnceTx {
     tx: Tx,
     once: Option<(Scope, String, Busy)>,
+    /// The time of the change, read after the transaction began: one that waited for others carries
+    /// no earlier time than theirs.
+    pub now: Timestamp,
 }
 
 impl OnceTx {
+    fn new(tx: Tx, once: Option<(Scope, String, Busy)>) -> Self {
+        Self { tx, once, now: Timestamp::now() }
+    }
+
     /// Makes it so, and gives the answer back.
     pub async fn commit<A: Answer>(self, answer: A) -> Result<A, Error> {
         let body = if self.once.is_some() { Some(answer.body()?) } else { None };
@@ -165,7 +169,9 @@ impl DerefMut for OnceTx {
     }
 }
 
-/// Forgets what is older than a day.
-pub async fn forget_old(db: &crate::db::Db, now: Timestamp) -> crate::db::Result<()> {
-    idempotency::forget_old(&mut db.write().await?, horizon(now)).await
+/// Forgets what is older than a day, a portion at a time, and lets others write in between.
+pub async fn forget_old(db: &Db) -> db::Result<()> {
+    let horizon = Clocks::now().horizon();
+    while idempotency::forget_old(&mut db.write().await?, horizon).await? {}
+    Ok(())
 }

@@ -80,7 +80,8 @@ fn api() -> (Router<App>, OpenApi) {
             .get_with(users::list, is("listUsers", "List users")))
         .api_route("/api/v1/admin/users/{id}",
             get_with(users::get, is("getUser", "Get a user"))
-            .patch_with(users::update, is("updateUser", "Change a user")))
+            .patch_with(users::update, is("updateUser", "Change a user"))
+            .delete_with(users::delete, is("deleteUser", "Delete a user, and free the seats")))
         .api_route("/api/v1/admin/keys",
             post_with(keys::create, is("createKey", "Create an API key; it is shown this once"))
             .get_with(keys::list, is("listKeys", "List API keys")))

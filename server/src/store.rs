@@ -7,6 +7,7 @@ pub mod activations;
 pub mod assignments;
 pub mod backup;
 pub mod idempotency;
+pub mod ids;
 pub mod keys;
 pub mod licenses;
 pub mod plans;

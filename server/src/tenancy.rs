@@ -4,7 +4,7 @@ use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
 
 use crate::auth;
 use crate::db::{Conn, Db};
-use crate::store::{keys, tenants};
+use crate::store::{ids, keys, tenants};
 
 /// Why something about tenants cannot be done. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,7 @@ pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenancyErro
     if tenants::named(&mut tx, &name).await?.is_some() {
         return Err(TenancyError::NameTaken(name));
     }
+    ids::go_on(&mut tx).await?;
     let tenant = insert(&mut tx, name, &key).await?;
     tx.commit().await?;
     Ok((tenant, key))
@@ -82,6 +83,7 @@ pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, Te
         _ => None,
     };
     let found = found.ok_or_else(|| TenancyError::Unknown(tenant.to_owned()))?;
+    ids::go_on(&mut tx).await?;
     let record = auth::record(&key, new.name, new.role, None, Timestamp::now());
     keys::insert(&mut tx, found.id, &record, &auth::hash(&key)).await?;
     tx.commit().await?;

@@ -1,10 +1,11 @@
 //! Requests that are sent again: with an Idempotency-Key they are done once.
 
-use common::Timestamp;
+use common::{ApiKey, Mode, Timestamp};
+use licd::tenancy;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, App, Caller};
+use crate::harness::{Answer, App, Caller, TestDatabase};
 
 const PRODUCTS: &str = "/api/v1/admin/products";
 
@@ -44,6 +45,57 @@ async fn a_change_is_replayed_as_it_was_answered_then() {
     let again = app.send(Method::PATCH, &path, suspend).await;
     assert_eq!(again.body, first.body);
     assert_eq!(app.get(&format!("/api/v1/admin/licenses/{license}")).await["status"], "active");
+}
+
+/// What is gone cannot be deleted again, so here above all a lost answer must come again.
+#[tokio::test]
+async fn a_deletion_is_done_once_and_answered_alike() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "ada").await.data();
+    let user = app.user("ada").await["id"].as_str().unwrap().to_owned();
+    let off = format!("/api/v1/admin/licenses/{license}/assign/ada");
+    let user = format!("/api/v1/admin/users/{user}");
+    for (path, key) in [(&off, "k1"), (&user, "k2")] {
+        let keyed = |request: reqwest::RequestBuilder| request.header("Idempotency-Key", key);
+        let first = app.send(Method::DELETE, path, keyed).await;
+        let again = app.send(Method::DELETE, path, keyed).await;
+        assert_eq!((first.status, first.header("idempotency-replayed")), (200, None), "{path}");
+        assert_eq!((again.status, again.header("idempotency-replayed")), (200, Some("true")));
+        assert_eq!(first.body, again.body);
+        assert_eq!(app.delete(path).await.refusal(), "404 not_found");
+    }
+    let reused = |request: reqwest::RequestBuilder| request.header("Idempotency-Key", "k1");
+    let other = app.send(Method::DELETE, &user, reused).await;
+    assert_eq!(other.refusal(), "422 idempotency_key_reused");
+}
+
+/// However many there are, and without holding up others for long.
+#[tokio::test]
+async fn old_answers_are_forgotten_in_portions() {
+    let database = TestDatabase::ready().await;
+    let db = database.open().await;
+    tenancy::bootstrap(&db, Some(&ApiKey::generate(Mode::Live))).await.unwrap();
+    let now = Timestamp::now();
+    let mut conn = db.write().await.unwrap();
+    for (age, count) in [(25, 1201), (23, 3)] {
+        let at = now.plus(-chrono::Duration::hours(age));
+        let insert = "insert into idempotency_keys
+                (tenant_id, mode, name, fingerprint, status, created_at)
+            with recursive counting (n) as (
+                select 1 union all select n + 1 from counting where n < $2)
+            select t.id, 'live', $3 || '-' || n, $4, 200, $1 from counting, tenants t";
+        let insert = conn.query(insert).bind(at).bind(count).bind(age.to_string());
+        assert_eq!(insert.bind(&[0u8; 32][..]).execute().await.unwrap(), count as u64);
+    }
+    drop(conn);
+    licd::once::forget_old(&db).await.unwrap();
+    let mut conn = db.read().await.unwrap();
+    let left: Vec<(i64,)> =
+        conn.query("select count(*) from idempotency_keys").fetch_all().await.unwrap();
+    assert_eq!(left, [(3,)]);
+    drop(conn);
+    db.close().await;
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Many callers at once: seats are exact, users are made once, nothing fails, and what the service
 //! counts is what the database holds. Several nodes on one database are in `nodes`.
 
+mod deletion;
 mod keys;
+mod order;
 mod seats;
 mod storm;
 mod users;

@@ -13,7 +13,7 @@ use crate::harness::Caller;
 
 /// Every operation of the interface: method, address, and a body that it takes. `{…}` stands for
 /// what does not exist.
-const OPERATIONS: [(&str, &str, &str); 27] = [
+const OPERATIONS: [(&str, &str, &str); 28] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("GET", "/api/v1/key", ""),
     ("POST", "/api/v1/admin/explain", r#"{"userId":"ada"}"#),
@@ -37,6 +37,7 @@ const OPERATIONS: [(&str, &str, &str); 27] = [
     ("GET", "/api/v1/admin/users", ""),
     ("GET", "/api/v1/admin/users/{usr}", ""),
     ("PATCH", "/api/v1/admin/users/{usr}", r#"{"name":"Ada"}"#),
+    ("DELETE", "/api/v1/admin/users/{usr}", ""),
     ("POST", "/api/v1/admin/keys", r#"{"name":"CI","role":"read"}"#),
     ("GET", "/api/v1/admin/keys", ""),
     ("POST", "/api/v1/admin/keys/{key}/revoke", ""),

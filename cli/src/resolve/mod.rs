@@ -114,12 +114,18 @@ pub async fn find_user(ctx: &Context, given: &str) -> Result<Option<Answer<User>
     Ok(found.into_iter().next())
 }
 
+/// The user of that name; or of that id, as the service's answers show it, if no user has it for a
+/// name.
 pub async fn user(ctx: &Context, given: &str) -> Result<Answer<User>> {
-    find_user(ctx, given).await?.ok_or_else(|| {
-        Error::not_found(format!("There is no user {given}."))
-            .because("Users are named by your own id for them, letter by letter.")
-            .fix("licctl users list --search TEXT")
-    })
+    if let Some(user) = find_user(ctx, given).await? {
+        return Ok(user);
+    }
+    if given.parse::<UserId>().is_ok() {
+        return ctx.client().await?.get(&format!("/api/v1/admin/users/{given}")).await;
+    }
+    Err(Error::not_found(format!("There is no user {given}."))
+        .because("Users are named by your own id for them, letter by letter.")
+        .fix("licctl users list --search TEXT"))
 }
 
 /// Users by their internal ids, as activations name them.

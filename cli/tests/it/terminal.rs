@@ -91,6 +91,26 @@ fn a_part_of_an_id_is_told_whole() {
     assert_eq!(exit(&terminal), 0);
 }
 
+/// Enter alone, and every other answer than yes, leaves the user there.
+#[test]
+fn a_no_deletes_nobody() {
+    let double = service();
+    let home = Home::with(&double);
+    for (keys, code) in [("n", 130), ("\r", 130), ("y", 0)] {
+        let mut terminal = on_a_terminal(&home, &["users", "delete", "alice"]);
+        terminal.exp_string("Delete user alice with 1 license and no seats?").unwrap();
+        assert!(double.received().iter().all(|request| request.method != "DELETE"));
+        press(&mut terminal, keys);
+        if code == 0 {
+            terminal.exp_string("Deleted user alice with 1 license and no seats.").unwrap();
+            let same = "Without questions: licctl users delete alice --yes";
+            terminal.exp_string(same).unwrap();
+        }
+        terminal.exp_eof().unwrap();
+        assert_eq!(exit(&terminal), code, "{keys:?}");
+    }
+}
+
 #[test]
 fn ctrl_c_at_a_list_gives_the_cursor_back_and_exits_130() {
     let double = service();

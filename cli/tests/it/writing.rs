@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Double, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Ran, Reply, assignment, license, service,
+    Double, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Ran, Reply, answer, assignment, license,
+    service, user,
 };
 
 fn run(double: &Double, args: &[&str]) -> Ran {
@@ -175,6 +176,44 @@ fn revoking_needs_a_yes() {
     lic_01h455vb4pex5vsknk084sn02q  active  revoked
     ");
     assert_eq!(written(&double).1, json!({ "status": "revoked" }));
+}
+
+/// What is deleted is named before the yes, and no write is sent without one.
+#[test]
+fn deleting_a_user_needs_a_yes() {
+    let double = service();
+    let ran = run(&double, &["users", "delete", "alice"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("Delete user alice with 1 license and no seats?"), "{ran:?}");
+    assert!(ran.stderr.contains("fix: add --yes"), "{ran:?}");
+    assert!(double.received().iter().all(|request| request.method != "DELETE"));
+    let ran = run(&double, &["users", "delete", "alice", "--yes", "-o", "json"]);
+    assert_eq!((ran.code, ran.json()), (0, user("alice")));
+    let deletions = double.received().into_iter().filter(|request| request.method == "DELETE");
+    let [deletion] = &deletions.collect::<Vec<_>>()[..] else { panic!("{:?}", double.lines()) };
+    assert_eq!(deletion.line(), "DELETE /api/v1/admin/users/usr_01h455vb4pex5vsknk084sn02q");
+    assert!(deletion.idempotency_key.is_some());
+    let ran = run(&double, &["users", "delete", "alice", "--dry-run"]);
+    let planned = "DELETE /api/v1/admin/users/usr_01h455vb4pex5vsknk084sn02q\n";
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, planned));
+    assert_eq!(run(&double, &["users", "delete", "nobody", "--yes"]).code, 3);
+}
+
+/// The service's own id, as answers and logs show it, is taken where nobody has it for a name.
+#[test]
+fn a_user_is_also_found_by_the_id_of_the_service() {
+    let id = "usr_01h455vb4pex5vsknk084sn02q";
+    for named in [false, true] {
+        let double = Double::answering(move |request| {
+            match request.path.contains("externalId=usr_") && !named {
+                true => Reply::list(&[]),
+                false => answer(request),
+            }
+        });
+        let ran = run(&double, &["users", "get", id, "-q"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "alice\n"), "{}", ran.stderr);
+        assert_eq!(double.lines().len(), if named { 1 } else { 2 });
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! API keys. A live key sees and makes those of both modes, a test key only its own mode's.
 
 use axum::extract::State;
-use common::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyId, Mode, Timestamp};
+use common::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyId, Mode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -25,10 +25,12 @@ pub async fn create(
     if caller.key.mode == Mode::Test && mode == Mode::Live {
         return Err(Error::Forbidden);
     }
-    let now = Timestamp::now();
-    let mut tx = once.begin(&app, caller.scope(), &body, now).await?;
+    let mut tx = once.begin(&app, caller.scope(), &body).await?;
+    if body.expires_at.is_some_and(|end| end <= tx.now) {
+        return Err(Error::invalid("expiresAt", "expiresAt must be in the future"));
+    }
     let key = ApiKey::generate(mode);
-    let record = auth::record(&key, body.name, body.role, body.expires_at, now);
+    let record = auth::record(&key, body.name, body.role, body.expires_at, tx.now);
     keys::insert(&mut tx, caller.tenant.id, &record, &auth::hash(&key)).await?;
     tx.commit_secret(Created(CreatedKey { record, key })).await
 }
@@ -62,8 +64,9 @@ pub async fn revoke(
     once: Once,
     Id(id): Id<KeyId>,
 ) -> Result<Data<Key>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &(), now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &()).await?;
+    let now = tx.now;
     // Locked before anything is decided, so that two keys cannot revoke each other at once.
     let admins = keys::lock_live_admins(&mut tx, scope.tenant, now).await?;
     let mut key = keys::find(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;

@@ -4,7 +4,7 @@ use axum::extract::State;
 use chrono::Duration;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, License, LicenseField, LicenseId,
-    PlanId, SetStatus, Status, Timestamp, UpdateLicense,
+    PlanId, SetStatus, Status, Timestamp, UpdateLicense, UserId, advance_ids_past,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,6 +13,7 @@ use super::{change, refuse_contradictions, users};
 use crate::App;
 use crate::answer::{Created, Data, Records, Saved, Wanted, records};
 use crate::auth::{Admin, Reader};
+use crate::db::Conn;
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query, UserName, filter};
 use crate::once::{Once, OnceTx};
@@ -21,14 +22,20 @@ use crate::store::{Scope, activations, assignments, licenses, plans, users as st
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 const NOT_ASSIGNED: Error = Error::NotFound("assignment");
 
+/// How many licenses a user may have. A validation reads them all.
+const MAX_LICENSES: i64 = 100;
+const TOO_MANY_LICENSES: &str =
+    "A user has at most 100 licenses, and this one has them: take the user off another one first";
+
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
     once: Once,
     Json(body): Json<CreateLicense>,
 ) -> Result<Created<License>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let plan = plans::find(&mut tx, scope, body.plan_id).await?;
     let plan = plan.ok_or_else(|| Error::unknown("planId", "plan"))?;
     let days = body.expires_in_days.or(plan.expires_in_days);
@@ -97,16 +104,16 @@ pub async fn update(
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
 ) -> Result<Data<License>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
+    let scope = caller.scope();
     let given = [
         (LicenseField::MaxSeats, body.max_seats.is_some()),
         (LicenseField::ExpiresAt, body.expires_at.is_some()),
     ];
     refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
-    let tx = once.begin(&app, scope, &body, now).await?;
+    let tx = once.begin(&app, scope, &body).await?;
     let clear = body.clear.unwrap_or_default();
     let cleared = |field| clear.contains(&field);
-    modify(tx, scope, id, now, |license| {
+    modify(tx, scope, id, |license| {
         license.features = body.features.unwrap_or_else(|| license.features.clone());
         change(&mut license.max_seats, body.max_seats, cleared(LicenseField::MaxSeats));
         change(&mut license.expires_at, body.expires_at, cleared(LicenseField::ExpiresAt));
@@ -121,9 +128,9 @@ pub async fn set_status(
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
 ) -> Result<Data<License>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let tx = once.begin(&app, scope, &body, now).await?;
-    modify(tx, scope, id, now, |license| license.status = body.status).await
+    let scope = caller.scope();
+    let tx = once.begin(&app, scope, &body).await?;
+    modify(tx, scope, id, |license| license.status = body.status).await
 }
 
 /// Changes a license while nobody else does. What changes nothing leaves `updatedAt` too.
@@ -131,14 +138,13 @@ async fn modify(
     mut tx: OnceTx,
     scope: Scope,
     id: LicenseId,
-    now: Timestamp,
     change: impl FnOnce(&mut License),
 ) -> Result<Data<License>, Error> {
     let before = licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut license = before.clone();
     change(&mut license);
     if license != before {
-        license.updated_at = now;
+        license.updated_at = tx.now;
         licenses::update(&mut tx, scope, &license).await?;
     }
     tx.commit(Data(license)).await
@@ -151,8 +157,9 @@ pub async fn assign(
     Id(id): Id<LicenseId>,
     Json(body): Json<AssignLicense>,
 ) -> Result<Saved<Assignment>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     // Users before licenses: the order in which validations lock them too.
     let (_, user) = users::ensure(&mut tx, scope, &body.user_id, now).await?;
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
@@ -160,7 +167,7 @@ pub async fn assign(
     let saved = match known {
         None => {
             let assignment = Assignment {
-                id: AssignmentId::new(now),
+                id: next_assignment(&mut tx, scope, user.id, now).await?,
                 user_id: user.id,
                 license_id: id,
                 assigned_at: now,
@@ -180,15 +187,35 @@ pub async fn assign(
     tx.commit(saved).await
 }
 
+/// The id of the user's next assignment. Validations look at a user's licenses in the order of these
+/// ids, so it is greater than those before, also when a node with another clock made them. The user
+/// is locked.
+async fn next_assignment(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+    now: Timestamp,
+) -> Result<AssignmentId, Error> {
+    let (count, newest) = assignments::count_of_user(conn, scope, user).await?;
+    if count >= MAX_LICENSES {
+        return Err(Error::Conflict(TOO_MANY_LICENSES));
+    }
+    if let Some(newest) = newest {
+        advance_ids_past(newest.uuid());
+    }
+    Ok(AssignmentId::new(now))
+}
+
 /// Takes the user off the license, and frees the seat that the user may hold.
 pub async fn unassign(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     Id(id): Id<LicenseId>,
     UserName(user): UserName,
 ) -> Result<Data<Assignment>, Error> {
     let scope = caller.scope();
-    let mut tx = app.begin(scope.tenant).await?;
+    let mut tx = once.begin(&app, scope, &()).await?;
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let user = user.ok_or(NOT_ASSIGNED)?;
     let user = stored_users::find_external(&mut tx, scope, &user).await?.ok_or(NOT_ASSIGNED)?;
@@ -197,6 +224,5 @@ pub async fn unassign(
         licenses::free_seat(&mut tx, scope, id).await?;
     }
     assignments::delete(&mut tx, scope, &assignment).await?;
-    tx.commit().await?;
-    Ok(Data(assignment))
+    tx.commit(Data(assignment)).await
 }

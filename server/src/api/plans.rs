@@ -1,7 +1,7 @@
 //! Plans.
 
 use axum::extract::State;
-use common::{CreatePlan, Plan, PlanField, PlanId, ProductId, Timestamp, UpdatePlan};
+use common::{CreatePlan, Plan, PlanField, PlanId, ProductId, UpdatePlan};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,8 +22,9 @@ pub async fn create(
     once: Once,
     Json(body): Json<CreatePlan>,
 ) -> Result<Created<Plan>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let plan = Plan {
         id: PlanId::new(now),
         product_id: body.product_id,
@@ -90,14 +91,15 @@ pub async fn update(
     Id(id): Id<PlanId>,
     Json(body): Json<UpdatePlan>,
 ) -> Result<Data<Plan>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
+    let scope = caller.scope();
     let given = [
         (PlanField::Description, body.description.is_some()),
         (PlanField::MaxSeats, body.max_seats.is_some()),
         (PlanField::ExpiresInDays, body.expires_in_days.is_some()),
     ];
     refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let before = plans::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut plan = before.clone();
     let clear = body.clear.unwrap_or_default();

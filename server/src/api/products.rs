@@ -1,7 +1,7 @@
 //! Products.
 
 use axum::extract::State;
-use common::{CreateProduct, Product, ProductField, ProductId, Timestamp, UpdateProduct};
+use common::{CreateProduct, Product, ProductField, ProductId, UpdateProduct};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,8 +22,9 @@ pub async fn create(
     once: Once,
     Json(body): Json<CreateProduct>,
 ) -> Result<Created<Product>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let product = Product {
         id: ProductId::new(now),
         name: body.name,
@@ -74,11 +75,12 @@ pub async fn update(
     Id(id): Id<ProductId>,
     Json(body): Json<UpdateProduct>,
 ) -> Result<Data<Product>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
+    let scope = caller.scope();
     let clear = body.clear.as_deref().unwrap_or_default();
     let cleared = clear.contains(&ProductField::Description);
     refuse_contradictions(clear, &[(ProductField::Description, body.description.is_some())])?;
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let before = products::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut product = before.clone();
     product.name = body.name.unwrap_or(product.name);

@@ -13,7 +13,7 @@ use crate::db::{self, Conn};
 use crate::error::Error;
 use crate::extract::{Id, Json, Limit, Query};
 use crate::once::Once;
-use crate::store::{Scope, users};
+use crate::store::{Scope, activations, assignments, licenses, users};
 
 const NOT_FOUND: Error = Error::NotFound("user");
 
@@ -24,8 +24,9 @@ pub async fn create(
     once: Once,
     Json(body): Json<CreateUser>,
 ) -> Result<Saved<User>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let (made, before) = ensure(&mut tx, scope, &body.external_id, now).await?;
     let user = User {
         email: body.email.or_else(|| before.email.clone()),
@@ -57,12 +58,9 @@ pub(super) async fn ensure(
         created_at: now,
         updated_at: now,
     };
-    if users::insert_new(conn, scope, &user).await? {
-        return Ok((true, user));
-    }
-    // Somebody else made it since the first look, and users are never deleted.
-    let user = users::lock_external(conn, scope, external_id).await?;
-    Ok((false, user.ok_or(sqlx::Error::RowNotFound)?))
+    // Another request may have made it since the first look.
+    let stored = users::insert_or_lock(conn, scope, &user).await?;
+    Ok((stored.id == user.id, stored))
 }
 
 /// The query of the list of users.
@@ -113,14 +111,15 @@ pub async fn update(
     Id(id): Id<UserId>,
     Json(body): Json<UpdateUser>,
 ) -> Result<Data<User>, Error> {
-    let (scope, now) = (caller.scope(), Timestamp::now());
+    let scope = caller.scope();
     let given = [
         (UserField::Email, body.email.is_some()),
         (UserField::Name, body.name.is_some()),
         (UserField::Metadata, body.metadata.is_some()),
     ];
     refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
-    let mut tx = once.begin(&app, scope, &body, now).await?;
+    let mut tx = once.begin(&app, scope, &body).await?;
+    let now = tx.now;
     let before = users::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut user = before.clone();
     let clear = body.clear.unwrap_or_default();
@@ -129,6 +128,26 @@ pub async fn update(
     change(&mut user.name, body.name, cleared(UserField::Name));
     change(&mut user.metadata, body.metadata, cleared(UserField::Metadata));
     let user = store_changes(&mut tx, scope, &before, user, now).await?;
+    tx.commit(Data(user)).await
+}
+
+/// Takes the user off all licenses, frees the seats, and deletes it. A later validation makes a new
+/// one. The locks come in the order that holds everywhere: the user, the licenses, the seats.
+pub async fn delete(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    once: Once,
+    Id(id): Id<UserId>,
+) -> Result<Data<User>, Error> {
+    let scope = caller.scope();
+    let mut tx = once.begin(&app, scope, &()).await?;
+    let user = users::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
+    licenses::lock_of_user(&mut tx, scope, id).await?;
+    activations::lock_of_user(&mut tx, scope, id).await?;
+    licenses::free_seats_of_user(&mut tx, scope, id).await?;
+    activations::delete_of_user(&mut tx, scope, id).await?;
+    assignments::delete_of_user(&mut tx, scope, id).await?;
+    users::delete(&mut tx, scope, id).await?;
     tx.commit(Data(user)).await
 }
 

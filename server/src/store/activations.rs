@@ -3,7 +3,7 @@
 use common::{Activation, LicenseId, UserId};
 
 use super::{Page, Scope};
-use crate::db::{Conn, Result};
+use crate::db::{Conn, Result, locking};
 
 /// Deletes the user's activation, and answers whether there was one.
 pub async fn delete(
@@ -23,6 +23,28 @@ pub async fn delete(
         .execute()
         .await?;
     Ok(deleted == 1)
+}
+
+/// Locks the user's activations in the order of their ids, as validations lock those that they touch.
+pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
+    conn.query(locking!(
+        "select id from activations where tenant_id = $1 and mode = $2 and user_id = $3 order by id"
+    ))
+    .within(scope)
+    .bind(user)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Deletes all activations of the user. The counters of their licenses are another table's.
+pub async fn delete_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
+    conn.query("delete from activations where tenant_id = $1 and mode = $2 and user_id = $3")
+        .within(scope)
+        .bind(user)
+        .execute()
+        .await?;
+    Ok(())
 }
 
 pub async fn page_of_license(

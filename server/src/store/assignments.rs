@@ -1,6 +1,6 @@
 //! Assignments: which user may use which license.
 
-use common::{Assignment, LicenseId, UserId};
+use common::{Assignment, AssignmentId, LicenseId, UserId};
 use sqlx::types::Json;
 
 use super::Scope;
@@ -40,6 +40,25 @@ pub async fn find(
     .await
 }
 
+/// How many licenses the user has, and the id of the newest assignment.
+pub async fn count_of_user(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+) -> Result<(i64, Option<AssignmentId>)> {
+    let newest: Option<(i64, AssignmentId)> = conn
+        .query(
+            "select count(*) over (), id from assignments
+             where tenant_id = $1 and mode = $2 and user_id = $3
+             order by id desc limit 1",
+        )
+        .within(scope)
+        .bind(user)
+        .fetch_optional()
+        .await?;
+    Ok(newest.map_or((0, None), |(count, id)| (count, Some(id))))
+}
+
 pub async fn set_metadata(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<()> {
     conn.query(
         "update assignments set metadata = $5
@@ -64,5 +83,15 @@ pub async fn delete(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> R
     .bind(assignment.license_id)
     .execute()
     .await?;
+    Ok(())
+}
+
+/// Deletes all assignments of a user who holds no seat.
+pub async fn delete_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
+    conn.query("delete from assignments where tenant_id = $1 and mode = $2 and user_id = $3")
+        .within(scope)
+        .bind(user)
+        .execute()
+        .await?;
     Ok(())
 }

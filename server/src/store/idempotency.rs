@@ -3,7 +3,7 @@
 use common::Timestamp;
 
 use super::Scope;
-use crate::db::{Conn, Result};
+use crate::db::{Conn, Result, Sql};
 
 /// What was answered to the request that carried the key.
 #[derive(sqlx::FromRow)]
@@ -92,8 +92,20 @@ pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp)
     Ok(())
 }
 
-/// Forgets all that was answered before `since`, in every scope.
-pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<()> {
-    conn.query("delete from idempotency_keys where created_at < $1").bind(since).execute().await?;
-    Ok(())
+/// How many answers one statement forgets at most: it holds SQLite's one writer.
+const PORTION: i64 = 500;
+
+/// Forgets some of what was answered before `since`, in every scope, and answers whether there may
+/// be more. Nodes that do this at once leave each other's rows alone.
+pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
+    const OLD: Sql = Sql::Each {
+        sqlite: "delete from idempotency_keys where (tenant_id, mode, name) in (
+             select tenant_id, mode, name from idempotency_keys
+             where created_at < $1 order by created_at limit $2)",
+        postgres: "delete from idempotency_keys where ctid = any(array(
+             select ctid from idempotency_keys
+             where created_at < $1 order by created_at limit $2 for update skip locked))",
+    };
+    let forgotten = conn.query(OLD).bind(since).bind(PORTION).execute().await?;
+    Ok(forgotten == PORTION as u64)
 }

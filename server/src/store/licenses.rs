@@ -1,6 +1,6 @@
 //! Licenses, and the counter of seats that lies on each.
 
-use common::{License, LicenseId, PlanId};
+use common::{License, LicenseId, PlanId, UserId};
 use sqlx::types::Json;
 
 use super::{Page, Scope};
@@ -48,6 +48,21 @@ pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option
     conn.query(locking!(select!("id = $3"))).within(scope).bind(id).fetch_optional().await
 }
 
+/// Locks all licenses of a user, who is locked, in the order of their ids.
+pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
+    conn.query(locking!(
+        "select id from licenses where tenant_id = $1 and mode = $2 and id in (
+             select license_id from assignments
+             where tenant_id = $1 and mode = $2 and user_id = $3)
+         order by id"
+    ))
+    .within(scope)
+    .bind(user)
+    .execute()
+    .await?;
+    Ok(())
+}
+
 pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
     conn.query(
         "update licenses set status = $4, max_seats = $5, expires_at = $6, features = $7,
@@ -74,6 +89,22 @@ pub async fn free_seat(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<(
     )
     .within(scope)
     .bind(id)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Takes each seat that the user holds off its license's counter. The licenses are locked, and the
+/// activations are about to be deleted.
+pub async fn free_seats_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
+    conn.query(
+        "update licenses set seats_used = seats_used - 1
+         where tenant_id = $1 and mode = $2 and id in (
+             select license_id from activations
+             where tenant_id = $1 and mode = $2 and user_id = $3)",
+    )
+    .within(scope)
+    .bind(user)
     .execute()
     .await?;
     Ok(())

@@ -18,27 +18,26 @@ macro_rules! select {
     };
 }
 
-/// Makes the user unless the external id is taken, and answers whether it did. Of many that make
-/// the same user at once, one does; the others wait for it.
-pub async fn insert_new(conn: &mut Conn, scope: Scope, user: &User) -> Result<bool> {
-    let made = conn
-        .query(
-            "insert into users (tenant_id, mode, id, external_id, email, name, metadata,
-                 created_at, updated_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-             on conflict (tenant_id, mode, external_id) do nothing",
-        )
-        .within(scope)
-        .bind(user.id)
-        .bind(&user.external_id)
-        .bind(&user.email)
-        .bind(&user.name)
-        .bind(user.metadata.as_ref().map(Json))
-        .bind(user.created_at)
-        .bind(user.updated_at)
-        .execute()
-        .await?;
-    Ok(made == 1)
+/// Makes the user and answers it; or, if the external id is taken, answers the user who has it. It
+/// stays locked either way. One statement, as between two the user could be deleted.
+pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Result<User> {
+    conn.query(
+        "insert into users (tenant_id, mode, id, external_id, email, name, metadata,
+             created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         on conflict (tenant_id, mode, external_id) do update set external_id = users.external_id
+         returning id, tenant_id, external_id, email, name, metadata, created_at, updated_at",
+    )
+    .within(scope)
+    .bind(user.id)
+    .bind(&user.external_id)
+    .bind(&user.email)
+    .bind(&user.name)
+    .bind(user.metadata.as_ref().map(Json))
+    .bind(user.created_at)
+    .bind(user.updated_at)
+    .fetch_one()
+    .await
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: UserId) -> Result<Option<User>> {
@@ -82,6 +81,16 @@ pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
     .bind(user.updated_at)
     .execute()
     .await?;
+    Ok(())
+}
+
+/// Deletes a user who has no licenses.
+pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
+    conn.query("delete from users where tenant_id = $1 and mode = $2 and id = $3")
+        .within(scope)
+        .bind(id)
+        .execute()
+        .await?;
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use super::Answer;
 use super::verdict::{Decision, decide};
 use crate::auth::Gate;
 use crate::db::{Conn, Db, Result};
-use crate::error::{Error, is_collision, is_orphan};
+use crate::error::{Error, is_collision};
 use crate::limit::Allowance;
 use crate::store::Scope;
 use crate::store::validations::{self, Asked, Found, Item, Known, Link, Place};
@@ -61,7 +61,7 @@ pub async fn answer(
         match attempt(db, gate, conn, &mut batch, known).await {
             Ok(Some(answers)) => return Ok(answers),
             Ok(None) => {}
-            Err(error) if is_collision(&error) || is_orphan(&error) => {}
+            Err(error) if is_collision(&error) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -91,13 +91,20 @@ async fn attempt(
 
     let mut tx = db.begin().await?;
     if !missing.is_empty() {
-        validations::insert_users(&mut tx, &missing, batch.now).await?;
+        let new = |&(scope, user)| Item::new_user(scope, UserId::new(batch.now), user);
+        let users: Vec<_> = missing.iter().map(new).collect();
+        validations::insert_users(&mut tx, &users, batch.now).await?;
     }
     let locked = draft.counts();
     if !locked.is_empty() {
         validations::lock_licenses(&mut tx, &licenses(&locked)).await?;
     }
-    let mut draft = batch.decide(batch.read(&mut tx).await?, &astray);
+    let known = batch.read(&mut tx).await?;
+    // A user who was known is deleted by now, and must be made first.
+    if !batch.missing(&known, &astray).is_empty() {
+        return Ok(None);
+    }
+    let mut draft = batch.decide(known, &astray);
     let counts = draft.counts();
     if !counts.keys().all(|license| locked.contains_key(license)) {
         return Ok(None);
@@ -188,7 +195,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The users who are to be made.
-    fn missing(&self, known: &[Known], astray: &[bool]) -> Vec<Item<'a>> {
+    fn missing(&self, known: &[Known], astray: &[bool]) -> Vec<(Scope, &'a ExternalId)> {
         let asked = self.user_of.iter().zip(astray).filter(|(_, astray)| !**astray);
         let asked: BTreeSet<_> = asked.map(|(user, _)| *user).collect();
         let users = self.users.keys().enumerate();
@@ -196,7 +203,7 @@ impl<'a> Batch<'a> {
             .filter(|(at, _)| {
                 known[*at].id.is_none() && asked.contains(at) && self.admit_new(*at).is_ok()
             })
-            .map(|(_, (scope, user))| Item::new_user(*scope, UserId::new(self.now), user))
+            .map(|(_, user)| *user)
             .collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use common::{ApiKey, Mode, Name, Role};
+use common::{ApiKey, KeyId, Mode, Name, Role, Timestamp};
 use licd::config::Config;
 use licd::db::{Db, Row};
 use licd::tenancy::{self, NewKey};
@@ -72,6 +72,15 @@ impl App {
         let new = NewKey { name: Name::from_static("key of a test"), role, mode };
         let key = tenancy::create_key(&self.node.db, tenant, new).await.unwrap();
         key.expose().to_owned()
+    }
+
+    /// Lets a key's end be long ago. licd takes no new key like that.
+    pub async fn expire_key(&self, id: &str) {
+        let (id, end): (KeyId, Timestamp) =
+            (id.parse().unwrap(), "2020-01-01T00:00:00Z".parse().unwrap());
+        let mut conn = self.node.db.write().await.unwrap();
+        let expire = conn.query("update keys set expires_at = $2 where id = $1").bind(id).bind(end);
+        assert_eq!(expire.execute().await.unwrap(), 1);
     }
 
     pub async fn reader(&self) -> Caller {

@@ -144,6 +144,13 @@ impl Caller {
         self.delete(&format!("/api/v1/admin/licenses/{license}/assign/{user}")).await
     }
 
+    /// Deletes whoever has that name now; nobody, if nobody has.
+    pub async fn delete_user(&self, name: &str) -> Answer {
+        let user = self.user(name).await;
+        let id = user["id"].as_str().unwrap_or("usr_01h455vb4pex5vsknk084sn02q");
+        self.delete(&format!("/api/v1/admin/users/{id}")).await
+    }
+
     pub async fn set_status(&self, license: &str, status: &str) -> Answer {
         let path = format!("/api/v1/admin/licenses/{license}/status");
         self.patch(&path, json!({ "status": status })).await

@@ -142,3 +142,30 @@ async fn any_user_id_can_stand_in_the_address() {
         assert_eq!(app.unassign(&license, encoded).await.status, 200, "{user}");
     }
 }
+
+/// A user has at most 100 licenses. One that the user has can be assigned again all the same.
+#[tokio::test]
+async fn the_101st_license_of_a_user_is_refused() {
+    let app = App::start().await;
+    let plan = app.plan(json!({})).await;
+    let first = app.license_of(&plan).await;
+    app.assign(&first, "ada").await.data();
+    for _ in 1..100 {
+        let license = app.license_of(&plan).await;
+        assert_eq!(app.assign(&license, "ada").await.status, 201);
+    }
+    let more = app.license_of(&plan).await;
+    assert_snapshot!(app.assign(&more, "ada").await, @r#"
+    409 {
+      "success": false,
+      "error": "A user has at most 100 licenses, and this one has them: take the user off another one first",
+      "code": "conflict",
+      "requestId": "<request id>"
+    }
+    "#);
+    assert_eq!(app.assign(&first, "ada").await.status, 200);
+    assert_eq!(app.assign(&more, "grace").await.status, 201, "it is a user's bound");
+    app.unassign(&first, "ada").await.data();
+    assert_eq!(app.assign(&more, "ada").await.status, 201);
+    assert_eq!(app.assign(&first, "ada").await.refusal(), "409 conflict");
+}

@@ -1,5 +1,6 @@
 //! API keys: making, listing and revoking them, and asking whose a key is.
 
+use common::Timestamp;
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -131,8 +132,8 @@ async fn the_last_live_admin_key_stays() {
     let own = app.get("/api/v1/key").await.id();
     app.post(KEYS, json!({ "name": "r", "role": "read" })).await.data();
     app.post(KEYS, json!({ "name": "t", "role": "admin", "mode": "test" })).await.data();
-    let expired = json!({ "name": "old", "role": "admin", "expiresAt": "2020-01-01T00:00:00Z" });
-    app.post(KEYS, expired).await.data();
+    let expired = app.post(KEYS, json!({ "name": "old", "role": "admin" })).await;
+    app.expire_key(&expired.id()).await;
     let revoke = format!("{KEYS}/{own}/revoke");
     assert_snapshot!(app.post(&revoke, json!({})).await, @r#"
     409 {
@@ -154,12 +155,26 @@ async fn the_last_live_admin_key_stays() {
 #[tokio::test]
 async fn a_key_works_until_it_expires() {
     let app = App::start().await;
-    for (end, status) in [("2999-01-01T00:00:00Z", 200), ("2020-01-01T00:00:00Z", 401)] {
-        let body = json!({ "name": "k", "role": "read", "expiresAt": end });
-        let made = app.post(KEYS, body).await;
-        let caller = app.with_key(made["key"].as_str().unwrap());
-        assert_eq!(caller.get("/api/v1/key").await.status, status, "{end}");
+    let body = json!({ "name": "k", "role": "read", "expiresAt": "2999-01-01T00:00:00Z" });
+    let made = app.post(KEYS, body).await;
+    let caller = app.with_key(made["key"].as_str().unwrap());
+    assert_eq!(caller.get("/api/v1/key").await.status, 200);
+    app.expire_key(&made.id()).await;
+    assert_eq!(caller.get("/api/v1/key").await.refusal(), "401 unauthorized");
+}
+
+/// A key that never works would be noticed by its first user only.
+#[tokio::test]
+async fn a_new_key_must_expire_in_the_future() {
+    let app = App::start().await;
+    let now = Timestamp::now().to_string();
+    for past in ["1970-01-01T00:00:00Z", "2020-01-01T00:00:00Z", &now] {
+        let body = json!({ "name": "k", "role": "read", "expiresAt": past });
+        let refused = app.post(KEYS, body).await;
+        assert_eq!(refused.refusal(), "400 invalid_request expiresAt", "{past}");
+        assert_eq!(refused.body["error"], "expiresAt must be in the future");
     }
+    assert_eq!(app.get(KEYS).await.list().len(), 1);
 }
 
 /// "Last-used date": written a little later, at the latest when the service ends.

@@ -130,3 +130,67 @@ async fn metadata_comes_back_as_it_was_sent() {
         assert_eq!(app.user("ada").await["metadata"], metadata);
     }
 }
+
+/// Deleting takes the user off all licenses, frees the seats, and answers the record as it was.
+#[tokio::test]
+async fn a_deleted_user_leaves_licenses_and_seats() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 1 })).await;
+    let (first, second) = (app.license_of(&plan).await, app.license_of(&plan).await);
+    for license in [&first, &second] {
+        app.assign(license, "ada").await.data();
+        app.assign(license, "grace").await.data();
+    }
+    assert_eq!(app.validate("ada").await.verdict(), "valid");
+    assert_eq!(app.validate("grace").await.verdict(), "exceeded_seats");
+    let ada = app.user("ada").await;
+    let path = format!("{USERS}/{}", ada["id"].as_str().unwrap());
+    let deleted = app.delete(&path).await;
+    assert_eq!((deleted.status, deleted.data()), (200, &ada));
+    assert_eq!(app.validate("grace").await.verdict(), "valid", "the seat is free");
+    assert_eq!(app.get(USERS).await.each("externalId"), ["grace"]);
+    assert_eq!(app.number("select count(*) from assignments").await, 2);
+    assert_eq!(app.usage(&first).await["totalActivations"], 1);
+    assert_eq!(app.get(&path).await.refusal(), "404 not_found");
+    assert_eq!(app.patch(&path, json!({ "name": "Ada" })).await.refusal(), "404 not_found");
+    assert_eq!(app.explain("ada").await["reason"], "user_not_found");
+    assert_snapshot!(app.delete(&path).await, @r#"
+    404 {
+      "success": false,
+      "error": "There is no such user",
+      "code": "not_found",
+      "requestId": "<request id>"
+    }
+    "#);
+}
+
+/// The name is free again, and what comes under it is another user.
+#[tokio::test]
+async fn a_deleted_user_may_come_back_as_a_new_one() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "ada").await.data();
+    app.validate("ada").await.data();
+    let before = app.user("ada").await["id"].clone();
+    app.delete_user("ada").await.data();
+    assert_eq!(app.validate("ada").await.verdict(), "no_license");
+    assert_ne!(app.user("ada").await["id"], before);
+    app.delete_user("ada").await.data();
+    assert_eq!(app.post(USERS, json!({ "externalId": "ada" })).await.status, 201);
+    app.delete_user("ada").await.data();
+    assert_eq!(app.assign(&license, "ada").await.status, 201);
+}
+
+/// A user of another tenant or mode is as unknown as any, and stays.
+#[tokio::test]
+async fn a_foreign_user_is_not_deleted() {
+    let app = App::start().await;
+    app.validate("ada").await.data();
+    let path = format!("{USERS}/{}", app.user("ada").await["id"].as_str().unwrap());
+    for stranger in [app.test_mode().await, app.other_tenant().await] {
+        let unknown = stranger.delete(&format!("{USERS}/usr_01h455vb4pex5vsknk084sn02q")).await;
+        assert_eq!(unknown.refusal(), "404 not_found");
+        assert_eq!(stranger.delete(&path).await.told(), unknown.told());
+    }
+    assert_eq!(app.get(&path).await.status, 200);
+}

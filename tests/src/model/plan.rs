@@ -44,6 +44,7 @@ pub enum Call {
     SetSeats { license: usize, max_seats: Option<i32> },
     SetExpiry { license: usize, expiry: Expiry },
     MakeUser { user: usize },
+    DeleteUser { user: usize },
     Usage { license: usize },
 }
 
@@ -79,6 +80,7 @@ fn calls() -> impl Strategy<Value = Call> {
         1 => set_expiry(),
         1 => explain.prop_map(|(user, product)| Call::Explain { user, product }),
         1 => (0..USERS).prop_map(|user| Call::MakeUser { user }),
+        2 => (0..USERS).prop_map(|user| Call::DeleteUser { user }),
         1 => (0..LICENSES).prop_map(|license| Call::Usage { license }),
     ]
 }

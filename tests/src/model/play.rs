@@ -209,6 +209,7 @@ async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[Strin
         Call::MakeUser { user } => {
             caller.post("/api/v1/admin/users", json!({ "externalId": name(user) })).await
         }
+        Call::DeleteUser { user } => caller.delete_user(&name(user)).await,
         Call::Usage { license } => caller.usage(&licenses[license]).await,
     }
 }
@@ -250,6 +251,8 @@ fn hear(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
             Told::License(terms(&from_value(data()).unwrap()))
         }
         (Call::MakeUser { .. }, 200 | 201) => Told::User { new: answer.status == 201 },
+        (Call::DeleteUser { .. }, 200) => Told::Deleted,
+        (Call::DeleteUser { .. }, 404) => Told::NoUser,
         (Call::Usage { .. }, 200) => {
             let usage: Usage = from_value(data()).unwrap();
             let seats: BTreeSet<_> = usage.activations.iter().map(|seat| seat.id).collect();

@@ -20,6 +20,8 @@ pub enum Told {
     NotAssigned,
     License(Terms),
     User { new: bool },
+    Deleted,
+    NoUser,
     Usage { terms: Terms, seats: BTreeSet<ActivationId> },
 }
 
@@ -75,6 +77,10 @@ impl State {
             Call::MakeUser { user } => {
                 let new = self.users.insert(user, self.links(user)).is_none();
                 *told == Told::User { new }
+            }
+            Call::DeleteUser { user } => {
+                let known = self.users.remove(&user).is_some();
+                *told == if known { Told::Deleted } else { Told::NoUser }
             }
             Call::Usage { license } => {
                 let terms = self.licenses[license];

@@ -1,5 +1,6 @@
 //! `licctl users`: whom licenses are assigned to.
 
+mod delete;
 mod import;
 
 use clap::{Args, Subcommand};
@@ -57,6 +58,7 @@ Examples:
 Examples:
   licctl users update alice --email alice@example.org --name none")]
     Update(Update),
+    Delete(delete::Delete),
     Import(import::Import),
 }
 
@@ -113,6 +115,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         }
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
+        Verb::Delete(args) => delete::run(ctx, args).await,
         Verb::Import(args) => import::run(ctx, args).await,
     }
 }

@@ -37,6 +37,7 @@ pub const LINES: &[&str] = &[
     "users get alice",
     "users create --external-id alice --email alice@example.com",
     "users update alice --name none",
+    "users delete alice --yes",
     "users import HERE/users.csv --report HERE/out.jsonl",
     "keys list",
     "keys create --name ci --role validate --mode test",

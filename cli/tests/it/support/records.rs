@@ -66,7 +66,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         }
         ("PATCH", ["admin", "licenses", _]) => Reply::data(200, &license("active")),
         ("PATCH", ["admin", "plans", _]) => Reply::data(200, &plan("Pro annual")),
-        ("PATCH", ["admin", "users", _]) => Reply::data(200, &user("alice")),
+        ("PATCH" | "DELETE", ["admin", "users", _]) => Reply::data(200, &user("alice")),
         ("POST", ["validate"]) if request.body["userId"] == "alice" => {
             let activation = usage(1)["activations"][0].clone();
             let license = license("active");

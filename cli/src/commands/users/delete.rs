@@ -1,0 +1,54 @@
+//! `licctl users delete`.
+
+use clap::Args;
+use common::{Explain, Explanation, ExternalId, User};
+use reqwest::Method;
+
+use super::{PATH, show};
+use crate::client::Answer;
+use crate::commands::planned;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::View;
+use crate::prompt;
+use crate::resolve;
+
+/// Delete a user, which frees the seats
+///
+/// The user loses all licenses. A later validation creates the user anew, without any.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl users delete alice
+  licctl users delete alice --yes")]
+pub struct Delete {
+    /// Your own id for the user, or the service's (usr_…)
+    user: ExternalId,
+}
+
+pub async fn run(ctx: &Context, args: Delete) -> Result<View> {
+    let user = resolve::user(ctx, args.user.as_str()).await?;
+    let client = ctx.client().await?;
+    let question = Explain { user_id: user.external_id.clone(), product_id: None };
+    let held: Explanation = client.ask("/api/v1/admin/explain", &question).await?;
+    let seats = held.licenses.iter().filter(|it| it.activation.is_some()).count();
+    let what = format!(
+        "user {} with {} and {}",
+        user.external_id,
+        count(held.licenses.len(), "license"),
+        count(seats, "seat"),
+    );
+    prompt::confirm(ctx, &format!("Delete {what}?"))?;
+    let path = format!("{PATH}/{}", user.id);
+    let deleted = client.write::<Answer<User>>(Method::DELETE, &path, None::<&()>).await?;
+    let Some(deleted) = deleted.map(|written| written.data) else { return planned() };
+    Ok(show(ctx, &deleted)?.changed(format!("Deleted {what}.")))
+}
+
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
