@@ -9,6 +9,7 @@
 
 mod connect;
 mod hosts;
+mod json;
 mod lease;
 mod query;
 mod schema;
@@ -21,6 +22,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
 pub use connect::{DatabaseUrl, OpenError};
+pub use json::AsWritten;
 use lease::{Lease, Lender};
 pub(crate) use query::locking;
 pub use query::{Query, Row, Sql, Value};
