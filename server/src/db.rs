@@ -8,11 +8,13 @@
 //! connections of their own and, thanks to the write-ahead log, never wait for the writer.
 
 mod connect;
+mod files;
 mod hosts;
 mod json;
 mod lease;
 mod query;
 mod schema;
+mod url;
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
@@ -21,12 +23,13 @@ use std::time::Duration;
 use sqlx::pool::PoolConnection;
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
-pub use connect::{DatabaseUrl, OpenError};
+pub use connect::OpenError;
 pub use json::AsWritten;
 use lease::{Lease, Lender};
 pub(crate) use query::locking;
 pub use query::{Query, Row, Sql, Value};
 pub use schema::Upgrade;
+pub use url::{DatabaseUrl, InvalidUrl};
 
 pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;
 
