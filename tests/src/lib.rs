@@ -7,11 +7,11 @@
 //!
 //! `interface` is the specification row by row, `refusals` what is said no to, `lists` many
 //! records, `worlds` what tenants and modes keep from each other, `batches` what is answered
-//! together, `races` many callers and nodes at once, `model` random calls of which every answer must
-//! be explained, `crashes` processes that end and begin, `host` the commands of `licd`, and `tidy`
-//! the rules that the sources keep. `copy`, `backup` and `migrate` are the commands that move whole
-//! databases, `journey` is licctl with all of it, `nodes` several processes on one database, and
-//! `cluster` what happens when PostgreSQL itself goes away.
+//! together, `log` a log that cannot be written, `races` many callers and nodes at once, `model`
+//! random calls of which every answer must be explained, `crashes` processes that end and begin,
+//! `host` the commands of `licd`, and `tidy` the rules that the sources keep. `copy`, `backup` and
+//! `migrate` are the commands that move whole databases, `journey` is licctl with all of it, `nodes`
+//! several processes on one database, and `cluster` what happens when PostgreSQL itself goes away.
 
 #![cfg(test)]
 
@@ -26,6 +26,7 @@ mod idempotency;
 mod interface;
 mod journey;
 mod lists;
+mod log;
 mod migrate;
 mod model;
 mod nodes;
