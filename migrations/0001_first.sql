@@ -83,7 +83,8 @@ create table licenses (
 
 create index licenses_by_plan on licenses (tenant_id, mode, plan_id, id);
 
--- The users of a tenant's application, by the name the tenant gives them.
+-- The users of a tenant's application, by the name the tenant gives them. Metadata is json and not
+-- jsonb, which would sort its members and write its numbers anew.
 create table users (
     tenant_id uuid not null references tenants (id),
     mode text not null check (mode in ('live', 'test')),
@@ -91,7 +92,7 @@ create table users (
     external_id text not null,
     email text,
     name text,
-    metadata jsonb,
+    metadata json,
     created_at timestamptz not null,
     updated_at timestamptz not null,
     primary key (tenant_id, mode, id),
@@ -106,7 +107,7 @@ create table assignments (
     user_id uuid not null,
     license_id uuid not null,
     id uuid not null,
-    metadata jsonb,
+    metadata json,
     assigned_at timestamptz not null,
     primary key (tenant_id, mode, user_id, license_id),
     foreign key (tenant_id, mode, user_id) references users (tenant_id, mode, id),

@@ -3,10 +3,23 @@
 //! The copy appears under its name only when it is whole, checked and on disk: a backup that was
 //! interrupted leaves nothing that could be taken for one. PostgreSQL has tools of its own.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::future::Future;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::store::backup;
+use tempfile::NamedTempFile;
+
+use crate::store::backup::{self, CopyError};
+
+/// What a copy is called before it is whole.
+const DRAFT: &str = ".licd-backup-";
+/// What SQLite keeps beside a file that it is writing.
+const JOURNAL: &str = "-journal";
 
 /// Why there is no backup. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -20,15 +33,23 @@ pub enum BackupError {
     Exists(PathBuf),
     #[error("cannot write {0}: {1}")]
     Write(PathBuf, std::io::Error),
+    #[error("cannot write {0}: {1}")]
+    Copy(PathBuf, sqlx::Error),
     #[error("cannot read the database {0}: {1}")]
     Read(PathBuf, sqlx::Error),
     #[error("the copy of {0} is damaged, and was thrown away: {1}")]
     Damaged(PathBuf, String),
+    #[error("interrupted; no backup was made")]
+    Interrupted,
 }
 
 /// Writes what is committed in the database at `from` to the new file `to`, for its owner alone to
-/// read, and answers its size.
-pub async fn write(from: &Path, to: &Path) -> Result<u64, BackupError> {
+/// read, and answers its size. When `stop` completes first, there is no backup.
+pub async fn write(
+    from: &Path,
+    to: &Path,
+    stop: impl Future<Output = ()>,
+) -> Result<u64, BackupError> {
     let failed = |error| match error {
         error if is_taken(&error) => BackupError::Exists(to.to_owned()),
         error => BackupError::Write(to.to_owned(), error),
@@ -40,22 +61,103 @@ pub async fn write(from: &Path, to: &Path) -> Result<u64, BackupError> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // Made for its owner alone, and deleted should anything fail from here on.
-    let draft = tempfile::Builder::new().prefix(".licd-backup-").tempfile_in(folder);
-    let draft = draft.map_err(failed)?;
-    backup::copy(from, draft.path())
-        .await
-        .map_err(|error| BackupError::Read(from.to_owned(), error))?;
-    match backup::faults(draft.path()).await {
-        Ok(faults) if faults.is_empty() => {}
-        Ok(faults) => return Err(BackupError::Damaged(from.to_owned(), faults.join("; "))),
-        Err(error) => return Err(BackupError::Damaged(from.to_owned(), error.to_string())),
-    }
+    sweep(folder);
+    let draft = draft(folder).map_err(failed)?;
+    let _journal = Journal(with_journal(draft.path()));
+    fill(from, draft.path(), stop).await.map_err(|error| match error {
+        FillError::Copy(CopyError::Read(error)) => BackupError::Read(from.to_owned(), error),
+        FillError::Copy(CopyError::Write(error)) => BackupError::Copy(to.to_owned(), error),
+        FillError::Damaged(faults) => BackupError::Damaged(from.to_owned(), faults),
+        FillError::Interrupted => BackupError::Interrupted,
+    })?;
     draft.as_file().sync_all().map_err(failed)?;
     let file = draft.persist_noclobber(to).map_err(|error| failed(error.error))?;
     // The name is on disk once its folder is.
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
     Ok(file.metadata().map_err(failed)?.len())
+}
+
+enum FillError {
+    Copy(CopyError),
+    Damaged(String),
+    Interrupted,
+}
+
+/// Copies the database into the draft and checks it there.
+async fn fill(from: &Path, draft: &Path, stop: impl Future<Output = ()>) -> Result<(), FillError> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    let mut work = pin!(async {
+        backup::copy(from, draft, &stopped).await.map_err(FillError::Copy)?;
+        match backup::faults(draft, &stopped).await {
+            Ok(faults) if faults.is_empty() => Ok(()),
+            Ok(faults) => Err(FillError::Damaged(faults.join("; "))),
+            Err(error) => Err(FillError::Damaged(error.to_string())),
+        }
+    });
+    tokio::select! {
+        filled = &mut work => filled,
+        () = stop => {
+            stopped.store(true, Ordering::Relaxed);
+            // SQLite must be done with the draft before it is deleted.
+            drop(work.await);
+            Err(FillError::Interrupted)
+        }
+    }
+}
+
+/// A file for its owner alone, deleted unless it gets its name. It is locked as long as it is
+/// written, so that [`sweep`] knows it from those that were left behind.
+fn draft(folder: &Path) -> std::io::Result<NamedTempFile> {
+    loop {
+        let draft = tempfile::Builder::new().prefix(DRAFT).tempfile_in(folder)?;
+        draft.as_file().lock()?;
+        // Before it was locked, another backup may have swept it away.
+        if draft.as_file().metadata()?.nlink() > 0 {
+            return Ok(draft);
+        }
+    }
+}
+
+/// Deletes what backups left in the folder when they were killed. What cannot be deleted is left
+/// alone: it is in nobody's way.
+fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        if !name.as_encoded_bytes().starts_with(DRAFT.as_bytes()) {
+            continue;
+        }
+        let draft = name.to_str().and_then(|name| name.strip_suffix(JOURNAL));
+        match draft {
+            Some(draft) if folder.join(draft).exists() => {}
+            Some(_) => drop(fs::remove_file(path)),
+            None => remove_unlocked(&path),
+        }
+    }
+}
+
+fn remove_unlocked(path: &Path) {
+    if let Ok(file) = File::open(path)
+        && file.try_lock().is_ok()
+    {
+        drop(fs::remove_file(path));
+        drop(fs::remove_file(with_journal(path)));
+    }
+}
+
+/// A draft's journal, which SQLite leaves behind when the disk is full.
+struct Journal(PathBuf);
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+fn with_journal(draft: &Path) -> PathBuf {
+    let mut name = OsString::from(draft);
+    name.push(JOURNAL);
+    name.into()
 }
 
 fn is_taken(error: &std::io::Error) -> bool {

@@ -6,15 +6,20 @@ mod demo;
 mod keys;
 mod migrate;
 mod serve;
+mod signals;
 mod tenants;
+mod url_parser;
 
 use std::fmt;
 use std::io::Write;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use licd::config::default_database;
 use licd::db::{DatabaseUrl, Db};
+
+use crate::log::{self, LogFilter, LogFormat};
+use url_parser::UrlParser;
 
 /// The licensing service: is this user licensed?
 #[derive(Parser)]
@@ -22,23 +27,18 @@ use licd::db::{DatabaseUrl, Db};
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
-    /// What to log: a level (error, warn, info, debug), or directives as of tracing's filter.
+    /// What to log: a level (error, warn, info, debug, trace, off), also for one module, as in
+    /// info,sqlx=warn.
     #[arg(long, env = "LICD_LOG", value_name = "LEVEL", global = true)]
-    log: Option<String>,
+    log: Option<LogFilter>,
     /// How to write the log, which goes to standard error.
     #[arg(long, env = "LICD_LOG_FORMAT", default_value = "text", global = true)]
     pub log_format: LogFormat,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub enum LogFormat {
-    Text,
-    Json,
-}
-
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run the service until SIGTERM or Ctrl-C.
+    /// Run the service until SIGTERM, SIGHUP or Ctrl-C; a second one ends it at once.
     Serve(serve::Serve),
     /// Run the service with sample data on an embedded database, and show it off.
     Demo(demo::Demo),
@@ -60,12 +60,12 @@ pub enum Command {
 
 impl Args {
     /// The demo and the commands that print what they did keep quiet unless something is wrong.
-    pub fn log(&self) -> &str {
+    pub fn log_filter(&self) -> LogFilter {
         match (&self.log, &self.command) {
-            (Some(filter), _) => filter,
-            (None, Command::Serve(_)) => "info",
+            (Some(filter), _) => filter.clone(),
+            (None, Command::Serve(_)) => LogFilter::from_static("info"),
             // Moving a database takes long statements, which are nothing to warn of.
-            (None, _) => "warn,sqlx=error",
+            (None, _) => LogFilter::from_static("warn,sqlx=error"),
         }
     }
 }
@@ -88,7 +88,8 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
 pub struct Database {
     /// sqlite://PATH or postgres://USER@HOST/DATABASE; by default an SQLite file in the user's data
     /// folder.
-    #[arg(long, env = "LICD_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(long, env = "LICD_DATABASE_URL", value_name = "URL", value_parser = UrlParser,
+        hide_env_values = true)]
     database_url: Option<DatabaseUrl>,
 }
 
@@ -99,17 +100,23 @@ impl Database {
 
     async fn open(&self) -> anyhow::Result<Db> {
         let url = self.url();
-        Db::open(&url).await.with_context(|| format!("{url}"))
+        Db::open(&url).await.with_context(|| url.to_string())
+    }
+
+    /// Opens it as it is, so that a mistyped path makes no new file.
+    async fn open_as_it_is(&self) -> anyhow::Result<Db> {
+        let url = self.url();
+        Db::open_as_it_is(&url).await.with_context(|| url.to_string())
     }
 }
 
 /// Writes a line to standard error, where everything goes that is not data.
 pub fn say(line: impl fmt::Display) {
-    // Nobody may be listening there, and then there is nobody to tell.
-    drop(writeln!(std::io::stderr(), "{line}"));
+    log::line(line);
 }
 
-/// Writes a line of data to standard output.
+/// Writes a line of data to standard output, after what was said before.
 fn print(line: impl fmt::Display) -> anyhow::Result<()> {
+    log::flush();
     writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
 }

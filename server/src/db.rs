@@ -7,12 +7,15 @@
 //! along with the connection.
 
 mod connect;
-mod file;
+mod files;
 mod hosts;
+mod identity;
+mod json;
 mod lease;
 mod query;
 mod schema;
 mod sqlite;
+mod url;
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
@@ -20,12 +23,14 @@ use std::time::Duration;
 
 use crate::fair::{Turn, Turns};
 
-pub use connect::{DatabaseUrl, OpenError};
+pub use connect::OpenError;
+pub use json::AsWritten;
 use lease::{Lease, Lender};
 pub(crate) use query::locking;
 pub use query::{Query, Row, Sql, Value};
 pub use schema::Upgrade;
 use sqlite::{SqliteConn, SqliteConnections};
+pub use url::{DatabaseUrl, InvalidUrl};
 
 pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;
 

@@ -31,25 +31,26 @@ pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenancyErro
     Ok((tenant, key))
 }
 
-/// Makes the tenant `default` when there is no tenant yet. Its key is `given`, or else a new one,
-/// which is answered, to be shown once.
-pub async fn bootstrap(db: &Db, given: Option<&ApiKey>) -> Result<Option<ApiKey>, TenancyError> {
+/// Makes the tenant `default` with this live admin key, when there is no tenant yet; answers
+/// whether it did. Nothing is kept unless `announce`, which runs last, answers true: a key that
+/// nobody has seen would lock everyone out.
+pub async fn bootstrap(
+    db: &Db,
+    key: &ApiKey,
+    announce: impl FnOnce() -> bool,
+) -> Result<bool, TenancyError> {
     let mut tx = db.begin().await?;
     // Nodes that start at once on an empty database take turns: one makes the tenant.
     tenants::lock(&mut tx).await?;
     if tenants::any(&mut tx).await? {
-        return Ok(None);
+        return Ok(false);
     }
-    let (key, generated) = match given {
-        Some(key) => (key.clone(), None),
-        None => {
-            let key = ApiKey::generate(Mode::Live);
-            (key.clone(), Some(key))
-        }
-    };
-    insert(&mut tx, Name::from_static("default"), &key).await?;
+    insert(&mut tx, Name::from_static("default"), key).await?;
+    if !announce() {
+        return Ok(false);
+    }
     tx.commit().await?;
-    Ok(generated)
+    Ok(true)
 }
 
 async fn insert(conn: &mut Conn, name: Name, key: &ApiKey) -> Result<Tenant, sqlx::Error> {

@@ -25,6 +25,11 @@ pub enum TransferError {
     Source(sqlx::Error),
     #[error("cannot write the target, where nothing was changed: {0}")]
     Target(sqlx::Error),
+    #[error(
+        "the target did not confirm that it keeps the copy: {0}. It holds all of it or nothing; \
+         `licd tenants list` on it shows which. If nothing, copy again"
+    )]
+    Unconfirmed(sqlx::Error),
 }
 
 /// What a table holds: enough to tell whether another holds the same.
@@ -77,7 +82,7 @@ pub async fn copy(
             return Err(TransferError::Differs(sent.table));
         }
     }
-    target.commit().await.map_err(TransferError::Target)?;
+    target.commit().await.map_err(TransferError::Unconfirmed)?;
     Ok(arrived.into())
 }
 

@@ -3,6 +3,8 @@
 //! Backups are SQLite's; what PostgreSQL offers is told instead. The databases here are therefore
 //! files, whatever the other tests run on.
 
+use std::fs::File;
+use std::future::pending;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -12,7 +14,7 @@ use licd::db::DatabaseUrl;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::nodes::process::{Process, first_key, licd};
+use crate::nodes::process::{Process, command_after, first_key, licd};
 
 fn url(path: &Path) -> String {
     format!("sqlite://{}", path.display())
@@ -40,7 +42,7 @@ async fn a_backup_of_a_busy_service_is_whole_and_restores() {
     };
     join_all((0..50).map(|n| enter(format!("early-{n}")))).await;
     let storm = join_all((0..200).map(|n| enter(format!("late-{n}"))));
-    let (_, taken) = tokio::join!(storm, backup::write(&live, &saved));
+    let (_, taken) = tokio::join!(storm, backup::write(&live, &saved, pending()));
     assert_eq!(taken.unwrap(), saved.metadata().unwrap().len());
     assert_eq!(saved.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert!(node.stop().success());
@@ -63,15 +65,16 @@ async fn a_backup_replaces_nothing_and_leaves_nothing_half() {
     db.close().await;
     // Even an empty file, which SQLite itself would fill.
     std::fs::write(&taken, "").unwrap();
-    let refusal = backup::write(&live, &taken).await.unwrap_err().to_string();
+    let refusal = backup::write(&live, &taken, pending()).await.unwrap_err().to_string();
     assert!(refusal.starts_with("there is a file"), "{refusal}");
     assert_eq!(std::fs::read(&taken).unwrap(), b"");
 
     let nowhere = folder.path().join("nowhere.db");
-    let refusal = backup::write(&nowhere, &folder.path().join("saved.db")).await.unwrap_err();
+    let saved = folder.path().join("saved.db");
+    let refusal = backup::write(&nowhere, &saved, pending()).await.unwrap_err();
     assert!(refusal.to_string().starts_with("cannot read the database"), "{refusal}");
     let missing = folder.path().join("missing/saved.db");
-    let refusal = backup::write(&live, &missing).await.unwrap_err().to_string();
+    let refusal = backup::write(&live, &missing, pending()).await.unwrap_err().to_string();
     assert!(refusal.starts_with("cannot write"), "{refusal}");
     assert_eq!(files(folder.path()), ["live.db", "taken"]);
 }
@@ -88,8 +91,68 @@ async fn a_damaged_database_makes_no_backup() {
     conn.query(orphan).execute().await.unwrap();
     drop(conn);
     db.close().await;
-    let refusal = backup::write(&live, &saved).await.unwrap_err().to_string();
+    let refusal = backup::write(&live, &saved, pending()).await.unwrap_err().to_string();
     assert!(refusal.contains("a row of activations lacks its parent"), "{refusal}");
+    assert_eq!(files(folder.path()), ["live.db"]);
+}
+
+/// A database of some megabytes.
+async fn large(path: &Path) {
+    let db = licd::db::Db::open(&DatabaseUrl::Sqlite(path.to_owned())).await.unwrap();
+    let rows = "with recursive n(n) as (select 1 union all select n + 1 from n where n < 300)
+         insert into tenants select randomblob(16), hex(randomblob(10000)), 't' from n";
+    db.write().await.unwrap().query(rows).execute().await.unwrap();
+    db.close().await;
+}
+
+/// What killed backups left behind goes with the next; one that is being written does not.
+#[tokio::test]
+async fn leftovers_of_killed_backups_are_swept() {
+    let folder = TempDir::new().unwrap();
+    let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
+    large(&live).await;
+    for name in ["dead", "dead-journal", "gone-journal", "busy", "busy-journal"] {
+        std::fs::write(folder.path().join(format!(".licd-backup-{name}")), "half").unwrap();
+    }
+    let busy = File::open(folder.path().join(".licd-backup-busy")).unwrap();
+    busy.lock().unwrap();
+    backup::write(&live, &saved, pending()).await.unwrap();
+    let busy = [".licd-backup-busy", ".licd-backup-busy-journal"];
+    assert_eq!(files(folder.path()), [&busy[..], &["live.db", "saved.db"]].concat());
+}
+
+/// An interrupted backup goes, with all that SQLite put beside it.
+#[tokio::test]
+async fn an_interrupted_backup_leaves_nothing() {
+    let folder = TempDir::new().unwrap();
+    let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
+    large(&live).await;
+    let is_draft = |name: &String| {
+        let size = folder.path().join(name).metadata().map_or(0, |file| file.len());
+        name.starts_with(".licd-backup-") && size > 0
+    };
+    let begun = async {
+        while !files(folder.path()).iter().any(is_draft) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let refusal = backup::write(&live, &saved, begun).await.unwrap_err().to_string();
+    assert_eq!(refusal, "interrupted; no backup was made");
+    assert_eq!(files(folder.path()), ["live.db"]);
+}
+
+/// A disk that takes no more is named as what could not be written, and nothing stays on it.
+#[tokio::test]
+async fn a_full_disk_is_not_the_databases_fault() {
+    let folder = TempDir::new().unwrap();
+    let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
+    large(&live).await;
+    let args = ["backup", saved.to_str().unwrap(), "--database-url", &url(&live)];
+    // No file may grow beyond some hundred kilobytes.
+    let output = command_after("trap '' XFSZ; ulimit -f 200", &args).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with(&format!("licd: cannot write {}: ", saved.display())), "{said}");
     assert_eq!(files(folder.path()), ["live.db"]);
 }
 

@@ -2,4 +2,4 @@
 //! What was answered is there afterwards, and what was begun is answered.
 
 mod kill;
-mod shutdown;
+pub mod shutdown;

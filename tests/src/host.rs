@@ -1,9 +1,16 @@
-//! The commands of `licd` on the server's host, and what a first start does: the ways in.
+//! The commands of `licd` on the server's host, and what a first start does: the ways in, and what
+//! is refused there.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
 
 use insta::assert_snapshot;
+use licd::db::Db;
+use tokio::net::TcpStream;
 
+use crate::crashes::shutdown::begin;
 use crate::harness::{Caller, TestDatabase};
-use crate::nodes::process::{Process, first_key, licd, licd_with};
+use crate::nodes::process::{Process, command, end_of, first_key, licd, licd_with, send};
 
 /// What a command that succeeds prints.
 fn printed(args: &[&str]) -> String {
@@ -119,11 +126,191 @@ async fn a_key_made_on_the_host_is_the_way_back_in() {
     assert_snapshot!(refused(&[], &unknown, &database.url), @"licd: there is no tenant nobody; `licd tenants list` shows those there are");
 }
 
-/// An address that is none is refused before anything is made.
+/// A port that is taken, or an address that is none, costs no first key.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_database_is_refused() {
-    for url in ["mysql://localhost/licd", "licd.db", "sqlite://", "postgres://:x:/"] {
-        let told = refused(&[], &["tenants", "list", "--database-url", url], "nothing to hide");
-        assert!(told.contains("must be sqlite://PATH or postgres://USER@HOST/DATABASE"), "{told}");
+async fn nothing_is_made_before_licd_can_listen() {
+    let database = TestDatabase::empty().await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    for address in [&*taken, "nonsense"] {
+        let settings = [("LICD_LISTEN", address)];
+        let told = refused(&settings, &["serve", "--database-url", &database.url], &database.url);
+        assert!(told.contains(&format!("cannot listen on {address}")), "{told}");
+        assert!(!told.contains("sk_"), "{told}");
     }
+    let licd = Process::launch_with(&database.url, &[]).wait();
+    let log = licd.log();
+    let key = log.lines().map(str::trim).find(|line| line.starts_with("sk_live_")).unwrap();
+    assert_eq!(whose(&licd, key).await, "default first key admin live");
+    assert!(log.contains("licd keys create --tenant default"), "{log}");
+}
+
+/// A first key that standard error does not take is not made: nobody would know it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_key_that_cannot_be_shown_is_not_made() {
+    let database = TestDatabase::empty().await;
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let licd = Process::start_logging_to(full, &database.url, &[]);
+    assert_eq!(Caller::new(licd.base.clone(), "").get("/healthz").await.status, 200);
+    let at = ["--database-url", &*database.url];
+    assert_eq!(printed(&[&["tenants", "list"], &at[..]].concat()), "");
+    let key = key_of(&printed(&[&["tenants", "create", "default"], &at[..]].concat()));
+    assert_eq!(whose(&licd, &key).await, "default first key admin live");
+    assert!(licd.stop().success());
+}
+
+/// What is wrong with an address is said, by every command and without the password in it.
+#[test]
+fn a_malformed_address_is_not_repeated() {
+    for (url, said) in [
+        ("postgres://licd:TOP/SECRET@db/licd", "must be percent-encoded, as %2F"),
+        ("postgres://licd:TOP?SECRET@db/licd", "must be percent-encoded, as %2F"),
+        ("postgres://licd:TOP#SECRET@db/licd", "must be percent-encoded, as %2F"),
+        ("postgres://licd:12/SECRET@db/licd", "must be percent-encoded, as %2F"),
+        ("postgres://licd:SECRET@db:54321x/licd", "the port must be a number"),
+        ("postgres://licd:SECRET@db:0/licd", "the port must be a number"),
+        ("postgres://licd:SECRET@db/licd?sslmode=maybe", "sslmode must be one of disable, allow"),
+        ("postgres://licd:SECRET@db/licd?sslmod=require", "an option after `?` is unknown"),
+        ("mysql://licd:SECRET@db/licd", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),
+        ("licd:SECRET@db/licd", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),
+        ("sqlite://", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),
+        ("sqlite://:memory:", "a database in memory would be lost"),
+        ("sqlite:///var/lib/licd/", "must name a file"),
+    ] {
+        for (settings, args) in [
+            (vec![("LICD_DATABASE_URL", url)], vec!["serve"]),
+            (vec![], vec!["serve", "--database-url", url]),
+            (vec![], vec!["tenants", "list", "--database-url", url]),
+            (vec![], vec!["copy", "--from", "sqlite://a.db", "--to", url]),
+            (vec![("LICD_COPY_FROM", url), ("LICD_COPY_TO", "sqlite://b.db")], vec!["copy"]),
+        ] {
+            let told = refused(&settings, &args, "nothing to hide");
+            assert!(told.contains(said), "{url}: {told}");
+            for secret in ["SECRET", "TOP", "12/"] {
+                assert!(!told.contains(secret), "{url}: {told}");
+            }
+        }
+    }
+}
+
+/// A mistyped path is no reason to make a database there.
+#[test]
+fn a_database_that_is_not_there_is_not_made_by_the_way() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("no/licd.db");
+    let url = format!("sqlite://{}", path.display());
+    for args in [&["keys", "create", "--tenant", "default"][..], &["tenants", "list"]] {
+        let told = refused(&[("LICD_DATABASE_URL", &url)], args, &url);
+        assert!(told.starts_with("licd: <database>: there is no such file; "), "{told}");
+    }
+    let is_folder = format!("sqlite://{}", folder.path().display());
+    for args in [&["serve"][..], &["tenants", "list"], &["tenants", "create", "Acme"]] {
+        let settings = [("LICD_DATABASE_URL", &*is_folder), ("LICD_LISTEN", "127.0.0.1:0")];
+        let told = refused(&settings, args, &is_folder);
+        assert!(told.starts_with("licd: <database>: this is a folder; name a file"), "{told}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    // A tenant may well be what a new database begins with. That it is new is worth a line.
+    let output = licd_with(&[("LICD_DATABASE_URL", &url)], &["tenants", "create", "Acme"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with(&format!("There was no database of licd at {url}; made one.\n")));
+    let again = licd_with(&[("LICD_DATABASE_URL", &url)], &["tenants", "create", "Other"]);
+    assert!(String::from_utf8(again.stderr).unwrap().starts_with("Made tenant Other"));
+}
+
+#[test]
+fn an_unknown_log_level_is_refused() {
+    for level in ["verbose", "", "info,verbose", "licd=verbose"] {
+        let told = refused(&[("LICD_LOG", level)], &["keys", "generate"], "nothing to hide");
+        assert!(told.contains("levels are error, warn, info, debug, trace and off"), "{told}");
+    }
+    let trace = [("LICD_LOG", "off,sqlx=trace")];
+    assert!(licd_with(&trace, &["keys", "generate"]).status.success());
+}
+
+/// Files that others can read or write are warned of, with the command that mends it.
+#[tokio::test]
+async fn exposed_files_are_warned_of() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("licd.db");
+    let (path, parent) = (path.to_str().unwrap(), folder.path().to_str().unwrap());
+    let url = format!("sqlite://{path}");
+    let list = ["tenants", "list", "--database-url", &url];
+    let said = || String::from_utf8(licd(&list).stderr).unwrap();
+    licd(&["tenants", "create", "Acme", "--database-url", &url]);
+    assert_eq!(said(), "");
+    let allow = |path: &str, mode| {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    };
+    allow(path, 0o644);
+    assert!(said().contains(&format!("mend it with: chmod 600 {path}")), "{}", said());
+    allow(path, 0o600);
+    // The files beside it are there as long as somebody has it open.
+    let db = Db::open(&url.parse().unwrap()).await.unwrap();
+    licd(&["tenants", "create", "Other", "--database-url", &url]);
+    let log = format!("{path}-wal");
+    allow(&log, 0o606);
+    assert!(said().contains(&format!("mend it with: chmod 600 {log}")), "{}", said());
+    db.close().await;
+    allow(parent, 0o777);
+    assert!(said().contains(&format!("mend it with: chmod go-w {parent}")), "{}", said());
+    allow(parent, 0o1777);
+    assert_eq!(said(), "", "nobody can replace a file of others there");
+}
+
+/// A demo whose folder, server and key are known.
+struct Demo {
+    process: Child,
+    folder: tempfile::TempDir,
+    address: String,
+    key: String,
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Demo {
+    fn start() -> Self {
+        let folder = tempfile::TempDir::new().unwrap();
+        let mut demo = command(&["demo", "--listen", "127.0.0.1:0"]);
+        demo.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = demo.spawn().unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let (mut address, mut key, mut line) = (String::new(), String::new(), String::new());
+        while !line.starts_with("Ctrl-C stops the demo.") {
+            line.clear();
+            assert!(stdout.read_line(&mut line).unwrap() > 0, "the demo ended");
+            if let Some(server) = line.trim().strip_prefix("export LICCTL_SERVER=http://") {
+                address = server.to_owned();
+            }
+            if let Some(shown) = line.trim().strip_prefix("export LICCTL_API_KEY=") {
+                key = shown.to_owned();
+            }
+        }
+        Self { process, folder, address, key, _stdout: stdout }
+    }
+
+    /// Waits for the end, with nothing left behind.
+    fn end(mut self) -> Option<i32> {
+        let status = end_of(&mut self.process);
+        assert_eq!(std::fs::read_dir(self.folder.path()).unwrap().count(), 0);
+        status.code()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_leaves_nothing_behind_whatever_ends_it() {
+    for signal in ["HUP", "TERM", "INT"] {
+        let demo = Demo::start();
+        assert_eq!(std::fs::read_dir(demo.folder.path()).unwrap().count(), 1);
+        send(signal, &demo.process);
+        assert_eq!(tokio::task::spawn_blocking(|| demo.end()).await.unwrap(), Some(0));
+    }
+    let demo = Demo::start();
+    let in_flight = begin(&demo.address, &demo.key).await;
+    send("INT", &demo.process);
+    while TcpStream::connect(&demo.address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    send("INT", &demo.process);
+    assert_eq!(tokio::task::spawn_blocking(|| demo.end()).await.unwrap(), Some(1));
+    drop(in_flight);
 }

@@ -7,7 +7,7 @@
 //!
 //! `interface` is the specification row by row, `refusals` what is said no to, `lists` many
 //! records, `worlds` what tenants and modes keep from each other, `batches` what is answered
-//! together, `races` many callers and nodes at once, `neighbours` tenants beside a greedy one,
+//! together, `log` a log that cannot be written, `races` many callers and nodes at once, `neighbours` tenants beside a greedy one,
 //! `model` random calls of which every answer must be explained, `crashes` processes that end and
 //! begin, `connections` what clients do below the interface, `faults` disks that fail, `clocks` nodes
 //! whose clocks disagree, `host` the commands of `licd`, and `tidy` the rules that the sources keep.
@@ -31,6 +31,7 @@ mod idempotency;
 mod interface;
 mod journey;
 mod lists;
+mod log;
 mod migrate;
 mod model;
 mod neighbours;

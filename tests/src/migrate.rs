@@ -53,7 +53,7 @@ async fn a_source_without_a_schema_is_left_alone() {
     let said = String::from_utf8(output.stderr).unwrap();
     let expected = match empty.is_postgres() {
         true => "there is nothing of licd in this database",
-        false => "unable to open database file",
+        false => "there is no such file",
     };
     assert!(said.contains(expected), "{said}");
     insta::assert_snapshot!(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use licd::backup::{self, BackupError};
 use licd::db::DatabaseUrl;
 
-use super::{Database, print};
+use super::{Database, print, signals};
 
 #[derive(clap::Args)]
 pub struct Backup {
@@ -20,7 +20,10 @@ impl Backup {
         let DatabaseUrl::Sqlite(database) = self.database.url() else {
             return Err(BackupError::Postgres.into());
         };
-        let size = backup::write(&database, &self.path).await?;
+        let size = signals::until_stopped(async |stop| {
+            Ok(backup::write(&database, &self.path, stop.requested()).await?)
+        })
+        .await?;
         print(format_args!("{}: {size} bytes, complete and intact.", self.path.display()))
     }
 }

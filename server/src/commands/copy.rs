@@ -8,15 +8,20 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use licd::db::{DatabaseUrl, Db};
 use licd::transfer::{self, Step, Tally};
 
-use super::{print, say};
+use super::{UrlParser, print, say};
 
 #[derive(clap::Args)]
 pub struct Copy {
     /// The database to copy. Stop the licd that serves it first: what is written later stays behind.
-    #[arg(long, value_name = "URL")]
+    ///
+    /// Flags are visible to all users of the machine. Keep passwords in the environment, here or in
+    /// PGPASSWORD, or in PostgreSQL's password file (PGPASSFILE, ~/.pgpass).
+    #[arg(long, env = "LICD_COPY_FROM", value_name = "URL", value_parser = UrlParser,
+        hide_env_values = true)]
     from: DatabaseUrl,
     /// The database to copy into, which must be empty; an SQLite file is made.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, env = "LICD_COPY_TO", value_name = "URL", value_parser = UrlParser,
+        hide_env_values = true)]
     to: DatabaseUrl,
 }
 

@@ -9,12 +9,13 @@ use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, Color, Table};
 use common::{ApiKey, Name, Validation};
+use futures_util::TryFutureExt;
 use licd::config::Config;
 use licd::db::{DatabaseUrl, Db};
 use licd::tenancy;
 use tokio::net::TcpListener;
 
-use super::{print, say, serve};
+use super::{print, say, signals};
 
 #[derive(clap::Args)]
 pub struct Demo {
@@ -25,6 +26,13 @@ pub struct Demo {
 
 impl Demo {
     pub async fn run(self) -> anyhow::Result<()> {
+        signals::until_stopped(async move |stop| self.show(stop).await).await?;
+        say("Stopped. The demo's data is gone; `licd serve` keeps its own.");
+        Ok(())
+    }
+
+    /// The folder goes when this ends, and also when it is dropped.
+    async fn show(self, stop: signals::Stop) -> anyhow::Result<()> {
         let folder = tempfile::Builder::new().prefix("licd-demo-").tempdir()?;
         let db = Db::open(&DatabaseUrl::Sqlite(folder.path().join("demo.db"))).await?;
         let (tenant, key) = tenancy::create(&db, Name::from_static("Acme")).await?;
@@ -35,14 +43,14 @@ impl Demo {
             tenant.name
         ))?;
 
-        let stop = serve::stop_signal()?;
         let config = Config::default();
-        let service = tokio::spawn(async move { licd::serve(db, &config, listener, stop).await });
-        let answers = sample::fill_and_ask(&server, &key).await?;
-        print(table(&answers).trim_fmt())?;
-        print(next_steps(&server, &key))?;
-        service.await??;
-        say("Stopped. The demo's data is gone; `licd serve` keeps its own.");
+        let service = licd::serve(db, &config, listener, stop.requested());
+        let tour = async {
+            let answers = sample::fill_and_ask(&server, &key).await?;
+            print(table(&answers).trim_fmt())?;
+            print(next_steps(&server, &key))
+        };
+        tokio::try_join!(service.map_err(anyhow::Error::from), tour)?;
         Ok(())
     }
 

@@ -33,7 +33,7 @@ impl Keys {
     pub async fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Create { tenant, name, role, mode, database } => {
-                let db = database.open().await?;
+                let db = database.open_as_it_is().await?;
                 let key = tenancy::create_key(&db, &tenant, NewKey { name, role, mode }).await?;
                 print(key.expose())
             }

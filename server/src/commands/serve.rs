@@ -6,9 +6,9 @@ use licd::config::Config;
 use licd::limit::{NewUserLimit, RateLimit};
 use licd::tenancy;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Database, say};
+use super::{Database, signals};
+use crate::log;
 
 #[derive(clap::Args)]
 pub struct Serve {
@@ -29,24 +29,48 @@ pub struct Serve {
 impl Serve {
     pub async fn run(self) -> anyhow::Result<()> {
         let bootstrap_key = bootstrap_key()?;
-        let db = self.database.open().await?;
-        let made = tenancy::bootstrap(&db, bootstrap_key.as_ref()).await?;
+        // First of all: a port that is taken must not cost a first key that is shown only once.
         let listener = TcpListener::bind(&self.listen)
             .await
             .with_context(|| format!("cannot listen on {}", self.listen))?;
         let address = listener.local_addr()?;
-        if let Some(key) = made {
-            say("This database was empty. It now has the tenant `default`, and this admin key,");
-            say("which is shown only this once:");
-            say(format_args!("\n    {}\n", key.expose()));
-        }
-        tracing::info!(%address, "listening");
+        let db = self.database.open().await?;
+        match bootstrap_key {
+            Some(key) => tenancy::bootstrap(&db, &key, || true).await?,
+            None => {
+                let key = ApiKey::generate(Mode::Live);
+                tenancy::bootstrap(&db, &key, || announce(&key)).await?
+            }
+        };
         let (rate_limit, new_users) = (self.rate_limit, self.new_users);
         let config = Config { rate_limit, new_users, ..Config::default() };
-        licd::serve(db, &config, listener, stop_signal()?).await?;
+        signals::until_stopped(async move |stop| {
+            tracing::info!(%address, "listening");
+            Ok(licd::serve(db, &config, listener, stop.requested()).await?)
+        })
+        .await?;
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// Shows the first key. It is kept only if this could be written, since nobody would know it.
+fn announce(key: &ApiKey) -> bool {
+    let written = log::deliver(format_args!(
+        "This database is empty. It gets the tenant `default`, and this admin key, which is shown
+only this once (`licd keys create --tenant default` makes another):
+
+    {}
+",
+        key.expose()
+    ));
+    if !written {
+        tracing::error!(
+            "standard error took no first admin key, so none was made; `licd tenants create \
+             default` prints one to standard output"
+        );
+    }
+    written
 }
 
 /// From the environment alone: a flag would show the key in the process list.
@@ -58,16 +82,4 @@ fn bootstrap_key() -> anyhow::Result<Option<ApiKey>> {
     let key: ApiKey = text.parse().context("LICD_BOOTSTRAP_KEY")?;
     anyhow::ensure!(key.mode() == Mode::Live, "LICD_BOOTSTRAP_KEY must be a live key: sk_live_…");
     Ok(Some(key))
-}
-
-/// Completes at the first SIGTERM or Ctrl-C.
-pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
 }

@@ -1,10 +1,6 @@
-//! Opening a database: its address, its settings, its schema.
+//! Opening a database: its settings, its connections, its schema.
 
-use std::fmt;
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::migrate::MigrateError;
@@ -18,7 +14,8 @@ use super::hosts::Hosts;
 use super::lease::Lender;
 use super::schema::{self, Upgrade};
 use super::sqlite::SqliteConnections;
-use super::{Db, STATEMENT_TIMEOUT, with_timeout};
+use super::url::DatabaseUrl;
+use super::{Db, STATEMENT_TIMEOUT, files, with_timeout};
 
 /// How much the writing connection keeps of the file: 12 MB. In KiB, as negative numbers mean to
 /// SQLite. Readers, who lose theirs when something is written, keep the 2 MB that are usual.
@@ -42,44 +39,6 @@ const PLANS: [(&str, &str); 5] = [
 /// Before a file that another process has locked is tried again.
 const WAL_RETRY: Duration = Duration::from_millis(20);
 
-/// Where the database is: `sqlite://PATH` or `postgres://…`.
-#[derive(Clone)]
-pub enum DatabaseUrl {
-    Sqlite(PathBuf),
-    Postgres(Hosts),
-}
-
-impl fmt::Display for DatabaseUrl {
-    /// Where it is, for messages: without user and password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
-            Self::Postgres(hosts) => hosts.fmt(f),
-        }
-    }
-}
-
-/// The text is the address of no database that licd knows.
-#[derive(Debug, thiserror::Error)]
-#[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]
-pub struct UnknownDatabase;
-
-impl FromStr for DatabaseUrl {
-    type Err = UnknownDatabase;
-
-    fn from_str(url: &str) -> Result<Self, UnknownDatabase> {
-        match url.split_once("://") {
-            Some(("sqlite", path)) if !path.is_empty() && !path.contains('?') => {
-                Ok(Self::Sqlite(path.into()))
-            }
-            Some(("postgres" | "postgresql", _)) => {
-                url.parse().map(Self::Postgres).map_err(|_| UnknownDatabase)
-            }
-            _ => Err(UnknownDatabase),
-        }
-    }
-}
-
 /// Why a database could not be opened. The words are for the operator who starts licd.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -87,6 +46,12 @@ pub enum OpenError {
     Connect(sqlx::Error),
     #[error("cannot make or open the file {0}: {1}")]
     File(PathBuf, std::io::Error),
+    #[error("this is a folder; name a file in it, such as licd.db")]
+    Folder,
+    #[error(
+        "there is no such file; `licd serve`, `licd tenants create` and `licd migrate` make one"
+    )]
+    Missing,
     #[error(
         "the database has schema version {database}, and this licd knows only up to {licd}: a \
          newer licd has upgraded it. Start that version; an older one could damage the data"
@@ -118,7 +83,7 @@ impl Db {
     /// As [`open`](Self::open), and answers what was done to the schema.
     pub async fn upgrade(url: &DatabaseUrl) -> Result<(Self, Upgrade), OpenError> {
         if let DatabaseUrl::Sqlite(path) = url {
-            make_private(path).map_err(|error| OpenError::File(path.clone(), error))?;
+            files::make(path)?;
         }
         let db = Self::connect(url).await?;
         let upgrade = schema::upgrade(&db).await?;
@@ -127,6 +92,9 @@ impl Db {
 
     /// Connects to a database that exists and has the schema of this licd, and changes nothing.
     pub async fn open_as_it_is(url: &DatabaseUrl) -> Result<Self, OpenError> {
+        if let DatabaseUrl::Sqlite(path) = url {
+            files::find(path)?;
+        }
         let db = Self::connect(url).await?;
         schema::check(&db).await?;
         Ok(db)
@@ -137,6 +105,9 @@ impl Db {
             DatabaseUrl::Sqlite(path) => connect_sqlite(path).await,
             DatabaseUrl::Postgres(hosts) => connect_postgres(hosts).await,
         };
+        if let DatabaseUrl::Sqlite(path) = url {
+            files::warn_if_exposed(path);
+        }
         connected.map_err(OpenError::Connect)
     }
 }
@@ -180,15 +151,6 @@ async fn turn_to_wal(options: &SqliteConnectOptions) -> super::Result<()> {
 fn is_locked(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| code.parse::<i32>().is_ok_and(|code| code & 0xff == 5))
-}
-
-/// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its
-/// side files the same permissions.
-fn make_private(path: &Path) -> std::io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }
 
 async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {

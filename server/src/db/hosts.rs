@@ -22,7 +22,7 @@ const WATCH: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Says in an address that a pooler stands there which lends connections for a transaction each.
-const POOLER: &str = "pooler=transaction";
+pub(super) const POOLER: &str = "pooler=transaction";
 
 /// The servers, in the order in which they are tried; alike in all but host and port.
 #[derive(Clone)]

@@ -41,6 +41,13 @@ pub struct Upgrade {
     pub version: i64,
 }
 
+impl Upgrade {
+    /// There was nothing of licd in the database before.
+    pub fn is_first(&self) -> bool {
+        self.applied.len() == MIGRATIONS.iter().count()
+    }
+}
+
 /// Brings the schema up to date, in one transaction: if a migration fails, it is what it was.
 pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
     match db {

@@ -17,7 +17,7 @@ use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, SqlitePool};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::file::DatabaseFile;
+use super::identity::DatabaseFile;
 use super::{Result, STATEMENT_TIMEOUT, with_timeout};
 
 /// None until somebody writes, and after a failure.

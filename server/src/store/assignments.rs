@@ -1,10 +1,9 @@
 //! Assignments: which user may use which license.
 
 use common::{Assignment, AssignmentId, LicenseId, UserId};
-use sqlx::types::Json;
 
 use super::Scope;
-use crate::db::{Conn, Result};
+use crate::db::{AsWritten, Conn, Result};
 
 /// The license is locked, and the user does not have it yet.
 pub async fn insert(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<()> {
@@ -16,7 +15,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> R
     .bind(assignment.user_id)
     .bind(assignment.license_id)
     .bind(assignment.id)
-    .bind(assignment.metadata.as_ref().map(Json))
+    .bind(assignment.metadata.as_ref().map(AsWritten))
     .bind(assignment.assigned_at)
     .execute()
     .await?;
@@ -67,7 +66,7 @@ pub async fn set_metadata(conn: &mut Conn, scope: Scope, assignment: &Assignment
     .within(scope)
     .bind(assignment.user_id)
     .bind(assignment.license_id)
-    .bind(assignment.metadata.as_ref().map(Json))
+    .bind(assignment.metadata.as_ref().map(AsWritten))
     .execute()
     .await?;
     Ok(())

@@ -4,31 +4,48 @@
 //! the schema (a backup is taken before an upgrade), so they run on connections of their own.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use crate::db::Result;
 
 /// How long to wait for a writer that is just ending a transaction.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How many of SQLite's instructions run between two looks at whether to stop.
+const STOP_CHECK: i32 = 1000;
 
-/// Writes all that is committed in `from` into the empty file `to`. Others go on reading and
-/// writing meanwhile; what they commit later is not in it.
-pub async fn copy(from: &Path, to: &Path) -> Result<()> {
-    let options = SqliteConnectOptions::new().filename(from).busy_timeout(PATIENCE);
-    let mut conn = options.connect().await?;
+/// Which side of the copying failed.
+pub enum CopyError {
+    Read(sqlx::Error),
+    Write(sqlx::Error),
+}
+
+/// Writes all that is committed in `from` into the empty file `to`, unless `stopped` becomes true.
+/// Others go on reading and writing meanwhile; what they commit later is not in it.
+pub async fn copy(from: &Path, to: &Path, stopped: &Arc<AtomicBool>) -> Result<(), CopyError> {
     // A path that is not Unicode is refused by `to_str`, as SQLite would open another file.
-    let to = to.to_str().ok_or(std::io::Error::from(std::io::ErrorKind::InvalidInput))?;
-    sqlx::query("vacuum into $1").bind(to).execute(&mut conn).await?;
-    conn.close().await
+    let invalid = sqlx::Error::Io(std::io::ErrorKind::InvalidInput.into());
+    let to = to.to_str().ok_or(CopyError::Write(invalid))?;
+    let options = SqliteConnectOptions::new().filename(from).busy_timeout(PATIENCE);
+    let mut conn = open(&options, stopped).await.map_err(CopyError::Read)?;
+    let copied = sqlx::query("vacuum into $1").bind(to).execute(&mut conn).await;
+    // When this returns, SQLite has let go of both files.
+    let closed = conn.close().await;
+    match copied.map(drop).and(closed) {
+        Ok(()) => Ok(()),
+        Err(error) if is_of_writing(&error) => Err(CopyError::Write(error)),
+        Err(error) => Err(CopyError::Read(error)),
+    }
 }
 
 /// What is wrong with the database in a file; nothing, if it is whole.
-pub async fn faults(path: &Path) -> Result<Vec<String>> {
+pub async fn faults(path: &Path, stopped: &Arc<AtomicBool>) -> Result<Vec<String>> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
-    let mut conn = options.connect().await?;
+    let mut conn = open(&options, stopped).await?;
     let mut faults: Vec<String> =
         sqlx::query_scalar("pragma integrity_check").fetch_all(&mut conn).await?;
     faults.retain(|fault| fault != "ok");
@@ -38,4 +55,25 @@ pub async fn faults(path: &Path) -> Result<Vec<String>> {
     faults.extend(orphans.into_iter().map(|(table,)| format!("a row of {table} lacks its parent")));
     conn.close().await?;
     Ok(faults)
+}
+
+/// A connection whose statements end with an error soon after `stopped` became true.
+async fn open(
+    options: &SqliteConnectOptions,
+    stopped: &Arc<AtomicBool>,
+) -> Result<SqliteConnection> {
+    let mut conn = options.connect().await?;
+    let stopped = stopped.clone();
+    let goes_on = move || !stopped.load(Ordering::Relaxed);
+    conn.lock_handle().await?.set_progress_handler(STOP_CHECK, goes_on);
+    Ok(conn)
+}
+
+/// The disk is full, or writing, syncing, truncating or making a file failed. A backup writes
+/// nothing but its target.
+fn is_of_writing(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| {
+        matches!((code & 0xff, code >> 8), (13, _) | (14, _) | (10, 3..=6 | 10))
+    })
 }

@@ -11,10 +11,11 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::db::{self, Conn, Query, Result, Sql};
+use crate::db::{self, AsWritten, Conn, Query, Result, Sql};
 use canonical::Canonical;
 
 /// How many rows are read or written at once. PostgreSQL takes at most 65,535 values in a
@@ -123,6 +124,7 @@ macro_rules! tables {
 }
 
 type Time = DateTime<Utc>;
+type Metadata = Option<AsWritten<Box<RawValue>>>;
 
 tables! {
     Tenant = tenants by (id) {
@@ -149,11 +151,11 @@ tables! {
     } seats seats_used;
     User = users by (tenant_id, mode, id) {
         tenant_id: Uuid, mode: String, id: Uuid, external_id: String, email: Option<String>,
-        name: Option<String>, metadata: Option<Json<Value>>, created_at: Time, updated_at: Time,
+        name: Option<String>, metadata: Metadata, created_at: Time, updated_at: Time,
     };
     Assignment = assignments by (tenant_id, mode, user_id, license_id) {
         tenant_id: Uuid, mode: String, user_id: Uuid, license_id: Uuid, id: Uuid,
-        metadata: Option<Json<Value>>, assigned_at: Time,
+        metadata: Metadata, assigned_at: Time,
     };
     /// The seats that are held: as many as the licenses count.
     Activation = activations by (tenant_id, mode, user_id, license_id) {

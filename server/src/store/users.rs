@@ -1,10 +1,9 @@
 //! Users.
 
 use common::{ExternalId, User, UserId};
-use sqlx::types::Json;
 
 use super::{Page, Scope};
-use crate::db::{Conn, Result, locking};
+use crate::db::{AsWritten, Conn, Result, locking};
 
 /// The one list of columns; what follows narrows the scope further.
 macro_rules! select {
@@ -33,7 +32,7 @@ pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Resul
     .bind(&user.external_id)
     .bind(&user.email)
     .bind(&user.name)
-    .bind(user.metadata.as_ref().map(Json))
+    .bind(user.metadata.as_ref().map(AsWritten))
     .bind(user.created_at)
     .bind(user.updated_at)
     .fetch_one()
@@ -77,7 +76,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
     .bind(user.id)
     .bind(&user.email)
     .bind(&user.name)
-    .bind(user.metadata.as_ref().map(Json))
+    .bind(user.metadata.as_ref().map(AsWritten))
     .bind(user.updated_at)
     .execute()
     .await?;

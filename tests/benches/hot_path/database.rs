@@ -65,7 +65,7 @@ pub async fn postgres(
 
 async fn prepare(url: &str, key: &ApiKey) -> anyhow::Result<()> {
     let db = Db::open(&url.parse::<DatabaseUrl>()?).await?;
-    tenancy::bootstrap(&db, Some(key)).await?;
+    tenancy::bootstrap(&db, key, || true).await?;
     db.close().await;
     Ok(())
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::start;
 use super::wire::Wire;
 use crate::harness::TestDatabase;
-use crate::nodes::process::{Process, first_key};
+use crate::nodes::process::{Process, command_after, first_key};
 
 /// The head of a validation, whose body licd asks for: the request is then in flight for certain.
 async fn begin(base: &str, key: &str) -> Wire {
@@ -29,7 +29,10 @@ async fn finish(mut wire: Wire) {
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_connections_are_no_outage() {
     let (database, key) = (TestDatabase::empty().await, first_key());
-    let licd = Process::launch_with_files(&database.url, &key, 256).wait();
+    let licd = {
+        let serve = command_after("ulimit -n 256", &["serve"]);
+        Process::launch_command(serve, &database.url, &[("LICD_BOOTSTRAP_KEY", &key)]).wait()
+    };
     let admin = licd.caller(&key);
     let mut known = Wire::connect(&licd.base).await;
     known.get("/healthz").await;

@@ -1,17 +1,18 @@
-//! SIGTERM: no new work is taken, what is in flight is answered, and the exit code is 0.
+//! SIGTERM, SIGHUP and Ctrl-C: no new work is taken, what is in flight is answered, and the exit
+//! code is 0. A second signal ends licd at once.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::TestDatabase;
-use crate::nodes::process::{Process, first_key};
+use crate::nodes::process::{Process, command_after, first_key};
 
 const BODY: &str = r#"{"userId":"ada"}"#;
 
 /// Sends the head of a validation and waits until licd asks for the body: the request is then in
 /// flight for certain.
-async fn begin(address: &str, key: &str) -> TcpStream {
+pub async fn begin(address: &str, key: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!(
         "POST /api/v1/validate HTTP/1.1\r\nhost: licd\r\nauthorization: Bearer {key}\r\n\
@@ -30,18 +31,25 @@ async fn begin(address: &str, key: &str) -> TcpStream {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_flight_are_answered_before_the_end() {
     let (database, key) = (TestDatabase::empty().await, first_key());
-    let licd = Process::start(&database.url, &key);
-    let admin = licd.caller(&key);
+    for signal in ["TERM", "HUP", "INT"] {
+        requests_in_flight_survive(signal, &database, &key).await;
+    }
+}
+
+async fn requests_in_flight_survive(signal: &str, database: &TestDatabase, key: &str) {
+    let licd = Process::start(&database.url, key);
+    let admin = licd.caller(key);
     let license = admin.license(json!({})).await;
     admin.assign(&license, "ada").await.data();
     let address = licd.base.strip_prefix("http://").unwrap().to_owned();
     let mut in_flight = Vec::new();
     for _ in 0..50 {
-        in_flight.push(begin(&address, &key).await);
+        in_flight.push(begin(&address, key).await);
     }
     // Idle connections must not keep it alive either.
     let idle = TcpStream::connect(&address).await.unwrap();
-    let ending = tokio::task::spawn_blocking(|| licd.stop());
+    licd.send(signal);
+    let ending = tokio::task::spawn_blocking(|| licd.end());
     while TcpStream::connect(&address).await.is_ok() {
         tokio::task::yield_now().await;
     }
@@ -56,6 +64,39 @@ async fn requests_in_flight_are_answered_before_the_end() {
     }
     assert!(ending.await.unwrap().success());
     drop(idle);
+}
+
+/// Whoever does not want to wait sends another signal: what is in flight is broken off.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_at_once() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let address = licd.base.strip_prefix("http://").unwrap().to_owned();
+    let mut in_flight = begin(&address, &key).await;
+    licd.send("TERM");
+    while TcpStream::connect(&address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    licd.send("INT");
+    let ended = tokio::task::spawn_blocking(|| licd.end()).await.unwrap();
+    assert_eq!(ended.code(), Some(1));
+    let mut answer = Vec::new();
+    // An end or a reset of the connection, but no answer.
+    drop(in_flight.read_to_end(&mut answer).await);
+    assert!(answer.is_empty());
+}
+
+/// `nohup` has programs outlive the terminal they were started from.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ignored_hangup_stays_ignored() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let serve = command_after("trap '' HUP", &["serve"]);
+    let settings = [("LICD_BOOTSTRAP_KEY", &*key)];
+    let licd = Process::launch_command(serve, &database.url, &settings).wait();
+    licd.send("HUP");
+    licd.caller(&key).get("/api/v1/key").await.data();
+    assert!(!licd.log().contains("stopping"), "{}", licd.log());
+    assert!(licd.stop().success());
 }
 
 /// SIGTERM with nothing to do: it ends at once, and starts again on the same database.

@@ -44,7 +44,7 @@ impl App {
         let database = TestDatabase::ready().await;
         let db = database.open().await;
         let key = ApiKey::generate(Mode::Live);
-        assert!(tenancy::bootstrap(&db, Some(&key)).await.unwrap().is_none());
+        assert!(tenancy::bootstrap(&db, &key, || true).await.unwrap());
         let node = Node::start(db, config).await;
         Self { admin: Caller::new(node.base.clone(), key.expose()), node, database }
     }

@@ -31,16 +31,46 @@ pub fn program(name: &str) -> PathBuf {
 }
 
 /// `licd` with these arguments and none of the settings around the tests.
-fn command(args: &[&str]) -> Command {
-    without_settings(Command::new(program("licd")), args)
-}
-
-fn without_settings(mut command: Command, args: &[&str]) -> Command {
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(program("licd"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LICD_")) {
         command.env_remove(name);
     }
     command.args(args);
     command
+}
+
+/// The same, started by a shell that does this first.
+pub fn command_after(prelude: &str, args: &[&str]) -> Command {
+    let licd = command(args);
+    let mut shell = Command::new("sh");
+    for (name, _) in licd.get_envs() {
+        shell.env_remove(name);
+    }
+    shell
+        .arg("-c")
+        .arg(format!("{prelude}; exec \"$0\" \"$@\""))
+        .arg(licd.get_program())
+        .args(args);
+    shell
+}
+
+/// Sends a signal to a process.
+pub fn send(signal: &str, process: &Child) {
+    let kill = format!("kill -{signal} {}", process.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+/// Waits for the end of a process.
+pub fn end_of(process: &mut Child) -> ExitStatus {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = process.try_wait().unwrap() {
+            return status;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        thread::yield_now();
+    }
 }
 
 /// Runs a command of `licd` to its end.
@@ -58,6 +88,33 @@ pub fn first_key() -> String {
     ApiKey::generate(Mode::Live).expose().to_owned()
 }
 
+fn set_up(serve: &mut Command, database: &str, settings: &[(&str, &str)]) {
+    serve.env("LICD_DATABASE_URL", database);
+    serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_RATE_LIMIT", "off");
+    // Not a line for each request: what is told when a test fails should be to the point.
+    serve.env("LICD_LOG", "info,licd::exchange=warn").env("LICD_LOG_FORMAT", "json");
+    serve.envs(settings.iter().copied());
+}
+
+/// The port on which a process listens, as the kernel knows it.
+fn listening_port(process: u32) -> Option<u16> {
+    let folder = PathBuf::from(format!("/proc/{process}"));
+    let files = std::fs::read_dir(folder.join("fd")).ok()?;
+    let sockets: Vec<String> = files
+        .filter_map(|file| {
+            std::fs::read_link(file.ok()?.path()).ok()?.into_os_string().into_string().ok()
+        })
+        .collect();
+    let table = std::fs::read_to_string(folder.join("net/tcp")).ok()?;
+    table.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (local, state, inode) = (fields[1], fields[3], fields[9]);
+        let is_listening = state == "0A" && sockets.contains(&format!("socket:[{inode}]"));
+        let (_, port) = local.split_once(':')?;
+        is_listening.then(|| u16::from_str_radix(port, 16).ok())?
+    })
+}
+
 impl Process {
     /// Starts `licd serve` and waits until it listens.
     pub fn start(database: &str, key: &str) -> Self {
@@ -71,23 +128,16 @@ impl Process {
 
     /// The same with other settings in its environment.
     pub fn launch_with(database: &str, settings: &[(&str, &str)]) -> Starting {
-        Self::spawn(command(&["serve"]), database, settings)
+        Self::launch_command(command(&["serve"]), database, settings)
     }
 
-    /// The same where the process may open only so many files.
-    pub fn launch_with_files(database: &str, key: &str, files: u32) -> Starting {
-        let mut shell = Command::new("sh");
-        let limited = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
-        shell.args(["-c", &limited]).arg(program("licd"));
-        let serve = without_settings(shell, &["serve"]);
-        Self::spawn(serve, database, &[("LICD_BOOTSTRAP_KEY", key)])
-    }
-
-    fn spawn(mut serve: Command, database: &str, settings: &[(&str, &str)]) -> Starting {
-        serve.env("LICD_DATABASE_URL", database).envs(settings.iter().copied());
-        serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_RATE_LIMIT", "off");
-        // Not a line for each request: what is told when a test fails should be to the point.
-        serve.env("LICD_LOG", "info,licd::exchange=warn").env("LICD_LOG_FORMAT", "json");
+    /// The same with a command that is `licd serve`.
+    pub fn launch_command(
+        mut serve: Command,
+        database: &str,
+        settings: &[(&str, &str)],
+    ) -> Starting {
+        set_up(&mut serve, database, settings);
         serve.stderr(Stdio::piped());
         let mut child = serve.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -107,6 +157,27 @@ impl Process {
         Starting { process: Self { base: String::new(), child, log }, address }
     }
 
+    /// Starts `licd serve` with its standard error going there, where nobody looks for its address.
+    pub fn start_logging_to(
+        stderr: impl Into<Stdio>,
+        database: &str,
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let mut serve = command(&["serve"]);
+        set_up(&mut serve, database, settings);
+        let mut child = serve.stderr(stderr).spawn().unwrap();
+        let begun = Instant::now();
+        let port = loop {
+            if let Some(port) = listening_port(child.id()) {
+                break port;
+            }
+            assert_eq!(child.try_wait().unwrap(), None, "licd does not start");
+            assert!(begun.elapsed() < PATIENCE, "licd does not listen");
+            thread::yield_now();
+        };
+        Self { base: format!("http://127.0.0.1:{port}"), child, log: Arc::default() }
+    }
+
     /// The caller with this key, at this node.
     pub fn caller(&self, key: &str) -> Caller {
         Caller::new(self.base.clone(), key)
@@ -120,18 +191,19 @@ impl Process {
         peak.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
+    pub fn send(&self, signal: &str) {
+        send(signal, &self.child);
+    }
+
+    /// Waits for the end.
+    pub fn end(mut self) -> ExitStatus {
+        end_of(&mut self.child)
+    }
+
     /// Sends SIGTERM and waits for the end.
-    pub fn stop(mut self) -> ExitStatus {
-        let terminate = format!("kill -TERM {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &terminate]).status().unwrap().success());
-        let begun = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(begun.elapsed() < PATIENCE, "licd does not end:\n{}", self.log());
-            thread::yield_now();
-        }
+    pub fn stop(self) -> ExitStatus {
+        self.send("TERM");
+        self.end()
     }
 
     /// What it wrote to standard error.

@@ -1,0 +1,76 @@
+//! The signals that stop a command: the first asks it to finish, the second ends it at once.
+
+use anyhow::bail;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// Runs a command that finishes soon after the future it is given completes, as it does at the
+/// first SIGTERM, SIGHUP or Ctrl-C. With the second the command is dropped where it is.
+pub async fn until_stopped<T>(
+    command: impl AsyncFnOnce(Stop) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut signals = Signals::listen()?;
+    let (stop, stopped) = oneshot::channel();
+    let twice = async {
+        let first = signals.next().await;
+        tracing::info!(signal = first, "stopping");
+        // Fails when the command waits for no signal any more; it is about to end then.
+        stop.send(()).ok();
+        signals.next().await
+    };
+    tokio::select! {
+        outcome = command(Stop(stopped)) => outcome,
+        second = twice => bail!("{second} came while stopping; what was in progress is broken off"),
+    }
+}
+
+/// Completes when the command shall finish.
+pub struct Stop(oneshot::Receiver<()>);
+
+impl Stop {
+    pub async fn requested(self) {
+        // The sender lives as long as the command.
+        drop(self.0.await);
+    }
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            // `nohup` has its programs ignore it, to survive the end of the session.
+            hangup: if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
+    /// Waits for a signal, and answers its name.
+    async fn next(&mut self) -> &'static str {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = hangup => "SIGHUP",
+        }
+    }
+}
+
+/// Whether SIGHUP, the first of the signals, was ignored when licd was started. Where the kernel
+/// does not show it, it was not.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 != 0)
+}

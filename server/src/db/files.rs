@@ -1,0 +1,78 @@
+//! The files of an SQLite database: making them for their owner alone, and noticing when others may
+//! read or write them.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::connect::OpenError;
+
+/// Of a file: others may read, write or run it, or its group may write it.
+const EXPOSED_FILE: u32 = 0o027;
+/// Of a folder: others or its group may put files into it, and so replace the database.
+const EXPOSED_FOLDER: u32 = 0o022;
+/// Of a folder such as /tmp: nobody may replace the files of others.
+const STICKY: u32 = 0o1000;
+
+/// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its
+/// side files the same permissions.
+pub(super) fn make(path: &Path) -> Result<(), OpenError> {
+    if path.is_dir() {
+        return Err(OpenError::Folder);
+    }
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder(path)).and_then(|()| {
+        OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
+    });
+    made.map_err(|error| OpenError::File(path.to_owned(), error))
+}
+
+/// Finds the file, and makes none.
+pub(super) fn find(path: &Path) -> Result<(), OpenError> {
+    match path.metadata() {
+        Ok(file) if file.is_dir() => Err(OpenError::Folder),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing),
+        Err(error) => Err(OpenError::File(path.to_owned(), error)),
+    }
+}
+
+/// Warns when others on this machine may read or change the database, and names the command that
+/// ends it.
+pub(super) fn warn_if_exposed(path: &Path) {
+    let files = ["", "-wal", "-shm"].map(|suffix| beside(path, suffix));
+    let files: Vec<&PathBuf> = files.iter().filter(|file| mode(file) & EXPOSED_FILE != 0).collect();
+    if !files.is_empty() {
+        let files = files.into_iter().map(|file| quoted(file)).collect::<Vec<_>>().join(" ");
+        tracing::warn!("others can read or change the database; mend it with: chmod 600 {files}");
+    }
+    let folder = folder(path);
+    let mode = mode(folder);
+    if mode & EXPOSED_FOLDER != 0 && mode & STICKY == 0 {
+        let folder = quoted(folder);
+        tracing::warn!("others can replace the database; mend it with: chmod go-w {folder}");
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// The permissions of a file; none, if there is no such file.
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).map_or(0, |file| file.permissions().mode())
+}
+
+/// As a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}

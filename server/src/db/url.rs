@@ -1,0 +1,193 @@
+//! The address of a database: `sqlite://PATH` or `postgres://USER@HOST/DATABASE`.
+//!
+//! It may hold a password, so that what is wrong with an address is said without repeating it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::hosts::{Hosts, POOLER};
+
+/// The options after `?` that mean something to the driver or to licd. The driver ignores others,
+/// and with `sslmod=require` nobody would notice that nothing is encrypted.
+const OPTIONS: [&str; 19] = [
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-root-cert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "statement-cache-capacity",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "application_name",
+    "options",
+    "pooler",
+];
+const SSL_MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
+
+/// Where the database is.
+#[derive(Clone)]
+pub enum DatabaseUrl {
+    Sqlite(PathBuf),
+    Postgres(Hosts),
+}
+
+impl fmt::Display for DatabaseUrl {
+    /// Where it is, for messages: without user and password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
+            Self::Postgres(hosts) => hosts.fmt(f),
+        }
+    }
+}
+
+/// What is wrong with an address. None of the sentences holds any part of it.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidUrl {
+    #[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]
+    Unknown,
+    #[error("a database in memory would be lost; must be sqlite://PATH with the path of a file")]
+    InMemory,
+    #[error("must name a file after sqlite://, not a folder")]
+    Folder,
+    #[error("sqlite:// takes no options; write the path without `?`")]
+    SqliteOptions,
+    #[error(
+        "`/`, `?`, `#` and `@` in a user or password must be percent-encoded, as %2F, %3F, %23 \
+         and %40"
+    )]
+    Unencoded,
+    #[error("the port must be a number from 1 to 65535")]
+    Port,
+    #[error("sslmode must be one of {}", SSL_MODES.join(", "))]
+    SslMode,
+    #[error("pooler must be transaction, or be left out")]
+    Pooler,
+    #[error(
+        "an option after `?` is unknown; licd knows sslmode, sslrootcert, sslcert, sslkey, host, \
+         port, user, password, dbname, application_name, options and pooler"
+    )]
+    Option,
+}
+
+impl FromStr for DatabaseUrl {
+    type Err = InvalidUrl;
+
+    fn from_str(url: &str) -> Result<Self, InvalidUrl> {
+        let (scheme, rest) = url.split_once("://").ok_or(InvalidUrl::Unknown)?;
+        match &*scheme.to_ascii_lowercase() {
+            "sqlite" => sqlite(rest).map(Self::Sqlite),
+            "postgres" | "postgresql" => postgres(rest).map(Self::Postgres),
+            _ => Err(InvalidUrl::Unknown),
+        }
+    }
+}
+
+fn sqlite(path: &str) -> Result<PathBuf, InvalidUrl> {
+    match path {
+        "" => Err(InvalidUrl::Unknown),
+        _ if path.contains('?') => Err(InvalidUrl::SqliteOptions),
+        _ if path.ends_with('/') => Err(InvalidUrl::Folder),
+        // SQLite would take these for something else than the name of a file.
+        _ if path == ":memory:" || path.starts_with("file:") => Err(InvalidUrl::InMemory),
+        _ => Ok(path.into()),
+    }
+}
+
+/// Finds what the driver would misunderstand or only refuse in general terms.
+fn postgres(rest: &str) -> Result<Hosts, InvalidUrl> {
+    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // What belongs to the password would be taken for a part of the host's name.
+    if tail.contains(['@', '#']) {
+        return Err(InvalidUrl::Unencoded);
+    }
+    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
+    if !hosts.split(',').all(has_port) {
+        return Err(InvalidUrl::Port);
+    }
+    let query = tail.split_once('?').map_or("", |(_, query)| query);
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "sslmode" | "ssl-mode" if !SSL_MODES.contains(&&*value.to_ascii_lowercase()) => {
+                return Err(InvalidUrl::SslMode);
+            }
+            "port" if !is_port(&value) => return Err(InvalidUrl::Port),
+            "pooler" if format!("pooler={value}") != POOLER => return Err(InvalidUrl::Pooler),
+            name if OPTIONS.contains(&name) || name.starts_with("options[") => {}
+            _ => return Err(InvalidUrl::Option),
+        }
+    }
+    format!("postgres://{rest}").parse().map_err(|_| InvalidUrl::Unknown)
+}
+
+/// A host without a port, or with one that can be one.
+fn has_port(host: &str) -> bool {
+    let after_address = host.rsplit_once(']').map_or(host, |(_, after)| after);
+    after_address.rsplit_once(':').is_none_or(|(_, port)| is_port(port))
+}
+
+fn is_port(port: &str) -> bool {
+    port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_addresses_are_shown_without_user_and_password() {
+        for (url, shown) in [
+            ("sqlite://licd.db", "sqlite://licd.db"),
+            ("SQLite:///var/licd.db", "sqlite:///var/licd.db"),
+            ("Postgres://u:TOPSECRET@db/licd", "postgres://db:5432/licd"),
+            ("postgresql://u:TOP%23SECRET@db:6/licd?sslmode=require", "postgres://db:6/licd"),
+            (
+                "postgres://u:TOP@SECRET@[::1]:7,b/licd?pooler=transaction",
+                "postgres://[::1]:7,b:5432/licd",
+            ),
+            ("postgres://u:TOP:SECRET,x@db/licd?options[a]=b", "postgres://db:5432/licd"),
+        ] {
+            assert_eq!(url.parse::<DatabaseUrl>().unwrap().to_string(), shown, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_address() {
+        for (url, wrong) in [
+            ("postgres://u:TOP/SECRET@db/licd", InvalidUrl::Unencoded),
+            ("postgres://u:TOP?SECRET@db/licd", InvalidUrl::Unencoded),
+            ("postgres://u:TOP#SECRET@db/licd", InvalidUrl::Unencoded),
+            // The driver would look for the host `u`, and its port 12.
+            ("postgres://u:12/SECRET@db/licd", InvalidUrl::Unencoded),
+            ("postgres://u:12?SECRET@db/licd", InvalidUrl::Unencoded),
+            ("postgres://u:TOP@SEC/RET@db/licd", InvalidUrl::Unencoded),
+            ("postgres://u:SECRET@db:54x2/licd", InvalidUrl::Port),
+            ("postgres://u:SECRET@db:0/licd", InvalidUrl::Port),
+            ("postgres://u:SECRET@db:70000/licd", InvalidUrl::Port),
+            ("postgres://u:SECRET@db,b:/licd", InvalidUrl::Port),
+            ("postgres://u:SECRET@db/licd?sslmode=maybe", InvalidUrl::SslMode),
+            ("postgres://u:SECRET@db/licd?sslmod=require", InvalidUrl::Option),
+            ("postgres://u:SECRET@db/licd?pooler=session", InvalidUrl::Pooler),
+            ("postgres:/u:SECRET@db/licd", InvalidUrl::Unknown),
+            ("mysql://u:SECRET@db/licd", InvalidUrl::Unknown),
+            ("u:SECRET@db/licd", InvalidUrl::Unknown),
+            ("", InvalidUrl::Unknown),
+            ("sqlite://", InvalidUrl::Unknown),
+            ("sqlite://:memory:", InvalidUrl::InMemory),
+            ("sqlite://file:licd.db", InvalidUrl::InMemory),
+            ("sqlite:///var/lib/", InvalidUrl::Folder),
+            ("sqlite://licd.db?mode=memory", InvalidUrl::SqliteOptions),
+        ] {
+            assert_eq!(url.parse::<DatabaseUrl>().err(), Some(wrong), "{url}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The queue and its writer against disks and lines as they come.
+
+use super::*;
+
+/// Takes as many bytes as there is room for, and then fails, as a full disk does.
+struct Disk {
+    room: usize,
+    text: Vec<u8>,
+}
+
+impl Write for &mut Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.room);
+        if taken == 0 {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        self.room -= taken;
+        self.text.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn push_and_write(log: &Log, writer: &mut Writer<&mut Disk>, lines: &[&str]) {
+    lines.iter().for_each(|line| log.push(line.as_bytes()));
+    let mut batch = Vec::new();
+    log.take(&mut batch);
+    writer.settle(&batch, log);
+}
+
+#[test]
+fn after_a_full_disk_a_line_begins_afresh_and_the_lost_are_counted() {
+    let (log, mut disk) = (Log::new(), Disk { room: 6, text: Vec::new() });
+    let mut writer =
+        Writer { output: &mut disk, format: LogFormat::Text, mid_line: false, reported: 0 };
+    push_and_write(&log, &mut writer, &["one\n", "two\n", "three\n"]);
+    push_and_write(&log, &mut writer, &["four\n"]);
+    writer.output.room = 1000;
+    push_and_write(&log, &mut writer, &["five\n", "six\n"]);
+    push_and_write(&log, &mut writer, &["seven\n"]);
+    let text = String::from_utf8(disk.text).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!([&lines[..4], &lines[5..]].concat(), ["one", "tw", "five", "six", "seven"]);
+    assert!(lines[4].ends_with("WARN licd::log: 3 log lines were lost"), "{text}");
+}
+
+#[test]
+fn the_queue_is_bounded() {
+    let log = Log::new();
+    let line = [b'x'; 1024];
+    (0..MAX_QUEUE / line.len() + 7).for_each(|_| log.push(&line));
+    assert_eq!(log.lock().lines.len(), MAX_QUEUE);
+    assert_eq!(log.lock().lost, 7);
+    assert!(!log.flush(Duration::ZERO), "nobody writes");
+}
+
+#[test]
+fn a_long_line_is_cut_and_stays_well_formed() {
+    let long = format!("{{\"message\":\"{}é\"}}\n", "\\\"".repeat(100_000));
+    for format in [LogFormat::Text, LogFormat::Json] {
+        let line = String::from_utf8(cut(long.as_bytes(), format)).unwrap();
+        assert!(line.len() <= MAX_LINE && line.contains("of 200017 bytes was cut"), "{line}");
+        assert_eq!(line.find('\n'), Some(line.len() - 1));
+        if format == LogFormat::Json {
+            let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert!(read["line"].as_str().unwrap().starts_with("{\"message\":"));
+        }
+    }
+}
+
+#[test]
+fn only_levels_stand_alone_in_a_filter() {
+    for good in ["info", "WARN", "off", "info,sqlx=warn", "debug, licd::db=trace", "[span]=info"] {
+        assert!(good.parse::<LogFilter>().is_ok(), "{good}");
+    }
+    for bad in ["verbose", "", "info,", "info,verbose", "licd=verbose", "inf", "6"] {
+        assert!(bad.parse::<LogFilter>().is_err(), "{bad}");
+    }
+}

@@ -1,0 +1,106 @@
+//! A log that cannot be written costs its lines, and nothing else: whatever becomes of standard
+//! error, every request is answered and SIGTERM ends licd with 0.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, PipeWriter};
+use std::process::Stdio;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::harness::TestDatabase;
+use crate::nodes::process::{Process, first_key};
+
+/// The longest line, in bytes.
+const MAX_LINE: usize = 8 * 1024;
+/// How many times 250 requests are more than the queue of the log holds.
+const ROUNDS: usize = 12;
+/// What a line says that counts those that are missing.
+const LOST: &str = " log lines were lost";
+
+/// Everything is logged, so that much is logged soon.
+async fn start(stderr: impl Into<Stdio>, log: &str) -> (Process, String, TestDatabase) {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_LOG", log)];
+    let licd = Process::start_logging_to(stderr, &database.url, &settings);
+    (licd, key, database)
+}
+
+/// Requests that succeed, are refused, and fill the log.
+async fn everything_is_answered(licd: &Process, key: &str) {
+    let admin = licd.caller(key);
+    let license = admin.license(json!({})).await;
+    admin.assign(&license, "ada").await.data();
+    assert_eq!(admin.validate("ada").await.verdict(), "valid");
+    assert_eq!(admin.get("/readyz").await.status, 200);
+    let stranger = admin.with_key("sk_live_nobody");
+    assert_eq!(stranger.get("/api/v1/key").await.refusal(), "401 unauthorized");
+    // More than a pipe holds.
+    let asked = join_all((0..300).map(|_| admin.get("/api/v1/key"))).await;
+    assert!(asked.iter().all(|answer| answer.status == 200));
+}
+
+async fn ends_well(licd: Process) {
+    let ended = tokio::task::spawn_blocking(|| licd.stop()).await.unwrap();
+    assert!(ended.success(), "{ended}");
+}
+
+fn closed_pipe() -> PipeWriter {
+    std::io::pipe().unwrap().1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_takes_nothing_stops_nothing() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let stderrs: [Stdio; 2] = [full.into(), closed_pipe().into()];
+    for stderr in stderrs {
+        let (licd, key, _database) = start(stderr, "trace").await;
+        everything_is_answered(&licd, &key).await;
+        ends_well(licd).await;
+    }
+}
+
+/// As behind a collector that hangs: not even the end waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_that_nobody_reads_stops_nothing() {
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let (licd, key, _database) = start(writer, "trace").await;
+    everything_is_answered(&licd, &key).await;
+    ends_well(licd).await;
+}
+
+/// A collector that reads again finds whole lines, and how many are missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_lines_are_counted() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let (licd, key, _database) = start(writer, "trace").await;
+    let admin = licd.caller(&key);
+    for _ in 0..ROUNDS {
+        let asked = join_all((0..250).map(|_| admin.get("/api/v1/key"))).await;
+        assert!(asked.iter().all(|answer| answer.status == 200));
+    }
+    let (sender, reported) = oneshot::channel();
+    let reading = tokio::task::spawn_blocking(|| {
+        let (mut lines, mut sender) = (Vec::new(), Some(sender));
+        for line in BufReader::new(reader).lines().map(Result::unwrap) {
+            if line.contains(LOST) {
+                sender.take().map(|sender| sender.send(()));
+            }
+            lines.push(line);
+        }
+        lines
+    });
+    reported.await.unwrap();
+    ends_well(licd).await;
+    let mut lost = 0;
+    let lines = reading.await.unwrap();
+    for line in &lines {
+        assert!(line.len() < MAX_LINE, "{line}");
+        let entry: Value = serde_json::from_str(line).unwrap();
+        let report = entry["message"].as_str().and_then(|message| message.strip_suffix(LOST));
+        lost += report.map_or(0, |lost| lost.parse::<u64>().unwrap());
+    }
+    assert!(lost > 0);
+    assert!(lines.iter().any(|line| line.contains("stopped")), "the end is written");
+}
