@@ -75,10 +75,10 @@ async fn a_deletion_is_done_once_and_answered_alike() {
 async fn old_answers_are_forgotten_in_portions() {
     let database = TestDatabase::ready().await;
     let db = database.open().await;
-    tenancy::bootstrap(&db, Some(&ApiKey::generate(Mode::Live))).await.unwrap();
+    tenancy::bootstrap(&db, &ApiKey::generate(Mode::Live), || true).await.unwrap();
     let now = Timestamp::now();
     let mut conn = db.write().await.unwrap();
-    for (age, count) in [(25, 1201), (23, 3)] {
+    for (age, count) in [(25, 1201i64), (23, 3)] {
         let at = now.plus(-chrono::Duration::hours(age));
         let insert = "insert into idempotency_keys
                 (tenant_id, mode, name, fingerprint, status, created_at)

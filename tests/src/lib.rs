@@ -7,13 +7,13 @@
 //!
 //! `interface` is the specification row by row, `refusals` what is said no to, `lists` many
 //! records, `worlds` what tenants and modes keep from each other, `batches` what is answered
-//! together, `log` a log that cannot be written, `races` many callers and nodes at once, `neighbours` tenants beside a greedy one,
-//! `model` random calls of which every answer must be explained, `crashes` processes that end and
-//! begin, `connections` what clients do below the interface, `faults` disks that fail, `clocks` nodes
-//! whose clocks disagree, `host` the commands of `licd`, and `tidy` the rules that the sources keep.
-//! `copy`, `backup` and `migrate` are the commands that move whole databases, `journey` is licctl
-//! with all of it, `nodes` several processes on one database, and `cluster` what happens when
-//! PostgreSQL itself goes away.
+//! together, `races` many callers and nodes at once, `neighbours` tenants beside a greedy one,
+//! `model` random calls of which every answer must be explained, `clocks` nodes whose clocks
+//! disagree, `connections` what clients do below the interface, `crashes` processes that end and
+//! begin, `faults` disks that fail, `log` a log that cannot be written, `host` the commands of
+//! `licd`, and `tidy` the rules that the sources keep. `copy`, `backup` and `migrate` are the
+//! commands that move whole databases, `journey` is licctl with all of it, `nodes` several processes
+//! on one database, and `cluster` what happens when PostgreSQL itself goes away.
 
 #![cfg(test)]
 
