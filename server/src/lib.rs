@@ -8,11 +8,13 @@ pub mod api;
 pub mod auth;
 pub mod backup;
 pub mod batching;
+pub mod budget;
 pub mod config;
 pub mod db;
 pub mod error;
 pub mod exchange;
 pub mod extract;
+pub mod http;
 pub mod limit;
 pub mod once;
 mod openapi;
@@ -23,6 +25,7 @@ pub mod transfer;
 pub mod validation;
 
 use std::future::{Future, IntoFuture};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,8 +83,8 @@ pub async fn serve(
         shutdown.await;
         stop.notify_one();
     };
-    let server = axum::serve(listener, routes::router(app).into_make_service())
-        .with_graceful_shutdown(signal);
+    let service = routes::router(app).into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, service).with_graceful_shutdown(signal);
     let deadline = async {
         stopping.notified().await;
         tokio::time::sleep(DRAIN).await;
@@ -108,6 +111,7 @@ async fn keep_house(db: Db, gate: Arc<Gate>) {
     loop {
         ticks.tick().await;
         gate.limiter.forget_idle();
+        exchange::report_omitted();
         if let Err(error) = gate.usage.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }

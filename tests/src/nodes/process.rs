@@ -69,10 +69,11 @@ impl Process {
     /// The same with other settings in its environment.
     pub fn launch_with(database: &str, settings: &[(&str, &str)]) -> Starting {
         let mut serve = command(&["serve"]);
-        serve.env("LICD_DATABASE_URL", database).envs(settings.iter().copied());
+        serve.env("LICD_DATABASE_URL", database);
         serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_RATE_LIMIT", "off");
         // Not a line for each request: what is told when a test fails should be to the point.
         serve.env("LICD_LOG", "info,licd::exchange=warn").env("LICD_LOG_FORMAT", "json");
+        serve.envs(settings.iter().copied());
         serve.stderr(Stdio::piped());
         let mut child = serve.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
