@@ -1,15 +1,14 @@
-//! Answers out: the envelope, its status, and lists that are streamed.
+//! Answers out: the envelope and its status. How lists are streamed is in [`stream`].
+
+mod stream;
 
 use std::future::Future;
-use std::io;
 use std::marker::PhantomData;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use common::{Activation, Fixed, Key, License, Paged, Plan, Product, Success, User};
-use futures_util::stream;
+use common::{Activation, Key, License, Plan, Product, Success, User};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -28,9 +27,6 @@ pub enum Saved<T> {
     New(T),
     Known(T),
 }
-
-/// One thing of which a part comes in pages, 200.
-pub struct Pages<T>(pub Paged<T>);
 
 /// An answer with one thing in it.
 pub trait Answer {
@@ -72,13 +68,8 @@ answers! {
     };
 }
 
-impl<T: Serialize> IntoResponse for Pages<T> {
-    fn into_response(self) -> Response {
-        respond(StatusCode::OK, text(&self.0))
-    }
-}
-
-fn text(body: &impl Serialize) -> Result<String, Error> {
+/// A value as JSON.
+pub fn text(body: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(body).map_err(|error| {
         tracing::error!(%error, "an answer cannot be written as JSON");
         Error::Internal
@@ -141,9 +132,17 @@ impl<T> IntoResponse for Records<T> {
     }
 }
 
-/// Records are read and sent in portions of this many, so that the longest list needs no more
-/// memory than one portion, and no connection is held while a slow caller reads.
-const PORTION: i64 = 500;
+/// One thing of which a part comes in pages, streamed like [`Records`].
+pub struct Pages<T> {
+    body: Body,
+    of: PhantomData<T>,
+}
+
+impl<T> IntoResponse for Pages<T> {
+    fn into_response(self) -> Response {
+        with_json(StatusCode::OK, self.body)
+    }
+}
 
 /// Answers with what `read` finds.
 pub async fn records<T, F, R>(wanted: Wanted, read: R) -> Result<Records<T>, Error>
@@ -152,59 +151,24 @@ where
     F: Future<Output = Result<Vec<T>, Error>> + Send,
     R: Fn(Page) -> F + Send + 'static,
 {
-    let body = match wanted.limit {
-        Some(limit) => {
-            let mut data = read(Page { after: wanted.after, limit: limit.0 + 1 }).await?;
-            let next_cursor = cut(&mut data, limit.0);
-            Body::from(text(&Paged { success: Fixed, data, next_cursor })?)
-        }
-        None => all(wanted.after, read).await?,
-    };
+    let head = r#"{"success":true,"data":["#.to_owned();
+    let body = stream::body(head, "]".to_owned(), wanted, read).await?;
     Ok(Records { body, of: PhantomData })
 }
 
-/// Cuts a page of one record more than `limit` down to it, and answers the cursor to the next page;
-/// the one more told that there is a next.
-pub fn cut<T: Listed>(page: &mut Vec<T>, limit: i64) -> Option<String> {
-    let more = page.len() as i64 > limit;
-    page.truncate(limit as usize);
-    page.last().filter(|_| more).map(Listed::cursor)
-}
-
-const HEAD: &str = r#"{"success":true,"data":["#;
-const TAIL: &str = r#"],"nextCursor":null}"#;
-
-/// Reads the first portion before it answers, so that a database that is away is a 503. One that
-/// goes away later breaks the connection off: half a list must not look like a whole one.
-async fn all<T, F, R>(after: Uuid, read: R) -> Result<Body, Error>
+/// Answers with a `T` whose JSON is `head`, the records that `read` finds, and `tail`.
+pub async fn pages<T, P, F, R>(
+    head: &str,
+    tail: &str,
+    wanted: Wanted,
+    read: R,
+) -> Result<Pages<T>, Error>
 where
-    T: Listed,
-    F: Future<Output = Result<Vec<T>, Error>> + Send,
+    P: Listed,
+    F: Future<Output = Result<Vec<P>, Error>> + Send,
     R: Fn(Page) -> F + Send + 'static,
 {
-    let from = |after| Page { after, limit: PORTION };
-    let first = read(from(after)).await?;
-    let start = (Some(first), HEAD, read);
-    Ok(Body::from_stream(stream::try_unfold(start, move |(portion, mut lead, read)| async move {
-        let Some(portion) = portion else { return Ok::<_, io::Error>(None) };
-        // Others come first between two portions, however fast the database and the caller are.
-        tokio::task::yield_now().await;
-        let mut chunk = Vec::new();
-        for record in &portion {
-            chunk.extend_from_slice(lead.as_bytes());
-            serde_json::to_writer(&mut chunk, record)?;
-            lead = ",";
-        }
-        let full = portion.len() as i64 == PORTION;
-        let rest = portion.last().filter(|_| full).map(|last| read(from(last.uuid())));
-        let next = match rest {
-            Some(rest) => Some(rest.await.map_err(|error| io::Error::other(error.code()))?),
-            None => {
-                chunk.extend_from_slice(if lead == HEAD { HEAD.as_bytes() } else { b"" });
-                chunk.extend_from_slice(TAIL.as_bytes());
-                None
-            }
-        };
-        Ok(Some((Bytes::from(chunk), (next, lead, read))))
-    })))
+    let head = format!(r#"{{"success":true,"data":{head}"#);
+    let body = stream::body(head, tail.to_owned(), wanted, read).await?;
+    Ok(Pages { body, of: PhantomData })
 }

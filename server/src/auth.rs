@@ -126,7 +126,12 @@ impl FromRequestParts<App> for Caller {
 /// The key of `Authorization: Bearer …`, as it is found by. Whether anyone holds it is another
 /// question.
 pub fn bearer(parts: &Parts) -> Result<Hash, Error> {
-    let header = parts.headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
+    // Which of two would count is not for this end to guess.
+    let (Some(header), None) = (headers.next(), headers.next()) else {
+        return Err(Error::Unauthorized);
+    };
+    let header = header.to_str().ok();
     let (scheme, key) = header.and_then(|text| text.split_once(' ')).ok_or(Error::Unauthorized)?;
     let key: Option<ApiKey> = key.trim().parse().ok();
     key.filter(|_| scheme.eq_ignore_ascii_case("bearer"))

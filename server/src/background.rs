@@ -9,8 +9,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::auth::Gate;
 use crate::db::Db;
-use crate::once;
 use crate::supervise::supervise;
+use crate::{exchange, once};
 
 /// How often each task has its turn.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -26,6 +26,7 @@ async fn maintain(db: Db, gate: Arc<Gate>) {
     loop {
         ticks.tick().await;
         gate.forget_idle();
+        exchange::report_omitted();
         if let Err(error) = gate.usage.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }

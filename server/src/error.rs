@@ -3,13 +3,16 @@
 //! An error becomes HTTP here and nowhere else. The caller gets a sentence, a code and the field at
 //! fault; the database's own words go to the log.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use std::ops::RangeInclusive;
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::answer::with_json;
 
-/// Seconds after which a caller that met an overload or a database away does well to come back.
-const RETRY_AFTER: u64 = 1;
+/// Seconds after which a caller that met an overload or a database away does well to come back. One
+/// of them is chosen for each caller, so that they do not all come back at once.
+const RETRY_AFTER: RangeInclusive<u64> = 1..=4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -29,10 +32,12 @@ pub enum Error {
     NotFound(&'static str),
     NoRoute,
     NoMethod,
-    /// The body is not declared as JSON.
-    UnsupportedMediaType,
-    /// The body is larger than the limit.
-    TooLarge,
+    /// The body is not declared as JSON in UTF-8; a sentence for the caller.
+    UnsupportedMediaType(&'static str),
+    /// The body is compressed.
+    UnsupportedEncoding,
+    /// The body is larger than the limit; a sentence that names the limit.
+    TooLarge(&'static str),
     /// The body did not arrive in time.
     TooSlow,
     /// The request is right, but not as things stand.
@@ -70,8 +75,10 @@ impl Error {
             Self::Invalid { .. } => StatusCode::BAD_REQUEST,
             Self::NotFound(_) | Self::NoRoute => StatusCode::NOT_FOUND,
             Self::NoMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
+                StatusCode::UNSUPPORTED_MEDIA_TYPE
+            }
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::OtherRequest => StatusCode::UNPROCESSABLE_ENTITY,
@@ -92,8 +99,8 @@ impl Error {
             Self::Invalid { .. } => "invalid_request",
             Self::NotFound(_) | Self::NoRoute => "not_found",
             Self::NoMethod => "method_not_allowed",
-            Self::UnsupportedMediaType => "unsupported_media_type",
-            Self::TooLarge => "payload_too_large",
+            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => "unsupported_media_type",
+            Self::TooLarge(_) => "payload_too_large",
             Self::TooSlow => "request_timeout",
             Self::Conflict(_) => "conflict",
             Self::OtherRequest => "idempotency_key_reused",
@@ -113,10 +120,10 @@ impl Error {
             Self::NotFound(what) => format!("There is no such {what}"),
             Self::NoRoute => "There is nothing at this address".into(),
             Self::NoMethod => "This address does not take this method".into(),
-            Self::UnsupportedMediaType => {
-                "The body must be JSON, sent as Content-Type: application/json".into()
+            Self::UnsupportedMediaType(sentence) | Self::TooLarge(sentence) => (*sentence).into(),
+            Self::UnsupportedEncoding => {
+                "The body must not be compressed: no Content-Encoding is supported".into()
             }
-            Self::TooLarge => "The body must be at most 1 MiB".into(),
             Self::TooSlow => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
             Self::OtherRequest => "This Idempotency-Key came with another request before".into(),
@@ -134,13 +141,21 @@ impl Error {
         }
     }
 
-    /// Seconds to wait, where waiting helps.
-    pub fn retry_after(&self) -> Option<u64> {
-        match self {
-            Self::RateLimited(seconds) => Some(*seconds),
-            Self::Overloaded | Self::Unavailable => Some(RETRY_AFTER),
-            _ => None,
-        }
+    /// The header that belongs to this refusal, where one does.
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        Some(match self {
+            Self::Unauthorized => {
+                (header::WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="licd""#))
+            }
+            Self::UnsupportedEncoding => {
+                (header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))
+            }
+            Self::RateLimited(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
+            Self::Overloaded | Self::Unavailable => {
+                (header::RETRY_AFTER, HeaderValue::from(fastrand::u64(RETRY_AFTER)))
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -154,9 +169,7 @@ impl IntoResponse for Error {
             return (replayed, with_json(status, body.into())).into_response();
         }
         let mut response = status.into_response();
-        if let Some(seconds) = self.retry_after() {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
+        response.headers_mut().extend(self.header());
         response.extensions_mut().insert(self);
         response
     }
@@ -208,4 +221,21 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
 
 fn has_code(error: &sqlx::Error, test: impl Fn(&str) -> bool) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| test(&code))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn callers_are_not_all_sent_back_at_once() {
+        let seconds = |_| {
+            let response = Error::Unavailable.into_response();
+            response.headers()[header::RETRY_AFTER].to_str().unwrap().parse().unwrap()
+        };
+        let seen: BTreeSet<u64> = (0..1000).map(seconds).collect();
+        assert_eq!(seen, RETRY_AFTER.collect());
+    }
 }

@@ -1,20 +1,27 @@
-//! What every request and its answer share: an id, a line in the log, the envelope of a refusal and
-//! the headers about the rate limit.
+//! What every request and its answer share: an id, a line in the log, a time until which the answer
+//! is due, the envelope of a refusal and the headers that every answer has.
+
+mod access_log;
+mod arrival;
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
-use axum::body::Body;
-use axum::extract::{MatchedPath, Request};
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use common::{Failure, Fixed, KeyId};
+use http_body_util::BodyExt;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::error::Error;
 use crate::http::head;
 use crate::limit::Allowance;
+use access_log::{Entry, Outcome};
+
+pub use access_log::report_omitted;
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -50,33 +57,58 @@ pub async fn run(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let exchange = Exchange::default();
     let request_id = request_id(request.headers());
-    let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().cloned();
+    let entry = Entry::new(&request);
     request.extensions_mut().insert(exchange.clone());
 
-    let mut response = match head::check(request.version(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(error) => error.into_response(),
+    let checked = head::check(request.version(), request.headers());
+    let (request, arrival) = arrival::observe(request);
+    let handling = async move {
+        match checked {
+            Ok(()) => next.run(request).await,
+            Err(error) => error.into_response(),
+        }
     };
+    let mut response = arrival.answer_in_time(started, handling).await;
     if let Some(error) = response.extensions_mut().remove::<Error>() {
         refuse(&mut response, &error, &request_id);
     }
-    if let Some(allowance) = exchange.0.allowance.get() {
-        allowance.tell(response.headers_mut());
+    let allowance = exchange.0.allowance.get().copied();
+    entry.write(&Outcome {
+        request_id: &request_id,
+        key: exchange.0.key.get().copied(),
+        status: response.status().as_u16(),
+        is_rate_limited: matches!(allowance, Some(Allowance::Refused { .. })),
+        millis: started.elapsed().as_secs_f64() * 1000.0,
+    });
+    arrival.finish(started, response.headers_mut()).await;
+    complete(response.headers_mut(), allowance, &request_id);
+    log_break(response, request_id)
+}
+
+/// Adds the headers that every answer has.
+fn complete(headers: &mut HeaderMap, allowance: Option<Allowance>, request_id: &str) {
+    if let Some(allowance) = allowance {
+        allowance.tell(headers);
     }
-    tracing::info!(
-        request_id,
-        key = exchange.0.key.get().map(tracing::field::display),
-        method = %method,
-        route = route.as_ref().map_or("-", MatchedPath::as_str),
-        status = response.status().as_u16(),
-        ms = started.elapsed().as_secs_f64() * 1000.0,
-        "request"
-    );
-    if let Ok(value) = HeaderValue::from_str(&request_id) {
-        response.headers_mut().insert(X_REQUEST_ID.clone(), value);
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // Nearly all answers hold keys or persons, and none is true for long.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(value) = HeaderValue::from_str(request_id) {
+        headers.insert(X_REQUEST_ID.clone(), value);
     }
-    response
+}
+
+/// An answer that is streamed may break off after its status was sent and logged.
+fn log_break(response: Response, request_id: String) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        Body::new(body.map_err(move |error| {
+            tracing::error!(request_id, %error, "an answer broke off after it had begun");
+            error
+        }))
+    })
 }
 
 /// The caller's own id when it is short and printable, so that both sides' logs meet; or a new one.
@@ -94,13 +126,15 @@ fn is_printable(id: &str) -> bool {
 
 /// Writes the envelope of a refusal.
 fn refuse(response: &mut Response, error: &Error, request_id: &str) {
+    let retry_after = response.headers().get(header::RETRY_AFTER);
+    let retry_after = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
     let failure = Failure {
         success: Fixed,
         error: error.sentence(),
         code: error.code().to_owned(),
         field: error.field().map(str::to_owned),
         request_id: request_id.to_owned(),
-        retry_after: error.retry_after(),
+        retry_after,
     };
     let json = serde_json::to_vec(&failure).unwrap_or_default();
     response.headers_mut().remove(header::CONTENT_LENGTH);

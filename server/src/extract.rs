@@ -1,29 +1,22 @@
 //! Requests in: bodies, queries and ids of paths, read strictly and refused in words that name the
 //! field and what it must be.
 
+mod body;
 mod describe;
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::Uri;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
 use common::ExternalId;
-use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 
-/// How large a body may be.
-const MAX_BODY: usize = 1024 * 1024;
-/// How much more is read, and thrown away, so that a caller who is still sending hears the refusal.
-const MAX_DRAINED: usize = 16 * MAX_BODY;
-/// How long a body may take to arrive.
-const MAX_WAIT: Duration = Duration::from_secs(20);
+pub use body::{BODY, BodyLimit, MAX_WAIT, VALIDATION_BODY};
 
 /// A body that is a JSON object.
 pub struct Json<T>(pub T);
@@ -33,53 +26,25 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
-        Self::read(&parts, body).await
+        Self::read(&parts, body, &BODY).await
     }
 }
 
 impl<T: DeserializeOwned> Json<T> {
-    pub async fn read(parts: &Parts, body: Body) -> Result<Self, Error> {
-        if !is_json(&parts.headers) {
-            return Err(Error::UnsupportedMediaType);
-        }
-        let body = tokio::time::timeout(MAX_WAIT, read(body));
-        parse(&body.await.map_err(|_| Error::TooSlow)??).map(Self)
+    pub async fn read(parts: &Parts, body: Body, limit: &'static BodyLimit) -> Result<Self, Error> {
+        parse(body::receive(&parts.headers, body, limit).await?.bytes()).map(Self)
     }
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let essence = value.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-    essence == "application/json"
-        || (essence.starts_with("application/") && essence.ends_with("+json"))
-}
-
-async fn read(body: Body) -> Result<Vec<u8>, Error> {
-    let mut chunks = body.into_data_stream();
-    let (mut read, mut size) = (Vec::new(), 0);
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| broken())?;
-        size += chunk.len();
-        if size <= MAX_BODY {
-            read.extend_from_slice(&chunk);
-        } else if size > MAX_DRAINED {
-            break;
-        }
-    }
-    if size > MAX_BODY { Err(Error::TooLarge) } else { Ok(read) }
-}
-
-fn broken() -> Error {
-    Error::Invalid { field: None, message: "The body did not arrive whole".into() }
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    let invalid = |message: &str| Error::Invalid { field: None, message: message.into() };
+    // serde does not look into values that it skips.
+    let text = std::str::from_utf8(body).map_err(|_| invalid("The body must be UTF-8"))?;
     // serde would read a struct from an array too, by position.
     if !body.trim_ascii_start().starts_with(b"{") {
-        let message = "The body must be a JSON object".into();
-        return Err(Error::Invalid { field: None, message });
+        return Err(invalid("The body must be a JSON object"));
     }
-    let mut json = serde_json::Deserializer::from_slice(body);
+    let mut json = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(describe::body)?;
     json.end().map_err(|error| describe::malformed(&error))?;
     Ok(parsed)

@@ -9,6 +9,7 @@ pub mod auth;
 mod background;
 pub mod backup;
 pub mod batching;
+pub mod budget;
 pub mod config;
 pub mod db;
 pub mod error;

@@ -69,7 +69,12 @@ impl FromRequestParts<App> for Once {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let Ok(OriginalUri(uri)) = OriginalUri::from_request_parts(parts, app).await;
         let what = format!("{} {}", parts.method, uri.path());
-        let Some(value) = parts.headers.get(HEADER) else { return Ok(Self { name: None, what }) };
+        let mut values = parts.headers.get_all(HEADER).iter();
+        let Some(value) = values.next() else { return Ok(Self { name: None, what }) };
+        if values.next().is_some() {
+            let rule = "Idempotency-Key must be given only once";
+            return Err(Error::invalid("Idempotency-Key", rule));
+        }
         let name = value.to_str().ok().filter(|name| is_well_formed(name)).ok_or_else(|| {
             let rule = "Idempotency-Key must be 1 to 255 printable ASCII characters without spaces";
             Error::invalid("Idempotency-Key", rule)

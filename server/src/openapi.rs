@@ -3,8 +3,9 @@
 
 use aide::generate::GenContext;
 use aide::openapi::{
-    HeaderStyle, MediaType, OpenApi, Operation, Parameter, ParameterData, ParameterSchemaOrContent,
-    PathStyle, RequestBody, Response, SchemaObject, SecurityScheme,
+    Header, HeaderStyle, MediaType, OpenApi, Operation, Parameter, ParameterData,
+    ParameterSchemaOrContent, PathStyle, ReferenceOr, RequestBody, Response, SchemaObject,
+    SecurityScheme,
 };
 use aide::operation::{ParamLocation, add_parameters, parameters_from_schema, set_body};
 use aide::transform::TransformOpenApi;
@@ -84,8 +85,29 @@ fn response<T: JsonSchema>(ctx: &mut GenContext, description: &str) -> Response 
 }
 
 fn failures(ctx: &mut GenContext, statuses: &[(u16, &str)]) -> Responses {
-    let failure = |&(status, why): &(u16, &str)| (Some(status), response::<Failure>(ctx, why));
+    let failure = |&(status, why): &(u16, &str)| {
+        let mut failure = response::<Failure>(ctx, why);
+        if matches!(status, 429 | 503) {
+            failure.headers.insert("Retry-After".into(), ReferenceOr::Item(retry_after()));
+        }
+        (Some(status), failure)
+    };
     statuses.iter().map(failure).collect()
+}
+
+fn retry_after() -> Header {
+    let json_schema = schemars::json_schema!({ "type": "integer", "minimum": 1 });
+    let schema = SchemaObject { json_schema, external_docs: None, example: None };
+    Header {
+        description: Some("Whole seconds to wait, the same as `retryAfter`.".into()),
+        style: HeaderStyle::Simple,
+        required: true,
+        deprecated: None,
+        format: ParameterSchemaOrContent::Schema(schema),
+        example: None,
+        examples: Default::default(),
+        extensions: Default::default(),
+    }
 }
 
 macro_rules! callers {
@@ -116,14 +138,18 @@ impl<T: JsonSchema> OperationInput for Json<T> {
     }
 
     fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
-        let statuses = [
-            (400, "The body is not what it must be; `field` names what is at fault"),
-            (408, "The body took too long to arrive"),
-            (413, "The body is larger than 1 MiB"),
-            (415, "The body is not declared as JSON"),
-        ];
-        failures(ctx, &statuses)
+        body_failures(ctx, "The body is larger than 1 MiB")
     }
+}
+
+fn body_failures(ctx: &mut GenContext, too_large: &str) -> Responses {
+    let statuses = [
+        (400, "The body is not what it must be; `field` names what is at fault"),
+        (408, "The body took too long to arrive"),
+        (413, too_large),
+        (415, "The body is not declared as JSON in UTF-8, or it is compressed"),
+    ];
+    failures(ctx, &statuses)
 }
 
 /// Who may ask, and the body.
@@ -134,7 +160,7 @@ impl OperationInput for Question {
 
     fn inferred_early_responses(ctx: &mut GenContext, operation: &mut Operation) -> Responses {
         let mut responses = Asker::inferred_early_responses(ctx, operation);
-        responses.extend(Json::<Validate>::inferred_early_responses(ctx, operation));
+        responses.extend(body_failures(ctx, "The body is larger than 16 KiB"));
         responses
     }
 }

@@ -1,6 +1,7 @@
 //! Lists: all at once or page by page, oldest first, on every kind of record.
 
 mod long;
+mod slow;
 
 use serde_json::{Value, json};
 

@@ -2,10 +2,15 @@
 
 mod authentication;
 mod bodies;
+mod headers;
+mod hostile_bodies;
+mod keep_alive;
+pub mod log;
 mod new_users;
 mod order;
 mod permission;
 mod rate_limit;
+pub mod raw;
 mod routes;
 mod values;
 

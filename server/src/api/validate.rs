@@ -9,7 +9,7 @@ use crate::answer::Data;
 use crate::auth::{Asker, bearer};
 use crate::error::Error;
 use crate::exchange::Exchange;
-use crate::extract::Json;
+use crate::extract::{Json, VALIDATION_BODY};
 use crate::validation::Question;
 
 /// A stranger's body is read before the key is looked up only if it is announced to be this short:
@@ -38,7 +38,7 @@ impl FromRequest<App> for Question {
             Box::pin(Asker::from_request_parts(&mut parts, app)).await?;
             entry = None;
         }
-        let read = Json::<Validate>::read(&parts, body).await;
+        let read = Json::<Validate>::read(&parts, body, &VALIDATION_BODY).await;
         if entry.is_some() && read.is_err() {
             Box::pin(Asker::from_request_parts(&mut parts, app)).await?;
         }

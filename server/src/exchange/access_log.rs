@@ -1,0 +1,90 @@
+//! The log line of every request. It is bounded in length: of what callers write themselves it holds
+//! a short request id alone. Lines about callers without a key, or past its rate, are bounded in
+//! number too, since anybody may cause them as fast as the network carries them.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::Method;
+use common::KeyId;
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+
+use crate::http::ClientAddress;
+
+/// How many lines about strangers may come at once, and how many a second after that.
+const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
+const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
+
+static STRANGERS: LazyLock<DefaultDirectRateLimiter> =
+    LazyLock::new(|| RateLimiter::direct(Quota::per_second(LINES_PER_SECOND).allow_burst(BURST)));
+/// How many lines were left out since [`report_omitted`] last reported.
+static OMITTED: AtomicU64 = AtomicU64::new(0);
+
+/// The methods that are logged. Others are the caller's own words, of any length.
+static METHODS: [Method; 9] = [
+    Method::GET,
+    Method::POST,
+    Method::PATCH,
+    Method::DELETE,
+    Method::HEAD,
+    Method::OPTIONS,
+    Method::PUT,
+    Method::TRACE,
+    Method::CONNECT,
+];
+
+/// What the log line says of the request.
+pub struct Entry {
+    method: &'static str,
+    route: Option<MatchedPath>,
+    client: Option<IpAddr>,
+}
+
+/// What it says of the answer.
+pub struct Outcome<'a> {
+    pub request_id: &'a str,
+    pub key: Option<KeyId>,
+    pub status: u16,
+    pub is_rate_limited: bool,
+    pub millis: f64,
+}
+
+impl Entry {
+    pub fn new(request: &Request) -> Self {
+        let known = METHODS.iter().find(|method| *method == request.method());
+        Self {
+            method: known.map_or("-", Method::as_str),
+            route: request.extensions().get().cloned(),
+            client: request.extensions().get().map(|ClientAddress(address)| address.ip()),
+        }
+    }
+
+    pub fn write(&self, outcome: &Outcome<'_>) {
+        let is_stranger = outcome.key.is_none() || outcome.is_rate_limited;
+        if is_stranger && STRANGERS.check().is_err() {
+            OMITTED.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        tracing::info!(
+            request_id = outcome.request_id,
+            key = outcome.key.map(tracing::field::display),
+            client = self.client.map(tracing::field::display),
+            method = self.method,
+            route = self.route.as_ref().map_or("-", MatchedPath::as_str),
+            status = outcome.status,
+            ms = outcome.millis,
+            "request"
+        );
+    }
+}
+
+/// Logs how many lines were left out, if any were. Called every few seconds.
+pub fn report_omitted() {
+    let lines = OMITTED.swap(0, Ordering::Relaxed);
+    if lines > 0 {
+        tracing::info!(lines, "left out lines about requests without a key or past its rate");
+    }
+}

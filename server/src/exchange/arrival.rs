@@ -1,0 +1,245 @@
+//! How a request's body arrives: until when its answer is due, and what becomes of the part that
+//! the handler does not read.
+//!
+//! A handler that refuses, or needs no body, drops it unread. hyper then closes the connection, and
+//! the caller's next request on it is lost, or even this answer if the caller is still sending. So
+//! the body stays here, and what is left of it is read and thrown away.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::header::{CONNECTION, EXPECT};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::Error;
+use crate::extract::MAX_WAIT;
+
+/// How long a caller waits for an answer, from the arrival of the request or, if that came later,
+/// of its body. Whatever the handler does then is given up and rolled back.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an answer waits for the rest of a body, so that the connection can be kept.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How many bytes of an unread body are thrown away, before the answer and again after it.
+const MAX_DRAINED: u64 = 16 * 1024 * 1024;
+
+/// A request's body as seen from outside its handler. None if the request has no body.
+pub struct Arrival(Option<Arc<Mutex<State>>>);
+
+#[derive(Default)]
+struct State {
+    /// The handler waits for the caller to send more.
+    is_awaited: bool,
+    /// When that ended the last time.
+    received_at: Option<Instant>,
+    /// What the handler did not read.
+    rest: Option<Body>,
+    /// The caller sends nothing before it is asked to continue, which has not happened yet.
+    is_held_back: bool,
+}
+
+/// Puts a body into the request that can be observed.
+pub fn observe(request: Request) -> (Request, Arrival) {
+    if request.body().is_end_stream() {
+        return (request, Arrival(None));
+    }
+    let is_held_back = request.headers().contains_key(EXPECT);
+    let state = Arc::new(Mutex::new(State { is_held_back, ..State::default() }));
+    let observed = state.clone();
+    let request = request.map(|body| Body::new(ObservedBody { body: Some(body), state: observed }));
+    (request, Arrival(Some(state)))
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Arrival {
+    /// Runs the handler until its answer is due; an answer that is not there then is a 503. The
+    /// time in which the handler waits for the caller's body does not count.
+    pub async fn answer_in_time(
+        &self,
+        started: Instant,
+        handler: impl Future<Output = Response>,
+    ) -> Response {
+        let mut handler = pin!(handler);
+        let mut deadline = started + ANSWER_TIMEOUT;
+        loop {
+            if let Ok(response) = timeout_at(deadline, &mut handler).await {
+                return response;
+            }
+            let now = Instant::now();
+            deadline = self.received_at(now).unwrap_or(started) + ANSWER_TIMEOUT;
+            if deadline <= now {
+                return Error::Unavailable.into_response();
+            }
+        }
+    }
+
+    /// When the handler last got a part of the body that it had to wait for: now, if it still waits.
+    fn received_at(&self, now: Instant) -> Option<Instant> {
+        let state = lock(self.0.as_ref()?);
+        if state.is_awaited { Some(now) } else { state.received_at }
+    }
+
+    /// Throws away what the handler left of the body. Should that take long, the answer announces
+    /// that the connection will be closed, and the rest is thrown away while the answer is sent.
+    pub async fn finish(self, started: Instant, headers: &mut HeaderMap) {
+        let Some(state) = self.0 else { return };
+        let (rest, is_held_back) = {
+            let mut state = lock(&state);
+            (state.rest.take(), state.is_held_back)
+        };
+        let Some(mut rest) = rest else { return };
+        if !is_held_back {
+            let end = started + MAX_WAIT;
+            let soon = end.min(Instant::now() + DRAIN_TIMEOUT);
+            let is_small = rest.size_hint().lower() <= MAX_DRAINED;
+            if is_small && timeout_at(soon, drain(&mut rest)).await == Ok(true) {
+                return;
+            }
+            tokio::spawn(async move { timeout_at(end, drain(&mut rest)).await });
+        }
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+}
+
+/// Reads up to [`MAX_DRAINED`], and returns whether that was all.
+async fn drain(body: &mut Body) -> bool {
+    let mut drained = 0;
+    while drained <= MAX_DRAINED {
+        match body.frame().await {
+            Some(Ok(frame)) => drained += frame.data_ref().map_or(0, |data| data.len() as u64),
+            // Nothing more arrives over a connection that broke.
+            Some(Err(_)) | None => return true,
+        }
+    }
+    false
+}
+
+/// A body that notes how it arrives, and leaves what was not read of it in [`State`].
+struct ObservedBody {
+    body: Option<Body>,
+    state: Arc<Mutex<State>>,
+}
+
+impl HttpBody for ObservedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let frame = Pin::new(body).poll_frame(context);
+        let mut state = lock(&self.state);
+        state.is_held_back = false;
+        if frame.is_pending() {
+            state.is_awaited = true;
+        } else if state.is_awaited {
+            state.is_awaited = false;
+            state.received_at = Some(Instant::now());
+        }
+        drop(state);
+        if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
+            self.body = None;
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
+    }
+}
+
+impl Drop for ObservedBody {
+    fn drop(&mut self) {
+        let mut state = lock(&self.state);
+        state.is_awaited = false;
+        state.rest = self.body.take().filter(|body| !body.is_end_stream());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::pending;
+
+    use futures_util::{future, stream};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// A request whose body is one part that comes when it is sent.
+    fn request() -> (Request, oneshot::Sender<Bytes>) {
+        let (sender, part) = oneshot::channel();
+        let part = async move { Ok::<_, Infallible>(part.await.unwrap_or_default()) };
+        (Request::new(Body::from_stream(stream::once(part))), sender)
+    }
+
+    fn long_ago() -> Instant {
+        Instant::now() - 2 * ANSWER_TIMEOUT
+    }
+
+    #[tokio::test]
+    async fn a_handler_is_given_up_when_its_answer_is_due() {
+        let (request, arrival) = observe(Request::new(Body::empty()));
+        let handler = async move {
+            let _request = request;
+            pending().await
+        };
+        let response = arrival.answer_in_time(long_ago(), handler).await;
+        assert_eq!(response.status(), 503);
+    }
+
+    #[tokio::test]
+    async fn the_time_of_a_body_that_nobody_reads_counts() {
+        let (request, _sender) = request();
+        let (request, arrival) = observe(request);
+        let handler = async move {
+            let _request = request;
+            pending().await
+        };
+        let response = arrival.answer_in_time(long_ago(), handler).await;
+        assert_eq!(response.status(), 503);
+    }
+
+    /// The answer was due before the body came, and is not given up: neither while the handler waits
+    /// for the body, nor when it then takes some time itself.
+    #[tokio::test]
+    async fn the_time_of_a_body_on_its_way_does_not_count() {
+        let (request, sender) = request();
+        let (request, arrival) = observe(request);
+        let (reading, has_read) = oneshot::channel();
+        let (go_on, may_go_on) = oneshot::channel::<()>();
+        let handler = async move {
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            reading.send(body).unwrap();
+            may_go_on.await.unwrap();
+            Response::default()
+        };
+        let caller = async move {
+            tokio::task::yield_now().await;
+            sender.send("body".into()).unwrap();
+            assert_eq!(has_read.await.unwrap(), "body");
+            go_on.send(()).unwrap();
+        };
+        let (response, ()) =
+            future::join(arrival.answer_in_time(long_ago(), handler), caller).await;
+        assert_eq!(response.status(), 200);
+    }
+}

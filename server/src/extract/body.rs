@@ -1,0 +1,132 @@
+//! A request's body in memory: whole, in time, of a size that has a limit, and only as long as all
+//! bodies together stay within theirs.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use futures_util::StreamExt;
+
+use crate::budget::{MemoryBudget, MemoryShare};
+use crate::error::Error;
+
+/// How long a body may take to arrive.
+pub const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// How many bytes of each body are not counted in the budget: more than any honest validation has.
+/// So those who fill the budget do not keep out those who need little; the number of connections
+/// bounds what is not counted.
+const UNCOUNTED: usize = 4096;
+
+/// How large a body may be, and how much memory all bodies with this limit may take together while
+/// they are being read.
+pub struct BodyLimit {
+    size: usize,
+    sentence: &'static str,
+    budget: MemoryBudget,
+}
+
+/// Of a validation. Its keys ship inside applications, so it has a budget of its own and cannot use
+/// up that of administrators.
+pub static VALIDATION_BODY: BodyLimit = BodyLimit {
+    size: 16 * 1024,
+    sentence: "The body must be at most 16 KiB",
+    budget: MemoryBudget::new(4 * 1024 * 1024),
+};
+
+/// Of every other request.
+pub static BODY: BodyLimit = BodyLimit {
+    size: 1024 * 1024,
+    sentence: "The body must be at most 1 MiB",
+    budget: MemoryBudget::new(32 * 1024 * 1024),
+};
+
+/// A body that arrived whole.
+pub struct Received {
+    bytes: Vec<u8>,
+    _share: MemoryShare,
+}
+
+impl Received {
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Reads the body if its headers declare what this service takes.
+pub async fn receive(
+    headers: &HeaderMap,
+    body: Body,
+    limit: &'static BodyLimit,
+) -> Result<Received, Error> {
+    check_encoding(headers)?;
+    check_media_type(headers)?;
+    if body.size_hint().lower() > limit.size as u64 {
+        return Err(Error::TooLarge(limit.sentence));
+    }
+    tokio::time::timeout(MAX_WAIT, read(body, limit)).await.map_err(|_| Error::TooSlow)?
+}
+
+async fn read(body: Body, limit: &'static BodyLimit) -> Result<Received, Error> {
+    let mut chunks = body.into_data_stream();
+    let (mut bytes, mut share) = (Vec::new(), limit.budget.share());
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| broken())?;
+        let size = bytes.len() + chunk.len();
+        if size > limit.size {
+            return Err(Error::TooLarge(limit.sentence));
+        }
+        // Counted as it arrives, since a caller may announce much and send little.
+        if size > bytes.capacity() {
+            let capacity = size.next_power_of_two();
+            share.grow_to(capacity.saturating_sub(UNCOUNTED))?;
+            bytes.reserve_exact(capacity - bytes.len());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Received { bytes, _share: share })
+}
+
+fn broken() -> Error {
+    Error::Invalid { field: None, message: "The body did not arrive whole".into() }
+}
+
+fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+    match encodings.all(|value| value.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        true => Ok(()),
+        false => Err(Error::UnsupportedEncoding),
+    }
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
+    const NOT_JSON: Error = Error::UnsupportedMediaType(
+        "The body must be JSON, sent as Content-Type: application/json",
+    );
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (types.next(), types.next()) else { return Err(NOT_JSON) };
+    let mut parts = value.to_str().map_err(|_| NOT_JSON)?.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let suffixed = essence.starts_with("application/") && essence.ends_with("+json");
+    if essence != "application/json" && !suffixed {
+        return Err(NOT_JSON);
+    }
+    match parts.all(is_utf8) {
+        true => Ok(()),
+        false => Err(Error::UnsupportedMediaType(
+            "The body must be UTF-8: Content-Type may name no other charset",
+        )),
+    }
+}
+
+/// Whether a parameter of the content type is anything but another charset.
+fn is_utf8(parameter: &str) -> bool {
+    match parameter.split_once('=') {
+        Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+            let charset = value.trim().trim_matches('"');
+            ["utf-8", "utf8"].iter().any(|utf8| charset.eq_ignore_ascii_case(utf8))
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,73 @@
+//! Bodies that are sent to do harm: many at once, and never finished.
+
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
+use serde_json::json;
+
+use super::raw::{Raw, head, json_headers};
+use crate::harness::{Caller, TestDatabase};
+use crate::nodes::process::{Process, first_key};
+
+/// What the memory of licd stays below, in KiB.
+const BOUND: u64 = 200_000;
+
+/// Begins this many requests whose bodies have this length, and holds back the last byte of each.
+async fn half_send(caller: &Caller, path: &str, count: usize, length: usize) -> Vec<Raw> {
+    let head = head("POST", path, &json_headers(caller.key.as_deref(), length));
+    let request = [head.as_bytes(), &vec![b' '; length - 1]].concat();
+    let half_sent = (0..count).map(async |_| {
+        let mut connection = Raw::connect(&caller.base).await;
+        connection.send(&request).await;
+        connection
+    });
+    join_all(half_sent).await
+}
+
+/// Waits until this many of the requests were refused. None that is not finished can be answered with
+/// anything else.
+async fn wait_for_refusals(half_sent: &mut [Raw], count: usize) {
+    let mut answers: FuturesUnordered<_> = half_sent.iter_mut().map(Raw::answer).collect();
+    for _ in 0..count {
+        let answer = answers.next().await.unwrap();
+        assert_eq!((answer.status, &answer.body["code"]), (503, &json!("overloaded")));
+        let wait = answer.body["retryAfter"].as_u64().unwrap();
+        assert!((1..=4).contains(&wait), "{wait}");
+        assert_eq!(answer.header("retry-after"), Some(&*wait.to_string()));
+    }
+}
+
+/// 120 MiB of bodies that are nearly whole: licd keeps what fits into its budget, refuses the others
+/// with a time to come back, and serves honest callers meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_bodies_share_a_budget() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let admin = licd.caller(&key);
+    let mut half_sent = half_send(&admin, "/api/v1/admin/users", 120, 1 << 20).await;
+    wait_for_refusals(&mut half_sent, 80).await;
+    admin.validate("ada").await.data();
+    admin.product("Studio").await;
+    drop(half_sent);
+    let peak = licd.peak_memory();
+    assert!(peak < BOUND, "{peak} KiB");
+}
+
+/// A key that ships inside an application cannot keep out those who administer, nor honest
+/// validations.
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_validations_keep_nobody_out() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let admin = licd.caller(&key);
+    let made = admin.post("/api/v1/admin/keys", json!({ "name": "app", "role": "validate" })).await;
+    let asker = licd.caller(made["key"].as_str().unwrap());
+    let mut half_sent = half_send(&asker, "/api/v1/validate", 500, 1 << 14).await;
+    wait_for_refusals(&mut half_sent, 100).await;
+    asker.validate("ada").await.data();
+    let user = json!({ "externalId": "ada", "metadata": { "notes": "x".repeat(10_000) } });
+    admin.post("/api/v1/admin/users", user).await.data();
+    drop(half_sent);
+    let peak = licd.peak_memory();
+    assert!(peak < BOUND, "{peak} KiB");
+}

@@ -1,0 +1,85 @@
+//! What requests leave in the log: a short line each, with the address they came from, and not more
+//! lines than a log can take, however many strangers come.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::raw::Raw;
+use crate::harness::TestDatabase;
+use crate::nodes::process::{Process, first_key};
+
+/// How long a line may take to appear.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A licd that logs its requests, and its first key.
+async fn start(database: &TestDatabase) -> (Process, String) {
+    let key = first_key();
+    let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_LOG", "info")];
+    (Process::launch_with(&database.url, &settings).wait(), key)
+}
+
+/// Waits until the log has a line that is `wanted`, and returns the whole log.
+pub async fn log_with(licd: &Process, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let lines: Vec<Value> =
+            licd.log().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        if lines.iter().any(&wanted) {
+            return lines;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the log lacks a line:\n{}", licd.log());
+}
+
+/// C3: the method was logged whole, 380,000 letters of it.
+#[tokio::test]
+async fn a_line_is_short_whatever_the_caller_sends() {
+    let database = TestDatabase::empty().await;
+    let (licd, key) = start(&database).await;
+    let mut connection = Raw::connect(&licd.base).await;
+    let long = "A".repeat(300_000);
+    connection.send(format!("{long} /healthz HTTP/1.1\r\nhost: licd\r\n\r\n")).await;
+    assert_eq!(connection.answer().await.status, 405);
+    let path = format!("GET /{} HTTP/1.1\r\nhost: licd\r\n", &long[..60_000]);
+    let id = format!("x-request-id: {}\r\n\r\n", &long[..60_000]);
+    connection.send(path + &id).await;
+    assert_eq!(connection.answer().await.status, 404);
+    licd.caller(&key).get("/api/v1/key").await.data();
+
+    let log = log_with(&licd, |line| line["route"] == "/api/v1/key").await;
+    let line = |status| log.iter().find(|line| line["status"] == status).unwrap();
+    assert_eq!((&line(405)["method"], &line(405)["route"]), (&"-".into(), &"/healthz".into()));
+    assert_eq!((&line(404)["method"], &line(404)["route"]), (&"GET".into(), &"-".into()));
+    assert_eq!(line(200)["client"], "127.0.0.1");
+    assert!(log.iter().all(|line| line.to_string().len() < 1000), "{log:#?}");
+}
+
+/// A flood of requests without a key leaves a hundred lines or so, and the number of the others;
+/// requests with a key are all logged.
+#[tokio::test]
+async fn a_flood_of_strangers_does_not_flood_the_log() {
+    const FLOOD: usize = 3000;
+    let database = TestDatabase::empty().await;
+    let (licd, key) = start(&database).await;
+    let begun = Instant::now();
+    let mut connection = Raw::connect(&licd.base).await;
+    for _ in 0..FLOOD / 100 {
+        connection.send("GET /api/v1/key HTTP/1.1\r\nhost: licd\r\n\r\n".repeat(100)).await;
+        for _ in 0..100 {
+            assert_eq!(connection.answer().await.status, 401);
+        }
+    }
+    for _ in 0..200 {
+        licd.caller(&key).get("/api/v1/key").await.data();
+    }
+    let left_out = |line: &Value| line["lines"].as_u64().unwrap_or(0) as usize;
+    let log = log_with(&licd, |line| left_out(line) > 0).await;
+    let strangers = log.iter().filter(|line| line["status"] == 401).count();
+    let most = 110 + 10 * begun.elapsed().as_secs() as usize;
+    assert!((100..=most).contains(&strangers), "{strangers} lines");
+    let omitted: usize = log.iter().map(left_out).sum();
+    assert!(omitted > 0 && strangers + omitted <= FLOOD, "{strangers} and {omitted}");
+    assert_eq!(log.iter().filter(|line| line["status"] == 200).count(), 200);
+}
