@@ -33,17 +33,17 @@ pub async fn log_with(licd: &Process, wanted: impl Fn(&Value) -> bool) -> Vec<Va
     panic!("the log lacks a line:\n{}", licd.log());
 }
 
-/// C3: the method was logged whole, 380,000 letters of it.
+/// The method, the path and the request's id are the caller's own words, of any length.
 #[tokio::test]
 async fn a_line_is_short_whatever_the_caller_sends() {
     let database = TestDatabase::empty().await;
     let (licd, key) = start(&database).await;
     let mut connection = Raw::connect(&licd.base).await;
-    let long = "A".repeat(300_000);
+    let long = "A".repeat(15_000);
     connection.send(format!("{long} /healthz HTTP/1.1\r\nhost: licd\r\n\r\n")).await;
     assert_eq!(connection.answer().await.status, 405);
-    let path = format!("GET /{} HTTP/1.1\r\nhost: licd\r\n", &long[..60_000]);
-    let id = format!("x-request-id: {}\r\n\r\n", &long[..60_000]);
+    let path = format!("GET /{} HTTP/1.1\r\nhost: licd\r\n", &long[..7_000]);
+    let id = format!("x-request-id: {}\r\n\r\n", &long[..7_000]);
     connection.send(path + &id).await;
     assert_eq!(connection.answer().await.status, 404);
     licd.caller(&key).get("/api/v1/key").await.data();
