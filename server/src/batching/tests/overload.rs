@@ -72,6 +72,7 @@ impl Held {
         let request = Request::builder()
             .method(method)
             .uri(path)
+            .header(header::HOST, "licd")
             .header(header::AUTHORIZATION, format!("Bearer {}", self.key.expose()))
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body.to_owned()))
