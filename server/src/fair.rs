@@ -6,7 +6,7 @@ mod turns;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-pub use turns::{Full, Turn, Turns};
+pub use turns::{Turn, Turns};
 
 /// Waiting items, at most `capacity` in all lanes together.
 pub struct Lanes<K, T> {

@@ -41,7 +41,6 @@ use batching::Batcher;
 use config::Config;
 use db::{AdminTurns, Conn, Db, Tx};
 use error::Error;
-use fair::Full;
 use readiness::Readiness;
 use validation::{Answer, Lane, Places, Question};
 
@@ -81,19 +80,19 @@ impl App {
 
     /// A connection for what a tenant reads, when it is the tenant's turn.
     async fn read(&self, tenant: TenantId) -> Result<Conn, Error> {
-        let turn = self.turns.reads.take(tenant).await.map_err(|Full| Error::Overloaded)?;
+        let turn = self.turns.reads.take(tenant).await?;
         Ok(self.db.read().await?.with_turn(turn))
     }
 
     /// As [`read`](Self::read), with all reads as of one moment.
     async fn snapshot(&self, tenant: TenantId) -> Result<Tx, Error> {
-        let turn = self.turns.reads.take(tenant).await.map_err(|Full| Error::Overloaded)?;
+        let turn = self.turns.reads.take(tenant).await?;
         Ok(self.db.snapshot().await?.with_turn(turn))
     }
 
     /// A transaction for what a tenant writes, when it is the tenant's turn.
     async fn begin(&self, tenant: TenantId) -> Result<Tx, Error> {
-        let turn = self.turns.writes.take(tenant).await.map_err(|Full| Error::Overloaded)?;
+        let turn = self.turns.writes.take(tenant).await?;
         Ok(self.db.begin().await?.with_turn(turn))
     }
 }

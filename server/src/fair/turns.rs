@@ -6,13 +6,10 @@ use common::TenantId;
 use tokio::sync::oneshot;
 
 use super::Lanes;
+use crate::error::Error;
 
 /// How many may wait for their turn.
 const WAITING: usize = 4096;
-
-/// So many wait that there is no place for this one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
 
 /// Lets a bounded number in at once, tenant by tenant. Cloning shares the turns.
 #[derive(Clone)]
@@ -28,8 +25,9 @@ impl Turns {
         Self(Arc::new(Mutex::new(State { free: at_once, waiting: Lanes::new(WAITING) })))
     }
 
-    /// Waits until it is the tenant's turn, as long as the caller cares to.
-    pub async fn take(&self, tenant: TenantId) -> Result<Turn, Full> {
+    /// Waits until it is the tenant's turn, as long as the caller cares to. [`Error::Overloaded`]
+    /// when so many wait that there is no place for this one.
+    pub async fn take(&self, tenant: TenantId) -> Result<Turn, Error> {
         let (sender, receiver) = oneshot::channel();
         // Dropped behind the lock: a sender that goes wakes its receiver.
         let pushed = {
@@ -40,8 +38,8 @@ impl Turns {
             }
             state.waiting.push(tenant, sender)
         };
-        drop(pushed.map_err(|_| Full)?);
-        receiver.await.map_err(|_| Full)
+        drop(pushed.map_err(|_| Error::Overloaded)?);
+        receiver.await.map_err(|_| Error::Overloaded)
     }
 
     /// Passes a turn on to the next who still waits.
@@ -123,7 +121,7 @@ mod tests {
         let held = step(pin!(turns.take(tenant)));
         let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(turns.take(tenant))).collect();
         assert!(waiting.iter_mut().all(|waiting| step(waiting.as_mut()).is_pending()));
-        assert!(matches!(step(pin!(turns.take(tenant))), Poll::Ready(Err(Full))));
+        assert!(matches!(step(pin!(turns.take(tenant))), Poll::Ready(Err(Error::Overloaded))));
         drop(held);
         assert!(matches!(step(waiting[0].as_mut()), Poll::Ready(Ok(_))));
     }
