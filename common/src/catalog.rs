@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::word::words;
-use crate::{ExpiresInDays, Features, MaxSeats, Name, PlanId, ProductId, Text, Timestamp};
+use crate::string_enum::string_enum;
+use crate::{ExpiresInDays, Features, Line, MaxSeats, Name, PlanId, ProductId, Timestamp};
 
 /// A product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ use crate::{ExpiresInDays, Features, MaxSeats, Name, PlanId, ProductId, Text, Ti
 pub struct Product {
     pub id: ProductId,
     pub name: Name,
-    pub description: Option<Text>,
+    pub description: Option<Line>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -25,7 +25,7 @@ pub struct Plan {
     pub id: PlanId,
     pub product_id: ProductId,
     pub name: Name,
-    pub description: Option<Text>,
+    pub description: Option<Line>,
     /// Null for no limit.
     pub max_seats: Option<MaxSeats>,
     /// Null for licenses that never expire.
@@ -41,7 +41,7 @@ pub struct Plan {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct CreateProduct {
     pub name: Name,
-    pub description: Option<Text>,
+    pub description: Option<Line>,
 }
 
 /// The body of `PATCH /api/v1/admin/products/{id}`. What is absent stays as it is.
@@ -49,12 +49,12 @@ pub struct CreateProduct {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct UpdateProduct {
     pub name: Option<Name>,
-    pub description: Option<Text>,
+    pub description: Option<Line>,
     /// Fields to set to null.
     pub clear: Option<Vec<ProductField>>,
 }
 
-words! {
+string_enum! {
     /// The fields of a product that can be cleared.
     ProductField, "description" {
         Description = "description",
@@ -68,7 +68,7 @@ words! {
 pub struct CreatePlan {
     pub product_id: ProductId,
     pub name: Name,
-    pub description: Option<Text>,
+    pub description: Option<Line>,
     pub max_seats: Option<MaxSeats>,
     pub expires_in_days: Option<ExpiresInDays>,
     pub features: Option<Features>,
@@ -80,7 +80,7 @@ pub struct CreatePlan {
 #[serde(rename_all = "camelCase")]
 pub struct UpdatePlan {
     pub name: Option<Name>,
-    pub description: Option<Text>,
+    pub description: Option<Line>,
     pub max_seats: Option<MaxSeats>,
     pub expires_in_days: Option<ExpiresInDays>,
     pub features: Option<Features>,
@@ -88,7 +88,7 @@ pub struct UpdatePlan {
     pub clear: Option<Vec<PlanField>>,
 }
 
-words! {
+string_enum! {
     /// The fields of a plan that can be cleared.
     PlanField, "one of description, maxSeats, expiresInDays" {
         Description = "description",

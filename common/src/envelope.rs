@@ -5,15 +5,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A JSON boolean that is always `B`: reading the other one is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fixed<const B: bool>;
+pub struct ConstBool<const B: bool>;
 
-impl<const B: bool> Serialize for Fixed<B> {
+impl<const B: bool> Serialize for ConstBool<B> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bool(B)
     }
 }
 
-impl<'de, const B: bool> Deserialize<'de> for Fixed<B> {
+impl<'de, const B: bool> Deserialize<'de> for ConstBool<B> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match bool::deserialize(deserializer)? {
             found if found == B => Ok(Self),
@@ -26,7 +26,7 @@ impl<'de, const B: bool> Deserialize<'de> for Fixed<B> {
 }
 
 #[cfg(feature = "server")]
-impl<const B: bool> schemars::JsonSchema for Fixed<B> {
+impl<const B: bool> schemars::JsonSchema for ConstBool<B> {
     fn inline_schema() -> bool {
         true
     }
@@ -44,13 +44,13 @@ impl<const B: bool> schemars::JsonSchema for Fixed<B> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct Success<T> {
-    pub success: Fixed<true>,
+    pub success: ConstBool<true>,
     pub data: T,
 }
 
 impl<T> Success<T> {
     pub fn new(data: T) -> Self {
-        Self { success: Fixed, data }
+        Self { success: ConstBool, data }
     }
 }
 
@@ -59,7 +59,7 @@ impl<T> Success<T> {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Paged<T> {
-    pub success: Fixed<true>,
+    pub success: ConstBool<true>,
     pub data: T,
     /// What to send as `after` for the next page; null when this was the last.
     pub next_cursor: Option<String>,
@@ -73,7 +73,7 @@ pub type List<T> = Paged<Vec<T>>;
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    pub success: Fixed<false>,
+    pub success: ConstBool<false>,
     /// A sentence for a person.
     pub error: String,
     /// The same for a program: one word in snake_case for each kind of refusal.

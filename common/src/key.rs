@@ -4,10 +4,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::word::words;
+use crate::string_enum::string_enum;
 use crate::{KeyId, Name, TenantId, Timestamp};
 
-words! {
+string_enum! {
     /// What a key may do.
     Role, "one of validate, read, admin" {
         /// Ask whether a user is licensed, and nothing else. The role to ship in an application.
@@ -19,7 +19,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// Which of a tenant's two separate worlds a key opens.
     Mode, "one of live, test" {
         Live = "live",

@@ -14,16 +14,16 @@ mod id;
 mod key;
 mod license;
 mod number;
+mod string_enum;
 mod text;
 mod time;
 mod user;
 mod validation;
-mod word;
 
 pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
 };
-pub use envelope::{Failure, Fixed, List, Paged, Success};
+pub use envelope::{ConstBool, Failure, List, Paged, Success};
 #[cfg(feature = "server")]
 pub use id::advance_ids_past;
 pub use id::{
@@ -35,9 +35,10 @@ pub use license::{
     UpdateLicense, Usage,
 };
 pub use number::{ExpiresInDays, MaxSeats};
-pub use text::{ExternalId, Feature, Features, Invalid, Metadata, Name, Text};
+pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};
 pub use validation::{
-    Explain, ExplainedLicense, Explanation, Grant, Reason, Refusal, Validate, Validation, Verdict,
+    Explain, ExplainedLicense, Explanation, InvalidAnswer, Reason, ValidAnswer, Validate,
+    Validation, Verdict,
 };

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::word::words;
+use crate::string_enum::string_enum;
 use crate::{
     ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, LicenseId, MaxSeats, Metadata,
     PlanId, ProductId, Timestamp, UserId,
 };
 
-words! {
+string_enum! {
     /// Where a license stands. It is moved only by the administrator; that time has passed
     /// `expiresAt` never rewrites it.
     Status, "one of active, suspended, revoked, expired" {
@@ -132,7 +132,7 @@ pub struct UpdateLicense {
     pub clear: Option<Vec<LicenseField>>,
 }
 
-words! {
+string_enum! {
     /// The fields of a license that can be cleared.
     LicenseField, "one of maxSeats, expiresAt" {
         MaxSeats = "maxSeats",

@@ -94,7 +94,7 @@ texts! {
     Name to 255, trimmed: true,
         "a string of 1 to 255 characters without control characters";
     /// A line of text, kept as it came.
-    Text to 255, trimmed: false,
+    Line to 255, trimmed: false,
         "a string of 1 to 255 characters without control characters";
     /// The caller's own identifier of a user. Never trimmed or folded: two that differ in one byte
     /// are two users.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::word::words;
-use crate::{ExternalId, Metadata, Name, TenantId, Text, Timestamp, UserId};
+use crate::string_enum::string_enum;
+use crate::{ExternalId, Line, Metadata, Name, TenantId, Timestamp, UserId};
 
 /// A user of the vendor's application, made by hand or by the first validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct User {
     pub tenant_id: TenantId,
     /// The caller's own identifier of the user.
     pub external_id: ExternalId,
-    pub email: Option<Text>,
+    pub email: Option<Line>,
     pub name: Option<Name>,
     #[cfg_attr(feature = "server", sqlx(json(nullable)))]
     pub metadata: Option<Metadata>,
@@ -29,7 +29,7 @@ pub struct User {
 #[serde(rename_all = "camelCase")]
 pub struct CreateUser {
     pub external_id: ExternalId,
-    pub email: Option<Text>,
+    pub email: Option<Line>,
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
 }
@@ -38,14 +38,14 @@ pub struct CreateUser {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct UpdateUser {
-    pub email: Option<Text>,
+    pub email: Option<Line>,
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
     /// Fields to set to null.
     pub clear: Option<Vec<UserField>>,
 }
 
-words! {
+string_enum! {
     /// The fields of a user that can be cleared.
     UserField, "one of email, name, metadata" {
         Email = "email",

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::word::words;
-use crate::{Activation, ExternalId, Features, Fixed, License, Name, ProductId, Timestamp, User};
+use crate::string_enum::string_enum;
+use crate::{
+    Activation, ConstBool, ExternalId, Features, License, Name, ProductId, Timestamp, User,
+};
 
 /// The body of `POST /api/v1/validate`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,26 +23,26 @@ pub struct Validate {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Validation {
-    Valid(Box<Grant>),
-    Invalid(Refusal),
+    Valid(Box<ValidAnswer>),
+    Invalid(InvalidAnswer),
 }
 
 impl Validation {
     pub fn valid(license: License, activation: Activation) -> Self {
         let features = license.features.clone();
-        Self::Valid(Box::new(Grant { valid: Fixed, license, activation, features }))
+        Self::Valid(Box::new(ValidAnswer { valid: ConstBool, license, activation, features }))
     }
 
     pub fn invalid(reason: Reason) -> Self {
-        Self::Invalid(Refusal { valid: Fixed, reason })
+        Self::Invalid(InvalidAnswer { valid: ConstBool, reason })
     }
 }
 
 /// The user is licensed, and holds a seat from now on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-pub struct Grant {
-    pub valid: Fixed<true>,
+pub struct ValidAnswer {
+    pub valid: ConstBool<true>,
     pub license: License,
     pub activation: Activation,
     /// The license's features once more, where applications look first.
@@ -50,12 +52,12 @@ pub struct Grant {
 /// The user is not licensed, and nothing but perhaps the user was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-pub struct Refusal {
-    pub valid: Fixed<false>,
+pub struct InvalidAnswer {
+    pub valid: ConstBool<false>,
     pub reason: Reason,
 }
 
-words! {
+string_enum! {
     /// Why a user is not licensed.
     Reason, "one of no_license, expired, revoked, suspended, exceeded_seats, user_not_found" {
         /// No license is assigned to the user.
@@ -116,7 +118,7 @@ pub struct ExplainedLicense {
     pub sentence: String,
 }
 
-words! {
+string_enum! {
     /// What a validation makes of one license.
     Verdict, "the verdict on a license" {
         /// Selected, and good.

@@ -1,36 +1,41 @@
 //! What goes on beside the requests: the times of last use are written, idle rate limits and old
 //! idempotency keys forgotten. A task that breaks off is started anew.
 
+mod last_uses;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::auth::Gate;
 use crate::db::Db;
+use crate::http::context;
+use crate::http::credentials::KeyGate;
+use crate::ops::idempotency;
 use crate::supervise::supervise;
-use crate::{exchange, once};
+
+pub use last_uses::Usage;
 
 /// How often each task has its turn.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Starts the tasks, which end when they are aborted.
-pub fn start(db: Db, gate: Arc<Gate>) -> JoinHandle<()> {
-    tokio::spawn(supervise("maintenance", move || maintain(db.clone(), gate.clone())))
+pub fn start(db: Db, gate: Arc<KeyGate>) -> JoinHandle<()> {
+    tokio::spawn(supervise("maintenance", move || run_maintenance(db.clone(), gate.clone())))
 }
 
-async fn maintain(db: Db, gate: Arc<Gate>) {
+async fn run_maintenance(db: Db, gate: Arc<KeyGate>) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         gate.forget_idle();
-        exchange::report_omitted();
+        context::report_omitted();
         if let Err(error) = gate.usage.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }
-        if let Err(error) = once::forget_old(&db).await {
+        if let Err(error) = idempotency::forget_old(&db).await {
             tracing::warn!(%error, "old idempotency keys could not be forgotten");
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::http::ConnectionLimits;
-use crate::limit::{NewUserLimit, RateLimit};
+use crate::validation::limit::{NewUserLimit, RateLimit};
 
 /// What a running service needs to know, next to its database.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,7 +11,7 @@ mod files;
 mod hosts;
 mod identity;
 mod json;
-mod lease;
+mod postgres;
 mod query;
 mod schema;
 mod sqlite;
@@ -25,7 +25,7 @@ use crate::fair::{Turn, Turns};
 
 pub use connect::OpenError;
 pub use json::AsWritten;
-use lease::{Lease, Lender};
+use postgres::{PgConn, PgConnections};
 pub(crate) use query::locking;
 pub use query::{Query, Row, Sql, Value};
 pub use schema::Upgrade;
@@ -55,7 +55,7 @@ async fn with_timeout<T>(time: Duration, step: impl Future<Output = Result<T>>) 
 #[derive(Clone)]
 pub enum Db {
     Sqlite(SqliteConnections),
-    Postgres { lender: Lender, pooler: bool },
+    Postgres { lender: PgConnections, pooler: bool },
 }
 
 /// How many administrative requests use PostgreSQL at once. The other connections are for
@@ -153,7 +153,7 @@ pub struct Conn {
 enum Inner {
     Sqlite(SqliteConn),
     /// And whether it comes from a pooler that lends connections for a transaction each.
-    Postgres(Lease, bool),
+    Postgres(PgConn, bool),
 }
 
 impl Conn {

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::answer::with_json;
+use crate::http::answer::with_json;
 
 /// Seconds after which a caller that met an overload or a database away does well to come back. One
 /// of them is chosen for each caller, so that they do not all come back at once.
@@ -30,8 +30,8 @@ pub enum Error {
     },
     /// There is no such thing, or none that this key may see.
     NotFound(&'static str),
-    NoRoute,
-    NoMethod,
+    RouteNotFound,
+    MethodNotAllowed,
     /// The body is not declared as JSON in UTF-8; a sentence for the caller.
     UnsupportedMediaType(&'static str),
     /// The body is compressed.
@@ -39,11 +39,11 @@ pub enum Error {
     /// The body is larger than the limit; a sentence that names the limit.
     TooLarge(&'static str),
     /// The body did not arrive in time.
-    TooSlow,
+    RequestTimeout,
     /// The request is right, but not as things stand.
     Conflict(&'static str),
     /// The Idempotency-Key came with another request before.
-    OtherRequest,
+    IdempotencyKeyReused,
     /// Not an error, but it ends a handler all the same: the request was answered before, so.
     Replayed {
         status: i32,
@@ -73,15 +73,15 @@ impl Error {
             Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::Invalid { .. } => StatusCode::BAD_REQUEST,
-            Self::NotFound(_) | Self::NoRoute => StatusCode::NOT_FOUND,
-            Self::NoMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE
             }
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::OtherRequest => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Replayed { status, .. } => u16::try_from(*status)
                 .ok()
                 .and_then(|it| StatusCode::from_u16(it).ok())
@@ -97,13 +97,13 @@ impl Error {
             Self::RateLimited(_) => "rate_limited",
             Self::Forbidden => "forbidden",
             Self::Invalid { .. } => "invalid_request",
-            Self::NotFound(_) | Self::NoRoute => "not_found",
-            Self::NoMethod => "method_not_allowed",
+            Self::NotFound(_) | Self::RouteNotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
             Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => "unsupported_media_type",
             Self::TooLarge(_) => "payload_too_large",
-            Self::TooSlow => "request_timeout",
+            Self::RequestTimeout => "request_timeout",
             Self::Conflict(_) => "conflict",
-            Self::OtherRequest => "idempotency_key_reused",
+            Self::IdempotencyKeyReused => "idempotency_key_reused",
             Self::Replayed { .. } => "replayed",
             Self::Overloaded => "overloaded",
             Self::Unavailable => "unavailable",
@@ -118,15 +118,17 @@ impl Error {
             Self::Forbidden => "Access denied".into(),
             Self::Invalid { message, .. } => message.clone(),
             Self::NotFound(what) => format!("There is no such {what}"),
-            Self::NoRoute => "There is nothing at this address".into(),
-            Self::NoMethod => "This address does not take this method".into(),
+            Self::RouteNotFound => "There is nothing at this address".into(),
+            Self::MethodNotAllowed => "This address does not take this method".into(),
             Self::UnsupportedMediaType(sentence) | Self::TooLarge(sentence) => (*sentence).into(),
             Self::UnsupportedEncoding => {
                 "The body must not be compressed: no Content-Encoding is supported".into()
             }
-            Self::TooSlow => "The body took too long to arrive".into(),
+            Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
-            Self::OtherRequest => "This Idempotency-Key came with another request before".into(),
+            Self::IdempotencyKeyReused => {
+                "This Idempotency-Key came with another request before".into()
+            }
             Self::Replayed { .. } => String::new(),
             Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
             Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),

@@ -3,29 +3,19 @@
 //! [`Db::open`] makes the database ready, [`serve`] answers until it is told to stop. Read on in
 //! [`routes`], which lists every address and leads to everything else.
 
-pub mod answer;
 pub mod api;
-pub mod auth;
 mod background;
 pub mod backup;
-pub mod batching;
-pub mod budget;
 pub mod config;
+pub mod copy;
 pub mod db;
 pub mod error;
-pub mod exchange;
-pub mod extract;
 pub mod fair;
 pub mod http;
-pub mod limit;
-pub mod once;
-mod openapi;
-pub mod readiness;
+pub mod ops;
 pub mod routes;
 pub mod store;
 mod supervise;
-pub mod tenancy;
-pub mod transfer;
 pub mod validation;
 
 use std::future::Future;
@@ -36,46 +26,46 @@ use common::TenantId;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use auth::Gate;
-use batching::Batcher;
 use config::Config;
 use db::{AdminTurns, Conn, Db, Tx};
 use error::Error;
-use readiness::Readiness;
-use validation::{Answer, Lane, Places, Question};
+use http::credentials::KeyGate;
+use ops::readiness::Readiness;
+use validation::queue::BatchQueue;
+use validation::{Answer, Lane, Placements, ValidationRequest};
 
 /// What every handler can reach. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App {
     db: Db,
     turns: AdminTurns,
-    validations: Batcher<Lane, Question, Answer>,
-    places: Arc<Places>,
-    gate: Arc<Gate>,
+    validations: BatchQueue<Lane, ValidationRequest, Answer>,
+    placements: Arc<Placements>,
+    gate: Arc<KeyGate>,
     readiness: Arc<Readiness>,
-    running: once::Running,
+    running: ops::idempotency::InFlight,
 }
 
 impl App {
     /// Starts the worker that answers validations, which ends when the last clone of this is gone.
     fn start(db: Db, config: &Config) -> (Self, JoinHandle<()>) {
-        let gate = Arc::new(Gate::new(config));
-        let (places, readiness) = (Arc::<Places>::default(), Arc::<Readiness>::default());
-        let (validations, worker) = Batcher::start({
+        let gate = Arc::new(KeyGate::new(config));
+        let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
+        let (validations, worker) = BatchQueue::start({
             let (db, gate) = (db.clone(), gate.clone());
-            let (places, readiness) = (places.clone(), readiness.clone());
-            move |questions: Vec<Question>| {
+            let (placements, readiness) = (placements.clone(), readiness.clone());
+            move |questions: Vec<ValidationRequest>| {
                 let (db, gate) = (db.clone(), gate.clone());
-                let (places, readiness) = (places.clone(), readiness.clone());
+                let (placements, readiness) = (placements.clone(), readiness.clone());
                 async move {
-                    let answers = validation::answer(&db, &gate, &places, &questions).await;
+                    let answers = validation::answer(&db, &gate, &placements, &questions).await;
                     readiness.note_batch(answers.as_ref().map(drop));
                     answers
                 }
             }
         });
-        let (turns, running) = (db.admin_turns(), once::Running::default());
-        (Self { db, turns, validations, places, gate, readiness, running }, worker)
+        let (turns, running) = (db.admin_turns(), ops::idempotency::InFlight::default());
+        (Self { db, turns, validations, placements, gate, readiness, running }, worker)
     }
 
     /// A connection for what a tenant reads, when it is the tenant's turn.

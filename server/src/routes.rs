@@ -10,9 +10,10 @@ use axum::{Router, middleware};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use crate::App;
 use crate::api::{explain, health, keys, licenses, plans, products, usage, users, validate};
 use crate::error::Error;
-use crate::{App, exchange, openapi};
+use crate::http::{context, openapi};
 
 /// Everything that answers.
 pub fn router(app: App) -> Router {
@@ -21,13 +22,13 @@ pub fn router(app: App) -> Router {
     api.route("/api/v1/openapi.json", get(async move || openapi::serve(document)))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .fallback(async || Error::NoRoute)
-        .method_not_allowed_fallback(async || Error::NoMethod)
+        .fallback(async || Error::RouteNotFound)
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         // As one layer: each by itself would box every request's future once more.
         .layer(
             ServiceBuilder::new()
-                .layer(middleware::from_fn(exchange::run))
-                .layer(CatchPanicLayer::custom(exchange::panicked)),
+                .layer(middleware::from_fn(context::run))
+                .layer(CatchPanicLayer::custom(context::panicked)),
         )
         .with_state(app)
 }
@@ -40,53 +41,53 @@ pub fn document() -> OpenApi {
 #[rustfmt::skip]
 fn api() -> (Router<App>, OpenApi) {
     let routes = ApiRouter::new()
-        // Asked by the vendor's application.
+        // BatchQuery by the vendor's application.
         .api_route("/api/v1/validate",
-            post_with(validate::validate, is("validate", "Is this user licensed?")))
-        // Asked by whoever holds a key.
+            post_with(validate::validate, op("validate", "Is this user licensed?")))
+        // BatchQuery by whoever holds a key.
         .api_route("/api/v1/key",
-            get_with(keys::current, is("getCurrentKey", "Whose key is this?")))
-        // Asked by the vendor's people.
+            get_with(keys::current, op("getCurrentKey", "Whose key is this?")))
+        // BatchQuery by the vendor's people.
         .api_route("/api/v1/admin/explain",
-            post_with(explain::explain, is("explain", "Why is this user licensed, or why not?")))
+            post_with(explain::explain, op("explain", "Why is this user licensed, or why not?")))
         .api_route("/api/v1/admin/products",
-            post_with(products::create, is("createProduct", "Create a product"))
-            .get_with(products::list, is("listProducts", "List products")))
+            post_with(products::create, op("createProduct", "Create a product"))
+            .get_with(products::list, op("listProducts", "List products")))
         .api_route("/api/v1/admin/products/{id}",
-            get_with(products::get, is("getProduct", "Get a product"))
-            .patch_with(products::update, is("updateProduct", "Change a product")))
+            get_with(products::get, op("getProduct", "Get a product"))
+            .patch_with(products::update, op("updateProduct", "Change a product")))
         .api_route("/api/v1/admin/plans",
-            post_with(plans::create, is("createPlan", "Create a plan"))
-            .get_with(plans::list, is("listPlans", "List plans")))
+            post_with(plans::create, op("createPlan", "Create a plan"))
+            .get_with(plans::list, op("listPlans", "List plans")))
         .api_route("/api/v1/admin/plans/{id}",
-            get_with(plans::get, is("getPlan", "Get a plan"))
-            .patch_with(plans::update, is("updatePlan", "Change a plan, not its licenses")))
+            get_with(plans::get, op("getPlan", "Get a plan"))
+            .patch_with(plans::update, op("updatePlan", "Change a plan, not its licenses")))
         .api_route("/api/v1/admin/licenses",
-            post_with(licenses::create, is("createLicense", "Create a license from a plan"))
-            .get_with(licenses::list, is("listLicenses", "List licenses")))
+            post_with(licenses::create, op("createLicense", "Create a license from a plan"))
+            .get_with(licenses::list, op("listLicenses", "List licenses")))
         .api_route("/api/v1/admin/licenses/{id}",
-            get_with(licenses::get, is("getLicense", "Get a license"))
-            .patch_with(licenses::update, is("updateLicense", "Change seats, expiry or features")))
+            get_with(licenses::get, op("getLicense", "Get a license"))
+            .patch_with(licenses::update, op("updateLicense", "Change seats, expiry or features")))
         .api_route("/api/v1/admin/licenses/{id}/status",
-            patch_with(licenses::set_status, is("setLicenseStatus", "Set a license's status")))
+            patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status")))
         .api_route("/api/v1/admin/licenses/{id}/assign",
-            post_with(licenses::assign, is("assignLicense", "Assign a license to a user")))
+            post_with(licenses::assign, op("assignLicense", "Assign a license to a user")))
         .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
-            delete_with(licenses::unassign, is("unassignLicense", "Take a user off a license")))
+            delete_with(licenses::unassign, op("unassignLicense", "Take a user off a license")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
-            get_with(usage::get, is("getLicenseUsage", "See who holds the seats of a license")))
+            get_with(usage::get, op("getLicenseUsage", "See who holds the seats of a license")))
         .api_route("/api/v1/admin/users",
-            post_with(users::create, is("createUser", "Create a user, or update a known one"))
-            .get_with(users::list, is("listUsers", "List users")))
+            post_with(users::create, op("createUser", "Create a user, or update a known one"))
+            .get_with(users::list, op("listUsers", "List users")))
         .api_route("/api/v1/admin/users/{id}",
-            get_with(users::get, is("getUser", "Get a user"))
-            .patch_with(users::update, is("updateUser", "Change a user"))
-            .delete_with(users::delete, is("deleteUser", "Delete a user, and free the seats")))
+            get_with(users::get, op("getUser", "Get a user"))
+            .patch_with(users::update, op("updateUser", "Change a user"))
+            .delete_with(users::delete, op("deleteUser", "Delete a user, and free the seats")))
         .api_route("/api/v1/admin/keys",
-            post_with(keys::create, is("createKey", "Create an API key; it is shown this once"))
-            .get_with(keys::list, is("listKeys", "List API keys")))
+            post_with(keys::create, op("createKey", "Create an API key; it is shown this once"))
+            .get_with(keys::list, op("listKeys", "List API keys")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
-            post_with(keys::revoke, is("revokeKey", "Revoke an API key, for good")));
+            post_with(keys::revoke, op("revokeKey", "Revoke an API key, for good")));
     let mut document = OpenApi::default();
     let routes = routes.finish_api_with(&mut document, openapi::preface);
     openapi::complete(&mut document);
@@ -94,6 +95,6 @@ fn api() -> (Router<App>, OpenApi) {
 }
 
 /// An operation with this name, for generated clients, and this line of what it does.
-fn is(id: &str, summary: &str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+fn op(id: &str, summary: &str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
     move |operation| operation.id(id).summary(summary)
 }

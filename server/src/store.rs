@@ -6,6 +6,7 @@
 pub mod activations;
 pub mod assignments;
 pub mod backup;
+pub mod copy;
 pub mod idempotency;
 pub mod ids;
 pub mod keys;
@@ -13,7 +14,6 @@ pub mod licenses;
 pub mod plans;
 pub mod products;
 pub mod tenants;
-pub mod transfer;
 pub mod users;
 pub mod validations;
 

@@ -4,26 +4,26 @@
 //! Over HTTP nobody can say what waits together, so the questions are put to the hot path itself.
 
 use common::{ApiKey, Mode, Role, Validation};
-use licd::auth::{Gate, hash};
 use licd::config::Config;
 use licd::error::Error;
-use licd::exchange::Exchange;
-use licd::validation::{Places, Question, answer};
+use licd::http::context::RequestContext;
+use licd::http::credentials::{KeyGate, hash};
+use licd::validation::{Placements, ValidationRequest, answer};
 use serde_json::json;
 
 use crate::harness::App;
 
 /// One question after the other: which key, and about whom.
 async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Error>> {
-    let gate = Gate::new(&Config::default());
-    let question = |&(key, user): &(&str, &str)| Question {
+    let gate = KeyGate::new(&Config::default());
+    let question = |&(key, user): &(&str, &str)| ValidationRequest {
         key: hash(&key.parse().unwrap()),
-        entry: Some(Exchange::default()),
+        entry: Some(RequestContext::default()),
         user: user.parse().unwrap(),
         product: None,
     };
-    let questions: Vec<Question> = questions.iter().map(question).collect();
-    answer(app.db(), &gate, &Places::default(), &questions).await.unwrap()
+    let questions: Vec<ValidationRequest> = questions.iter().map(question).collect();
+    answer(app.db(), &gate, &Placements::default(), &questions).await.unwrap()
 }
 
 fn told(answer: &Result<Validation, Error>) -> String {

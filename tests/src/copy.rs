@@ -5,8 +5,8 @@
 
 use common::{Mode, Role, Timestamp};
 use futures_util::{StreamExt, stream};
+use licd::copy::{self, Step, TableDigest};
 use licd::db::{DatabaseUrl, Db};
-use licd::transfer::{self, Step, Tally};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -88,8 +88,8 @@ async fn sqlite(folder: &TempDir, name: &str) -> Db {
     Db::open(&DatabaseUrl::Sqlite(folder.path().join(name))).await.unwrap()
 }
 
-async fn copy(from: &Db, to: &Db) -> Result<Vec<Tally>, String> {
-    transfer::copy(from, to, |_, _| {}).await.map_err(|error| error.to_string())
+async fn copy(from: &Db, to: &Db) -> Result<Vec<TableDigest>, String> {
+    copy::copy(from, to, |_, _| {}).await.map_err(|error| error.to_string())
 }
 
 async fn number(db: &Db, sql: &'static str) -> i64 {
@@ -271,13 +271,13 @@ async fn progress_adds_up() {
     let folder = TempDir::new().unwrap();
     let file = sqlite(&folder, "copy.db").await;
     let (mut copied, mut verified) = (0, 0);
-    let tallies = transfer::copy(app.db(), &file, |step, rows| match step {
+    let tallies = copy::copy(app.db(), &file, |step, rows| match step {
         Step::Copying(_) => copied += rows,
         Step::Verifying(_) => verified += rows,
     });
     let rows: u64 = tallies.await.unwrap().iter().map(|tally| tally.rows).sum();
     assert_eq!((copied, verified), (rows, rows));
-    assert_eq!(transfer::count(&file).await.unwrap(), rows);
+    assert_eq!(copy::count(&file).await.unwrap(), rows);
 }
 
 /// The command prints what is where now, and says the rest.

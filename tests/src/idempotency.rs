@@ -1,7 +1,7 @@
 //! Requests that are sent again: with an Idempotency-Key they are done once.
 
 use common::{ApiKey, Mode, Timestamp};
-use licd::tenancy;
+use licd::ops::tenants;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ async fn a_deletion_is_done_once_and_answered_alike() {
 async fn old_answers_are_forgotten_in_portions() {
     let database = TestDatabase::ready().await;
     let db = database.open().await;
-    tenancy::bootstrap(&db, &ApiKey::generate(Mode::Live), || true).await.unwrap();
+    tenants::bootstrap(&db, &ApiKey::generate(Mode::Live), || true).await.unwrap();
     let now = Timestamp::now();
     let mut conn = db.write().await.unwrap();
     for (age, count) in [(25, 1201i64), (23, 3)] {
@@ -89,7 +89,7 @@ async fn old_answers_are_forgotten_in_portions() {
         assert_eq!(insert.bind(&[0u8; 32][..]).execute().await.unwrap(), count as u64);
     }
     drop(conn);
-    licd::once::forget_old(&db).await.unwrap();
+    licd::ops::idempotency::forget_old(&db).await.unwrap();
     let mut conn = db.read().await.unwrap();
     let left: Vec<(i64,)> =
         conn.query("select count(*) from idempotency_keys").fetch_all().await.unwrap();

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::str::FromStr;
 
-use common::{ExternalId, Metadata, Name, Text};
+use common::{ExternalId, Line, Metadata, Name};
 use serde_json::{Map, Value};
 
 use crate::context::Context;
@@ -20,7 +20,7 @@ pub struct Row {
     /// Where it stands in the file, from 1.
     pub line: usize,
     pub user: ExternalId,
-    pub email: Option<Text>,
+    pub email: Option<Line>,
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
 }

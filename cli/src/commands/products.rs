@@ -1,7 +1,7 @@
 //! `licctl products`: what is sold.
 
 use clap::{Args, Subcommand};
-use common::{CreateProduct, Name, Product, ProductField, Text, UpdateProduct};
+use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 
 use super::planned;
 use crate::client::Answer;
@@ -58,7 +58,7 @@ pub struct Create {
     name: Option<Name>,
     /// A line about it
     #[arg(long, value_name = "TEXT")]
-    description: Option<Text>,
+    description: Option<Line>,
     /// When a product of this name is there already, show it instead
     #[arg(long)]
     if_not_exists: bool,
@@ -73,7 +73,7 @@ pub struct Update {
     name: Option<Name>,
     /// A new description, or none
     #[arg(long, value_name = "TEXT or none")]
-    description: Option<Change<Text>>,
+    description: Option<Change<Line>>,
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -120,8 +120,8 @@ async fn create(ctx: &Context, args: Create) -> Result<View> {
 /// What `--if-not-exists` found: good when it is what was asked for.
 fn existing(ctx: &Context, known: &Answer<Product>, wanted: &CreateProduct) -> Result<View> {
     if wanted.description.is_some() && wanted.description != known.description {
-        let have = known.description.as_ref().map_or("none", Text::as_str);
-        let want = wanted.description.as_ref().map_or("none", Text::as_str);
+        let have = known.description.as_ref().map_or("none", Line::as_str);
+        let want = wanted.description.as_ref().map_or("none", Line::as_str);
         let message = format!("Product {} exists with other settings.", known.name);
         return Err(Error::new(Exit::Rejected, "differs", message)
             .because(format!("description: {have} → {want}"))

@@ -4,10 +4,10 @@ use axum::extract::State;
 use common::{Explain, Explanation, Timestamp};
 
 use crate::App;
-use crate::answer::Data;
-use crate::auth::Reader;
 use crate::error::Error;
-use crate::extract::Json;
+use crate::http::answer::Data;
+use crate::http::credentials::Reader;
+use crate::http::extract::Json;
 use crate::validation;
 
 pub async fn explain(

@@ -4,8 +4,8 @@ use axum::extract::State;
 use serde_json::{Value, json};
 
 use crate::App;
-use crate::answer::Data;
 use crate::error::Error;
+use crate::http::answer::Data;
 
 /// The process is up.
 pub async fn healthz() -> Data<Value> {

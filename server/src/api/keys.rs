@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::answer::{Created, Data, Records, Wanted, records};
-use crate::auth::{self, Admin, Caller, Reader};
 use crate::error::Error;
-use crate::extract::{Id, Json, Limit, Query};
-use crate::once::Once;
+use crate::http::answer::{Created, Data, ListParams, Records, records};
+use crate::http::credentials::{self, Admin, Caller, Reader};
+use crate::http::extract::{Id, Json, Limit, Query};
+use crate::ops::idempotency::Idempotency;
 use crate::store::keys;
 
 const NOT_FOUND: Error = Error::NotFound("key");
@@ -18,7 +18,7 @@ const NOT_FOUND: Error = Error::NotFound("key");
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Json(body): Json<CreateKey>,
 ) -> Result<Created<CreatedKey>, Error> {
     let mode = body.mode.unwrap_or(caller.key.mode);
@@ -30,8 +30,8 @@ pub async fn create(
         return Err(Error::invalid("expiresAt", "expiresAt must be in the future"));
     }
     let key = ApiKey::generate(mode);
-    let record = auth::record(&key, body.name, body.role, body.expires_at, tx.now);
-    keys::insert(&mut tx, caller.tenant.id, &record, &auth::hash(&key)).await?;
+    let record = credentials::new_key_record(&key, body.name, body.role, body.expires_at, tx.now);
+    keys::insert(&mut tx, caller.tenant.id, &record, &credentials::hash(&key)).await?;
     tx.commit_secret(Created(CreatedKey { record, key })).await
 }
 
@@ -48,7 +48,7 @@ pub async fn list(
     Reader(caller): Reader,
     Query(query): Query<ListKeys>,
 ) -> Result<Records<Key>, Error> {
-    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
         let app = app.clone();
@@ -61,7 +61,7 @@ pub async fn list(
 pub async fn revoke(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Id(id): Id<KeyId>,
 ) -> Result<Data<Key>, Error> {
     let scope = caller.scope();

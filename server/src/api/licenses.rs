@@ -11,12 +11,12 @@ use serde::Deserialize;
 
 use super::{change, refuse_contradictions, users};
 use crate::App;
-use crate::answer::{Created, Data, Records, Saved, Wanted, records};
-use crate::auth::{Admin, Reader};
 use crate::db::Conn;
 use crate::error::Error;
-use crate::extract::{Id, Json, Limit, Query, UserName, filter};
-use crate::once::{Once, OnceTx};
+use crate::http::answer::{Created, Data, ListParams, Records, Upserted, records};
+use crate::http::credentials::{Admin, Reader};
+use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query, filter};
+use crate::ops::idempotency::{Idempotency, IdempotentTx};
 use crate::store::{Scope, activations, assignments, licenses, plans, users as stored_users};
 
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
@@ -30,7 +30,7 @@ const TOO_MANY_LICENSES: &str =
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Json(body): Json<CreateLicense>,
 ) -> Result<Created<License>, Error> {
     let scope = caller.scope();
@@ -72,7 +72,7 @@ pub async fn list(
     Reader(caller): Reader,
     Query(query): Query<ListLicenses>,
 ) -> Result<Records<License>, Error> {
-    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
         let app = app.clone();
@@ -100,7 +100,7 @@ pub async fn get(
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
 ) -> Result<Data<License>, Error> {
@@ -124,7 +124,7 @@ pub async fn update(
 pub async fn set_status(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
 ) -> Result<Data<License>, Error> {
@@ -135,7 +135,7 @@ pub async fn set_status(
 
 /// Changes a license while nobody else does. What changes nothing leaves `updatedAt` too.
 async fn modify(
-    mut tx: OnceTx,
+    mut tx: IdempotentTx,
     scope: Scope,
     id: LicenseId,
     change: impl FnOnce(&mut License),
@@ -153,10 +153,10 @@ async fn modify(
 pub async fn assign(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Id(id): Id<LicenseId>,
     Json(body): Json<AssignLicense>,
-) -> Result<Saved<Assignment>, Error> {
+) -> Result<Upserted<Assignment>, Error> {
     let scope = caller.scope();
     let mut tx = once.begin(&app, scope, &body).await?;
     let now = tx.now;
@@ -174,14 +174,14 @@ pub async fn assign(
                 metadata: body.metadata,
             };
             assignments::insert(&mut tx, scope, &assignment).await?;
-            Saved::New(assignment)
+            Upserted::New(assignment)
         }
         Some(mut assignment) => {
             if body.metadata.is_some() && assignment.metadata != body.metadata {
                 assignment.metadata = body.metadata;
                 assignments::set_metadata(&mut tx, scope, &assignment).await?;
             }
-            Saved::Known(assignment)
+            Upserted::Known(assignment)
         }
     };
     tx.commit(saved).await
@@ -210,9 +210,9 @@ async fn next_assignment(
 pub async fn unassign(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Id(id): Id<LicenseId>,
-    UserName(user): UserName,
+    ExternalIdParam(user): ExternalIdParam,
 ) -> Result<Data<Assignment>, Error> {
     let scope = caller.scope();
     let mut tx = once.begin(&app, scope, &()).await?;

@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use super::{change, refuse_contradictions};
 use crate::App;
-use crate::answer::{Created, Data, Records, Wanted, records};
-use crate::auth::{Admin, Reader};
 use crate::error::Error;
-use crate::extract::{Id, Json, Limit, Query};
-use crate::once::Once;
+use crate::http::answer::{Created, Data, ListParams, Records, records};
+use crate::http::credentials::{Admin, Reader};
+use crate::http::extract::{Id, Json, Limit, Query};
+use crate::ops::idempotency::Idempotency;
 use crate::store::products;
 
 const NOT_FOUND: Error = Error::NotFound("product");
@@ -19,7 +19,7 @@ const NOT_FOUND: Error = Error::NotFound("product");
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Json(body): Json<CreateProduct>,
 ) -> Result<Created<Product>, Error> {
     let scope = caller.scope();
@@ -49,7 +49,7 @@ pub async fn list(
     Reader(caller): Reader,
     Query(query): Query<ListProducts>,
 ) -> Result<Records<Product>, Error> {
-    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
         let app = app.clone();
@@ -71,7 +71,7 @@ pub async fn get(
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Id(id): Id<ProductId>,
     Json(body): Json<UpdateProduct>,
 ) -> Result<Data<Product>, Error> {

@@ -10,12 +10,12 @@ use tokio::sync::Semaphore;
 
 use super::licenses::NOT_FOUND;
 use crate::App;
-use crate::answer::{Pages, Wanted, pages, text};
-use crate::auth::Reader;
-use crate::budget::{MemoryBudget, MemoryShare};
 use crate::db::Conn;
 use crate::error::Error;
-use crate::extract::{Id, Limit, Query};
+use crate::http::answer::{ListParams, Pages, pages, text};
+use crate::http::budget::{MemoryBudget, MemoryShare};
+use crate::http::credentials::Reader;
+use crate::http::extract::{Id, Limit, Query};
 use crate::store::{Page, Scope, activations, licenses};
 
 /// How many activations are answered without a `limit`. All of them are of one moment, so they are
@@ -46,7 +46,7 @@ pub async fn get(
     Query(query): Query<PageOfUsage>,
 ) -> Result<Pages<Usage>, Error> {
     let scope = caller.scope();
-    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let turn = match wanted.limit {
         Some(_) => None,
         None => Some(READERS.acquire().await.map_err(|_| Error::Unavailable)?),
@@ -73,7 +73,7 @@ impl Activations {
         conn: &mut Conn,
         scope: Scope,
         license: LicenseId,
-        wanted: Wanted,
+        wanted: ListParams,
         total: i64,
     ) -> Result<Self, Error> {
         let most = wanted.limit.map_or(total, |limit| total.min(limit.0 + 1));

@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use super::{change, refuse_contradictions};
 use crate::App;
-use crate::answer::{Data, Records, Saved, Wanted, records};
-use crate::auth::{Admin, Reader};
 use crate::db::{self, Conn};
 use crate::error::Error;
-use crate::extract::{Id, Json, Limit, Query};
-use crate::once::Once;
+use crate::http::answer::{Data, ListParams, Records, Upserted, records};
+use crate::http::credentials::{Admin, Reader};
+use crate::http::extract::{Id, Json, Limit, Query};
+use crate::ops::idempotency::Idempotency;
 use crate::store::{Scope, activations, assignments, licenses, users};
 
 const NOT_FOUND: Error = Error::NotFound("user");
@@ -21,9 +21,9 @@ const NOT_FOUND: Error = Error::NotFound("user");
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Json(body): Json<CreateUser>,
-) -> Result<Saved<User>, Error> {
+) -> Result<Upserted<User>, Error> {
     let scope = caller.scope();
     let mut tx = once.begin(&app, scope, &body).await?;
     let now = tx.now;
@@ -35,7 +35,7 @@ pub async fn create(
         ..before.clone()
     };
     let user = store_changes(&mut tx, scope, &before, user, now).await?;
-    tx.commit(if made { Saved::New(user) } else { Saved::Known(user) }).await
+    tx.commit(if made { Upserted::New(user) } else { Upserted::Known(user) }).await
 }
 
 /// The user of that name, locked, and whether it had to be made.
@@ -79,7 +79,7 @@ pub async fn list(
     Reader(caller): Reader,
     Query(query): Query<ListUsers>,
 ) -> Result<Records<User>, Error> {
-    let wanted = Wanted { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
     let scope = caller.scope();
     records(wanted, move |page| {
         let (app, named) = (app.clone(), query.external_id.clone());
@@ -107,7 +107,7 @@ pub async fn get(
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Id(id): Id<UserId>,
     Json(body): Json<UpdateUser>,
 ) -> Result<Data<User>, Error> {
@@ -136,7 +136,7 @@ pub async fn update(
 pub async fn delete(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Once,
+    once: Idempotency,
     Id(id): Id<UserId>,
 ) -> Result<Data<User>, Error> {
     let scope = caller.scope();

@@ -5,12 +5,12 @@ use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use common::{Validate, Validation};
 
 use crate::App;
-use crate::answer::Data;
-use crate::auth::{Asker, bearer};
 use crate::error::Error;
-use crate::exchange::Exchange;
-use crate::extract::{Json, VALIDATION_BODY};
-use crate::validation::Question;
+use crate::http::answer::Data;
+use crate::http::context::RequestContext;
+use crate::http::credentials::{Validator, bearer};
+use crate::http::extract::{Json, VALIDATION_BODY};
+use crate::validation::ValidationRequest;
 
 /// A stranger's body is read before the key is looked up only if it is announced to be this short:
 /// several times what a validation needs.
@@ -18,29 +18,29 @@ const SHORT: u64 = 4096;
 
 pub async fn validate(
     State(app): State<App>,
-    question: Question,
+    question: ValidationRequest,
 ) -> Result<Data<Validation>, Error> {
-    let place = app.places.of(&question.key);
+    let place = app.placements.of(&question.key);
     app.validations.ask(place, question).await?.map(Data)
 }
 
 /// The key of a good request is looked up together with those of its neighbours. One that is no
 /// good has its own looked up here, as a bad key is told before a bad body.
-impl FromRequest<App> for Question {
+impl FromRequest<App> for ValidationRequest {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
         let (mut parts, body) = request.into_parts();
         let key = bearer(&parts)?;
-        let mut entry = Some(Exchange::of(&parts.extensions));
+        let mut entry = Some(RequestContext::of(&parts.extensions));
         // Boxed, as what is seldom needed would make every request's future larger.
         if body.size_hint().upper().is_none_or(|length| length > SHORT) {
-            Box::pin(Asker::from_request_parts(&mut parts, app)).await?;
+            Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
             entry = None;
         }
         let read = Json::<Validate>::read(&parts, body, &VALIDATION_BODY).await;
         if entry.is_some() && read.is_err() {
-            Box::pin(Asker::from_request_parts(&mut parts, app)).await?;
+            Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
         }
         let Json(Validate { user_id, product_id }) = read?;
         Ok(Self { key, entry, user: user_id, product: product_id })

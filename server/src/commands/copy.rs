@@ -5,8 +5,8 @@
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use licd::copy::{self, Step, TableDigest};
 use licd::db::{DatabaseUrl, Db};
-use licd::transfer::{self, Step, Tally};
 
 use super::{UrlParser, print, say};
 
@@ -29,8 +29,8 @@ impl Copy {
     pub async fn run(self) -> anyhow::Result<()> {
         let from = Db::open_as_it_is(&self.from).await.with_context(|| self.from.to_string())?;
         let to = Db::open(&self.to).await.with_context(|| self.to.to_string())?;
-        let mut meter = Meter::new(transfer::count(&from).await.ok());
-        let copied = transfer::copy(&from, &to, |step, rows| meter.note(step, rows)).await;
+        let mut meter = Meter::new(copy::count(&from).await.ok());
+        let copied = copy::copy(&from, &to, |step, rows| meter.note(step, rows)).await;
         meter.bar.finish_and_clear();
         let tallies =
             copied.with_context(|| format!("cannot copy {} to {}", self.from, self.to))?;
@@ -44,8 +44,8 @@ impl Copy {
     }
 }
 
-fn line(tally: &Tally) -> String {
-    let Tally { table, rows, seats, .. } = tally;
+fn line(tally: &TableDigest) -> String {
+    let TableDigest { table, rows, seats, .. } = tally;
     let rows = format!("{table:<16} {rows:>10}");
     if *table == "licenses" { format!("{rows}  with {seats} seats taken") } else { rows }
 }

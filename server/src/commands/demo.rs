@@ -12,7 +12,7 @@ use common::{ApiKey, Name, Validation};
 use futures_util::TryFutureExt;
 use licd::config::Config;
 use licd::db::{DatabaseUrl, Db};
-use licd::tenancy;
+use licd::ops::tenants;
 use tokio::net::TcpListener;
 
 use super::{print, say, signals};
@@ -35,7 +35,7 @@ impl Demo {
     async fn show(self, stop: signals::Stop) -> anyhow::Result<()> {
         let folder = tempfile::Builder::new().prefix("licd-demo-").tempdir()?;
         let db = Db::open(&DatabaseUrl::Sqlite(folder.path().join("demo.db"))).await?;
-        let (tenant, key) = tenancy::create(&db, Name::from_static("Acme")).await?;
+        let (tenant, key) = tenants::create(&db, Name::from_static("Acme")).await?;
         let listener = self.listen().await?;
         let server = format!("http://{}", listener.local_addr()?);
         print(format_args!(
@@ -95,7 +95,7 @@ fn next_steps(server: &str, key: &ApiKey) -> String {
     let key = key.expose();
     format!(
         "
-Ask it yourself:
+AdmittedRequest it yourself:
 
     curl {server}/api/v1/validate \\
         -H 'Authorization: Bearer {key}' \\

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use common::{ApiKey, Mode, Name, Role};
-use licd::tenancy::{self, NewKey};
+use licd::ops::tenants::{self, NewKey};
 
 use super::{Database, print};
 
@@ -34,7 +34,7 @@ impl Keys {
         match self {
             Self::Create { tenant, name, role, mode, database } => {
                 let db = database.open_as_it_is().await?;
-                let key = tenancy::create_key(&db, &tenant, NewKey { name, role, mode }).await?;
+                let key = tenants::create_key(&db, &tenant, NewKey { name, role, mode }).await?;
                 print(key.expose())
             }
             Self::Generate => print(ApiKey::generate(Mode::Live).expose()),

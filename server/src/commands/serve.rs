@@ -3,8 +3,8 @@
 use anyhow::Context;
 use common::{ApiKey, Mode};
 use licd::config::Config;
-use licd::limit::{NewUserLimit, RateLimit};
-use licd::tenancy;
+use licd::ops::tenants;
+use licd::validation::limit::{NewUserLimit, RateLimit};
 use tokio::net::TcpListener;
 
 use super::{Database, signals};
@@ -36,10 +36,10 @@ impl Serve {
         let address = listener.local_addr()?;
         let db = self.database.open().await?;
         match bootstrap_key {
-            Some(key) => tenancy::bootstrap(&db, &key, || true).await?,
+            Some(key) => tenants::bootstrap(&db, &key, || true).await?,
             None => {
                 let key = ApiKey::generate(Mode::Live);
-                tenancy::bootstrap(&db, &key, || announce(&key)).await?
+                tenants::bootstrap(&db, &key, || announce(&key)).await?
             }
         };
         let (rate_limit, new_users) = (self.rate_limit, self.new_users);

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use common::Name;
 use licd::db::Db;
-use licd::tenancy;
+use licd::ops::tenants;
 
 use super::{Database, print, say};
 
@@ -29,12 +29,12 @@ impl Tenants {
         match self {
             Self::Create { name, database } => {
                 let db = open_or_make(&database).await?;
-                let (tenant, key) = tenancy::create(&db, name).await?;
+                let (tenant, key) = tenants::create(&db, name).await?;
                 say(format_args!("Made tenant {} ({}). Its admin key:", tenant.name, tenant.id));
                 print(key.expose())
             }
             Self::List { database } => {
-                let tenants = tenancy::list(&database.open_as_it_is().await?).await?;
+                let tenants = tenants::list(&database.open_as_it_is().await?).await?;
                 tenants
                     .iter()
                     .try_for_each(|tenant| print(format_args!("{}  {}", tenant.id, tenant.name)))

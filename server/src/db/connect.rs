@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::time::sleep;
 
 use super::hosts::Hosts;
-use super::lease::Lender;
+use super::postgres::PgConnections;
 use super::schema::{self, Upgrade};
 use super::sqlite::SqliteConnections;
 use super::url::DatabaseUrl;
@@ -165,7 +165,7 @@ async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(STATEMENT_TIMEOUT)
         .test_before_acquire(false);
-    let lender = Lender::new(pool.connect_with(hosts.primary().await?).await?);
-    hosts.clone().follow(lender.clone());
+    let lender = PgConnections::new(pool.connect_with(hosts.primary().await?).await?);
+    hosts.clone().spawn_failover_watch(lender.clone());
     Ok(Db::Postgres { lender, pooler: hosts.pooler })
 }

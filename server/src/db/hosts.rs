@@ -13,7 +13,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Executor, PgConnection, Row};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::lease::Lender;
+use super::postgres::PgConnections;
 use super::{Result, with_timeout};
 
 /// How often the watch looks whether the primary still is one.
@@ -76,7 +76,7 @@ impl Hosts {
     async fn find(&self) -> Result<(PgConnectOptions, PgConnection)> {
         let mut reason = read_only();
         for options in &self.each {
-            match with_timeout(PATIENCE, call(options)).await {
+            match with_timeout(PATIENCE, connect_writable(options)).await {
                 Ok(conn) => return Ok((options.clone(), conn)),
                 Err(error) => reason = error,
             }
@@ -86,7 +86,7 @@ impl Hosts {
 
     /// Keeps connections leading to the server that takes writes, until they are closed. With one
     /// server there is nothing to choose, and nothing is done.
-    pub fn follow(self, lender: Lender) {
+    pub fn spawn_failover_watch(self, lender: PgConnections) {
         if self.each.len() > 1 {
             tokio::spawn(async move {
                 tokio::select! {
@@ -97,7 +97,7 @@ impl Hosts {
         }
     }
 
-    async fn watch(&self, lender: &Lender) {
+    async fn watch(&self, lender: &PgConnections) {
         let mut primary: Option<PgConnection> = None;
         let mut ticks = interval(WATCH);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -125,7 +125,7 @@ impl Hosts {
 }
 
 /// A connection to the server, if it takes writes.
-async fn call(options: &PgConnectOptions) -> Result<PgConnection> {
+async fn connect_writable(options: &PgConnectOptions) -> Result<PgConnection> {
     let mut conn = options.connect().await?;
     if takes_writes(&mut conn).await? { Ok(conn) } else { Err(read_only()) }
 }

@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::types::Json;
 use sqlx::{Arguments, Connection, Encode, FromRow, Postgres, Sqlite, Type};
 
-use super::lease::Lease;
+use super::postgres::PgConn;
 use super::sqlite::SqliteConn;
 use super::{Conn, Inner, Result, patient};
 use crate::store::Scope;
@@ -83,9 +83,9 @@ impl Conn {
             Inner::Sqlite(conn) => Bound::sqlite(conn, sql),
             Inner::Postgres(lease, pooler) => {
                 let plan = match (*pooler, lease.is_in_transaction()) {
-                    (false, _) => Plan::Kept,
-                    (true, true) => Plan::Once,
-                    (true, false) => Plan::Alone,
+                    (false, _) => StatementReuse::Kept,
+                    (true, true) => StatementReuse::Idempotency,
+                    (true, false) => StatementReuse::Alone,
                 };
                 Bound::postgres(lease, sql, plan)
             }
@@ -99,7 +99,7 @@ pub struct Query<'c>(Bound<'c>);
 
 enum Bound<'c> {
     Sqlite(&'c mut SqliteConn, &'static str, Result<SqliteArguments>),
-    Postgres(&'c mut Lease, &'static str, Result<PgArguments>, Plan),
+    Postgres(&'c mut PgConn, &'static str, Result<PgArguments>, StatementReuse),
 }
 
 /// What becomes of the plan that PostgreSQL makes of a statement.
@@ -108,11 +108,11 @@ enum Bound<'c> {
 /// for a transaction each, only a transaction keeps the two together, and a plan kept for later
 /// would be another client's.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Plan {
+enum StatementReuse {
     /// Under a name, for the next time.
     Kept,
     /// Forgotten after this time.
-    Once,
+    Idempotency,
     /// Forgotten, and the statement is a transaction of its own.
     Alone,
 }
@@ -120,10 +120,10 @@ enum Plan {
 /// Runs the query as its plan demands.
 macro_rules! run {
     ($query:expr, $fetch:ident, $lease:ident, $plan:ident) => {{
-        let query = $query.persistent($plan == Plan::Kept);
+        let query = $query.persistent($plan == StatementReuse::Kept);
         let conn = $lease.start();
         let outcome = patient(async move {
-            if $plan != Plan::Alone {
+            if $plan != StatementReuse::Alone {
                 return query.$fetch(conn).await;
             }
             let mut tx = conn.begin().await?;
@@ -155,7 +155,7 @@ impl<'c> Bound<'c> {
         Self::Sqlite(conn, sql.sqlite(), Ok(SqliteArguments::default()))
     }
 
-    fn postgres(lease: &'c mut Lease, sql: Sql, plan: Plan) -> Self {
+    fn postgres(lease: &'c mut PgConn, sql: Sql, plan: StatementReuse) -> Self {
         Self::Postgres(lease, sql.postgres(), Ok(PgArguments::default()), plan)
     }
 }
@@ -171,7 +171,7 @@ impl Query<'_> {
     }
 
     /// Binds the next two placeholders to the tenant and the mode.
-    pub fn within(self, scope: Scope) -> Self {
+    pub fn bind_scope(self, scope: Scope) -> Self {
         self.bind(scope.tenant).bind(scope.mode)
     }
 

@@ -17,7 +17,7 @@ pub async fn delete(
             "delete from activations
              where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
         )
-        .within(scope)
+        .bind_scope(scope)
         .bind(user)
         .bind(license)
         .execute()
@@ -30,7 +30,7 @@ pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result
     conn.query(locking!(
         "select id from activations where tenant_id = $1 and mode = $2 and user_id = $3 order by id"
     ))
-    .within(scope)
+    .bind_scope(scope)
     .bind(user)
     .execute()
     .await?;
@@ -40,7 +40,7 @@ pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result
 /// Deletes all activations of the user. The counters of their licenses are another table's.
 pub async fn delete_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
     conn.query("delete from activations where tenant_id = $1 and mode = $2 and user_id = $3")
-        .within(scope)
+        .bind_scope(scope)
         .bind(user)
         .execute()
         .await?;
@@ -58,7 +58,7 @@ pub async fn page_of_license(
          where tenant_id = $1 and mode = $2 and license_id = $3 and id > $4
          order by id limit $5",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(license)
     .bind(page.after)
     .bind(page.limit)
@@ -72,7 +72,7 @@ pub async fn count(conn: &mut Conn, scope: Scope, license: LicenseId) -> Result<
         "select count(*), count(distinct user_id) from activations
          where tenant_id = $1 and mode = $2 and license_id = $3",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(license)
     .fetch_one()
     .await

@@ -11,7 +11,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> R
         "insert into assignments (tenant_id, mode, user_id, license_id, id, metadata, assigned_at)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(assignment.user_id)
     .bind(assignment.license_id)
     .bind(assignment.id)
@@ -32,7 +32,7 @@ pub async fn find(
         "select id, user_id, license_id, assigned_at, metadata from assignments
          where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(user)
     .bind(license)
     .fetch_optional()
@@ -51,7 +51,7 @@ pub async fn count_of_user(
              where tenant_id = $1 and mode = $2 and user_id = $3
              order by id desc limit 1",
         )
-        .within(scope)
+        .bind_scope(scope)
         .bind(user)
         .fetch_optional()
         .await?;
@@ -63,7 +63,7 @@ pub async fn set_metadata(conn: &mut Conn, scope: Scope, assignment: &Assignment
         "update assignments set metadata = $5
          where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(assignment.user_id)
     .bind(assignment.license_id)
     .bind(assignment.metadata.as_ref().map(AsWritten))
@@ -77,7 +77,7 @@ pub async fn delete(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> R
         "delete from assignments
          where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(assignment.user_id)
     .bind(assignment.license_id)
     .execute()
@@ -88,7 +88,7 @@ pub async fn delete(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> R
 /// Deletes all assignments of a user who holds no seat.
 pub async fn delete_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
     conn.query("delete from assignments where tenant_id = $1 and mode = $2 and user_id = $3")
-        .within(scope)
+        .bind_scope(scope)
         .bind(user)
         .execute()
         .await?;

@@ -27,7 +27,7 @@ pub async fn find(
         "select fingerprint, status, body from idempotency_keys
          where tenant_id = $1 and mode = $2 and name = $3 and created_at >= $4",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(name)
     .bind(since)
     .fetch_optional()
@@ -49,7 +49,7 @@ pub async fn claim(
              values ($1, $2, $3, $4, 0, $5)
              on conflict (tenant_id, mode, name) do nothing",
         )
-        .within(scope)
+        .bind_scope(scope)
         .bind(name)
         .bind(fingerprint)
         .bind(now)
@@ -69,7 +69,7 @@ pub async fn settle(
         "update idempotency_keys set status = $4, body = $5
          where tenant_id = $1 and mode = $2 and name = $3",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(name)
     .bind(status)
     .bind(body)
@@ -84,7 +84,7 @@ pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp)
         "delete from idempotency_keys
          where tenant_id = $1 and mode = $2 and name = $3 and created_at < $4",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(name)
     .bind(since)
     .execute()

@@ -13,7 +13,7 @@ pub type Hash = [u8; 32];
 
 /// What a key opens, and until when.
 #[derive(Clone, Copy, sqlx::FromRow)]
-pub struct Pass {
+pub struct KeyAuth {
     pub key_id: KeyId,
     pub tenant_id: TenantId,
     pub mode: Mode,
@@ -25,16 +25,16 @@ pub struct Pass {
 
 /// A key, with the tenant it opens.
 #[derive(sqlx::FromRow)]
-pub struct Holder {
+pub struct KeyWithTenant {
     #[sqlx(flatten)]
     pub key: Key,
     pub tenant_id: TenantId,
     pub tenant_name: Name,
 }
 
-impl Holder {
-    pub fn pass(&self) -> Pass {
-        Pass {
+impl KeyWithTenant {
+    pub fn pass(&self) -> KeyAuth {
+        KeyAuth {
             key_id: self.key.id,
             tenant_id: self.tenant_id,
             mode: self.key.mode,
@@ -65,7 +65,7 @@ pub async fn insert(conn: &mut Conn, tenant: TenantId, key: &Key, hash: &Hash) -
 }
 
 /// Finds a key by its hash. This look-up knows no scope yet: the key tells it.
-pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<Holder>> {
+pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<KeyWithTenant>> {
     conn.query(
         "select k.id, k.name, k.prefix, k.role, k.mode, k.created_at, k.expires_at,
              k.last_used_at, k.revoked_at, t.id as tenant_id, t.name as tenant_name
@@ -87,7 +87,7 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<Key
         "select id, name, prefix, role, mode, created_at, expires_at, last_used_at, revoked_at
          from keys where tenant_id = $1 and (mode = $2 or $2 = 'live') and id = $3",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(id)
     .fetch_optional()
     .await
@@ -99,7 +99,7 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Key>>
          from keys where tenant_id = $1 and (mode = $2 or $2 = 'live') and id > $3
          order by id limit $4",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(page.after)
     .bind(page.limit)
     .fetch_all()
@@ -112,7 +112,7 @@ pub async fn revoke(conn: &mut Conn, scope: Scope, id: KeyId, now: Timestamp) ->
         "update keys set revoked_at = $4
          where tenant_id = $1 and (mode = $2 or $2 = 'live') and id = $3 and revoked_at is null",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(id)
     .bind(now)
     .execute()

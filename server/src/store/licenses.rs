@@ -24,7 +24,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<
              expires_at, features, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(license.id)
     .bind(license.product_id)
     .bind(license.plan_id)
@@ -40,12 +40,12 @@ pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option<License>> {
-    conn.query(select!("id = $3")).within(scope).bind(id).fetch_optional().await
+    conn.query(select!("id = $3")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 /// Whoever changes a license, or its seats, locks it first.
 pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option<License>> {
-    conn.query(locking!(select!("id = $3"))).within(scope).bind(id).fetch_optional().await
+    conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 /// Locks all licenses of a user, who is locked, in the order of their ids.
@@ -56,7 +56,7 @@ pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result
              where tenant_id = $1 and mode = $2 and user_id = $3)
          order by id"
     ))
-    .within(scope)
+    .bind_scope(scope)
     .bind(user)
     .execute()
     .await?;
@@ -69,7 +69,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<
              updated_at = $8
          where tenant_id = $1 and mode = $2 and id = $3",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(license.id)
     .bind(license.status)
     .bind(license.max_seats)
@@ -87,7 +87,7 @@ pub async fn free_seat(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<(
         "update licenses set seats_used = seats_used - 1
          where tenant_id = $1 and mode = $2 and id = $3",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(id)
     .execute()
     .await?;
@@ -103,7 +103,7 @@ pub async fn free_seats_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> 
              select license_id from activations
              where tenant_id = $1 and mode = $2 and user_id = $3)",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(user)
     .execute()
     .await?;
@@ -112,7 +112,7 @@ pub async fn free_seats_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> 
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<License>> {
     conn.query(select!("id > $3 order by id limit $4"))
-        .within(scope)
+        .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)
         .fetch_all()
@@ -126,7 +126,7 @@ pub async fn page_of_plan(
     page: Page,
 ) -> Result<Vec<License>> {
     conn.query(select!("plan_id = $3 and id > $4 order by id limit $5"))
-        .within(scope)
+        .bind_scope(scope)
         .bind(plan)
         .bind(page.after)
         .bind(page.limit)

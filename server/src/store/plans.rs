@@ -24,7 +24,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
              expires_in_days, features, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(plan.id)
     .bind(plan.product_id)
     .bind(&plan.name)
@@ -40,11 +40,11 @@ pub async fn insert(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: PlanId) -> Result<Option<Plan>> {
-    conn.query(select!("id = $3")).within(scope).bind(id).fetch_optional().await
+    conn.query(select!("id = $3")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn lock(conn: &mut Conn, scope: Scope, id: PlanId) -> Result<Option<Plan>> {
-    conn.query(locking!(select!("id = $3"))).within(scope).bind(id).fetch_optional().await
+    conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
@@ -53,7 +53,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
              features = $8, updated_at = $9
          where tenant_id = $1 and mode = $2 and id = $3",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(plan.id)
     .bind(&plan.name)
     .bind(&plan.description)
@@ -68,7 +68,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Plan>> {
     conn.query(select!("id > $3 order by id limit $4"))
-        .within(scope)
+        .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)
         .fetch_all()
@@ -82,7 +82,7 @@ pub async fn page_of_product(
     page: Page,
 ) -> Result<Vec<Plan>> {
     conn.query(select!("product_id = $3 and id > $4 order by id limit $5"))
-        .within(scope)
+        .bind_scope(scope)
         .bind(product)
         .bind(page.after)
         .bind(page.limit)

@@ -21,7 +21,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
         "insert into products (tenant_id, mode, id, name, description, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(product.id)
     .bind(&product.name)
     .bind(&product.description)
@@ -33,11 +33,11 @@ pub async fn insert(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: ProductId) -> Result<Option<Product>> {
-    conn.query(select!("id = $3")).within(scope).bind(id).fetch_optional().await
+    conn.query(select!("id = $3")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn lock(conn: &mut Conn, scope: Scope, id: ProductId) -> Result<Option<Product>> {
-    conn.query(locking!(select!("id = $3"))).within(scope).bind(id).fetch_optional().await
+    conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<()> {
@@ -45,7 +45,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
         "update products set name = $4, description = $5, updated_at = $6
          where tenant_id = $1 and mode = $2 and id = $3",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(product.id)
     .bind(&product.name)
     .bind(&product.description)
@@ -57,7 +57,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Product>> {
     conn.query(select!("id > $3 order by id limit $4"))
-        .within(scope)
+        .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)
         .fetch_all()

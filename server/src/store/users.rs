@@ -27,7 +27,7 @@ pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Resul
          on conflict (tenant_id, mode, external_id) do update set external_id = users.external_id
          returning id, tenant_id, external_id, email, name, metadata, created_at, updated_at",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(user.id)
     .bind(&user.external_id)
     .bind(&user.email)
@@ -40,7 +40,7 @@ pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Resul
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: UserId) -> Result<Option<User>> {
-    conn.query(select!("id = $3")).within(scope).bind(id).fetch_optional().await
+    conn.query(select!("id = $3")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn find_external(
@@ -48,11 +48,15 @@ pub async fn find_external(
     scope: Scope,
     external_id: &ExternalId,
 ) -> Result<Option<User>> {
-    conn.query(select!("external_id = $3")).within(scope).bind(external_id).fetch_optional().await
+    conn.query(select!("external_id = $3"))
+        .bind_scope(scope)
+        .bind(external_id)
+        .fetch_optional()
+        .await
 }
 
 pub async fn lock(conn: &mut Conn, scope: Scope, id: UserId) -> Result<Option<User>> {
-    conn.query(locking!(select!("id = $3"))).within(scope).bind(id).fetch_optional().await
+    conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn lock_external(
@@ -61,7 +65,7 @@ pub async fn lock_external(
     external_id: &ExternalId,
 ) -> Result<Option<User>> {
     conn.query(locking!(select!("external_id = $3")))
-        .within(scope)
+        .bind_scope(scope)
         .bind(external_id)
         .fetch_optional()
         .await
@@ -72,7 +76,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
         "update users set email = $4, name = $5, metadata = $6, updated_at = $7
          where tenant_id = $1 and mode = $2 and id = $3",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(user.id)
     .bind(&user.email)
     .bind(&user.name)
@@ -86,7 +90,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
 /// Deletes a user who has no licenses.
 pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
     conn.query("delete from users where tenant_id = $1 and mode = $2 and id = $3")
-        .within(scope)
+        .bind_scope(scope)
         .bind(id)
         .execute()
         .await?;
@@ -95,7 +99,7 @@ pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<User>> {
     conn.query(select!("id > $3 order by id limit $4"))
-        .within(scope)
+        .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)
         .fetch_all()

@@ -1,8 +1,8 @@
 //! The statements of the hot path. Each serves a whole batch of validations: what it is about comes
-//! as one JSON array, so that a batch costs as many statements as a single request. `links` reads;
-//! what is written here is an array of [`Item`]s.
+//! as one JSON array, so that a batch costs as many statements as a single request. `read` reads;
+//! what is written here is an array of [`BatchRow`]s.
 
-mod links;
+mod read;
 
 use common::{Activation, ExternalId, Features, LicenseId, Mode, ProductId, Timestamp, UserId};
 use serde::{Serialize, Serializer};
@@ -12,12 +12,14 @@ use uuid::Uuid;
 use super::Scope;
 use crate::db::{Conn, Result, Sql};
 
-pub use links::{Asked, Found, Known, Link, Named, Place, explain, find};
+pub use read::{
+    AssignedLicense, BatchHit, BatchQuery, BatchSlot, NamedLicense, UserLicenses, explain, find,
+};
 
 /// One row of a statement's input. A statement reads the columns that it names; the others may be
 /// absent.
 #[derive(Clone)]
-pub struct Item<'a> {
+pub struct BatchRow<'a> {
     tenant_id: Uuid,
     mode: Mode,
     id: Option<Uuid>,
@@ -28,7 +30,7 @@ pub struct Item<'a> {
 }
 
 /// As an array, which both databases take apart sooner than an object; see `over_items!`.
-impl Serialize for Item<'_> {
+impl Serialize for BatchRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let (tenant, id) = (self.tenant_id.simple(), self.id.map(Uuid::simple));
         let (user, license) = (self.user_id.map(Uuid::simple), self.license_id.map(Uuid::simple));
@@ -36,7 +38,7 @@ impl Serialize for Item<'_> {
     }
 }
 
-impl<'a> Item<'a> {
+impl<'a> BatchRow<'a> {
     fn of(scope: Scope) -> Self {
         Self {
             tenant_id: scope.tenant.uuid(),
@@ -104,7 +106,7 @@ macro_rules! over_items {
 }
 
 /// The places of those `products` that exist.
-pub async fn find_products(conn: &mut Conn, products: &[Item<'_>]) -> Result<Vec<i64>> {
+pub async fn find_products(conn: &mut Conn, products: &[BatchRow<'_>]) -> Result<Vec<i64>> {
     const FIND: Sql = over_items!(
         "select item.n from item
          join products p on p.tenant_id = item.tenant_id and p.mode = item.mode
@@ -118,7 +120,7 @@ pub async fn find_products(conn: &mut Conn, products: &[Item<'_>]) -> Result<Vec
 /// The features of `licenses`, each with the place of its license.
 pub async fn find_features(
     conn: &mut Conn,
-    licenses: &[Item<'_>],
+    licenses: &[BatchRow<'_>],
 ) -> Result<Vec<(i64, Json<Features>)>> {
     const FIND: Sql = over_items!(
         "select item.n, l.features from item
@@ -129,7 +131,7 @@ pub async fn find_features(
 }
 
 /// Makes those `users` that nobody made yet, sorted as they come.
-pub async fn insert_users(conn: &mut Conn, users: &[Item<'_>], now: Timestamp) -> Result<()> {
+pub async fn insert_users(conn: &mut Conn, users: &[BatchRow<'_>], now: Timestamp) -> Result<()> {
     const INSERT: Sql = over_items!(
         "insert into users (tenant_id, mode, id, external_id, created_at, updated_at)
          select tenant_id, mode, id, external_id, $2, $2 from item where true order by n
@@ -140,7 +142,7 @@ pub async fn insert_users(conn: &mut Conn, users: &[Item<'_>], now: Timestamp) -
 }
 
 /// Locks `licenses` in the order of their ids, as everyone must who locks more than one.
-pub async fn lock_licenses(conn: &mut Conn, licenses: &[Item<'_>]) -> Result<()> {
+pub async fn lock_licenses(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
     const LOCK: Sql = over_items!(
         "select 1",
         "select l.id from item
@@ -153,7 +155,7 @@ pub async fn lock_licenses(conn: &mut Conn, licenses: &[Item<'_>]) -> Result<()>
 }
 
 /// Gives `seats` away. Their licenses are locked and have the room.
-pub async fn insert_seats(conn: &mut Conn, seats: &[Item<'_>], now: Timestamp) -> Result<()> {
+pub async fn insert_seats(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Result<()> {
     const INSERT: Sql = over_items!(
         "insert into activations (tenant_id, mode, user_id, license_id, id, activated_at,
              last_checked_at)
@@ -164,7 +166,7 @@ pub async fn insert_seats(conn: &mut Conn, seats: &[Item<'_>], now: Timestamp) -
 }
 
 /// Adds each license's `seats` to its counter.
-pub async fn count_seats(conn: &mut Conn, licenses: &[Item<'_>]) -> Result<()> {
+pub async fn count_seats(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
     const COUNT: Sql = over_items!(
         "update licenses set seats_used = seats_used + cast(item.seats as integer)
          from item
@@ -179,7 +181,7 @@ pub async fn count_seats(conn: &mut Conn, licenses: &[Item<'_>]) -> Result<()> {
 ///
 /// Two nodes may see overlapping sets of users at once. The seats come in the order of their ids
 /// and are locked as they come, so that neither node waits for the other in a circle.
-pub async fn touch_seats(conn: &mut Conn, seats: &[Item<'_>], now: Timestamp) -> Result<()> {
+pub async fn touch_seats(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Result<()> {
     const TOUCH: Sql = over_items!(
         "update activations set last_checked_at = $2
          from item

@@ -13,17 +13,19 @@ use sqlx::types::Json;
 
 use super::Answer;
 use super::verdict::{Decision, decide};
-use crate::auth::Gate;
 use crate::db::{Conn, Db, Result};
 use crate::error::{Error, is_collision};
-use crate::limit::Allowance;
+use crate::http::credentials::KeyGate;
 use crate::store::Scope;
-use crate::store::validations::{self, Asked, Found, Item, Known, Link, Place};
+use crate::store::validations::{
+    self, AssignedLicense, BatchHit, BatchQuery, BatchRow, BatchSlot, UserLicenses,
+};
+use crate::validation::limit::Allowance;
 
 /// One validation that was let in.
-pub struct Ask<'a> {
+pub struct AdmittedRequest<'a> {
     /// Where the user is found.
-    pub place: Place,
+    pub place: BatchSlot,
     /// Who asks.
     pub key: KeyId,
     pub scope: Scope,
@@ -37,11 +39,11 @@ const ATTEMPTS: usize = 10;
 /// Answers all of `asks`, in their order, from what was `found` on `conn`.
 pub async fn answer(
     db: &Db,
-    gate: &Gate,
+    gate: &KeyGate,
     conn: Conn,
-    asked: &Asked<'_>,
-    found: HashMap<Place, Found>,
-    asks: &[Ask<'_>],
+    asked: &BatchQuery<'_>,
+    found: HashMap<BatchSlot, BatchHit>,
+    asks: &[AdmittedRequest<'_>],
     now: Timestamp,
 ) -> std::result::Result<Vec<Answer>, Error> {
     if asks.is_empty() {
@@ -71,10 +73,10 @@ pub async fn answer(
 /// `None`: another node changed in between what was to be decided on. Nothing was written.
 async fn attempt(
     db: &Db,
-    gate: &Gate,
+    gate: &KeyGate,
     mut conn: Conn,
     batch: &mut Batch<'_>,
-    known: Vec<Known>,
+    known: Vec<UserLicenses>,
 ) -> Result<Option<Vec<Answer>>> {
     let astray = batch.astray(&mut conn, &known).await?;
     batch.limit_new_users(gate, &known, &astray);
@@ -91,7 +93,7 @@ async fn attempt(
 
     let mut tx = db.begin().await?;
     if !missing.is_empty() {
-        let new = |&(scope, user)| Item::new_user(scope, UserId::new(batch.now), user);
+        let new = |&(scope, user)| BatchRow::new_user(scope, UserId::new(batch.now), user);
         let users: Vec<_> = missing.iter().map(new).collect();
         validations::insert_users(&mut tx, &users, batch.now).await?;
     }
@@ -123,12 +125,12 @@ async fn attempt(
 
 /// What is asked, and of whom, each user once.
 struct Batch<'a> {
-    asked: &'a Asked<'a>,
-    asks: &'a [Ask<'a>],
+    asked: &'a BatchQuery<'a>,
+    asks: &'a [AdmittedRequest<'a>],
     now: Timestamp,
     /// Sorted, so that every node makes users in the same order. Several keys may ask about one
     /// user, who then is found at several places; one of them will do.
-    users: BTreeMap<(Scope, &'a ExternalId), Place>,
+    users: BTreeMap<(Scope, &'a ExternalId), BatchSlot>,
     /// For each ask, the number of its user.
     user_of: Vec<usize>,
     /// Whether each unknown user may be made now; if not, the seconds to wait.
@@ -136,7 +138,7 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    fn new(asked: &'a Asked<'a>, asks: &'a [Ask<'a>], now: Timestamp) -> Self {
+    fn new(asked: &'a BatchQuery<'a>, asks: &'a [AdmittedRequest<'a>], now: Timestamp) -> Self {
         let users = asks.iter().map(|ask| ((ask.scope, ask.user), ask.place));
         let users: BTreeMap<_, _> = users.collect();
         let number: HashMap<_, _> =
@@ -145,19 +147,19 @@ impl<'a> Batch<'a> {
         Self { asked, asks, now, users, user_of, new_users: HashMap::new() }
     }
 
-    async fn read(&self, conn: &mut Conn) -> Result<Vec<Known>> {
+    async fn read(&self, conn: &mut Conn) -> Result<Vec<UserLicenses>> {
         Ok(self.sort(validations::find(conn, self.asked).await?))
     }
 
     /// What is known of each user, in their order.
-    fn sort(&self, mut found: HashMap<Place, Found>) -> Vec<Known> {
+    fn sort(&self, mut found: HashMap<BatchSlot, BatchHit>) -> Vec<UserLicenses> {
         let known = |place| found.remove(place).map(|found| found.known).unwrap_or_default();
         self.users.values().map(known).collect()
     }
 
     /// Counts each user who is to be made against the rate of the key that asks: once for a batch,
     /// however often it starts over.
-    fn limit_new_users(&mut self, gate: &Gate, known: &[Known], astray: &[bool]) {
+    fn limit_new_users(&mut self, gate: &KeyGate, known: &[UserLicenses], astray: &[bool]) {
         for (at, ask) in self.asks.iter().enumerate() {
             let user = self.user_of[at];
             if known[user].id.is_none() && !astray[at] {
@@ -168,12 +170,12 @@ impl<'a> Batch<'a> {
 
     /// Whether the user, who is unknown, may be made.
     fn admit_new(&self, user: usize) -> std::result::Result<(), Error> {
-        self.new_users.get(&user).map_or(Ok(()), |allowance| allowance.grant())
+        self.new_users.get(&user).map_or(Ok(()), |allowance| allowance.into_result())
     }
 
     /// For each ask, whether it names a product that does not exist. A product of which the user
     /// has a license exists; only the others need a look.
-    async fn astray(&self, conn: &mut Conn, known: &[Known]) -> Result<Vec<bool>> {
+    async fn astray(&self, conn: &mut Conn, known: &[UserLicenses]) -> Result<Vec<bool>> {
         let mut astray = vec![false; self.asks.len()];
         let (mut places, mut items) = (Vec::new(), Vec::new());
         for (at, ask) in self.asks.iter().enumerate() {
@@ -183,7 +185,7 @@ impl<'a> Batch<'a> {
             {
                 astray[at] = true;
                 places.push(at);
-                items.push(Item::product(ask.scope, product));
+                items.push(BatchRow::product(ask.scope, product));
             }
         }
         if !items.is_empty() {
@@ -195,7 +197,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The users who are to be made.
-    fn missing(&self, known: &[Known], astray: &[bool]) -> Vec<(Scope, &'a ExternalId)> {
+    fn missing(&self, known: &[UserLicenses], astray: &[bool]) -> Vec<(Scope, &'a ExternalId)> {
         let asked = self.user_of.iter().zip(astray).filter(|(_, astray)| !**astray);
         let asked: BTreeSet<_> = asked.map(|(user, _)| *user).collect();
         let users = self.users.keys().enumerate();
@@ -208,7 +210,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Decides for each ask in turn; what one is given, the next one sees.
-    fn decide(&self, mut known: Vec<Known>, astray: &[bool]) -> Draft {
+    fn decide(&self, mut known: Vec<UserLicenses>, astray: &[bool]) -> Draft {
         let mut draft = Draft::default();
         let mut used: HashMap<LicenseId, i32> = HashMap::new();
         for (at, ask) in self.asks.iter().enumerate() {
@@ -249,19 +251,19 @@ struct Draft {
     taken: Vec<(Scope, Activation)>,
     seen: Vec<(Scope, Activation)>,
     /// Answers that lack the features of their license, by their numbers.
-    incomplete: Vec<(usize, Item<'static>)>,
+    incomplete: Vec<(usize, BatchRow<'static>)>,
 }
 
 impl Draft {
-    fn take(&mut self, scope: Scope, link: &mut Link, now: Timestamp) -> Validation {
+    fn take(&mut self, scope: Scope, link: &mut AssignedLicense, now: Timestamp) -> Validation {
         let seat = Activation::new(link.user_id, link.license.id, now);
         self.taken.push((scope, seat.clone()));
         link.seat = Some(seat);
         self.keep(scope, link, now)
     }
 
-    fn keep(&mut self, scope: Scope, link: &mut Link, now: Timestamp) -> Validation {
-        let Link { license, seat: Some(seat), features_omitted, .. } = link else {
+    fn keep(&mut self, scope: Scope, link: &mut AssignedLicense, now: Timestamp) -> Validation {
+        let AssignedLicense { license, seat: Some(seat), features_omitted, .. } = link else {
             unreachable!("only a seat that is held is kept")
         };
         // A seat asked for twice in one batch, or just taken, carries this time already; one that a
@@ -271,7 +273,7 @@ impl Draft {
             self.seen.push((scope, seat.clone()));
         }
         if *features_omitted {
-            self.incomplete.push((self.answers.len(), Item::license(scope, license.id, 0)));
+            self.incomplete.push((self.answers.len(), BatchRow::license(scope, license.id, 0)));
         }
         Validation::valid(license.clone(), seat.clone())
     }
@@ -292,15 +294,15 @@ impl Draft {
     }
 
     /// The seats that are given away.
-    fn taken(&self) -> Vec<Item<'static>> {
-        self.taken.iter().map(|(scope, seat)| Item::seat(*scope, seat)).collect()
+    fn taken(&self) -> Vec<BatchRow<'static>> {
+        self.taken.iter().map(|(scope, seat)| BatchRow::seat(*scope, seat)).collect()
     }
 
     /// The seats whose holders were seen, in the order of their ids.
-    fn seen(&self) -> Vec<Item<'static>> {
+    fn seen(&self) -> Vec<BatchRow<'static>> {
         let mut seen: Vec<_> = self.seen.iter().collect();
         seen.sort_unstable_by_key(|(_, seat)| seat.id);
-        seen.into_iter().map(|(scope, seat)| Item::seat(*scope, seat)).collect()
+        seen.into_iter().map(|(scope, seat)| BatchRow::seat(*scope, seat)).collect()
     }
 
     /// How many seats are taken on each license.
@@ -313,6 +315,6 @@ impl Draft {
     }
 }
 
-fn licenses(counts: &BTreeMap<LicenseId, (Scope, i32)>) -> Vec<Item<'static>> {
-    counts.iter().map(|(id, (scope, seats))| Item::license(*scope, *id, *seats)).collect()
+fn licenses(counts: &BTreeMap<LicenseId, (Scope, i32)>) -> Vec<BatchRow<'static>> {
+    counts.iter().map(|(id, (scope, seats))| BatchRow::license(*scope, *id, *seats)).collect()
 }

@@ -8,7 +8,7 @@ use common::{
 use super::verdict::{Decision, decide, verdicts};
 use crate::db::Conn;
 use crate::error::Error;
-use crate::store::validations::{self, Link};
+use crate::store::validations::{self, AssignedLicense};
 use crate::store::{Scope, products, users};
 
 /// Explains without any effect, and as of one moment if `tx` is a snapshot.
@@ -33,7 +33,7 @@ pub async fn explain(
         });
     };
     let found = validations::explain(tx, scope, user.id).await?;
-    let links: Vec<Link> = found.iter().map(|found| found.link.clone()).collect();
+    let links: Vec<AssignedLicense> = found.iter().map(|found| found.link.clone()).collect();
     let reason = match decide(&links, asked.product_id, now) {
         Decision::Refuse(reason) => Some(reason),
         Decision::Keep(_) | Decision::Take(_) => None,
@@ -72,7 +72,7 @@ fn summary(user: &ExternalId, reason: Option<Reason>) -> String {
     format!("{user} {what}.")
 }
 
-fn sentence(verdict: Verdict, link: &Link, now: Timestamp) -> String {
+fn sentence(verdict: Verdict, link: &AssignedLicense, now: Timestamp) -> String {
     match verdict {
         Verdict::Valid if link.seat.is_some() => "In force, and the user holds a seat.".into(),
         Verdict::Valid => "In force, and a seat is free.".into(),

@@ -5,7 +5,7 @@
 
 use common::{License, ProductId, Reason, Status, Timestamp, Verdict};
 
-use crate::store::validations::Link;
+use crate::store::validations::AssignedLicense;
 
 /// What is to be done for a user. Numbers are places in the user's licenses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Decision {
 
 /// Decides. `links` are in the order of assignment; the first that is active and not past its
 /// expiry is selected, and it alone decides, seats included.
-pub fn decide(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Decision {
+pub fn decide(links: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Decision {
     match selected(links, product, now) {
         Some(at) if links[at].seat.is_some() => Decision::Keep(at),
         Some(at) if has_room(&links[at]) => Decision::Take(at),
@@ -30,9 +30,13 @@ pub fn decide(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Dec
 }
 
 /// What a validation makes of each license, for people who ask why.
-pub fn verdicts(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Vec<Verdict> {
+pub fn verdicts(
+    links: &[AssignedLicense],
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> Vec<Verdict> {
     let selected = selected(links, product, now);
-    let verdict = |(at, link): (usize, &Link)| match fault(&link.license, now) {
+    let verdict = |(at, link): (usize, &AssignedLicense)| match fault(&link.license, now) {
         _ if !is_of(link, product) => Verdict::OtherProduct,
         Some(Fault::Expired) => Verdict::Expired,
         Some(Fault::Suspended) => Verdict::Suspended,
@@ -64,20 +68,24 @@ fn fault(license: &License, now: Timestamp) -> Option<Fault> {
     }
 }
 
-fn is_of(link: &Link, product: Option<ProductId>) -> bool {
+fn is_of(link: &AssignedLicense, product: Option<ProductId>) -> bool {
     product.is_none_or(|wanted| link.license.product_id == wanted)
 }
 
-fn has_room(link: &Link) -> bool {
+fn has_room(link: &AssignedLicense) -> bool {
     link.license.max_seats.is_none_or(|max| link.seats_used < max.get())
 }
 
-fn selected(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Option<usize> {
+fn selected(
+    links: &[AssignedLicense],
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> Option<usize> {
     links.iter().position(|link| is_of(link, product) && fault(&link.license, now).is_none())
 }
 
 /// With nothing selected, one reason: that of the license that is easiest to mend.
-fn reason(links: &[Link], product: Option<ProductId>, now: Timestamp) -> Reason {
+fn reason(links: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Reason {
     let faults = links.iter().filter(|link| is_of(link, product));
     match faults.filter_map(|link| fault(&link.license, now)).max() {
         Some(Fault::Expired) => Reason::Expired,

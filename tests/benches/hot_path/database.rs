@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use common::ApiKey;
 use licd::db::{DatabaseUrl, Db};
-use licd::tenancy;
+use licd::ops::tenants;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection, raw_sql};
 
 use crate::cluster::Cluster;
@@ -65,7 +65,7 @@ pub async fn postgres(
 
 async fn prepare(url: &str, key: &ApiKey) -> anyhow::Result<()> {
     let db = Db::open(&url.parse::<DatabaseUrl>()?).await?;
-    tenancy::bootstrap(&db, key, || true).await?;
+    tenants::bootstrap(&db, key, || true).await?;
     db.close().await;
     Ok(())
 }

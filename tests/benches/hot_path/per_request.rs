@@ -15,7 +15,7 @@ use axum::routing::post;
 use common::{Activation, ApiKey, Mode, Success, TenantId, Timestamp, Validate, Validation};
 use licd::db::{DatabaseUrl, Db, Tx};
 use licd::store::Scope;
-use licd::store::validations::Link;
+use licd::store::validations::AssignedLicense;
 use licd::validation::verdict::{Decision, decide};
 use tokio::net::TcpListener;
 
@@ -59,7 +59,7 @@ async fn authenticate(db: &Db, key: &ApiKey, now: Timestamp) -> Result<Option<Sc
             "select tenant_id, mode from keys where hash = $1 and revoked_at is null
                  and (expires_at is null or expires_at > $2)",
         )
-        .bind(licd::auth::hash(key).as_slice())
+        .bind(licd::http::credentials::hash(key).as_slice())
         .bind(now)
         .fetch_optional()
         .await?;
@@ -72,7 +72,7 @@ async fn answer(
     asked: &Validate,
     now: Timestamp,
 ) -> Result<Validation, sqlx::Error> {
-    let mut links: Vec<Link> = tx
+    let mut links: Vec<AssignedLicense> = tx
         .query(
             "select u.id as user_id, l.id, l.product_id, l.plan_id, l.status, l.max_seats,
                  l.seats_used, l.expires_at, l.features, l.created_at, l.updated_at,
@@ -87,7 +87,7 @@ async fn answer(
              where u.tenant_id = $1 and u.mode = $2 and u.external_id = $3
              order by s.id",
         )
-        .within(scope)
+        .bind_scope(scope)
         .bind(&asked.user_id)
         .fetch_all()
         .await?;
@@ -112,7 +112,7 @@ async fn touch(
         "update activations set last_checked_at = $5
          where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(seat.user_id)
     .bind(seat.license_id)
     .bind(now)
@@ -124,7 +124,7 @@ async fn touch(
 async fn take(
     tx: &mut Tx,
     scope: Scope,
-    link: &Link,
+    link: &AssignedLicense,
     now: Timestamp,
 ) -> Result<Activation, sqlx::Error> {
     let taken = tx
@@ -133,7 +133,7 @@ async fn take(
              where tenant_id = $1 and mode = $2 and id = $3
                  and (max_seats is null or seats_used < max_seats)",
         )
-        .within(scope)
+        .bind_scope(scope)
         .bind(link.license.id)
         .execute()
         .await?;
@@ -146,7 +146,7 @@ async fn take(
              last_checked_at)
          values ($1, $2, $3, $4, $5, $6, $6)",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(seat.user_id)
     .bind(seat.license_id)
     .bind(seat.id)

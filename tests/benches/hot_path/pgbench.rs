@@ -41,7 +41,8 @@ impl Pgbench {
         let folder = folder.join("pgbench");
         fs::create_dir(&folder)?;
         let script = folder.join("validate.sql");
-        let hash: String = licd::auth::hash(key).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash: String =
+            licd::http::credentials::hash(key).iter().map(|byte| format!("{byte:02x}")).collect();
         fs::write(&script, SCRIPT.replace("HASH", &hash))?;
         let database = url.rsplit('/').next().unwrap_or_default().to_owned();
         Ok(Self { database, script, folder, users })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use common::{ExternalId, Mode, TenantId, Timestamp, UserId};
 use licd::db::Db;
 use licd::store::Scope;
-use licd::store::validations::{Item, insert_users};
+use licd::store::validations::{BatchRow, insert_users};
 use reqwest::Method;
 
 use super::pages;
@@ -23,8 +23,8 @@ async fn make_users(db: &Db, admin: &Caller, count: usize) {
     let names: Vec<ExternalId> =
         (0..count).map(|n| format!("user-{n:06}").parse().unwrap()).collect();
     for names in names.chunks(10_000) {
-        let item = |name| Item::new_user(scope, UserId::new(now), name);
-        let items: Vec<Item<'_>> = names.iter().map(item).collect();
+        let item = |name| BatchRow::new_user(scope, UserId::new(now), name);
+        let items: Vec<BatchRow<'_>> = names.iter().map(item).collect();
         let mut tx = db.begin().await.unwrap();
         insert_users(&mut tx, &items, now).await.unwrap();
         tx.commit().await.unwrap();

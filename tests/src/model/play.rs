@@ -8,7 +8,7 @@ use common::{
     ProductId, TenantId, Timestamp, Usage, Validation,
 };
 use licd::db::Db;
-use licd::tenancy;
+use licd::ops::tenants;
 use serde_json::{Value, from_value, json};
 
 use super::plan::{Call, Expiry, LICENSES, PRODUCTS, Plan, Terms, product_of};
@@ -60,7 +60,7 @@ impl Table {
     pub async fn lay(&self, plan: &Plan) -> Game {
         let count: Vec<(i64,)> = self.rows("select count(*) from tenants").await;
         let name: Name = format!("game {}", count[0].0).parse().unwrap();
-        let (tenant, key) = tenancy::create(&self.db, name).await.unwrap();
+        let (tenant, key) = tenants::create(&self.db, name).await.unwrap();
         let callers: Vec<Caller> =
             self.callers.iter().map(|caller| caller.with_key(key.expose())).collect();
         let mut products = Vec::new();

@@ -92,7 +92,7 @@ fn set_up(serve: &mut Command, database: &str, settings: &[(&str, &str)]) {
     serve.env("LICD_DATABASE_URL", database);
     serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_RATE_LIMIT", "off");
     // Not a line for each request: what is told when a test fails should be to the point.
-    serve.env("LICD_LOG", "info,licd::exchange=warn").env("LICD_LOG_FORMAT", "json");
+    serve.env("LICD_LOG", "info,licd::http::context=warn").env("LICD_LOG_FORMAT", "json");
     serve.envs(settings.iter().copied());
 }
 

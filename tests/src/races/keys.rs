@@ -1,7 +1,7 @@
 //! Keys that are taken away by each other.
 
 use common::{Key, KeyId, Mode, Role, TenantId, Timestamp};
-use licd::auth::Usage;
+use licd::http::credentials::Usage;
 use serde_json::{from_value, json};
 
 use super::at_once;

@@ -118,7 +118,7 @@ fn change(field: &'static str, have: Option<String>, want: Option<String>) -> Op
 }
 
 fn product_changes(have: &Product, want: &WantedProduct) -> Vec<Change> {
-    let text = |text: &Option<common::Text>| text.as_ref().map(ToString::to_string);
+    let text = |text: &Option<common::Line>| text.as_ref().map(ToString::to_string);
     change("description", text(&have.description), text(&want.description)).into_iter().collect()
 }
 

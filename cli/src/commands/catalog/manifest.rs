@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use common::{ExpiresInDays, Features, MaxSeats, Name, Text};
+use common::{ExpiresInDays, Features, Line, MaxSeats, Name};
 use serde::{Deserialize, Serialize};
 
 use super::Catalog;
@@ -27,7 +27,7 @@ pub struct Manifest {
 pub struct WantedProduct {
     pub name: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<Text>,
+    pub description: Option<Line>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<WantedPlan>,
 }
@@ -38,7 +38,7 @@ pub struct WantedProduct {
 pub struct WantedPlan {
     pub name: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<Text>,
+    pub description: Option<Line>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_seats: Option<MaxSeats>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

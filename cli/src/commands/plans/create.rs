@@ -1,7 +1,7 @@
 //! `licctl plans create`.
 
 use clap::Args;
-use common::{CreatePlan, ExpiresInDays, Feature, MaxSeats, Name, Plan, Product, Text};
+use common::{CreatePlan, ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, Product};
 
 use super::{PATH, joined, show};
 use crate::client::Answer;
@@ -30,7 +30,7 @@ pub struct Create {
     name: Option<Name>,
     /// A line about it
     #[arg(long, value_name = "TEXT")]
-    description: Option<Text>,
+    description: Option<Line>,
     /// How many users a license of this plan serves at once; no limit when absent
     #[arg(long, value_name = "N")]
     max_seats: Option<MaxSeats>,

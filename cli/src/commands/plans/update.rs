@@ -1,7 +1,7 @@
 //! `licctl plans update`.
 
 use clap::Args;
-use common::{ExpiresInDays, Feature, MaxSeats, Name, Plan, PlanField, Text, UpdatePlan};
+use common::{ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, PlanField, UpdatePlan};
 
 use super::{PATH, show};
 use crate::client::Answer;
@@ -26,7 +26,7 @@ pub struct Update {
     name: Option<Name>,
     /// A new description, or none
     #[arg(long, value_name = "TEXT or none")]
-    description: Option<Change<Text>>,
+    description: Option<Change<Line>>,
     /// Another number of seats, or none for no limit
     #[arg(long, value_name = "N or none")]
     max_seats: Option<Change<MaxSeats>>,

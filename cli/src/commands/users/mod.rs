@@ -4,7 +4,7 @@ mod delete;
 mod import;
 
 use clap::{Args, Subcommand};
-use common::{CreateUser, ExternalId, Name, Text, UpdateUser, User, UserField};
+use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
 
 use super::planned;
 use crate::client::Answer;
@@ -79,7 +79,7 @@ pub struct Create {
     external_id: Option<ExternalId>,
     /// Where the user can be reached
     #[arg(long)]
-    email: Option<Text>,
+    email: Option<Line>,
     /// What the user is called
     #[arg(long)]
     name: Option<Name>,
@@ -93,7 +93,7 @@ pub struct Update {
     user: ExternalId,
     /// A new address, or none
     #[arg(long, value_name = "EMAIL or none")]
-    email: Option<Change<Text>>,
+    email: Option<Change<Line>>,
     /// A new name, or none
     #[arg(long, value_name = "NAME or none")]
     name: Option<Change<Name>>,
@@ -139,7 +139,7 @@ async fn list(ctx: &Context, args: List) -> Result<View> {
 
 /// Whether the text, in small letters, is in anything a person would search a user by.
 fn contains(user: &User, text: &str) -> bool {
-    let email = user.email.as_ref().map(Text::as_str);
+    let email = user.email.as_ref().map(Line::as_str);
     let name = user.name.as_ref().map(Name::as_str);
     let words = [Some(user.external_id.as_str()), email, name];
     words.into_iter().flatten().any(|word| word.to_lowercase().contains(text))

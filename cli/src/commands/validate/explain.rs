@@ -2,8 +2,8 @@
 //! they are the reason, and what to do about it.
 
 use common::{
-    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Name, ProductId,
-    Status, Text, Usage, Verdict,
+    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId,
+    Status, Usage, Verdict,
 };
 
 use super::advice::advice;
@@ -100,7 +100,7 @@ fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> Cell 
         return step(false, "user", &format!("{user} is not known"));
     };
     let name = known.name.as_ref().map(Name::as_str);
-    let words = [name, known.email.as_ref().map(Text::as_str)];
+    let words = [name, known.email.as_ref().map(Line::as_str)];
     let about: Vec<&str> = words.into_iter().flatten().collect();
     let since = if ctx.io.terminals.stdout {
         relative(known.created_at, ctx.now)

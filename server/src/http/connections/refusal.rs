@@ -1,7 +1,7 @@
 //! The refusals of hyper itself: heads that cannot be read or are too large. They never reach the
 //! router, and hyper sends them without a body.
 
-use common::{Failure, Fixed};
+use common::{ConstBool, Failure};
 use uuid::Uuid;
 
 /// Gives the head of such a refusal the body and headers that all refusals have.
@@ -14,7 +14,7 @@ pub fn with_envelope(head: &[u8]) -> Vec<u8> {
     let Some((head, code, sentence)) = described else { return head.to_vec() };
     let request_id = Uuid::now_v7().simple().to_string();
     let failure = Failure {
-        success: Fixed,
+        success: ConstBool,
         error: sentence.to_owned(),
         code: code.to_owned(),
         field: None,

@@ -8,7 +8,7 @@ use common::{
 use proptest::prelude::*;
 
 use super::{Decision, decide, verdicts};
-use crate::store::validations::Link;
+use crate::store::validations::AssignedLicense;
 
 /// The moment at which the tables decide. Days count from it.
 fn now() -> Timestamp {
@@ -23,7 +23,7 @@ fn product(number: u128) -> ProductId {
     format!("prd_{number:026}").parse().unwrap()
 }
 
-fn license(status: Status, expires_at: Option<Timestamp>) -> Link {
+fn license(status: Status, expires_at: Option<Timestamp>) -> AssignedLicense {
     let license = License {
         id: LicenseId::default(),
         product_id: product(1),
@@ -35,10 +35,16 @@ fn license(status: Status, expires_at: Option<Timestamp>) -> Link {
         created_at: now(),
         updated_at: now(),
     };
-    Link { user_id: UserId::default(), license, seats_used: 0, seat: None, features_omitted: false }
+    AssignedLicense {
+        user_id: UserId::default(),
+        license,
+        seats_used: 0,
+        seat: None,
+        features_omitted: false,
+    }
 }
 
-impl Link {
+impl AssignedLicense {
     fn seats(mut self, used: i32, max: i64) -> Self {
         self.seats_used = used;
         self.license.max_seats = Some(MaxSeats::new(max).unwrap());
@@ -156,7 +162,7 @@ fn every_license_has_a_verdict() {
     assert_eq!(verdicts(&links, Some(product(1)), now()), expected);
 }
 
-fn any_link() -> impl Strategy<Value = Link> {
+fn any_link() -> impl Strategy<Value = AssignedLicense> {
     let status = prop::sample::select(Status::ALL);
     let end = prop::option::of(-2i64..3);
     let max = prop::option::of(1i64..4);
@@ -170,7 +176,7 @@ fn any_link() -> impl Strategy<Value = Link> {
     )
 }
 
-fn any_question() -> impl Strategy<Value = (Vec<Link>, Option<ProductId>)> {
+fn any_question() -> impl Strategy<Value = (Vec<AssignedLicense>, Option<ProductId>)> {
     (prop::collection::vec(any_link(), 0..6), prop::option::of((1..4u128).prop_map(product)))
 }
 
@@ -220,7 +226,7 @@ proptest! {
         later in any_link(),
     ) {
         let before = decide(&links, wanted, now());
-        let more: Vec<Link> = links.into_iter().chain([later]).collect();
+        let more: Vec<AssignedLicense> = links.into_iter().chain([later]).collect();
         match before {
             Decision::Refuse(reason) if reason != Reason::ExceededSeats => {}
             selected => prop_assert_eq!(decide(&more, wanted, now()), selected),

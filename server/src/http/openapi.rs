@@ -17,12 +17,12 @@ use common::{ExternalId, Failure, Paged, Success, Validate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use crate::answer::{Created, Data, Pages, Records, Saved};
-use crate::auth::{Admin, Asker, Caller, Reader};
 use crate::error::Error;
-use crate::extract::{Id, Json, Limit, Query, UserName};
-use crate::once::Once;
-use crate::validation::Question;
+use crate::http::answer::{Created, Data, Pages, Records, Upserted};
+use crate::http::credentials::{Admin, Caller, Reader, Validator};
+use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query};
+use crate::ops::idempotency::Idempotency;
+use crate::validation::ValidationRequest;
 
 type Responses = Vec<(Option<u16>, Response)>;
 
@@ -128,7 +128,7 @@ callers! {
     Caller: &[NO_KEY, TOO_OFTEN];
     Admin: &[NO_KEY, NOT_ALLOWED, TOO_OFTEN];
     Reader: &[NO_KEY, NOT_ALLOWED, TOO_OFTEN];
-    Asker: &[NO_KEY, NOT_ALLOWED, TOO_OFTEN];
+    Validator: &[NO_KEY, NOT_ALLOWED, TOO_OFTEN];
 }
 
 impl<T: JsonSchema> OperationInput for Json<T> {
@@ -153,19 +153,19 @@ fn body_failures(ctx: &mut GenContext, too_large: &str) -> Responses {
 }
 
 /// Who may ask, and the body.
-impl OperationInput for Question {
+impl OperationInput for ValidationRequest {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Json::<Validate>::operation_input(ctx, operation);
     }
 
     fn inferred_early_responses(ctx: &mut GenContext, operation: &mut Operation) -> Responses {
-        let mut responses = Asker::inferred_early_responses(ctx, operation);
+        let mut responses = Validator::inferred_early_responses(ctx, operation);
         responses.extend(body_failures(ctx, "The body is larger than 16 KiB"));
         responses
     }
 }
 
-impl OperationInput for Once {
+impl OperationInput for Idempotency {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         let mut schema = SchemaGenerator::default().subschema_for::<ExternalId>();
         schema.insert(
@@ -228,7 +228,7 @@ impl<T: JsonSchema> OperationInput for Id<T> {
     }
 }
 
-impl OperationInput for UserName {
+impl OperationInput for ExternalIdParam {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         path_parameter::<ExternalId>(ctx, operation, "userId");
     }
@@ -270,7 +270,7 @@ macro_rules! answers {
 answers! {
     Data<T> as Success<T>: 200 "Done";
     Created<T> as Success<T>: 201 "Made";
-    Saved<T> as Success<T>: 201 "Made", 200 "It was there already";
+    Upserted<T> as Success<T>: 201 "Made", 200 "It was there already";
     Pages<T> as Paged<T>: 200 "All, or a page";
     Records<T> as Paged<Vec<T>>: 200 "All, or a page, oldest first";
 }

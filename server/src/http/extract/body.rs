@@ -8,8 +8,8 @@ use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use futures_util::StreamExt;
 
-use crate::budget::{MemoryBudget, MemoryShare};
 use crate::error::Error;
+use crate::http::budget::{MemoryBudget, MemoryShare};
 
 /// How long a body may take to arrive.
 pub const MAX_WAIT: Duration = Duration::from_secs(20);
@@ -65,7 +65,7 @@ pub async fn receive(
     if body.size_hint().lower() > limit.size as u64 {
         return Err(Error::TooLarge(limit.sentence));
     }
-    tokio::time::timeout(MAX_WAIT, read(body, limit)).await.map_err(|_| Error::TooSlow)?
+    tokio::time::timeout(MAX_WAIT, read(body, limit)).await.map_err(|_| Error::RequestTimeout)?
 }
 
 async fn read(body: Body, limit: &'static BodyLimit) -> Result<Received, Error> {

@@ -14,25 +14,25 @@ use uuid::Uuid;
 
 use crate::db::{Conn, Result, Sql};
 use crate::store::Scope;
-use crate::store::keys::{Hash, Pass, hex};
+use crate::store::keys::{Hash, KeyAuth, hex};
 
 /// Which keys ask about which users: each key once, and under it each user once.
 #[derive(Default)]
-pub struct Asked<'a> {
+pub struct BatchQuery<'a> {
     keys: Vec<(String, Vec<&'a ExternalId>)>,
     key_at: HashMap<Hash, usize>,
     user_at: HashMap<(usize, &'a ExternalId), usize>,
 }
 
-/// Where a user stands in [`Asked`]: the place of the key, and the user's among the key's.
+/// Where a user stands in [`BatchQuery`]: the place of the key, and the user's among the key's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-pub struct Place {
+pub struct BatchSlot {
     key: usize,
     user: usize,
 }
 
-impl<'a> Asked<'a> {
-    pub fn add(&mut self, key: Hash, user: &'a ExternalId) -> Place {
+impl<'a> BatchQuery<'a> {
+    pub fn add(&mut self, key: Hash, user: &'a ExternalId) -> BatchSlot {
         let keys = &mut self.keys;
         let key = *self.key_at.entry(key).or_insert_with(|| {
             keys.push((hex(&key), Vec::new()));
@@ -43,13 +43,13 @@ impl<'a> Asked<'a> {
             users.push(user);
             users.len() - 1
         });
-        Place { key, user }
+        BatchSlot { key, user }
     }
 }
 
 /// A license assigned to a user, with what decides about it.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct AssignedLicense {
     pub user_id: UserId,
     pub license: License,
     pub seats_used: i32,
@@ -61,28 +61,28 @@ pub struct Link {
 
 /// What is known of a user.
 #[derive(Clone, Default)]
-pub struct Known {
+pub struct UserLicenses {
     /// None if nobody made the user yet.
     pub id: Option<UserId>,
     /// In the order of their assignment.
-    pub links: Vec<Link>,
+    pub links: Vec<AssignedLicense>,
 }
 
 /// What is found at a place.
-pub struct Found {
-    pub pass: Pass,
-    pub known: Known,
+pub struct BatchHit {
+    pub pass: KeyAuth,
+    pub known: UserLicenses,
 }
 
 /// A row: a user, or the lack of one, with one of the user's licenses if there is any.
 struct Row {
-    place: Place,
-    pass: Pass,
+    place: BatchSlot,
+    pass: KeyAuth,
     user_id: Option<UserId>,
-    link: Option<Link>,
+    link: Option<AssignedLicense>,
 }
 
-impl<'r, R: sqlx::Row> FromRow<'r, R> for Link
+impl<'r, R: sqlx::Row> FromRow<'r, R> for AssignedLicense
 where
     License: FromRow<'r, R>,
     &'static str: ColumnIndex<R>,
@@ -113,8 +113,8 @@ where
 
 impl<'r, R: sqlx::Row> FromRow<'r, R> for Row
 where
-    Link: FromRow<'r, R>,
-    Pass: FromRow<'r, R>,
+    AssignedLicense: FromRow<'r, R>,
+    KeyAuth: FromRow<'r, R>,
     &'static str: ColumnIndex<R>,
     i64: Decode<'r, R::Database> + Type<R::Database>,
     Option<UserId>: Decode<'r, R::Database> + Type<R::Database>,
@@ -124,10 +124,10 @@ where
         let (key, user): (i64, i64) = (row.try_get("key_at")?, row.try_get("user_at")?);
         let linked: Option<LicenseId> = row.try_get("id")?;
         Ok(Self {
-            place: Place { key: key as usize, user: user as usize },
-            pass: Pass::from_row(row)?,
+            place: BatchSlot { key: key as usize, user: user as usize },
+            pass: KeyAuth::from_row(row)?,
             user_id: row.try_get("user_id")?,
-            link: linked.map(|_| Link::from_row(row)).transpose()?,
+            link: linked.map(|_| AssignedLicense::from_row(row)).transpose()?,
         })
     }
 }
@@ -135,7 +135,7 @@ where
 /// What a row is on SQLite: packed into a JSON array, ids in hexadecimal.
 #[derive(Deserialize)]
 struct Packed {
-    place: Place,
+    place: BatchSlot,
     pass: PackedPass,
     user_id: Option<Uuid>,
     license: Option<PackedLicense>,
@@ -182,7 +182,7 @@ impl From<Packed> for Row {
     }
 }
 
-impl From<PackedPass> for Pass {
+impl From<PackedPass> for KeyAuth {
     fn from(pass: PackedPass) -> Self {
         Self {
             key_id: pass.key_id.into(),
@@ -196,8 +196,8 @@ impl From<PackedPass> for Pass {
 }
 
 impl PackedLicense {
-    fn link(self, user_id: UserId, seat: Option<PackedSeat>) -> Link {
-        Link {
+    fn link(self, user_id: UserId, seat: Option<PackedSeat>) -> AssignedLicense {
+        AssignedLicense {
             user_id,
             seats_used: self.seats_used,
             features_omitted: self.features.is_none(),
@@ -241,7 +241,7 @@ macro_rules! links {
 /// Finds what is asked about, but for long lists of features (over 256 bytes): a user may have many
 /// licenses, and only the features of the one that is selected are answered. At the places of a key
 /// that nobody holds there is nothing.
-pub async fn find(conn: &mut Conn, asked: &Asked<'_>) -> Result<HashMap<Place, Found>> {
+pub async fn find(conn: &mut Conn, asked: &BatchQuery<'_>) -> Result<HashMap<BatchSlot, BatchHit>> {
     const FIND: Sql = Sql::Each {
         sqlite: concat!(
             "select coalesce('[' || group_concat(packed) || ']', '[]') from (
@@ -281,10 +281,10 @@ pub async fn find(conn: &mut Conn, asked: &Asked<'_>) -> Result<HashMap<Place, F
         ),
     };
     let rows = conn.query(FIND).bind(Json(&asked.keys)).fetch_packed::<Row, Packed>().await?;
-    let mut found: HashMap<Place, Found> = HashMap::with_capacity(rows.len());
+    let mut found: HashMap<BatchSlot, BatchHit> = HashMap::with_capacity(rows.len());
     for row in rows {
-        let known = Known { id: row.user_id, links: Vec::new() };
-        let found = found.entry(row.place).or_insert(Found { pass: row.pass, known });
+        let known = UserLicenses { id: row.user_id, links: Vec::new() };
+        let found = found.entry(row.place).or_insert(BatchHit { pass: row.pass, known });
         found.known.links.extend(row.link);
     }
     Ok(found)
@@ -292,16 +292,16 @@ pub async fn find(conn: &mut Conn, asked: &Asked<'_>) -> Result<HashMap<Place, F
 
 /// A license of a user, with its names.
 #[derive(sqlx::FromRow)]
-pub struct Named {
+pub struct NamedLicense {
     #[sqlx(flatten)]
-    pub link: Link,
+    pub link: AssignedLicense,
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,
 }
 
 /// All licenses of one user in the order of their assignment.
-pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<Named>> {
+pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<NamedLicense>> {
     conn.query(
         "select s.user_id, s.assigned_at, p.name as product_name, n.name as plan_name,
              l.id, l.product_id, l.plan_id, l.status, l.max_seats,
@@ -317,7 +317,7 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
          where s.tenant_id = $1 and s.mode = $2 and s.user_id = $3
          order by s.id",
     )
-    .within(scope)
+    .bind_scope(scope)
     .bind(user)
     .fetch_all()
     .await

@@ -22,7 +22,7 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::Error;
-use crate::extract::MAX_WAIT;
+use crate::http::extract::MAX_WAIT;
 
 /// How long a caller waits for an answer, from the arrival of the request or, if that came later,
 /// of its body. Whatever the handler does then is given up and rolled back.

@@ -18,9 +18,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::App;
-use crate::answer::Answer;
 use crate::db::{self, Conn, Db, Tx};
 use crate::error::Error;
+use crate::http::answer::Answer;
 use crate::store::Scope;
 use crate::store::idempotency::{self, Answered};
 use age::Clocks;
@@ -30,26 +30,26 @@ const MAX_LENGTH: usize = 255;
 
 /// The names of requests that this process is busy with.
 #[derive(Clone, Default)]
-pub struct Running(Arc<Mutex<BTreeSet<(Scope, String)>>>);
+pub struct InFlight(Arc<Mutex<BTreeSet<(Scope, String)>>>);
 
-impl Running {
-    fn enter(&self, scope: Scope, name: &str) -> Result<Busy, Error> {
+impl InFlight {
+    fn enter(&self, scope: Scope, name: &str) -> Result<InFlightGuard, Error> {
         let entry = (scope, name.to_owned());
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !running.insert(entry.clone()) {
             return Err(Error::Conflict("A request with this Idempotency-Key is still running"));
         }
-        Ok(Busy { running: self.clone(), entry })
+        Ok(InFlightGuard { running: self.clone(), entry })
     }
 }
 
 /// While it lives, its request is running.
-struct Busy {
-    running: Running,
+struct InFlightGuard {
+    running: InFlight,
     entry: (Scope, String),
 }
 
-impl Drop for Busy {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let mut running = self.running.0.lock().unwrap_or_else(PoisonError::into_inner);
         running.remove(&self.entry);
@@ -57,13 +57,13 @@ impl Drop for Busy {
 }
 
 /// How a request that changes something wants to be done: once, if it carries a key.
-pub struct Once {
+pub struct Idempotency {
     name: Option<String>,
     /// Method and path.
     what: String,
 }
 
-impl FromRequestParts<App> for Once {
+impl FromRequestParts<App> for Idempotency {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -87,7 +87,7 @@ fn is_well_formed(name: &str) -> bool {
     (1..=MAX_LENGTH).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-impl Once {
+impl Idempotency {
     /// Begins a transaction for what the request asks. When the very same request was answered
     /// before, ends the handler with that answer.
     pub async fn begin<B: Serialize>(
@@ -95,9 +95,9 @@ impl Once {
         app: &App,
         scope: Scope,
         body: &B,
-    ) -> Result<OnceTx, Error> {
+    ) -> Result<IdempotentTx, Error> {
         let Some(name) = self.name else {
-            return Ok(OnceTx::new(app.begin(scope.tenant).await?, None));
+            return Ok(IdempotentTx::new(app.begin(scope.tenant).await?, None));
         };
         let busy = app.running.enter(scope, &name)?;
         let body = serde_json::to_vec(body).map_err(|_| Error::Internal)?;
@@ -108,11 +108,11 @@ impl Once {
         let clocks = Clocks::now();
         idempotency::forget(&mut tx, scope, &name, clocks.horizon()).await?;
         if idempotency::claim(&mut tx, scope, &name, &fingerprint, clocks.given()).await? {
-            return Ok(OnceTx::new(tx, Some((scope, name, busy))));
+            return Ok(IdempotentTx::new(tx, Some((scope, name, busy))));
         }
         match idempotency::find(&mut tx, scope, &name, clocks.horizon()).await? {
             Some(answered) if answered.fingerprint == *fingerprint => Err(replay(answered)),
-            Some(_) => Err(Error::OtherRequest),
+            Some(_) => Err(Error::IdempotencyKeyReused),
             None => Err(Error::Unavailable),
         }
     }
@@ -126,16 +126,16 @@ fn replay(answered: Answered) -> Error {
 }
 
 /// A transaction that, with what it does, notes what is answered.
-pub struct OnceTx {
+pub struct IdempotentTx {
     tx: Tx,
-    once: Option<(Scope, String, Busy)>,
+    once: Option<(Scope, String, InFlightGuard)>,
     /// The time of the change, read after the transaction began: one that waited for others carries
     /// no earlier time than theirs.
     pub now: Timestamp,
 }
 
-impl OnceTx {
-    fn new(tx: Tx, once: Option<(Scope, String, Busy)>) -> Self {
+impl IdempotentTx {
+    fn new(tx: Tx, once: Option<(Scope, String, InFlightGuard)>) -> Self {
         Self { tx, once, now: Timestamp::now() }
     }
 
@@ -160,7 +160,7 @@ impl OnceTx {
     }
 }
 
-impl Deref for OnceTx {
+impl Deref for IdempotentTx {
     type Target = Conn;
 
     fn deref(&self) -> &Conn {
@@ -168,7 +168,7 @@ impl Deref for OnceTx {
     }
 }
 
-impl DerefMut for OnceTx {
+impl DerefMut for IdempotentTx {
     fn deref_mut(&mut self) -> &mut Conn {
         &mut self.tx
     }

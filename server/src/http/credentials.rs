@@ -3,9 +3,7 @@
 //! A permission is a parameter: a handler that changes things takes [`Admin`], so that it cannot be
 //! forgotten, and takes it first, so that 401, 429 and 403 are decided before a body is read. Every
 //! request has its key looked up; nothing is remembered, so a revoked key is refused at once.
-//! Validations have theirs looked up many at a time, by `validation`, with the same [`Gate`].
-
-mod usage;
+//! Validations have theirs looked up many at a time, by `validation`, with the same [`KeyGate`].
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -16,22 +14,22 @@ use sha2::{Digest, Sha256};
 use crate::App;
 use crate::config::Config;
 use crate::error::Error;
-use crate::exchange::Exchange;
-use crate::limit::Limiter;
+use crate::http::context::RequestContext;
 use crate::store::Scope;
-use crate::store::keys::{self, Hash, Holder, Pass};
+use crate::store::keys::{self, Hash, KeyAuth, KeyWithTenant};
+use crate::validation::limit::Limiter;
 
-pub use usage::Usage;
+pub use crate::background::Usage;
 
 /// Lets requests in: counts how often each key asks, and notes when it did.
-pub struct Gate {
+pub struct KeyGate {
     limiter: Limiter,
     /// Counts the users that validations make.
     pub new_users: Limiter,
     pub usage: Usage,
 }
 
-impl Gate {
+impl KeyGate {
     pub fn new(config: &Config) -> Self {
         Self {
             limiter: Limiter::of_requests(config.rate_limit),
@@ -50,14 +48,14 @@ impl Gate {
     /// with the answer, also if the request is refused.
     pub fn admit(
         &self,
-        pass: Option<Pass>,
-        exchange: &Exchange,
+        pass: Option<KeyAuth>,
+        exchange: &RequestContext,
         now: Timestamp,
-    ) -> Result<Pass, Error> {
-        let pass = pass.filter(|pass| works(pass, now)).ok_or(Error::Unauthorized)?;
+    ) -> Result<KeyAuth, Error> {
+        let pass = pass.filter(|pass| is_valid_at(pass, now)).ok_or(Error::Unauthorized)?;
         let allowance = self.limiter.check(pass.key_id);
         exchange.identify(pass.key_id, allowance);
-        allowance.grant()?;
+        allowance.into_result()?;
         self.usage.note(pass.key_id, now);
         Ok(pass)
     }
@@ -82,7 +80,7 @@ pub struct Admin(pub Caller);
 pub struct Reader(pub Caller);
 
 /// A caller who may ask whether a user is licensed.
-pub struct Asker(pub Caller);
+pub struct Validator(pub Caller);
 
 /// What is stored of a key, and what it is found by.
 pub fn hash(key: &ApiKey) -> Hash {
@@ -90,7 +88,7 @@ pub fn hash(key: &ApiKey) -> Hash {
 }
 
 /// What is stored of a new key.
-pub fn record(
+pub fn new_key_record(
     key: &ApiKey,
     name: Name,
     role: Role,
@@ -116,9 +114,9 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let hash = bearer(parts)?;
         let holder = keys::find_by_hash(&mut app.db.read().await?, &hash).await?;
-        let pass = holder.as_ref().map(Holder::pass);
-        app.gate.admit(pass, &Exchange::of(&parts.extensions), Timestamp::now())?;
-        let Holder { key, tenant_id, tenant_name } = holder.ok_or(Error::Unauthorized)?;
+        let pass = holder.as_ref().map(KeyWithTenant::pass);
+        app.gate.admit(pass, &RequestContext::of(&parts.extensions), Timestamp::now())?;
+        let KeyWithTenant { key, tenant_id, tenant_name } = holder.ok_or(Error::Unauthorized)?;
         Ok(Self { key, tenant: Tenant { id: tenant_id, name: tenant_name } })
     }
 }
@@ -139,7 +137,7 @@ pub fn bearer(parts: &Parts) -> Result<Hash, Error> {
         .ok_or(Error::Unauthorized)
 }
 
-fn works(pass: &Pass, now: Timestamp) -> bool {
+fn is_valid_at(pass: &KeyAuth, now: Timestamp) -> bool {
     pass.revoked_at.is_none() && pass.expires_at.is_none_or(|end| now < end)
 }
 
@@ -166,5 +164,5 @@ macro_rules! permissions {
 permissions! {
     Admin: Admin;
     Reader: Read | Admin;
-    Asker: Validate | Admin;
+    Validator: Validate | Admin;
 }

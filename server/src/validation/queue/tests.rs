@@ -13,17 +13,17 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::{BATCH, BATCH_COST, Batcher, Place, QUEUE};
+use super::{BATCH, BATCH_COST, BatchQueue, Placement, QUEUE};
 use crate::error::Error;
 
 /// All of these requests are one lane's.
-const PLACE: Place<()> = Place { lane: (), cost: 1 };
+const PLACE: Placement<()> = Placement { lane: (), cost: 1 };
 
 type Asking<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
 /// A worker that answers each question with itself, as many batches as it is allowed to.
 struct Held {
-    batcher: Batcher<(), usize, usize>,
+    batcher: BatchQueue<(), usize, usize>,
     worker: JoinHandle<()>,
     allowed: Arc<Semaphore>,
     begun: Arc<Semaphore>,
@@ -35,7 +35,7 @@ impl Held {
     fn start(verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let batches: Arc<Mutex<Vec<Vec<usize>>>> = Arc::default();
-        let (batcher, worker) = Batcher::start({
+        let (batcher, worker) = BatchQueue::start({
             let (allowed, begun, batches) = (allowed.clone(), begun.clone(), batches.clone());
             move |questions: Vec<usize>| {
                 let (allowed, begun) = (allowed.clone(), begun.clone());
@@ -126,7 +126,7 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
 #[tokio::test]
 async fn who_is_refused_leaves_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
-    let (batcher, _worker) = Batcher::<(), Arc<()>, ()>::start({
+    let (batcher, _worker) = BatchQueue::<(), Arc<()>, ()>::start({
         let begun = begun.clone();
         move |_| {
             begun.add_permits(1);
@@ -251,7 +251,7 @@ async fn a_batch_has_a_bound_in_cost() {
     let mut waiting: Vec<Asking<usize>> = Vec::new();
     for n in 0..6 {
         let batcher = held.batcher.clone();
-        waiting.push(Box::pin(async move { batcher.ask(Place { lane: (), cost }, n).await }));
+        waiting.push(Box::pin(async move { batcher.ask(Placement { lane: (), cost }, n).await }));
     }
     assert!(waiting.iter_mut().all(is_waiting));
     held.let_go();

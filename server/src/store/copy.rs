@@ -38,7 +38,7 @@ pub trait Table: db::Row {
     fn bind_key<'c>(&self, query: Query<'c>) -> Query<'c>;
 
     /// Appends the whole row in its one spelling.
-    fn spell(&self, out: &mut Vec<u8>);
+    fn encode_canonical(&self, out: &mut Vec<u8>);
 
     /// The seats that the row says are taken.
     fn seats(&self) -> i64 {
@@ -112,8 +112,8 @@ macro_rules! tables {
                 query $(.bind(self.$key.clone()))*
             }
 
-            fn spell(&self, out: &mut Vec<u8>) {
-                $(self.$column.spell(out);)*
+            fn encode_canonical(&self, out: &mut Vec<u8>) {
+                $(self.$column.encode_canonical(out);)*
             }
 
             $(fn seats(&self) -> i64 {
@@ -171,12 +171,12 @@ tables! {
 /// Runs the block once for each table, in an order in which no row refers to a later one.
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
-        $crate::store::transfer::for_each_table!(@ $table $block;
+        $crate::store::copy::for_each_table!(@ $table $block;
             Tenant Key Product Plan License User Assignment Activation IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {
         [$({
-            use $crate::store::transfer::$row as $table;
+            use $crate::store::copy::$row as $table;
             $block
         }),*]
     };

@@ -2,13 +2,13 @@
 
 use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
 
-use crate::auth;
 use crate::db::{Conn, Db};
+use crate::http::credentials;
 use crate::store::{ids, keys, tenants};
 
 /// Why something about tenants cannot be done. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
-pub enum TenancyError {
+pub enum TenantError {
     #[error("there is a tenant named {0} already")]
     NameTaken(Name),
     #[error("there is no tenant {0}; `licd tenants list` shows those there are")]
@@ -18,12 +18,12 @@ pub enum TenancyError {
 }
 
 /// Makes a tenant with its first live admin key, and answers both.
-pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenancyError> {
+pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenantError> {
     let key = ApiKey::generate(Mode::Live);
     let mut tx = db.begin().await?;
     tenants::lock(&mut tx).await?;
     if tenants::named(&mut tx, &name).await?.is_some() {
-        return Err(TenancyError::NameTaken(name));
+        return Err(TenantError::NameTaken(name));
     }
     ids::go_on(&mut tx).await?;
     let tenant = insert(&mut tx, name, &key).await?;
@@ -38,7 +38,7 @@ pub async fn bootstrap(
     db: &Db,
     key: &ApiKey,
     announce: impl FnOnce() -> bool,
-) -> Result<bool, TenancyError> {
+) -> Result<bool, TenantError> {
     let mut tx = db.begin().await?;
     // Nodes that start at once on an empty database take turns: one makes the tenant.
     tenants::lock(&mut tx).await?;
@@ -57,13 +57,14 @@ async fn insert(conn: &mut Conn, name: Name, key: &ApiKey) -> Result<Tenant, sql
     let now = Timestamp::now();
     let tenant = Tenant { id: TenantId::new(now), name };
     tenants::insert(conn, &tenant, now).await?;
-    let record = auth::record(key, Name::from_static("first key"), Role::Admin, None, now);
-    keys::insert(conn, tenant.id, &record, &auth::hash(key)).await?;
+    let record =
+        credentials::new_key_record(key, Name::from_static("first key"), Role::Admin, None, now);
+    keys::insert(conn, tenant.id, &record, &credentials::hash(key)).await?;
     Ok(tenant)
 }
 
 /// All tenants, oldest first.
-pub async fn list(db: &Db) -> Result<Vec<Tenant>, TenancyError> {
+pub async fn list(db: &Db) -> Result<Vec<Tenant>, TenantError> {
     Ok(tenants::list(&mut db.read().await?).await?)
 }
 
@@ -75,7 +76,7 @@ pub struct NewKey {
 }
 
 /// Makes a key for the tenant of that name or id: the way back in for who has lost every key.
-pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, TenancyError> {
+pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, TenantError> {
     let key = ApiKey::generate(new.mode);
     let mut tx = db.begin().await?;
     let found = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
@@ -83,10 +84,10 @@ pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, Te
         (_, Ok(name)) => tenants::named(&mut tx, &name).await?,
         _ => None,
     };
-    let found = found.ok_or_else(|| TenancyError::Unknown(tenant.to_owned()))?;
+    let found = found.ok_or_else(|| TenantError::Unknown(tenant.to_owned()))?;
     ids::go_on(&mut tx).await?;
-    let record = auth::record(&key, new.name, new.role, None, Timestamp::now());
-    keys::insert(&mut tx, found.id, &record, &auth::hash(&key)).await?;
+    let record = credentials::new_key_record(&key, new.name, new.role, None, Timestamp::now());
+    keys::insert(&mut tx, found.id, &record, &credentials::hash(&key)).await?;
     tx.commit().await?;
     Ok(key)
 }

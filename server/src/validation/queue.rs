@@ -30,7 +30,7 @@ const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where a request waits, and how much answering it is thought to cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<K> {
+pub struct Placement<K> {
     pub lane: K,
     pub cost: usize,
 }
@@ -50,11 +50,11 @@ struct Queue<K, Q, A> {
 }
 
 /// The queue's open end. When its last clone is gone, the worker answers what waits, and ends.
-pub struct Batcher<K, Q, A>(Arc<Open<K, Q, A>>);
+pub struct BatchQueue<K, Q, A>(Arc<Open<K, Q, A>>);
 
 struct Open<K, Q, A>(Arc<Queue<K, Q, A>>);
 
-impl<K, Q, A> Clone for Batcher<K, Q, A> {
+impl<K, Q, A> Clone for BatchQueue<K, Q, A> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
@@ -67,7 +67,7 @@ impl<K, Q, A> Drop for Open<K, Q, A> {
     }
 }
 
-impl<K, Q, A> Batcher<K, Q, A>
+impl<K, Q, A> BatchQueue<K, Q, A>
 where
     K: Copy + Eq + Hash + Send + 'static,
     Q: Clone + Send + 'static,
@@ -91,7 +91,7 @@ where
         (open, tokio::spawn(work))
     }
 
-    pub async fn ask(&self, place: Place<K>, question: Q) -> Result<A, Error> {
+    pub async fn ask(&self, place: Placement<K>, question: Q) -> Result<A, Error> {
         let (reply, answer) = oneshot::channel();
         let queue = &self.0.0;
         let waiting = Waiting { question, cost: place.cost, reply };

@@ -13,7 +13,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::extract::Limit;
+use crate::http::extract::Limit;
 use crate::store::Page;
 
 /// One thing, 200.
@@ -23,7 +23,7 @@ pub struct Data<T>(pub T);
 pub struct Created<T>(pub T);
 
 /// One thing that was made or was there already: 201 or 200.
-pub enum Saved<T> {
+pub enum Upserted<T> {
     New(T),
     Known(T),
 }
@@ -62,7 +62,7 @@ macro_rules! answers {
 answers! {
     Data: it => (StatusCode::OK, &it.0);
     Created: it => (StatusCode::CREATED, &it.0);
-    Saved: it => match it {
+    Upserted: it => match it {
         Self::New(data) => (StatusCode::CREATED, data),
         Self::Known(data) => (StatusCode::OK, data),
     };
@@ -114,7 +114,7 @@ listed!(Activation, Key, License, Plan, Product, User);
 
 /// What a caller wants of a list.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct ListParams {
     pub after: Uuid,
     /// None for all there are.
     pub limit: Option<Limit>,
@@ -145,7 +145,7 @@ impl<T> IntoResponse for Pages<T> {
 }
 
 /// Answers with what `read` finds.
-pub async fn records<T, F, R>(wanted: Wanted, read: R) -> Result<Records<T>, Error>
+pub async fn records<T, F, R>(wanted: ListParams, read: R) -> Result<Records<T>, Error>
 where
     T: Listed,
     F: Future<Output = Result<Vec<T>, Error>> + Send,
@@ -160,7 +160,7 @@ where
 pub async fn pages<T, P, F, R>(
     head: &str,
     tail: &str,
-    wanted: Wanted,
+    wanted: ListParams,
     read: R,
 ) -> Result<Pages<T>, Error>
 where

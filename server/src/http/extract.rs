@@ -113,9 +113,9 @@ impl<S: Send + Sync, T: FromStr + Default> FromRequestParts<S> for Id<T> {
 }
 
 /// The `{userId}` of a path: the caller's own user id, or nothing that could be one.
-pub struct UserName(pub Option<ExternalId>);
+pub struct ExternalIdParam(pub Option<ExternalId>);
 
-impl<S: Send + Sync> FromRequestParts<S> for UserName {
+impl<S: Send + Sync> FromRequestParts<S> for ExternalIdParam {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {

@@ -11,14 +11,14 @@ use axum::extract::Request;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use common::{Failure, Fixed, KeyId};
+use common::{ConstBool, Failure, KeyId};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::error::Error;
 use crate::http::head;
-use crate::limit::Allowance;
+use crate::validation::limit::Allowance;
 use access_log::{Entry, Outcome};
 
 pub use access_log::report_omitted;
@@ -31,15 +31,15 @@ const MAX_REQUEST_ID: usize = 128;
 /// What becomes known of a request while it is handled, for its log line and its answer's headers.
 /// It travels in the request's extensions.
 #[derive(Clone, Default)]
-pub struct Exchange(Arc<Known>);
+pub struct RequestContext(Arc<UserLicenses>);
 
 #[derive(Default)]
-struct Known {
+struct UserLicenses {
     key: OnceLock<KeyId>,
     allowance: OnceLock<Allowance>,
 }
 
-impl Exchange {
+impl RequestContext {
     /// That of a request, from its extensions.
     pub fn of(extensions: &Extensions) -> Self {
         extensions.get().cloned().unwrap_or_default()
@@ -55,7 +55,7 @@ impl Exchange {
 /// Wraps the handling of every request.
 pub async fn run(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let exchange = Exchange::default();
+    let exchange = RequestContext::default();
     let request_id = request_id(request.headers());
     let entry = Entry::new(&request);
     request.extensions_mut().insert(exchange.clone());
@@ -88,7 +88,7 @@ pub async fn run(mut request: Request, next: Next) -> Response {
 /// Adds the headers that every answer has.
 fn complete(headers: &mut HeaderMap, allowance: Option<Allowance>, request_id: &str) {
     if let Some(allowance) = allowance {
-        allowance.tell(headers);
+        allowance.write_headers(headers);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // Nearly all answers hold keys or persons, and none is true for long.
@@ -129,7 +129,7 @@ fn refuse(response: &mut Response, error: &Error, request_id: &str) {
     let retry_after = response.headers().get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
     let failure = Failure {
-        success: Fixed,
+        success: ConstBool,
         error: error.sentence(),
         code: error.code().to_owned(),
         field: error.field().map(str::to_owned),

@@ -21,30 +21,30 @@ use super::{Result, with_timeout};
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
 /// takes longer is closed.
-const LAST_WORD: Duration = Duration::from_secs(1);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where connections are lent from.
 #[derive(Clone)]
-pub struct Lender {
+pub struct PgConnections {
     pool: PgPool,
-    aside: Arc<Mutex<Option<PoolConnection<Postgres>>>>,
+    spare: Arc<Mutex<Option<PoolConnection<Postgres>>>>,
 }
 
-impl Lender {
+impl PgConnections {
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, aside: Arc::default() }
+        Self { pool, spare: Arc::default() }
     }
 
-    pub async fn lend(&self) -> Result<Lease> {
+    pub async fn lend(&self) -> Result<PgConn> {
         let conn = match self.take_aside() {
             Some(conn) => conn,
             None => self.pool.acquire().await?,
         };
-        Ok(Lease { lender: self.clone(), conn: Some(conn), open: false, sound: true })
+        Ok(PgConn { lender: self.clone(), conn: Some(conn), open: false, sound: true })
     }
 
     /// With a transaction begun by these words.
-    pub async fn begin(&self, words: &'static str) -> Result<Lease> {
+    pub async fn begin(&self, words: &'static str) -> Result<PgConn> {
         let mut lease = self.lend().await?;
         // Before it is so: whoever is given up on half-way may have begun all the same.
         lease.open = true;
@@ -82,24 +82,24 @@ impl Lender {
     }
 
     fn take_aside(&self) -> Option<PoolConnection<Postgres>> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Keeps it for the next one, if there is none yet and nobody waits for the pool to have one.
     fn put_aside(&self, conn: PoolConnection<Postgres>) -> Option<PoolConnection<Postgres>> {
         let most = self.pool.options().get_max_connections();
         let awaited = self.pool.num_idle() == 0 && self.pool.size() >= most;
-        let mut aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
-        if awaited || aside.is_some() || self.pool.is_closed() {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if awaited || spare.is_some() || self.pool.is_closed() {
             return Some(conn);
         }
-        *aside = Some(conn);
+        *spare = Some(conn);
         None
     }
 }
 
-pub struct Lease {
-    lender: Lender,
+pub struct PgConn {
+    lender: PgConnections,
     /// None once it is given back.
     conn: Option<PoolConnection<Postgres>>,
     /// In a transaction, which ends without effect unless it is committed.
@@ -108,7 +108,7 @@ pub struct Lease {
     sound: bool,
 }
 
-impl Lease {
+impl PgConn {
     pub async fn commit(mut self) -> Result<()> {
         self.execute("commit").await?;
         self.open = false;
@@ -137,7 +137,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for PgConn {
     fn drop(&mut self) {
         let Some(mut conn) = self.conn.take() else { return };
         if self.sound && !self.open {
@@ -154,10 +154,10 @@ impl Drop for Lease {
 }
 
 async fn give_back(mut conn: PoolConnection<Postgres>, open: bool) {
-    if open && with_timeout(LAST_WORD, conn.execute("rollback")).await.is_err() {
+    if open && with_timeout(RELEASE_TIMEOUT, conn.execute("rollback")).await.is_err() {
         drop(conn.detach());
         return;
     }
     // Given up on, it is closed, and the pool may open another.
-    drop(timeout(LAST_WORD, conn.return_to_pool()).await);
+    drop(timeout(RELEASE_TIMEOUT, conn.return_to_pool()).await);
 }

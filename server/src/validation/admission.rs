@@ -3,23 +3,23 @@
 
 use common::{ExternalId, ProductId, Timestamp, Validation};
 
-use super::Places;
-use super::batch::{self, Ask};
-use crate::auth::{Asker, Gate};
+use super::Placements;
+use super::batch::{self, AdmittedRequest};
 use crate::db::Db;
 use crate::error::Error;
-use crate::exchange::Exchange;
+use crate::http::context::RequestContext;
+use crate::http::credentials::{KeyGate, Validator};
 use crate::store::Scope;
-use crate::store::keys::{Hash, Pass};
-use crate::store::validations::{self, Asked, Found};
+use crate::store::keys::{Hash, KeyAuth};
+use crate::store::validations::{self, BatchHit, BatchQuery};
 
 /// One validation that is asked for.
 #[derive(Clone)]
-pub struct Question {
+pub struct ValidationRequest {
     /// The key that it comes with.
     pub key: Hash,
     /// Whether that key may ask is for the desk to say; none if it was let in already.
-    pub entry: Option<Exchange>,
+    pub entry: Option<RequestContext>,
     pub user: ExternalId,
     pub product: Option<ProductId>,
 }
@@ -29,11 +29,11 @@ pub type Answer = Result<Validation, Error>;
 /// Answers all of `questions`, in their order. When it returns, what was written is on disk.
 pub async fn answer(
     db: &Db,
-    gate: &Gate,
-    places: &Places,
-    questions: &[Question],
+    gate: &KeyGate,
+    placements: &Placements,
+    questions: &[ValidationRequest],
 ) -> Result<Vec<Answer>, Error> {
-    let mut asked = Asked::default();
+    let mut asked = BatchQuery::default();
     let found_at = questions.iter().map(|question| asked.add(question.key, &question.user));
     let found_at: Vec<_> = found_at.collect();
     // SQLite's writing connection alone keeps its page cache when something is written.
@@ -45,19 +45,19 @@ pub async fn answer(
     let mut admitted = Vec::with_capacity(questions.len());
     for (question, place) in questions.iter().zip(found_at) {
         let seen = found.get(&place);
-        if let Some(Found { pass, known }) = seen {
-            places.learn(&question.key, pass.tenant_id, known.links.len());
+        if let Some(BatchHit { pass, known }) = seen {
+            placements.learn(&question.key, pass.tenant_id, known.links.len());
         }
         let pass = admit(gate, question, seen.map(|found| found.pass), now);
         if let Ok(pass) = pass {
             let scope = Scope { tenant: pass.tenant_id, mode: pass.mode };
             let (user, product) = (&question.user, question.product);
-            asks.push(Ask { place, key: pass.key_id, scope, user, product });
+            asks.push(AdmittedRequest { place, key: pass.key_id, scope, user, product });
         }
         admitted.push(pass);
     }
     let mut answers = batch::answer(db, gate, conn, &asked, found, &asks, now).await?.into_iter();
-    let answer = |pass: Result<Pass, Error>| match pass {
+    let answer = |pass: Result<KeyAuth, Error>| match pass {
         Ok(_) => answers.next().unwrap_or(Err(Error::Internal)),
         Err(refused) => Err(refused),
     };
@@ -66,15 +66,15 @@ pub async fn answer(
 
 /// What the question's key opens, if it is let in.
 fn admit(
-    gate: &Gate,
-    question: &Question,
-    pass: Option<Pass>,
+    gate: &KeyGate,
+    question: &ValidationRequest,
+    pass: Option<KeyAuth>,
     now: Timestamp,
-) -> Result<Pass, Error> {
+) -> Result<KeyAuth, Error> {
     let pass = match &question.entry {
         Some(exchange) => gate.admit(pass, exchange, now)?,
         None => pass.ok_or(Error::Unauthorized)?,
     };
-    Asker::permit(pass.role)?;
+    Validator::permit(pass.role)?;
     Ok(pass)
 }

@@ -8,12 +8,12 @@
 use sha2::{Digest, Sha256};
 
 use crate::db::{Conn, Db};
+use crate::store::copy::{self as store, PORTION, Table, for_each_table};
 use crate::store::tenants;
-use crate::store::transfer::{self as store, PORTION, Table, for_each_table};
 
 /// Why nothing was copied. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
-pub enum TransferError {
+pub enum CopyError {
     #[error(
         "the target is not empty: there are rows in its table {0}. Copy into a new database; one \
          that `licd serve` has been started on has a tenant already"
@@ -34,7 +34,7 @@ pub enum TransferError {
 
 /// What a table holds: enough to tell whether another holds the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tally {
+pub struct TableDigest {
     pub table: &'static str,
     pub rows: u64,
     /// The sum of the seats that licenses say are taken.
@@ -67,30 +67,30 @@ pub async fn copy(
     from: &Db,
     to: &Db,
     mut progress: impl Progress,
-) -> Result<Vec<Tally>, TransferError> {
-    let mut target = to.begin().await.map_err(TransferError::Target)?;
+) -> Result<Vec<TableDigest>, CopyError> {
+    let mut target = to.begin().await.map_err(CopyError::Target)?;
     // A licd that starts on the target meanwhile waits here, and then finds a tenant.
-    tenants::lock(&mut target).await.map_err(TransferError::Target)?;
+    tenants::lock(&mut target).await.map_err(CopyError::Target)?;
     for_each_table!(T => refuse_rows::<T>(&mut target).await?);
 
-    let mut source = from.snapshot().await.map_err(TransferError::Source)?;
+    let mut source = from.snapshot().await.map_err(CopyError::Source)?;
     let sent = for_each_table!(T => send::<T>(&mut source, &mut target, &mut progress).await?);
     drop(source);
     let arrived = for_each_table!(T => tally::<T>(&mut target, &mut progress).await?);
     for (sent, arrived) in sent.iter().zip(&arrived) {
         if sent != arrived {
-            return Err(TransferError::Differs(sent.table));
+            return Err(CopyError::Differs(sent.table));
         }
     }
-    target.commit().await.map_err(TransferError::Unconfirmed)?;
+    target.commit().await.map_err(CopyError::Unconfirmed)?;
     Ok(arrived.into())
 }
 
-async fn refuse_rows<T: Table>(target: &mut Conn) -> Result<(), TransferError> {
+async fn refuse_rows<T: Table>(target: &mut Conn) -> Result<(), CopyError> {
     match store::any::<T>(target).await {
         Ok(false) => Ok(()),
-        Ok(true) => Err(TransferError::NotEmpty(T::NAME)),
-        Err(error) => Err(TransferError::Target(error)),
+        Ok(true) => Err(CopyError::NotEmpty(T::NAME)),
+        Err(error) => Err(CopyError::Target(error)),
     }
 }
 
@@ -98,18 +98,18 @@ async fn send<T: Table>(
     source: &mut Conn,
     target: &mut Conn,
     progress: &mut impl Progress,
-) -> Result<Tally, TransferError> {
+) -> Result<TableDigest, CopyError> {
     let mut count = Count::default();
     let mut last: Option<T> = None;
     loop {
-        let rows = store::read(source, last.as_ref()).await.map_err(TransferError::Source)?;
-        store::insert_all(target, &rows).await.map_err(TransferError::Target)?;
+        let rows = store::read(source, last.as_ref()).await.map_err(CopyError::Source)?;
+        store::insert_all(target, &rows).await.map_err(CopyError::Target)?;
         count.add(&rows);
         progress(Step::Copying(T::NAME), rows.len() as u64);
         let full = rows.len() == PORTION;
         last = rows.into_iter().next_back().filter(|_| full);
         if last.is_none() {
-            store::measure::<T>(target).await.map_err(TransferError::Target)?;
+            store::measure::<T>(target).await.map_err(CopyError::Target)?;
             return Ok(count.tally::<T>());
         }
     }
@@ -118,11 +118,11 @@ async fn send<T: Table>(
 async fn tally<T: Table>(
     target: &mut Conn,
     progress: &mut impl Progress,
-) -> Result<Tally, TransferError> {
+) -> Result<TableDigest, CopyError> {
     let mut count = Count::default();
     let mut last: Option<T> = None;
     loop {
-        let rows = store::read(target, last.as_ref()).await.map_err(TransferError::Target)?;
+        let rows = store::read(target, last.as_ref()).await.map_err(CopyError::Target)?;
         count.add(&rows);
         progress(Step::Verifying(T::NAME), rows.len() as u64);
         let full = rows.len() == PORTION;
@@ -145,7 +145,7 @@ impl Count {
     fn add<T: Table>(&mut self, rows: &[T]) {
         for row in rows {
             let mut spelled = Vec::new();
-            row.spell(&mut spelled);
+            row.encode_canonical(&mut spelled);
             let hash = Sha256::digest(&spelled);
             for (sum, part) in self.sum.iter_mut().zip(hash.chunks_exact(8)) {
                 let part = part.iter().fold(0, |part, &byte| part << 8 | u64::from(byte));
@@ -156,7 +156,7 @@ impl Count {
         }
     }
 
-    fn tally<T: Table>(self) -> Tally {
-        Tally { table: T::NAME, rows: self.rows, seats: self.seats, sum: self.sum }
+    fn tally<T: Table>(self) -> TableDigest {
+        TableDigest { table: T::NAME, rows: self.rows, seats: self.seats, sum: self.sum }
     }
 }

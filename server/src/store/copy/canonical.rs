@@ -13,7 +13,7 @@ use crate::db::AsWritten;
 /// A value of a column, with one spelling.
 pub trait Canonical {
     /// Appends the spelling. No two rows of different values append the same.
-    fn spell(&self, out: &mut Vec<u8>);
+    fn encode_canonical(&self, out: &mut Vec<u8>);
 }
 
 /// With the length in front, so that the end of one value is not taken for the start of the next.
@@ -23,53 +23,53 @@ fn spell_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 impl<T: Canonical> Canonical for Option<T> {
-    fn spell(&self, out: &mut Vec<u8>) {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.is_some()));
         if let Some(value) = self {
-            value.spell(out);
+            value.encode_canonical(out);
         }
     }
 }
 
 impl Canonical for Uuid {
-    fn spell(&self, out: &mut Vec<u8>) {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.as_bytes());
     }
 }
 
 impl Canonical for i32 {
-    fn spell(&self, out: &mut Vec<u8>) {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_be_bytes());
     }
 }
 
 impl Canonical for DateTime<Utc> {
-    fn spell(&self, out: &mut Vec<u8>) {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.timestamp_millis().to_be_bytes());
     }
 }
 
 impl Canonical for String {
-    fn spell(&self, out: &mut Vec<u8>) {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
         spell_bytes(self.as_bytes(), out);
     }
 }
 
 impl Canonical for Vec<u8> {
-    fn spell(&self, out: &mut Vec<u8>) {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
         spell_bytes(self, out);
     }
 }
 
 /// The names of features, which both databases give back as they were given.
 impl Canonical for Json<Value> {
-    fn spell(&self, out: &mut Vec<u8>) {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
         spell_bytes(self.0.to_string().as_bytes(), out);
     }
 }
 
 impl Canonical for AsWritten<Box<RawValue>> {
-    fn spell(&self, out: &mut Vec<u8>) {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
         spell_bytes(self.0.get().as_bytes(), out);
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     fn the_end_of_a_value_is_not_the_start_of_the_next() {
         let spelled = |values: [&str; 2]| {
             let mut out = Vec::new();
-            values.iter().for_each(|value| value.to_string().spell(&mut out));
+            values.iter().for_each(|value| value.to_string().encode_canonical(&mut out));
             out
         };
         assert_ne!(spelled(["ab", "c"]), spelled(["a", "bc"]));
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn nothing_is_not_the_empty_text() {
         let (mut nothing, mut empty) = (Vec::new(), Vec::new());
-        None::<String>.spell(&mut nothing);
-        Some(String::new()).spell(&mut empty);
+        None::<String>.encode_canonical(&mut nothing);
+        Some(String::new()).encode_canonical(&mut empty);
         assert_ne!(nothing, empty);
     }
 }

@@ -196,7 +196,7 @@ pub enum Allowance {
 }
 
 impl Allowance {
-    pub fn grant(self) -> Result<(), Error> {
+    pub fn into_result(self) -> Result<(), Error> {
         match self {
             Self::Refused { wait, .. } => Err(Error::RateLimited(wait)),
             Self::Unlimited | Self::Granted { .. } => Ok(()),
@@ -204,7 +204,7 @@ impl Allowance {
     }
 
     /// Tells the caller how much is left.
-    pub fn tell(self, headers: &mut HeaderMap) {
+    pub fn write_headers(self, headers: &mut HeaderMap) {
         let (limit, remaining, reset) = match self {
             Self::Unlimited => return,
             Self::Granted { limit, remaining, reset } => (limit, remaining, reset),
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(limiter.check(one), Allowance::Granted { limit: 2, remaining: 1, reset: 30 });
         assert_eq!(limiter.check(one), Allowance::Granted { limit: 2, remaining: 0, reset: 60 });
         assert_eq!(limiter.check(one), Allowance::Refused { limit: 2, wait: 30 });
-        assert!(limiter.check(other).grant().is_ok());
+        assert!(limiter.check(other).into_result().is_ok());
     }
 
     #[test]
@@ -253,7 +253,8 @@ mod tests {
         for (limit, burst) in [("2/s", 200), ("6/m", 10), ("1/m", 1)] {
             let limiter = Limiter::of_new_users(limit.parse().unwrap());
             let key = KeyId::new(Timestamp::now());
-            let granted = (0..1000).take_while(|_| limiter.check(key).grant().is_ok()).count();
+            let granted =
+                (0..1000).take_while(|_| limiter.check(key).into_result().is_ok()).count();
             assert!((burst..burst + 3).contains(&granted), "{limit}: {granted}");
         }
     }

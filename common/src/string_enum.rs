@@ -2,7 +2,7 @@
 
 /// Makes an enum whose variants are words: on the wire, in a column and on a command line alike.
 /// Reading takes exactly these words, as strings.
-macro_rules! words {
+macro_rules! string_enum {
     (
         $(#[$doc:meta])*
         $name:ident, $what:literal {
@@ -81,4 +81,4 @@ macro_rules! words {
     };
 }
 
-pub(crate) use words;
+pub(crate) use string_enum;

@@ -19,13 +19,14 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tower::Service;
 
-use super::super::{Batcher, Place, QUEUE};
-use crate::auth;
+use super::super::{BatchQueue, Placement, QUEUE};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
-use crate::validation::{self, Answer, Question};
-use crate::{App, routes, tenancy};
+use crate::http::credentials;
+use crate::ops::tenants;
+use crate::validation::{self, Answer, ValidationRequest};
+use crate::{App, routes};
 
 type Asking = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
 
@@ -47,19 +48,19 @@ impl Held {
         let url = format!("sqlite://{}", folder.path().join("licd.db").display());
         let db = Db::open(&url.parse().unwrap()).await.unwrap();
         let name = Name::from_static("default");
-        let (_, key) = tenancy::create(&db, name).await.unwrap();
+        let (_, key) = tenants::create(&db, name).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (mut app, _) = App::start(db, &Config::default());
-        let (validations, _) = Batcher::start({
-            let (db, gate, places) = (app.db.clone(), app.gate.clone(), app.places.clone());
+        let (validations, _) = BatchQueue::start({
+            let (db, gate, placements) = (app.db.clone(), app.gate.clone(), app.placements.clone());
             let (allowed, begun) = (allowed.clone(), begun.clone());
-            move |questions: Vec<Question>| {
-                let (db, gate, places) = (db.clone(), gate.clone(), places.clone());
+            move |questions: Vec<ValidationRequest>| {
+                let (db, gate, placements) = (db.clone(), gate.clone(), placements.clone());
                 let allowed = allowed.clone();
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
-                    validation::answer(&db, &gate, &places, &questions).await
+                    validation::answer(&db, &gate, &placements, &questions).await
                 }
             }
         });
@@ -92,9 +93,9 @@ impl Held {
     /// Asks past HTTP, and takes the first step.
     fn ask(&self, user: &str) -> (bool, Asking) {
         let validations = self.app.validations.clone();
-        let (key, user) = (auth::hash(&self.key), user.parse().unwrap());
-        let place = Place { lane: None, cost: 1 };
-        let question = Question { key, entry: None, user, product: None };
+        let (key, user) = (credentials::hash(&self.key), user.parse().unwrap());
+        let place = Placement { lane: None, cost: 1 };
+        let question = ValidationRequest { key, entry: None, user, product: None };
         let mut asking: Asking = Box::pin(async move { validations.ask(place, question).await });
         let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         (step.is_pending(), asking)

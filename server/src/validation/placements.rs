@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 use common::TenantId;
 
-use crate::batching::Place;
 use crate::store::keys::Hash;
+use crate::validation::queue::Placement;
 
 /// How many keys are remembered. Beyond, all are forgotten and learned anew.
 const KEYS: usize = 100_000;
@@ -22,12 +22,12 @@ pub type Lane = Option<TenantId>;
 
 /// The places of the keys that were seen.
 #[derive(Default)]
-pub struct Places(Mutex<HashMap<Hash, Place<Lane>>>);
+pub struct Placements(Mutex<HashMap<Hash, Placement<Lane>>>);
 
-impl Places {
-    pub fn of(&self, key: &Hash) -> Place<Lane> {
+impl Placements {
+    pub fn of(&self, key: &Hash) -> Placement<Lane> {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        places.get(key).copied().unwrap_or(Place { lane: None, cost: 1 })
+        places.get(key).copied().unwrap_or(Placement { lane: None, cost: 1 })
     }
 
     /// Notes that a validation with this key was the tenant's and read so many licenses. A costly
@@ -36,7 +36,7 @@ impl Places {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = places.get(key).map_or(0, |place| place.cost);
         let cost = licenses.max(before - before.div_ceil(8)).max(1);
-        let place = Place { lane: Some(tenant), cost };
+        let place = Placement { lane: Some(tenant), cost };
         if before == 0 && places.len() >= KEYS {
             places.clear();
         }
@@ -52,16 +52,16 @@ mod tests {
 
     #[test]
     fn a_key_waits_in_the_lane_of_its_tenant_and_at_its_cost() {
-        let (places, tenant) = (Places::default(), TenantId::new(Timestamp::now()));
-        assert_eq!(places.of(&[1; 32]), Place { lane: None, cost: 1 });
-        places.learn(&[1; 32], tenant, 80);
-        assert_eq!(places.of(&[1; 32]), Place { lane: Some(tenant), cost: 80 });
-        places.learn(&[1; 32], tenant, 0);
-        assert_eq!(places.of(&[1; 32]).cost, 70);
+        let (placements, tenant) = (Placements::default(), TenantId::new(Timestamp::now()));
+        assert_eq!(placements.of(&[1; 32]), Placement { lane: None, cost: 1 });
+        placements.learn(&[1; 32], tenant, 80);
+        assert_eq!(placements.of(&[1; 32]), Placement { lane: Some(tenant), cost: 80 });
+        placements.learn(&[1; 32], tenant, 0);
+        assert_eq!(placements.of(&[1; 32]).cost, 70);
         for _ in 0..100 {
-            places.learn(&[1; 32], tenant, 0);
+            placements.learn(&[1; 32], tenant, 0);
         }
-        assert_eq!(places.of(&[1; 32]).cost, 1);
-        assert_eq!(places.of(&[2; 32]).lane, None);
+        assert_eq!(placements.of(&[1; 32]).cost, 1);
+        assert_eq!(placements.of(&[2; 32]).lane, None);
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
-use super::{Listed, Wanted};
+use super::{ListParams, Listed};
 use crate::error::Error;
 use crate::store::Page;
 
@@ -28,7 +28,7 @@ const MAX_PORTION: i64 = 500;
 pub async fn body<T, F, R>(
     head: String,
     tail: String,
-    wanted: Wanted,
+    wanted: ListParams,
     read: R,
 ) -> Result<Body, Error>
 where
