@@ -8,15 +8,14 @@ use sqlx::types::Json;
 use super::{Page, Scope, World};
 use crate::db::{Conn, Result, Sql, locking};
 
-/// The one list of columns, with more where a reader needs them, of the keys that fit.
+/// The one list of columns, with more where a reader needs them.
 macro_rules! select {
-    ($more:literal, $condition:literal) => {
+    ($more:literal, $rest:literal) => {
         concat!(
             "select k.id, k.name, k.prefix, k.role, w.mode, k.created_at, k.expires_at,
                  k.last_used_at, k.revoked_at",
             $more,
-            " from keys k join worlds w on w.id = k.world where ",
-            $condition
+            $rest
         )
     };
 }
@@ -79,10 +78,13 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Re
 
 /// Finds a key by its hash. This look-up knows no scope yet: the key tells it.
 pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<KeyWithTenant>> {
-    conn.query(select!(", k.world, w.tenant_id, w.tenant_name", "k.hash = $1"))
-        .bind(hash.as_slice())
-        .fetch_optional()
-        .await
+    conn.query(select!(
+        ", k.world, w.tenant_id, w.tenant_name",
+        " from keys k join worlds w on w.id = k.world where k.hash = $1"
+    ))
+    .bind(hash.as_slice())
+    .fetch_optional()
+    .await
 }
 
 /// A hash as it is passed inside of JSON.
@@ -95,7 +97,8 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Ke
     let found: Option<KeyWithTenant> = conn
         .query(select!(
             ", k.world, w.tenant_id, w.tenant_name",
-            "k.id = $1 and w.tenant_id = $2 and (w.mode = $3 or $3 = 'live')"
+            " from keys k join worlds w on w.id = k.world
+              where k.id = $1 and w.tenant_id = $2 and (w.mode = $3 or $3 = 'live')"
         ))
         .bind(id)
         .bind(scope.tenant)
@@ -111,8 +114,9 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Ke
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Key>> {
     conn.query(select!(
         "",
-        "w.tenant_id = $1 and (w.mode = $2 or $2 = 'live') and k.world > 0 and k.id > $3
-         order by k.id limit $4"
+        " from worlds w join keys k on k.world = w.id
+          where w.tenant_id = $1 and (w.mode = $2 or $2 = 'live') and k.world > 0 and k.id > $3
+          order by k.id limit $4"
     ))
     .bind(scope.tenant)
     .bind(scope.mode)

@@ -99,7 +99,7 @@ pub async fn page_of_license(
     conn.query(
         "select activation_id as id, user_id, license_id, activated_at, last_checked_at
          from assignments
-         where license_id = $2 and world = $1 and activation_id > $3
+         where license_id = $2 and world = $1 and world > 0 and activation_id > $3
          order by activation_id limit $4",
     )
     .bind_scope(scope)
@@ -114,7 +114,7 @@ pub async fn page_of_license(
 pub async fn count(conn: &mut Conn, scope: Scope, license: LicenseId) -> Result<(i64, i64)> {
     conn.query(
         "select count(*), count(distinct user_id) from assignments
-         where license_id = $2 and world = $1 and activation_id is not null",
+         where license_id = $2 and world = $1 and world > 0 and activation_id is not null",
     )
     .bind_scope(scope)
     .bind(license)
