@@ -4,7 +4,8 @@
 -- carries the world along, so that no row can refer to one of another world. Ids are unique by
 -- themselves and grow with time: their order is the order of creation.
 --
--- Times are milliseconds since 1970 on SQLite, where the type's name gives a number as a number.
+-- Texts that are compared or searched are compared byte by byte (`collate binary`, for which licd
+-- says "C" to PostgreSQL). Times are milliseconds since 1970 on SQLite, where the type's name gives a number as a number.
 --
 -- Each look-up has one index that begins with its most telling column, so that PostgreSQL finds the
 -- same plan for a table that was never analyzed as for one that was. An index that could be taken for
@@ -70,7 +71,7 @@ create table plans (
 );
 
 create index plans_by_world on plans (world, id) where world > 0;
-create index plans_by_product on plans (product_id, world, id);
+create index plans_by_product on plans (product_id, world, id) where world > 0;
 
 -- Licenses. They copy their plan's terms, so that a later change of the plan leaves them alone.
 -- seats_used counts the assignments that hold a seat; it lies here so that whoever takes or frees a
@@ -87,22 +88,28 @@ create table licenses (
     features jsonb not null,
     created_at timestamptz not null,
     updated_at timestamptz not null,
+    -- The end of the id as people read it, for whom it is short enough to type; see store/licenses.
+    suffix integer not null,
     primary key (id, world),
     foreign key (product_id, world) references products (id, world),
     foreign key (plan_id, world) references plans (id, world)
 );
 
 create index licenses_by_world on licenses (world, id) where world > 0;
-create index licenses_by_plan on licenses (plan_id, world, id);
+create index licenses_by_plan on licenses (plan_id, world, id) where world > 0;
+create index licenses_by_product on licenses (product_id, world, id) where world > 0;
+create index licenses_by_status on licenses (status, world, id) where world > 0;
+create index licenses_by_expiry on licenses (world, expires_at) where world > 0;
+create index licenses_by_suffix on licenses (suffix, world) where world > 0;
 
 -- The users of a tenant's application, by the identifier the tenant gives them. Metadata is json
 -- and not jsonb, which would sort its members and write its numbers anew.
 create table users (
     id uuid not null,
     world integer not null references worlds (id),
-    external_id text not null,
-    email text,
-    name text,
+    external_id text collate binary not null,
+    email text collate binary,
+    name text collate binary,
     metadata json,
     created_at timestamptz not null,
     updated_at timestamptz not null,
@@ -110,6 +117,8 @@ create table users (
 );
 
 create index users_by_world on users (world, id) where world > 0;
+create index users_by_email on users (lower(email), world) where email is not null;
+create index users_by_name on users (lower(name), world) where name is not null;
 
 -- Which user may use which license, and the seat that the user holds on it, if any. The order of a
 -- user's assignments is the order of their ids, and it decides which license a validation selects.
@@ -147,7 +156,7 @@ create table events (
     subject_type text not null,
     subject_id text not null,
     -- The tenant's identifier of the user whom the event is about.
-    external_id text,
+    external_id text collate binary,
     related json not null,
     object json not null,
     previous json,

@@ -54,11 +54,11 @@ pub struct Scope {
     pub mode: Mode,
 }
 
-/// A part of a list, in the order of ids.
+/// A part of a list, in the order of its cursors: mostly ids.
 #[derive(Clone, Copy)]
-pub struct Page {
-    /// The id before the first one of the page; nil, which is before all, for the start.
-    pub after: Uuid,
+pub struct Page<C> {
+    /// What stands before the first record of the page: a nil id or zero for the start.
+    pub after: C,
     pub limit: i64,
 }
 

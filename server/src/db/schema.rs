@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migrator};
-use sqlx::{Connection, Executor};
+use sqlx::{AssertSqlSafe, Connection, Executor, SqlSafeStr};
 
 use super::connect::OpenError;
 use super::{Db, Result};
@@ -16,6 +16,16 @@ use super::{Db, Result};
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = sqlx::migrate!("../migrations");
     migrations.set_locking(false);
+    migrations
+});
+
+/// The same for PostgreSQL, where comparing texts byte by byte has another name.
+static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrations = MIGRATIONS.clone();
+    for migration in migrations.migrations.to_mut() {
+        let sql = migration.sql.as_str().replace("collate binary", "collate \"C\"");
+        migration.sql = AssertSqlSafe(sql).into_sql_str();
+    }
     migrations
 });
 
@@ -55,7 +65,7 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
         Db::Sqlite(connections) => {
             let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
             let mut tx = conn.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
-            let upgrade = run(&mut *tx).await?;
+            let upgrade = run(&MIGRATIONS, &mut *tx).await?;
             tx.commit().await.map_err(OpenError::Connect)?;
             conn.close().await.map_err(OpenError::Connect)?;
             Ok(upgrade)
@@ -67,7 +77,7 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
             for statement in [FORGET, NO_HURRY, NO_HURRY_IDLE, NO_NOTICES, LOCK] {
                 tx.execute(statement).await.map_err(OpenError::Connect)?;
             }
-            let upgrade = run(&mut *tx).await?;
+            let upgrade = run(&POSTGRES_MIGRATIONS, &mut *tx).await?;
             tx.execute(FORGET).await.map_err(OpenError::Connect)?;
             tx.commit().await.map_err(OpenError::Connect)?;
             Ok(upgrade)
@@ -105,17 +115,17 @@ pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
     }
 }
 
-async fn run<C: Migrate>(conn: &mut C) -> Result<Upgrade, OpenError> {
+async fn run<C: Migrate>(migrations: &Migrator, conn: &mut C) -> Result<Upgrade, OpenError> {
     let table = &MIGRATIONS.table_name;
     conn.ensure_migrations_table(table).await?;
     let before = conn.list_applied_migrations(table).await?;
-    MIGRATIONS.run_direct(None, conn, false).await.map_err(|error| match error {
+    migrations.run_direct(None, conn, false).await.map_err(|error| match error {
         MigrateError::VersionMissing(unknown) => {
             OpenError::Newer { database: newest(&before).unwrap_or(unknown), licd: version() }
         }
         other => OpenError::Migrate(other),
     })?;
-    let new = MIGRATIONS
+    let new = migrations
         .iter()
         .filter(|known| !before.iter().any(|applied| applied.version == known.version));
     let applied = new.map(|known| (known.version, known.description.to_string())).collect();

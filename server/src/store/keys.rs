@@ -111,7 +111,7 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Ke
     }))
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Key>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<KeyId>) -> Result<Vec<Key>> {
     conn.query(select!(
         "",
         " from worlds w join keys k on k.world = w.id

@@ -1,28 +1,37 @@
 //! Licenses. Their counters of seats are in `seats`.
 
-use common::{License, LicenseId, PlanId, UserId};
+use common::{ExternalId, License, LicenseId, PlanId, ProductId, Status, Timestamp, UserId};
 use sqlx::types::Json;
 
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
 
 /// The one list of columns.
+macro_rules! columns {
+    () => {
+        "id, product_id, plan_id, status, max_seats, expires_at, features, created_at, updated_at"
+    };
+}
+
 macro_rules! select {
     ($rest:literal) => {
-        concat!(
-            "select id, product_id, plan_id, status, max_seats, expires_at, features, created_at, \
-             updated_at from licenses ",
-            "where ",
-            $rest
-        )
+        concat!("select ", columns!(), " from licenses where ", $rest)
     };
+}
+
+/// A license, and how many users hold a seat on it.
+#[derive(sqlx::FromRow)]
+pub struct CountedLicense {
+    #[sqlx(flatten)]
+    pub license: License,
+    pub seats_used: i32,
 }
 
 pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
     conn.query(
-        "insert into licenses (world, id, product_id, plan_id, status, max_seats,
-             expires_at, features, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "insert into licenses (world, id, product_id, plan_id, status, max_seats, expires_at,
+             features, created_at, updated_at, suffix)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind_scope(scope)
     .bind(license.id)
@@ -34,6 +43,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<
     .bind(Json(&license.features))
     .bind(license.created_at)
     .bind(license.updated_at)
+    .bind(Suffixes::of(license.id).first)
     .execute()
     .await?;
     Ok(())
@@ -43,7 +53,17 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option
     conn.query(select!("id = $2 and world = $1")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
-/// Whoever changes a license, or its seats, locks it first.
+pub async fn find_counted(
+    conn: &mut Conn,
+    scope: Scope,
+    id: LicenseId,
+) -> Result<Option<CountedLicense>> {
+    const FIND: &str =
+        concat!("select seats_used, ", columns!(), " from licenses where id = $2 and world = $1");
+    conn.query(FIND).bind_scope(scope).bind(id).fetch_optional().await
+}
+
+/// A change of a license, or of its seats, locks it first.
 pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option<License>> {
     conn.query(locking!(select!("id = $2 and world = $1")))
         .bind_scope(scope)
@@ -84,26 +104,125 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<
     Ok(())
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<License>> {
-    conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
+/// Which licenses a list shows: those that match everything that is given.
+#[derive(Clone, Default)]
+pub struct LicenseFilter {
+    pub plan: Option<PlanId>,
+    pub product: Option<ProductId>,
+    pub status: Option<Status>,
+    /// Assigned to this user.
+    pub user: Option<ExternalId>,
+    /// Those that have an end before this.
+    pub expiring_before: Option<Timestamp>,
+    /// Their ids end so.
+    pub suffixes: Option<Suffixes>,
+}
+
+/// The ids that end with some text, by the numbers of their suffixes.
+///
+/// The suffix of an id is its last six characters, five bits each, read backwards: all ids that end
+/// with a shorter text then lie in one range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suffixes {
+    pub first: i32,
+    pub last: i32,
+}
+
+impl Suffixes {
+    const CHARACTERS: u32 = 6;
+
+    pub fn of(id: LicenseId) -> Self {
+        let bits = id.uuid().as_u128();
+        let digits = (0..Self::CHARACTERS).map(|place| (bits >> (5 * place)) as i32 & 31);
+        let number = digits.fold(0, |number, digit| number << 5 | digit);
+        Self { first: number, last: number }
+    }
+
+    /// Of all ids whose last `characters` are those of `id`.
+    pub fn ending_like(id: LicenseId, characters: u32) -> Self {
+        let open = 5 * Self::CHARACTERS.saturating_sub(characters);
+        let Self { first, .. } = Self::of(id);
+        Self { first: first >> open << open, last: first | ((1 << open) - 1) }
+    }
+}
+
+/// A page of the licenses that match a filter. Each text begins with the condition for which there
+/// is an index; the others narrow down what it finds.
+macro_rules! page {
+    ($found_by:literal) => {
+        concat!(
+            "select seats_used, ",
+            columns!(),
+            " from licenses where world = $1 and world > 0 and ",
+            $found_by,
+            " and (cast($2 as uuid) is null or plan_id = $2)
+              and (cast($3 as uuid) is null or product_id = $3)
+              and (cast($4 as text) is null or status = $4)
+              and (cast($5 as text) is null or id in (
+                  select s.license_id from users u
+                  join assignments s on s.user_id = u.id and s.world = u.world
+                  where u.external_id = $5 and u.world = $1))
+              and (cast($6 as timestamptz) is null or expires_at < $6)
+              and (cast($7 as integer) is null or suffix between $7 and $8)
+              and id > $9 order by id limit $10"
+        )
+    };
+}
+
+pub async fn page(
+    conn: &mut Conn,
+    scope: Scope,
+    filter: &LicenseFilter,
+    page: Page<LicenseId>,
+) -> Result<Vec<CountedLicense>> {
+    let sql = match filter {
+        LicenseFilter { user: Some(_), .. } => page!(
+            "id in (select s.license_id from users u
+                 join assignments s on s.user_id = u.id and s.world = u.world
+                 where u.external_id = $5 and u.world = $1)"
+        ),
+        LicenseFilter { suffixes: Some(_), .. } => page!("suffix between $7 and $8"),
+        LicenseFilter { plan: Some(_), .. } => page!("plan_id = $2"),
+        LicenseFilter { product: Some(_), .. } => page!("product_id = $3"),
+        LicenseFilter { expiring_before: Some(_), .. } => page!("expires_at < $6"),
+        LicenseFilter { status: Some(_), .. } => page!("status = $4"),
+        _ => page!("id > $9"),
+    };
+    conn.query(sql)
         .bind_scope(scope)
+        .bind(filter.plan)
+        .bind(filter.product)
+        .bind(filter.status)
+        .bind(filter.user.as_ref())
+        .bind(filter.expiring_before)
+        .bind(filter.suffixes.map(|suffixes| suffixes.first))
+        .bind(filter.suffixes.map(|suffixes| suffixes.last))
         .bind(page.after)
         .bind(page.limit)
         .fetch_all()
         .await
 }
 
-pub async fn page_of_plan(
-    conn: &mut Conn,
-    scope: Scope,
-    plan: PlanId,
-    page: Page,
-) -> Result<Vec<License>> {
-    conn.query(select!("plan_id = $2 and world = $1 and id > $3 order by id limit $4"))
-        .bind_scope(scope)
-        .bind(plan)
-        .bind(page.after)
-        .bind(page.limit)
-        .fetch_all()
-        .await
+#[cfg(test)]
+mod tests {
+    use common::LicenseId;
+
+    use super::Suffixes;
+
+    #[test]
+    fn ids_with_one_end_have_suffixes_in_one_range() {
+        let id =
+            |text: &str| format!("lic_01h455vb4pex5vsknk08{text}").parse::<LicenseId>().unwrap();
+        let end = id("4sn02q");
+        for (other, alike) in
+            [("4sn02q", 6), ("5sn02q", 5), ("4tn02q", 4), ("zzz02q", 3), ("4sn02r", 0)]
+        {
+            let number = Suffixes::of(id(other)).first;
+            for characters in 0..=6 {
+                let Suffixes { first, last } = Suffixes::ending_like(end, characters);
+                let found = (first..=last).contains(&number);
+                assert_eq!(found, characters <= alike, "{other}, {characters}");
+            }
+        }
+    }
 }

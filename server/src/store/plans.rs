@@ -70,7 +70,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Plan>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<PlanId>) -> Result<Vec<Plan>> {
     conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
         .bind_scope(scope)
         .bind(page.after)
@@ -83,7 +83,7 @@ pub async fn page_of_product(
     conn: &mut Conn,
     scope: Scope,
     product: ProductId,
-    page: Page,
+    page: Page<PlanId>,
 ) -> Result<Vec<Plan>> {
     conn.query(select!("product_id = $2 and world = $1 and id > $3 order by id limit $4"))
         .bind_scope(scope)

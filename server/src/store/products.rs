@@ -59,7 +59,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
     Ok(())
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Product>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<ProductId>) -> Result<Vec<Product>> {
     conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
         .bind_scope(scope)
         .bind(page.after)

@@ -1,7 +1,7 @@
 //! Seats: the activations that assignments hold, and the counter of them on each license. Nothing
 //! else writes either, and both change in one transaction that holds the license's lock.
 
-use common::{Activation, LicenseId, Timestamp, UserId};
+use common::{Activation, ActivationId, LicenseId, Timestamp, UserId};
 use sqlx::types::Json;
 
 use super::batch_rows::{BatchRow, over_rows};
@@ -94,7 +94,7 @@ pub async fn page_of_license(
     conn: &mut Conn,
     scope: Scope,
     license: LicenseId,
-    page: Page,
+    page: Page<ActivationId>,
 ) -> Result<Vec<Activation>> {
     conn.query(
         "select activation_id as id, user_id, license_id, activated_at, last_checked_at

@@ -104,11 +104,57 @@ pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
     Ok(())
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<User>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<Vec<User>> {
     conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
         .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)
         .fetch_all()
         .await
+}
+
+/// A page of the users whose external id begins with `start`, or whose email or name does so in
+/// whatever case of the letters a to z.
+pub async fn search(
+    conn: &mut Conn,
+    scope: Scope,
+    start: &str,
+    page: Page<UserId>,
+) -> Result<Vec<User>> {
+    const SEARCH: &str = concat!(
+        "select ",
+        columns!(),
+        " from users where world = $1 and id in (
+             select id from users where external_id >= $2 and external_id < $3 and world = $1
+             union
+             select id from users where lower(email) >= $4 and lower(email) < $5
+                 and email is not null and world = $1
+             union
+             select id from users where lower(name) >= $4 and lower(name) < $5
+                 and name is not null and world = $1)
+         and id > $6 order by id limit $7"
+    );
+    let folded = start.to_ascii_lowercase();
+    conn.query(SEARCH)
+        .bind_scope(scope)
+        .bind(start)
+        .bind(after_all_with(start))
+        .bind(&folded)
+        .bind(after_all_with(&folded))
+        .bind(page.after)
+        .bind(page.limit)
+        .fetch_all()
+        .await
+}
+
+/// The first text, byte by byte, after all that begin with `start`.
+fn after_all_with(start: &str) -> Option<String> {
+    let mut text = start.to_owned();
+    while let Some(last) = text.pop() {
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            text.push(next);
+            return Some(text);
+        }
+    }
+    None
 }

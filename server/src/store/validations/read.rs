@@ -220,11 +220,15 @@ fn unpack_license(
 
 /// All that follows from a key `k` and the external id of a user.
 macro_rules! joins {
-    () => {
-        "join worlds w on w.id = k.world
-         left join users u on u.external_id = asked_user.value and u.world = k.world
+    ($external_id:literal) => {
+        concat!(
+            "join worlds w on w.id = k.world
+         left join users u on u.external_id = ",
+            $external_id,
+            " and u.world = k.world
          left join assignments s on s.user_id = u.id and s.world = u.world
          left join licenses l on l.id = s.license_id and l.world = s.world "
+        )
     };
 }
 
@@ -250,7 +254,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
              from json_each($1) asked_key
              join keys k on k.hash = unhex(asked_key.value ->> 0)
              join json_each(asked_key.value, '$[1]') asked_user ",
-            joins!(),
+            joins!("asked_user.value"),
         ),
         postgres: concat!(
             "select asked_key.n - 1 as key_at, asked_user.n - 1 as user_at,
@@ -266,7 +270,7 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
              join keys k on k.hash = decode(asked_key.value ->> 0, 'hex')
              cross join lateral jsonb_array_elements_text(asked_key.value -> 1)
                  with ordinality as asked_user (value, n) ",
-            joins!(),
+            joins!("asked_user.value collate \"C\""),
             "order by key_at, user_at, s.id"
         ),
     };
