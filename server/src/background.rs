@@ -1,8 +1,6 @@
 //! What goes on beside the requests: the times of last use are written, idle rate limits and old
 //! idempotency keys forgotten. A task that breaks off is started anew.
 
-mod last_uses;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +9,9 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::db::Db;
 use crate::http::context;
-use crate::http::credentials::KeyGate;
 use crate::ops::idempotency;
 use crate::supervise::supervise;
-
-pub use last_uses::Usage;
+use crate::validation::gate::KeyGate;
 
 /// How often each task has its turn.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -32,7 +28,7 @@ async fn run_maintenance(db: Db, gate: Arc<KeyGate>) {
         ticks.tick().await;
         gate.forget_idle();
         context::report_omitted();
-        if let Err(error) = gate.usage.write(&db).await {
+        if let Err(error) = gate.last_uses.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }
         if let Err(error) = idempotency::forget_old(&db).await {

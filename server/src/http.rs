@@ -2,12 +2,13 @@
 //! answers, and the OpenAPI document.
 
 pub mod answer;
-pub mod budget;
 pub mod connections;
 pub mod context;
 pub mod credentials;
+mod error;
 pub mod extract;
 pub mod head;
+pub mod json;
 pub mod openapi;
 
 pub use connections::{ClientAddress, ConnectionLimits};

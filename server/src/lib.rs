@@ -6,6 +6,7 @@
 pub mod api;
 mod background;
 pub mod backup;
+mod budget;
 pub mod config;
 pub mod copy;
 pub mod db;
@@ -29,8 +30,8 @@ use tokio::task::JoinHandle;
 use config::Config;
 use db::{AdminTurns, Conn, Db, Tx};
 use error::Error;
-use http::credentials::KeyGate;
 use ops::readiness::Readiness;
+use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
 use validation::{Answer, Lane, Placements, ValidationRequest};
 
@@ -49,7 +50,7 @@ pub struct App {
 impl App {
     /// Starts the worker that answers validations, which ends when the last clone of this is gone.
     fn start(db: Db, config: &Config) -> (Self, JoinHandle<()>) {
-        let gate = Arc::new(KeyGate::new(config));
+        let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users));
         let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
         let (validations, worker) = BatchQueue::start({
             let (db, gate) = (db.clone(), gate.clone());
@@ -111,7 +112,7 @@ pub async fn serve(
     maintenance.abort();
     // The router is gone, and with it the last who ask; what still waits is answered.
     drop(tokio::time::timeout(FINISH, validating).await);
-    if let Err(error) = gate.usage.write(&db).await {
+    if let Err(error) = gate.last_uses.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }
     // A server that fell silent never gives its connections back, and must not keep the process.

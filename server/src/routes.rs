@@ -41,13 +41,13 @@ pub fn document() -> OpenApi {
 #[rustfmt::skip]
 fn api() -> (Router<App>, OpenApi) {
     let routes = ApiRouter::new()
-        // BatchQuery by the vendor's application.
+        // For the vendor's application.
         .api_route("/api/v1/validate",
             post_with(validate::validate, op("validate", "Is this user licensed?")))
-        // BatchQuery by whoever holds a key.
+        // For every key.
         .api_route("/api/v1/key",
             get_with(keys::current, op("getCurrentKey", "Whose key is this?")))
-        // BatchQuery by the vendor's people.
+        // For the vendor's administrators.
         .api_route("/api/v1/admin/explain",
             post_with(explain::explain, op("explain", "Why is this user licensed, or why not?")))
         .api_route("/api/v1/admin/products",

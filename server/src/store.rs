@@ -18,19 +18,31 @@ pub mod users;
 pub mod validations;
 
 use common::{Mode, TenantId};
-use uuid::Uuid;
+
+/// The number of a world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+#[sqlx(transparent)]
+pub struct World(i32);
+
+impl World {
+    pub fn number(self) -> i32 {
+        self.0
+    }
+}
 
 /// One tenant's one mode: a world of its own, whose records no other ever sees.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope {
+    pub world: World,
     pub tenant: TenantId,
     pub mode: Mode,
 }
 
-/// Which part of a list is wanted, in the order of ids.
+/// A part of a list, in the order of its cursors.
 #[derive(Clone, Copy)]
-pub struct Page {
-    /// The id before the first one wanted; nil, which is before all, for the start.
-    pub after: Uuid,
+pub struct Page<C> {
+    /// The cursor before the first one of the page; the default one, which is before all, for the
+    /// start.
+    pub after: C,
     pub limit: i64,
 }

@@ -16,5 +16,5 @@ pub async fn explain(
     Json(body): Json<Explain>,
 ) -> Result<Data<Explanation>, Error> {
     let mut tx = app.snapshot(caller.tenant.id).await?;
-    validation::explain(&mut tx, caller.scope(), body, Timestamp::now()).await.map(Data)
+    validation::explain(&mut tx, caller.scope, body, Timestamp::now()).await.map(Data)
 }

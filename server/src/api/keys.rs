@@ -1,17 +1,19 @@
 //! API keys. A live key sees and makes those of both modes, a test key only its own mode's.
 
 use axum::extract::State;
-use common::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyId, Mode};
+use common::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyId, List, Mode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
 use crate::error::Error;
-use crate::http::answer::{Created, Data, ListParams, Records, records};
-use crate::http::credentials::{self, Admin, Caller, Reader};
+use crate::http::answer::{Created, Data, ListParams, Streamed};
+use crate::http::credentials::{Admin, Caller, Reader};
 use crate::http::extract::{Id, Json, Limit, Query};
 use crate::ops::idempotency::Idempotency;
+use crate::ops::tenants::new_key_record;
 use crate::store::keys;
+use crate::validation::gate::hash;
 
 const NOT_FOUND: Error = Error::NotFound("key");
 
@@ -25,13 +27,13 @@ pub async fn create(
     if caller.key.mode == Mode::Test && mode == Mode::Live {
         return Err(Error::Forbidden);
     }
-    let mut tx = once.begin(&app, caller.scope(), &body).await?;
+    let mut tx = once.begin(&app, caller.scope, &body).await?;
     if body.expires_at.is_some_and(|end| end <= tx.now) {
         return Err(Error::invalid("expiresAt", "expiresAt must be in the future"));
     }
     let key = ApiKey::generate(mode);
-    let record = credentials::new_key_record(&key, body.name, body.role, body.expires_at, tx.now);
-    keys::insert(&mut tx, caller.tenant.id, &record, &credentials::hash(&key)).await?;
+    let record = new_key_record(&key, body.name, body.role, body.expires_at, tx.now);
+    keys::insert(&mut tx, caller.tenant.id, &record, &hash(&key)).await?;
     tx.commit_secret(Created(CreatedKey { record, key })).await
 }
 
@@ -47,10 +49,10 @@ pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
     Query(query): Query<ListKeys>,
-) -> Result<Records<Key>, Error> {
-    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
-    let scope = caller.scope();
-    records(wanted, move |page| {
+) -> Result<Streamed<List<Key>>, Error> {
+    let wanted = ListParams { after: query.after, limit: query.limit };
+    let scope = caller.scope;
+    Streamed::list(wanted, move |page| {
         let app = app.clone();
         async move { Ok(keys::page(&mut app.read(scope.tenant).await?, scope, page).await?) }
     })
@@ -64,7 +66,7 @@ pub async fn revoke(
     once: Idempotency,
     Id(id): Id<KeyId>,
 ) -> Result<Data<Key>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let mut tx = once.begin(&app, scope, &()).await?;
     let now = tx.now;
     // Locked before anything is decided, so that two keys cannot revoke each other at once.
@@ -82,7 +84,7 @@ pub async fn revoke(
 
 /// The key that asks, and whose it is.
 pub async fn current(caller: Caller) -> Result<Data<CurrentKey>, Error> {
-    let Caller { key, tenant } = caller;
+    let Caller { key, tenant, .. } = caller;
     Ok(Data(CurrentKey {
         id: key.id,
         name: key.name,

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use chrono::Duration;
 use common::{
-    AssignLicense, Assignment, AssignmentId, CreateLicense, License, LicenseField, LicenseId,
+    AssignLicense, Assignment, AssignmentId, CreateLicense, License, LicenseField, LicenseId, List,
     PlanId, SetStatus, Status, Timestamp, UpdateLicense, UserId, advance_ids_past,
 };
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use super::{change, refuse_contradictions, users};
 use crate::App;
 use crate::db::Conn;
 use crate::error::Error;
-use crate::http::answer::{Created, Data, ListParams, Records, Upserted, records};
+use crate::http::answer::{Created, Data, ListParams, Streamed, Upserted};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query, filter};
 use crate::ops::idempotency::{Idempotency, IdempotentTx};
@@ -33,7 +33,7 @@ pub async fn create(
     once: Idempotency,
     Json(body): Json<CreateLicense>,
 ) -> Result<Created<License>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let mut tx = once.begin(&app, scope, &body).await?;
     let now = tx.now;
     let plan = plans::find(&mut tx, scope, body.plan_id).await?;
@@ -71,10 +71,10 @@ pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
     Query(query): Query<ListLicenses>,
-) -> Result<Records<License>, Error> {
-    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
-    let scope = caller.scope();
-    records(wanted, move |page| {
+) -> Result<Streamed<List<License>>, Error> {
+    let wanted = ListParams { after: query.after, limit: query.limit };
+    let scope = caller.scope;
+    Streamed::list(wanted, move |page| {
         let app = app.clone();
         async move {
             let mut conn = app.read(scope.tenant).await?;
@@ -92,8 +92,7 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<LicenseId>,
 ) -> Result<Data<License>, Error> {
-    let license =
-        licenses::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
+    let license = licenses::find(&mut app.read(caller.tenant.id).await?, caller.scope, id).await?;
     license.map(Data).ok_or(NOT_FOUND)
 }
 
@@ -104,7 +103,7 @@ pub async fn update(
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
 ) -> Result<Data<License>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let given = [
         (LicenseField::MaxSeats, body.max_seats.is_some()),
         (LicenseField::ExpiresAt, body.expires_at.is_some()),
@@ -128,7 +127,7 @@ pub async fn set_status(
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
 ) -> Result<Data<License>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let tx = once.begin(&app, scope, &body).await?;
     modify(tx, scope, id, |license| license.status = body.status).await
 }
@@ -157,7 +156,7 @@ pub async fn assign(
     Id(id): Id<LicenseId>,
     Json(body): Json<AssignLicense>,
 ) -> Result<Upserted<Assignment>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let mut tx = once.begin(&app, scope, &body).await?;
     let now = tx.now;
     // Users before licenses: the order in which validations lock them too.
@@ -214,7 +213,7 @@ pub async fn unassign(
     Id(id): Id<LicenseId>,
     ExternalIdParam(user): ExternalIdParam,
 ) -> Result<Data<Assignment>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let mut tx = once.begin(&app, scope, &()).await?;
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let user = user.ok_or(NOT_ASSIGNED)?;

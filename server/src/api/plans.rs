@@ -1,14 +1,14 @@
 //! Plans.
 
 use axum::extract::State;
-use common::{CreatePlan, Plan, PlanField, PlanId, ProductId, UpdatePlan};
+use common::{CreatePlan, List, Plan, PlanField, PlanId, ProductId, UpdatePlan};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{change, refuse_contradictions};
 use crate::App;
 use crate::error::Error;
-use crate::http::answer::{Created, Data, ListParams, Records, records};
+use crate::http::answer::{Created, Data, ListParams, Streamed};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, Query, filter};
 use crate::ops::idempotency::Idempotency;
@@ -22,7 +22,7 @@ pub async fn create(
     once: Idempotency,
     Json(body): Json<CreatePlan>,
 ) -> Result<Created<Plan>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let mut tx = once.begin(&app, scope, &body).await?;
     let now = tx.now;
     let plan = Plan {
@@ -59,10 +59,10 @@ pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
     Query(query): Query<ListPlans>,
-) -> Result<Records<Plan>, Error> {
-    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
-    let scope = caller.scope();
-    records(wanted, move |page| {
+) -> Result<Streamed<List<Plan>>, Error> {
+    let wanted = ListParams { after: query.after, limit: query.limit };
+    let scope = caller.scope;
+    Streamed::list(wanted, move |page| {
         let app = app.clone();
         async move {
             let mut conn = app.read(scope.tenant).await?;
@@ -80,7 +80,7 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<PlanId>,
 ) -> Result<Data<Plan>, Error> {
-    let plan = plans::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
+    let plan = plans::find(&mut app.read(caller.tenant.id).await?, caller.scope, id).await?;
     plan.map(Data).ok_or(NOT_FOUND)
 }
 
@@ -91,7 +91,7 @@ pub async fn update(
     Id(id): Id<PlanId>,
     Json(body): Json<UpdatePlan>,
 ) -> Result<Data<Plan>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let given = [
         (PlanField::Description, body.description.is_some()),
         (PlanField::MaxSeats, body.max_seats.is_some()),

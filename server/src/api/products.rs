@@ -1,14 +1,14 @@
 //! Products.
 
 use axum::extract::State;
-use common::{CreateProduct, Product, ProductField, ProductId, UpdateProduct};
+use common::{CreateProduct, List, Product, ProductField, ProductId, UpdateProduct};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{change, refuse_contradictions};
 use crate::App;
 use crate::error::Error;
-use crate::http::answer::{Created, Data, ListParams, Records, records};
+use crate::http::answer::{Created, Data, ListParams, Streamed};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, Query};
 use crate::ops::idempotency::Idempotency;
@@ -22,7 +22,7 @@ pub async fn create(
     once: Idempotency,
     Json(body): Json<CreateProduct>,
 ) -> Result<Created<Product>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let mut tx = once.begin(&app, scope, &body).await?;
     let now = tx.now;
     let product = Product {
@@ -48,10 +48,10 @@ pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
     Query(query): Query<ListProducts>,
-) -> Result<Records<Product>, Error> {
-    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
-    let scope = caller.scope();
-    records(wanted, move |page| {
+) -> Result<Streamed<List<Product>>, Error> {
+    let wanted = ListParams { after: query.after, limit: query.limit };
+    let scope = caller.scope;
+    Streamed::list(wanted, move |page| {
         let app = app.clone();
         async move { Ok(products::page(&mut app.read(scope.tenant).await?, scope, page).await?) }
     })
@@ -63,8 +63,7 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<ProductId>,
 ) -> Result<Data<Product>, Error> {
-    let product =
-        products::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
+    let product = products::find(&mut app.read(caller.tenant.id).await?, caller.scope, id).await?;
     product.map(Data).ok_or(NOT_FOUND)
 }
 
@@ -75,7 +74,7 @@ pub async fn update(
     Id(id): Id<ProductId>,
     Json(body): Json<UpdateProduct>,
 ) -> Result<Data<Product>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let clear = body.clear.as_deref().unwrap_or_default();
     let cleared = clear.contains(&ProductField::Description);
     refuse_contradictions(clear, &[(ProductField::Description, body.description.is_some())])?;

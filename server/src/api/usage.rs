@@ -3,19 +3,20 @@
 use std::future::ready;
 
 use axum::extract::State;
-use common::{Activation, ActivationId, LicenseId, Usage};
+use common::{Activation, ActivationId, LicenseId, Paged, Usage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use super::licenses::NOT_FOUND;
 use crate::App;
+use crate::budget::{MemoryBudget, MemoryShare};
 use crate::db::Conn;
 use crate::error::Error;
-use crate::http::answer::{ListParams, Pages, pages, text};
-use crate::http::budget::{MemoryBudget, MemoryShare};
+use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Id, Limit, Query};
+use crate::http::json::text;
 use crate::store::{Page, Scope, activations, licenses};
 
 /// How many activations are answered without a `limit`. All of them are of one moment, so they are
@@ -44,9 +45,9 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<LicenseId>,
     Query(query): Query<PageOfUsage>,
-) -> Result<Pages<Usage>, Error> {
-    let scope = caller.scope();
-    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
+) -> Result<Streamed<Paged<Usage>>, Error> {
+    let scope = caller.scope;
+    let wanted = ListParams { after: query.after, limit: query.limit };
     let turn = match wanted.limit {
         Some(_) => None,
         None => Some(READERS.acquire().await.map_err(|_| Error::Unavailable)?),
@@ -58,7 +59,7 @@ pub async fn get(
     drop((tx, turn));
     let head = format!(r#"{{"license":{},"activations":["#, text(&license)?);
     let tail = format!(r#"],"totalActivations":{total},"activeSeats":{seats}}}"#);
-    pages(&head, &tail, wanted, move |page| ready(Ok(kept.page(page)))).await
+    Streamed::paged(&head, &tail, wanted, move |page| ready(Ok(kept.page(page)))).await
 }
 
 /// Activations of one moment, in the order of their ids.
@@ -73,7 +74,7 @@ impl Activations {
         conn: &mut Conn,
         scope: Scope,
         license: LicenseId,
-        wanted: ListParams,
+        wanted: ListParams<ActivationId>,
         total: i64,
     ) -> Result<Self, Error> {
         let most = wanted.limit.map_or(total, |limit| total.min(limit.0 + 1));
@@ -86,7 +87,7 @@ impl Activations {
         share.grow_to(most.saturating_sub(UNCOUNTED) * size_of::<Activation>())?;
         let mut records: Vec<Activation> = Vec::with_capacity(most);
         while records.len() < most {
-            let after = records.last().map_or(wanted.after, |last| last.id.uuid());
+            let after = records.last().map_or(wanted.after.unwrap_or_default(), |last| last.id);
             let limit = PORTION.min((most - records.len()) as i64);
             let page = Page { after, limit };
             let portion = activations::page_of_license(conn, scope, license, page).await?;
@@ -98,8 +99,8 @@ impl Activations {
         Ok(Self { records, _share: share })
     }
 
-    fn page(&self, page: Page) -> Vec<Activation> {
-        let is_before = |record: &Activation| -> bool { record.id.uuid() <= page.after };
+    fn page(&self, page: Page<ActivationId>) -> Vec<Activation> {
+        let is_before = |record: &Activation| -> bool { record.id <= page.after };
         let start = self.records.partition_point(is_before);
         self.records[start..].iter().take(page.limit as usize).cloned().collect()
     }

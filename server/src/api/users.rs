@@ -1,7 +1,7 @@
 //! Users.
 
 use axum::extract::State;
-use common::{CreateUser, ExternalId, Timestamp, UpdateUser, User, UserField, UserId};
+use common::{CreateUser, ExternalId, List, Timestamp, UpdateUser, User, UserField, UserId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use super::{change, refuse_contradictions};
 use crate::App;
 use crate::db::{self, Conn};
 use crate::error::Error;
-use crate::http::answer::{Data, ListParams, Records, Upserted, records};
+use crate::http::answer::{Data, ListParams, Streamed, Upserted};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, Query};
 use crate::ops::idempotency::Idempotency;
@@ -24,7 +24,7 @@ pub async fn create(
     once: Idempotency,
     Json(body): Json<CreateUser>,
 ) -> Result<Upserted<User>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let mut tx = once.begin(&app, scope, &body).await?;
     let now = tx.now;
     let (made, before) = ensure(&mut tx, scope, &body.external_id, now).await?;
@@ -78,10 +78,10 @@ pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
     Query(query): Query<ListUsers>,
-) -> Result<Records<User>, Error> {
-    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
-    let scope = caller.scope();
-    records(wanted, move |page| {
+) -> Result<Streamed<List<User>>, Error> {
+    let wanted = ListParams { after: query.after, limit: query.limit };
+    let scope = caller.scope;
+    Streamed::list(wanted, move |page| {
         let (app, named) = (app.clone(), query.external_id.clone());
         async move {
             let mut conn = app.read(scope.tenant).await?;
@@ -89,7 +89,7 @@ pub async fn list(
             // A text that is no user id is nobody's.
             let Ok(name) = name.parse() else { return Ok(Vec::new()) };
             let user = users::find_external(&mut conn, scope, &name).await?;
-            Ok(user.into_iter().filter(|user| user.id.uuid() > page.after).collect())
+            Ok(user.into_iter().filter(|user| user.id > page.after).collect())
         }
     })
     .await
@@ -100,7 +100,7 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<UserId>,
 ) -> Result<Data<User>, Error> {
-    let user = users::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
+    let user = users::find(&mut app.read(caller.tenant.id).await?, caller.scope, id).await?;
     user.map(Data).ok_or(NOT_FOUND)
 }
 
@@ -111,7 +111,7 @@ pub async fn update(
     Id(id): Id<UserId>,
     Json(body): Json<UpdateUser>,
 ) -> Result<Data<User>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let given = [
         (UserField::Email, body.email.is_some()),
         (UserField::Name, body.name.is_some()),
@@ -139,7 +139,7 @@ pub async fn delete(
     once: Idempotency,
     Id(id): Id<UserId>,
 ) -> Result<Data<User>, Error> {
-    let scope = caller.scope();
+    let scope = caller.scope;
     let mut tx = once.begin(&app, scope, &()).await?;
     let user = users::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     licenses::lock_of_user(&mut tx, scope, id).await?;

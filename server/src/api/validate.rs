@@ -32,17 +32,18 @@ impl FromRequest<App> for ValidationRequest {
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
         let (mut parts, body) = request.into_parts();
         let key = bearer(&parts)?;
-        let mut entry = Some(RequestContext::of(&parts.extensions));
+        let RequestContext { id: request_id, caller } = RequestContext::of(&parts.extensions);
+        let mut caller = Some(caller);
         // Boxed, as what is seldom needed would make every request's future larger.
         if body.size_hint().upper().is_none_or(|length| length > SHORT) {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
-            entry = None;
+            caller = None;
         }
         let read = Json::<Validate>::read(&parts, body, &VALIDATION_BODY).await;
-        if entry.is_some() && read.is_err() {
+        if caller.is_some() && read.is_err() {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
         }
         let Json(Validate { user_id, product_id }) = read?;
-        Ok(Self { key, entry, user: user_id, product: product_id })
+        Ok(Self { key, caller, request_id, user: user_id, product: product_id })
     }
 }

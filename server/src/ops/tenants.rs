@@ -1,10 +1,10 @@
 //! Tenants and their way in: what is done on the server's host, not over HTTP.
 
-use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
+use common::{ApiKey, Key, KeyId, Mode, Name, Role, Tenant, TenantId, Timestamp};
 
 use crate::db::{Conn, Db};
-use crate::http::credentials;
 use crate::store::{ids, keys, tenants};
+use crate::validation::gate::hash;
 
 /// Why something about tenants cannot be done. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -57,9 +57,8 @@ async fn insert(conn: &mut Conn, name: Name, key: &ApiKey) -> Result<Tenant, sql
     let now = Timestamp::now();
     let tenant = Tenant { id: TenantId::new(now), name };
     tenants::insert(conn, &tenant, now).await?;
-    let record =
-        credentials::new_key_record(key, Name::from_static("first key"), Role::Admin, None, now);
-    keys::insert(conn, tenant.id, &record, &credentials::hash(key)).await?;
+    let record = new_key_record(key, Name::from_static("first key"), Role::Admin, None, now);
+    keys::insert(conn, tenant.id, &record, &hash(key)).await?;
     Ok(tenant)
 }
 
@@ -86,8 +85,29 @@ pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, Te
     };
     let found = found.ok_or_else(|| TenantError::Unknown(tenant.to_owned()))?;
     ids::go_on(&mut tx).await?;
-    let record = credentials::new_key_record(&key, new.name, new.role, None, Timestamp::now());
-    keys::insert(&mut tx, found.id, &record, &credentials::hash(&key)).await?;
+    let record = new_key_record(&key, new.name, new.role, None, Timestamp::now());
+    keys::insert(&mut tx, found.id, &record, &hash(&key)).await?;
     tx.commit().await?;
     Ok(key)
+}
+
+/// The record of a new key.
+pub fn new_key_record(
+    key: &ApiKey,
+    name: Name,
+    role: Role,
+    expires_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Key {
+    Key {
+        id: KeyId::new(now),
+        name,
+        prefix: key.prefix().to_owned(),
+        role,
+        mode: key.mode(),
+        created_at: now,
+        expires_at,
+        last_used_at: None,
+        revoked_at: None,
+    }
 }

@@ -1,6 +1,6 @@
 //! Activations: the seats that users hold. Taking them is in `validations`.
 
-use common::{Activation, LicenseId, UserId};
+use common::{Activation, ActivationId, LicenseId, UserId};
 
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
@@ -51,7 +51,7 @@ pub async fn page_of_license(
     conn: &mut Conn,
     scope: Scope,
     license: LicenseId,
-    page: Page,
+    page: Page<ActivationId>,
 ) -> Result<Vec<Activation>> {
     conn.query(
         "select id, user_id, license_id, activated_at, last_checked_at from activations

@@ -5,7 +5,7 @@
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
 use sqlx::types::Json;
 
-use super::{Page, Scope};
+use super::{Page, Scope, World};
 use crate::db::{Conn, Result, Sql, locking};
 
 /// The SHA-256 of a key: all that is stored of it.
@@ -32,8 +32,14 @@ pub struct KeyWithTenant {
     pub tenant_name: Name,
 }
 
+impl KeyAuth {
+    pub fn scope(&self) -> Scope {
+        Scope { world: World::default(), tenant: self.tenant_id, mode: self.mode }
+    }
+}
+
 impl KeyWithTenant {
-    pub fn pass(&self) -> KeyAuth {
+    pub fn auth(&self) -> KeyAuth {
         KeyAuth {
             key_id: self.key.id,
             tenant_id: self.tenant_id,
@@ -93,7 +99,7 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<Key
     .await
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Key>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<KeyId>) -> Result<Vec<Key>> {
     conn.query(
         "select id, name, prefix, role, mode, created_at, expires_at, last_used_at, revoked_at
          from keys where tenant_id = $1 and (mode = $2 or $2 = 'live') and id > $3

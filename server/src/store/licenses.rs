@@ -110,7 +110,7 @@ pub async fn free_seats_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> 
     Ok(())
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<License>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<LicenseId>) -> Result<Vec<License>> {
     conn.query(select!("id > $3 order by id limit $4"))
         .bind_scope(scope)
         .bind(page.after)
@@ -123,7 +123,7 @@ pub async fn page_of_plan(
     conn: &mut Conn,
     scope: Scope,
     plan: PlanId,
-    page: Page,
+    page: Page<LicenseId>,
 ) -> Result<Vec<License>> {
     conn.query(select!("plan_id = $3 and id > $4 order by id limit $5"))
         .bind_scope(scope)

@@ -66,7 +66,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Plan>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<PlanId>) -> Result<Vec<Plan>> {
     conn.query(select!("id > $3 order by id limit $4"))
         .bind_scope(scope)
         .bind(page.after)
@@ -79,7 +79,7 @@ pub async fn page_of_product(
     conn: &mut Conn,
     scope: Scope,
     product: ProductId,
-    page: Page,
+    page: Page<PlanId>,
 ) -> Result<Vec<Plan>> {
     conn.query(select!("product_id = $3 and id > $4 order by id limit $5"))
         .bind_scope(scope)

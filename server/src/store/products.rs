@@ -55,7 +55,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
     Ok(())
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Product>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<ProductId>) -> Result<Vec<Product>> {
     conn.query(select!("id > $3 order by id limit $4"))
         .bind_scope(scope)
         .bind(page.after)

@@ -97,7 +97,7 @@ pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
     Ok(())
 }
 
-pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<User>> {
+pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<Vec<User>> {
     conn.query(select!("id > $3 order by id limit $4"))
         .bind_scope(scope)
         .bind(page.after)

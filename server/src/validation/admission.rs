@@ -1,15 +1,15 @@
 //! Where validations arrive, many at a time: what they need is read, the keys they come with are
 //! looked at, and those that are let in are decided by `batch`.
 
+use std::sync::Arc;
+
 use common::{ExternalId, ProductId, Timestamp, Validation};
 
 use super::Placements;
 use super::batch::{self, AdmittedRequest};
+use super::gate::{CallerInfo, KeyGate, Permission};
 use crate::db::Db;
 use crate::error::Error;
-use crate::http::context::RequestContext;
-use crate::http::credentials::{KeyGate, Validator};
-use crate::store::Scope;
 use crate::store::keys::{Hash, KeyAuth};
 use crate::store::validations::{self, BatchHit, BatchQuery};
 
@@ -18,8 +18,10 @@ use crate::store::validations::{self, BatchHit, BatchQuery};
 pub struct ValidationRequest {
     /// The key that it comes with.
     pub key: Hash,
-    /// Whether that key may ask is for the desk to say; none if it was let in already.
-    pub entry: Option<RequestContext>,
+    /// Learns of the key when the batch has looked it up; none if the key was admitted already.
+    pub caller: Option<CallerInfo>,
+    /// The request's id, which events carry.
+    pub request_id: Arc<str>,
     pub user: ExternalId,
     pub product: Option<ProductId>,
 }
@@ -50,8 +52,7 @@ pub async fn answer(
         }
         let pass = admit(gate, question, seen.map(|found| found.pass), now);
         if let Ok(pass) = pass {
-            let scope = Scope { tenant: pass.tenant_id, mode: pass.mode };
-            let (user, product) = (&question.user, question.product);
+            let (scope, user, product) = (pass.scope(), &question.user, question.product);
             asks.push(AdmittedRequest { place, key: pass.key_id, scope, user, product });
         }
         admitted.push(pass);
@@ -71,10 +72,10 @@ fn admit(
     pass: Option<KeyAuth>,
     now: Timestamp,
 ) -> Result<KeyAuth, Error> {
-    let pass = match &question.entry {
-        Some(exchange) => gate.admit(pass, exchange, now)?,
+    let pass = match &question.caller {
+        Some(caller) => gate.admit(pass, caller, now)?,
         None => pass.ok_or(Error::Unauthorized)?,
     };
-    Validator::permit(pass.role)?;
+    Permission::Validate.check(pass.role)?;
     Ok(pass)
 }

@@ -12,10 +12,10 @@ use common::{Activation, ExternalId, KeyId, LicenseId, ProductId, Timestamp, Use
 use sqlx::types::Json;
 
 use super::Answer;
+use super::gate::KeyGate;
 use super::verdict::{Decision, decide};
 use crate::db::{Conn, Db, Result};
 use crate::error::{Error, is_collision};
-use crate::http::credentials::KeyGate;
 use crate::store::Scope;
 use crate::store::validations::{
     self, AssignedLicense, BatchHit, BatchQuery, BatchRow, BatchSlot, UserLicenses,

@@ -59,11 +59,11 @@ async fn authenticate(db: &Db, key: &ApiKey, now: Timestamp) -> Result<Option<Sc
             "select tenant_id, mode from keys where hash = $1 and revoked_at is null
                  and (expires_at is null or expires_at > $2)",
         )
-        .bind(licd::http::credentials::hash(key).as_slice())
+        .bind(licd::validation::gate::hash(key).as_slice())
         .bind(now)
         .fetch_optional()
         .await?;
-    Ok(found.map(|(tenant, mode)| Scope { tenant, mode }))
+    Ok(found.map(|(tenant, mode)| Scope { world: licd::store::World::default(), tenant, mode }))
 }
 
 async fn answer(

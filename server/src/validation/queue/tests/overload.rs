@@ -23,8 +23,8 @@ use super::super::{BatchQueue, Placement, QUEUE};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
-use crate::http::credentials;
 use crate::ops::tenants;
+use crate::validation::gate::hash;
 use crate::validation::{self, Answer, ValidationRequest};
 use crate::{App, routes};
 
@@ -93,9 +93,10 @@ impl Held {
     /// Asks past HTTP, and takes the first step.
     fn ask(&self, user: &str) -> (bool, Asking) {
         let validations = self.app.validations.clone();
-        let (key, user) = (credentials::hash(&self.key), user.parse().unwrap());
+        let (key, user) = (hash(&self.key), user.parse().unwrap());
         let place = Placement { lane: None, cost: 1 };
-        let question = ValidationRequest { key, entry: None, user, product: None };
+        let question =
+            ValidationRequest { key, caller: None, request_id: "r".into(), user, product: None };
         let mut asking: Asking = Box::pin(async move { validations.ask(place, question).await });
         let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         (step.is_pending(), asking)
