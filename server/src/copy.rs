@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::db::{Conn, Db};
 use crate::store::copy::{self as store, PORTION, Table, for_each_table};
-use crate::store::tenants;
+use crate::store::worlds;
 
 /// Why nothing was copied. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub async fn copy(
 ) -> Result<Vec<TableDigest>, CopyError> {
     let mut target = to.begin().await.map_err(CopyError::Target)?;
     // A licd that starts on the target meanwhile waits here, and then finds a tenant.
-    tenants::lock(&mut target).await.map_err(CopyError::Target)?;
+    worlds::lock(&mut target).await.map_err(CopyError::Target)?;
     for_each_table!(T => refuse_rows::<T>(&mut target).await?);
 
     let mut source = from.snapshot().await.map_err(CopyError::Source)?;

@@ -8,6 +8,7 @@ pub mod credentials;
 mod error;
 pub mod extract;
 pub mod head;
+pub mod idempotency;
 pub mod json;
 pub mod openapi;
 

@@ -11,6 +11,7 @@ pub mod config;
 pub mod copy;
 pub mod db;
 pub mod error;
+pub mod events;
 pub mod fair;
 pub mod http;
 pub mod ops;
@@ -23,13 +24,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::TenantId;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use config::Config;
-use db::{AdminTurns, Conn, Db, Tx};
-use error::Error;
+use db::Db;
+use ops::Operations;
 use ops::readiness::Readiness;
 use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
@@ -39,12 +39,11 @@ use validation::{Answer, Lane, Placements, ValidationRequest};
 #[derive(Clone)]
 pub struct App {
     db: Db,
-    turns: AdminTurns,
+    ops: Operations,
     validations: BatchQueue<Lane, ValidationRequest, Answer>,
     placements: Arc<Placements>,
     gate: Arc<KeyGate>,
     readiness: Arc<Readiness>,
-    running: ops::idempotency::InFlight,
 }
 
 impl App {
@@ -65,26 +64,8 @@ impl App {
                 }
             }
         });
-        let (turns, running) = (db.admin_turns(), ops::idempotency::InFlight::default());
-        (Self { db, turns, validations, placements, gate, readiness, running }, worker)
-    }
-
-    /// A connection for what a tenant reads, when it is the tenant's turn.
-    async fn read(&self, tenant: TenantId) -> Result<Conn, Error> {
-        let turn = self.turns.reads.take(tenant).await?;
-        Ok(self.db.read().await?.with_turn(turn))
-    }
-
-    /// As [`read`](Self::read), with all reads as of one moment.
-    async fn snapshot(&self, tenant: TenantId) -> Result<Tx, Error> {
-        let turn = self.turns.reads.take(tenant).await?;
-        Ok(self.db.snapshot().await?.with_turn(turn))
-    }
-
-    /// A transaction for what a tenant writes, when it is the tenant's turn.
-    async fn begin(&self, tenant: TenantId) -> Result<Tx, Error> {
-        let turn = self.turns.writes.take(tenant).await?;
-        Ok(self.db.begin().await?.with_turn(turn))
+        let ops = Operations::new(db.clone());
+        (Self { db, ops, validations, placements, gate, readiness }, worker)
     }
 }
 
@@ -104,7 +85,7 @@ pub async fn serve(
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
     let (app, validating) = App::start(db.clone(), config);
     let gate = app.gate.clone();
-    let maintenance = background::start(db.clone(), gate.clone());
+    let maintenance = background::start(db.clone(), gate.clone(), config.events_kept);
 
     let router = routes::router(app);
     http::connections::serve(listener, router, config.connections, shutdown, DRAIN).await;

@@ -3,19 +3,20 @@
 //! A function takes the connection, then the [`Scope`] it may not leave. Records come in and go out
 //! as the types of `common`; what a missing one means is for the caller to say.
 
-pub mod activations;
 pub mod assignments;
 pub mod backup;
 pub mod copy;
+pub mod events;
 pub mod idempotency;
 pub mod ids;
 pub mod keys;
 pub mod licenses;
 pub mod plans;
 pub mod products;
-pub mod tenants;
+pub mod seats;
 pub mod users;
 pub mod validations;
+pub mod worlds;
 
 use common::{Mode, TenantId};
 

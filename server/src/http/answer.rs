@@ -10,70 +10,43 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use common::{
-    Activation, ActivationId, Key, KeyId, License, LicenseId, List, Paged, Plan, PlanId, Product,
-    ProductId, Success, User, UserId,
+    Activation, ActivationId, Event, Key, KeyId, License, LicenseId, List, Paged, Plan, PlanId,
+    Product, ProductId, Success, User, UserId,
 };
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::http::extract::Limit;
 use crate::http::json::{text, with_json};
+use crate::ops::outcome::{Changed, Created, Outcome, Upserted};
 use crate::store::Page;
 
 /// One thing, 200.
 pub struct Data<T>(pub T);
 
-/// One thing that was just made, 201.
-pub struct Created<T>(pub T);
-
-/// One thing that was made or was there already: 201 or 200.
-pub enum Upserted<T> {
-    New(T),
-    Known(T),
-}
-
-/// An answer with one thing in it.
-pub trait Answer {
-    type Data: Serialize;
-
-    fn parts(&self) -> (StatusCode, &Self::Data);
-
-    /// The body, with its envelope.
-    fn body(&self) -> Result<String, Error> {
-        text(&Success::new(self.parts().1))
+impl<T: Serialize> IntoResponse for Data<T> {
+    fn into_response(self) -> Response {
+        respond(StatusCode::OK, &self.0)
     }
 }
 
-macro_rules! answers {
-    ($($name:ident: $this:ident => $parts:expr;)*) => {$(
-        impl<T: Serialize> Answer for $name<T> {
-            type Data = T;
-
-            fn parts(&self) -> (StatusCode, &T) {
-                let $this = self;
-                $parts
-            }
-        }
-
+/// The outcome of an operation: 201 for a new record, 200 for one that existed before.
+macro_rules! outcomes {
+    ($($name:ident),*) => {$(
         impl<T: Serialize> IntoResponse for $name<T> {
             fn into_response(self) -> Response {
-                respond(self.parts().0, self.body())
+                let status = if self.is_new() { StatusCode::CREATED } else { StatusCode::OK };
+                respond(status, self.record())
             }
         }
     )*};
 }
 
-answers! {
-    Data: it => (StatusCode::OK, &it.0);
-    Created: it => (StatusCode::CREATED, &it.0);
-    Upserted: it => match it {
-        Self::New(data) => (StatusCode::CREATED, data),
-        Self::Known(data) => (StatusCode::OK, data),
-    };
-}
+outcomes!(Created, Changed, Upserted);
 
-fn respond(status: StatusCode, body: Result<String, Error>) -> Response {
-    match body {
+/// A record in its envelope.
+fn respond(status: StatusCode, record: &impl Serialize) -> Response {
+    match text(&Success::new(record)) {
         Ok(json) => with_json(status, Body::from(json)),
         Err(error) => error.into_response(),
     }
@@ -102,6 +75,14 @@ macro_rules! listed_by_id {
 listed_by_id! {
     Activation: ActivationId, Key: KeyId, License: LicenseId, Plan: PlanId, Product: ProductId,
     User: UserId
+}
+
+impl Listed for Event {
+    type Cursor = i64;
+
+    fn cursor(&self) -> i64 {
+        self.sequence
+    }
 }
 
 /// The part of a list that a caller asks for.

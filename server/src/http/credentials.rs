@@ -10,6 +10,7 @@ use common::{ApiKey, Key, Tenant};
 
 use crate::App;
 use crate::error::Error;
+use crate::events::{Actor, Origin};
 use crate::http::context::RequestContext;
 use crate::store::Scope;
 use crate::store::keys::{Hash, KeyWithTenant};
@@ -21,6 +22,14 @@ pub struct Caller {
     pub tenant: Tenant,
     pub scope: Scope,
     pub context: RequestContext,
+}
+
+impl Caller {
+    /// Where the changes come from that this request asks for.
+    pub fn origin(self) -> Origin {
+        let actor = Actor::Key { id: self.key.id, name: Some(self.key.name) };
+        Origin { actor, scope: self.scope, request_id: Some(self.context.id) }
+    }
 }
 
 /// A caller who may change things.

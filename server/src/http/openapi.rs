@@ -18,10 +18,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::http::answer::{Created, Data, Streamed, Upserted};
+use crate::http::answer::{Data, Streamed};
 use crate::http::credentials::{Admin, Caller, Reader, Validator};
-use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query};
-use crate::ops::idempotency::Idempotency;
+use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query, Sequence};
+use crate::http::idempotency::Idempotency;
+use crate::ops::outcome::{Changed, Created, Upserted};
 use crate::validation::ValidationRequest;
 
 type Responses = Vec<(Option<u16>, Response)>;
@@ -221,6 +222,20 @@ impl JsonSchema for Limit {
     }
 }
 
+impl JsonSchema for Sequence {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Sequence".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": "integer", "format": "int64", "minimum": 0 })
+    }
+}
+
 impl<T: JsonSchema> OperationInput for Id<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         path_parameter::<T>(ctx, operation, "id");
@@ -272,6 +287,7 @@ macro_rules! answers {
 
 answers! {
     Data<T> as Success<T>: 200 "OK";
+    Changed<T> as Success<T>: 200 "OK";
     Created<T> as Success<T>: 201 "Created";
     Upserted<T> as Success<T>: 201 "Created", 200 "It exists already";
     Streamed<T> as T: 200 "All, or a page, oldest first";

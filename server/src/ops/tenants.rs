@@ -1,10 +1,14 @@
 //! Tenants and their way in: what is done on the server's host, not over HTTP.
 
-use common::{ApiKey, Key, KeyId, Mode, Name, Role, Tenant, TenantId, Timestamp};
+use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
 
-use crate::db::{Conn, Db};
-use crate::store::{ids, keys, tenants};
-use crate::validation::gate::hash;
+use super::change::Change;
+use super::keys::new_record;
+use super::outcome::Created;
+use crate::db::{Db, Tx};
+use crate::events::NewEvent;
+use crate::store::{ids, keys, worlds};
+use crate::validation::gate;
 
 /// Why something about tenants cannot be done. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -17,21 +21,20 @@ pub enum TenantError {
     Database(#[from] sqlx::Error),
 }
 
-/// Makes a tenant with its first live admin key, and answers both.
+/// Creates a tenant with its first live admin key, and answers both.
 pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenantError> {
     let key = ApiKey::generate(Mode::Live);
     let mut tx = db.begin().await?;
-    tenants::lock(&mut tx).await?;
-    if tenants::named(&mut tx, &name).await?.is_some() {
+    worlds::lock(&mut tx).await?;
+    if worlds::named(&mut tx, &name, Mode::Live).await?.is_some() {
         return Err(TenantError::NameTaken(name));
     }
     ids::go_on(&mut tx).await?;
-    let tenant = insert(&mut tx, name, &key).await?;
-    tx.commit().await?;
-    Ok((tenant, key))
+    let new = insert(tx, "licd tenants create", name, &key).await?;
+    Ok((new.commit().await?, key))
 }
 
-/// Makes the tenant `default` with this live admin key, when there is no tenant yet; answers
+/// Creates the tenant `default` with this live admin key, when there is no tenant yet; answers
 /// whether it did. Nothing is kept unless `announce`, which runs last, answers true: a key that
 /// nobody has seen would lock everyone out.
 pub async fn bootstrap(
@@ -40,31 +43,51 @@ pub async fn bootstrap(
     announce: impl FnOnce() -> bool,
 ) -> Result<bool, TenantError> {
     let mut tx = db.begin().await?;
-    // Nodes that start at once on an empty database take turns: one makes the tenant.
-    tenants::lock(&mut tx).await?;
-    if tenants::any(&mut tx).await? {
+    // Nodes that start at once on an empty database take turns: one creates the tenant.
+    worlds::lock(&mut tx).await?;
+    if worlds::any(&mut tx).await? {
         return Ok(false);
     }
-    insert(&mut tx, Name::from_static("default"), key).await?;
+    let new = insert(tx, "licd serve", Name::from_static("default"), key).await?;
     if !announce() {
         return Ok(false);
     }
-    tx.commit().await?;
+    new.commit().await?;
     Ok(true)
 }
 
-async fn insert(conn: &mut Conn, name: Name, key: &ApiKey) -> Result<Tenant, sqlx::Error> {
+/// A tenant that is not committed yet.
+struct NewTenant {
+    change: Change,
+    tenant: Tenant,
+    events: Vec<NewEvent>,
+}
+
+impl NewTenant {
+    async fn commit(self) -> Result<Tenant, sqlx::Error> {
+        let Created(tenant) = self.change.commit(Created(self.tenant), self.events).await?;
+        Ok(tenant)
+    }
+}
+
+async fn insert(
+    mut tx: Tx,
+    command: &'static str,
+    name: Name,
+    key: &ApiKey,
+) -> Result<NewTenant, sqlx::Error> {
     let now = Timestamp::now();
     let tenant = Tenant { id: TenantId::new(now), name };
-    tenants::insert(conn, &tenant, now).await?;
-    let record = new_key_record(key, Name::from_static("first key"), Role::Admin, None, now);
-    keys::insert(conn, tenant.id, &record, &hash(key)).await?;
-    Ok(tenant)
+    let scope = worlds::create(&mut tx, &tenant, now).await?;
+    let record = new_record(key, Name::from_static("first key"), Role::Admin, None, now);
+    keys::insert(&mut tx, scope, &record, &gate::hash(key)).await?;
+    let events = vec![NewEvent::tenant_created(&tenant), NewEvent::key_created(&record)];
+    Ok(NewTenant { change: Change::on_host(tx, command, scope, now), tenant, events })
 }
 
 /// All tenants, oldest first.
 pub async fn list(db: &Db) -> Result<Vec<Tenant>, TenantError> {
-    Ok(tenants::list(&mut db.read().await?).await?)
+    Ok(worlds::tenants(&mut db.read().await?).await?)
 }
 
 /// What a key made on the host is to be.
@@ -74,40 +97,22 @@ pub struct NewKey {
     pub mode: Mode,
 }
 
-/// Makes a key for the tenant of that name or id: the way back in for who has lost every key.
+/// Creates a key for the tenant of that name or id: the way back in when all keys are lost.
 pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, TenantError> {
     let key = ApiKey::generate(new.mode);
     let mut tx = db.begin().await?;
-    let found = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
-        (Ok(id), _) => tenants::find(&mut tx, id).await?,
-        (_, Ok(name)) => tenants::named(&mut tx, &name).await?,
+    let scope = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
+        (Ok(id), _) => worlds::find(&mut tx, id, new.mode).await?,
+        (_, Ok(name)) => worlds::named(&mut tx, &name, new.mode).await?,
         _ => None,
     };
-    let found = found.ok_or_else(|| TenantError::Unknown(tenant.to_owned()))?;
+    let scope = scope.ok_or_else(|| TenantError::Unknown(tenant.to_owned()))?;
     ids::go_on(&mut tx).await?;
-    let record = new_key_record(&key, new.name, new.role, None, Timestamp::now());
-    keys::insert(&mut tx, found.id, &record, &hash(&key)).await?;
-    tx.commit().await?;
+    let now = Timestamp::now();
+    let mut change = Change::on_host(tx, "licd keys create", scope, now);
+    let record = new_record(&key, new.name, new.role, None, now);
+    keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
+    let event = NewEvent::key_created(&record);
+    change.commit(Created(record), event).await?;
     Ok(key)
-}
-
-/// The record of a new key.
-pub fn new_key_record(
-    key: &ApiKey,
-    name: Name,
-    role: Role,
-    expires_at: Option<Timestamp>,
-    now: Timestamp,
-) -> Key {
-    Key {
-        id: KeyId::new(now),
-        name,
-        prefix: key.prefix().to_owned(),
-        role,
-        mode: key.mode(),
-        created_at: now,
-        expires_at,
-        last_used_at: None,
-        revoked_at: None,
-    }
 }

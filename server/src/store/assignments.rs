@@ -1,6 +1,6 @@
 //! Assignments: which user may use which license.
 
-use common::{Assignment, AssignmentId, LicenseId, UserId};
+use common::{Activation, Assignment, AssignmentId, LicenseId, UserId};
 
 use super::Scope;
 use crate::db::{AsWritten, Conn, Result};
@@ -22,21 +22,48 @@ pub async fn insert(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> R
     Ok(())
 }
 
-pub async fn find(
+pub struct Held {
+    pub assignment: Assignment,
+    pub seat: Option<Activation>,
+}
+
+pub async fn lock(
     conn: &mut Conn,
     scope: Scope,
     user: UserId,
     license: LicenseId,
-) -> Result<Option<Assignment>> {
-    conn.query(
-        "select id, user_id, license_id, assigned_at, metadata from assignments
-         where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
-    )
-    .bind_scope(scope)
-    .bind(user)
-    .bind(license)
-    .fetch_optional()
-    .await
+) -> Result<Option<Held>> {
+    let assignment: Option<Assignment> = conn
+        .query(
+            "select id, user_id, license_id, assigned_at, metadata from assignments
+             where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
+        )
+        .bind_scope(scope)
+        .bind(user)
+        .bind(license)
+        .fetch_optional()
+        .await?;
+    let Some(assignment) = assignment else { return Ok(None) };
+    let seat = super::seats::find(conn, scope, user, license).await?;
+    Ok(Some(Held { assignment, seat }))
+}
+
+pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<Held>> {
+    let assignments: Vec<Assignment> = conn
+        .query(
+            "select id, user_id, license_id, assigned_at, metadata from assignments
+             where tenant_id = $1 and mode = $2 and user_id = $3 order by license_id",
+        )
+        .bind_scope(scope)
+        .bind(user)
+        .fetch_all()
+        .await?;
+    let mut held = Vec::new();
+    for assignment in assignments {
+        let seat = super::seats::find(conn, scope, user, assignment.license_id).await?;
+        held.push(Held { assignment, seat });
+    }
+    Ok(held)
 }
 
 /// How many licenses the user has, and the id of the newest assignment.
@@ -72,14 +99,14 @@ pub async fn set_metadata(conn: &mut Conn, scope: Scope, assignment: &Assignment
     Ok(())
 }
 
-pub async fn delete(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<()> {
+pub async fn delete(conn: &mut Conn, scope: Scope, user: UserId, license: LicenseId) -> Result<()> {
     conn.query(
         "delete from assignments
          where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
     )
     .bind_scope(scope)
-    .bind(assignment.user_id)
-    .bind(assignment.license_id)
+    .bind(user)
+    .bind(license)
     .execute()
     .await?;
     Ok(())

@@ -51,13 +51,13 @@ impl KeyWithTenant {
     }
 }
 
-pub async fn insert(conn: &mut Conn, tenant: TenantId, key: &Key, hash: &Hash) -> Result<()> {
+pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Result<()> {
     conn.query(
         "insert into keys (id, tenant_id, mode, name, prefix, hash, role, created_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(key.id)
-    .bind(tenant)
+    .bind(scope.tenant)
     .bind(key.mode)
     .bind(&key.name)
     .bind(&key.prefix)
@@ -88,15 +88,20 @@ pub fn hex(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<Key>> {
-    conn.query(
-        "select id, name, prefix, role, mode, created_at, expires_at, last_used_at, revoked_at
+pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Key, Scope)>> {
+    let key: Option<Key> = conn
+        .query(
+            "select id, name, prefix, role, mode, created_at, expires_at, last_used_at, revoked_at
          from keys where tenant_id = $1 and (mode = $2 or $2 = 'live') and id = $3",
-    )
-    .bind_scope(scope)
-    .bind(id)
-    .fetch_optional()
-    .await
+        )
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_optional()
+        .await?;
+    Ok(key.map(|key| {
+        let mode = key.mode;
+        (key, Scope { mode, ..scope })
+    }))
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page<KeyId>) -> Result<Vec<Key>> {
@@ -128,11 +133,7 @@ pub async fn revoke(conn: &mut Conn, scope: Scope, id: KeyId, now: Timestamp) ->
 
 /// The tenant's live admin keys that still work, locked until the transaction ends: whoever wants
 /// to take one away must see that another remains.
-pub async fn lock_live_admins(
-    conn: &mut Conn,
-    tenant: TenantId,
-    now: Timestamp,
-) -> Result<Vec<KeyId>> {
+pub async fn lock_live_admins(conn: &mut Conn, scope: Scope, now: Timestamp) -> Result<Vec<KeyId>> {
     let ids: Vec<(KeyId,)> = conn
         .query(locking!(
             "select id from keys
@@ -140,7 +141,7 @@ pub async fn lock_live_admins(
                  and (expires_at is null or expires_at > $4)
              order by id"
         ))
-        .bind(tenant)
+        .bind(scope.tenant)
         .bind(Mode::Live)
         .bind(Role::Admin)
         .bind(now)

@@ -48,19 +48,18 @@ pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option
     conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
 }
 
-/// Locks all licenses of a user, who is locked, in the order of their ids.
-pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
-    conn.query(locking!(
-        "select id from licenses where tenant_id = $1 and mode = $2 and id in (
+/// All licenses of a user, who is locked, locked in the order of their ids.
+pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<License>> {
+    conn.query(locking!(select!(
+        "id in (
              select license_id from assignments
              where tenant_id = $1 and mode = $2 and user_id = $3)
          order by id"
-    ))
+    )))
     .bind_scope(scope)
     .bind(user)
-    .execute()
-    .await?;
-    Ok(())
+    .fetch_all()
+    .await
 }
 
 pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {

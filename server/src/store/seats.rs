@@ -5,46 +5,44 @@ use common::{Activation, ActivationId, LicenseId, UserId};
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
 
-/// Deletes the user's activation, and answers whether there was one.
-pub async fn delete(
-    conn: &mut Conn,
-    scope: Scope,
-    user: UserId,
-    license: LicenseId,
-) -> Result<bool> {
-    let deleted = conn
-        .query(
-            "delete from activations
-             where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
-        )
-        .bind_scope(scope)
-        .bind(user)
-        .bind(license)
-        .execute()
-        .await?;
-    Ok(deleted == 1)
-}
-
-/// Locks the user's activations in the order of their ids, as validations lock those that they touch.
-pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
-    conn.query(locking!(
-        "select id from activations where tenant_id = $1 and mode = $2 and user_id = $3 order by id"
-    ))
+pub async fn free(conn: &mut Conn, scope: Scope, user: UserId, license: LicenseId) -> Result<()> {
+    conn.query(
+        "delete from activations
+         where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4",
+    )
     .bind_scope(scope)
     .bind(user)
+    .bind(license)
     .execute()
     .await?;
-    Ok(())
+    super::licenses::free_seat(conn, scope, license).await
 }
 
-/// Deletes all activations of the user. The counters of their licenses are another table's.
-pub async fn delete_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
+pub async fn free_all_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
+    super::licenses::free_seats_of_user(conn, scope, user).await?;
     conn.query("delete from activations where tenant_id = $1 and mode = $2 and user_id = $3")
         .bind_scope(scope)
         .bind(user)
         .execute()
         .await?;
     Ok(())
+}
+
+pub async fn find(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+    license: LicenseId,
+) -> Result<Option<Activation>> {
+    conn.query(locking!(
+        "select id, user_id, license_id, activated_at, last_checked_at from activations
+         where tenant_id = $1 and mode = $2 and user_id = $3 and license_id = $4"
+    ))
+    .bind_scope(scope)
+    .bind(user)
+    .bind(license)
+    .fetch_optional()
+    .await
 }
 
 pub async fn page_of_license(

@@ -1,7 +1,8 @@
 //! Tenants. They are made on the server's host, so nothing here knows a scope.
 
-use common::{Name, Tenant, TenantId, Timestamp};
+use common::{Mode, Name, Tenant, TenantId, Timestamp};
 
+use super::{Scope, World};
 use crate::db::{Conn, Result, Sql};
 
 /// Lets nobody else make a tenant until the transaction ends.
@@ -15,26 +16,34 @@ pub async fn lock(conn: &mut Conn) -> Result<()> {
     Ok(())
 }
 
-pub async fn insert(conn: &mut Conn, tenant: &Tenant, now: Timestamp) -> Result<()> {
+pub async fn create(conn: &mut Conn, tenant: &Tenant, now: Timestamp) -> Result<Scope> {
     conn.query("insert into tenants (id, name, created_at) values ($1, $2, $3)")
         .bind(tenant.id)
         .bind(&tenant.name)
         .bind(now)
         .execute()
         .await?;
-    Ok(())
+    Ok(scope(tenant.id, Mode::Live))
 }
 
-pub async fn list(conn: &mut Conn) -> Result<Vec<Tenant>> {
+fn scope(tenant: TenantId, mode: Mode) -> Scope {
+    Scope { world: World::default(), tenant, mode }
+}
+
+pub async fn tenants(conn: &mut Conn) -> Result<Vec<Tenant>> {
     conn.query("select id, name from tenants order by id").fetch_all().await
 }
 
-pub async fn find(conn: &mut Conn, id: TenantId) -> Result<Option<Tenant>> {
-    conn.query("select id, name from tenants where id = $1").bind(id).fetch_optional().await
+pub async fn find(conn: &mut Conn, tenant: TenantId, mode: Mode) -> Result<Option<Scope>> {
+    let found: Option<(TenantId,)> =
+        conn.query("select id from tenants where id = $1").bind(tenant).fetch_optional().await?;
+    Ok(found.map(|(id,)| scope(id, mode)))
 }
 
-pub async fn named(conn: &mut Conn, name: &Name) -> Result<Option<Tenant>> {
-    conn.query("select id, name from tenants where name = $1").bind(name).fetch_optional().await
+pub async fn named(conn: &mut Conn, name: &Name, mode: Mode) -> Result<Option<Scope>> {
+    let found: Option<(TenantId,)> =
+        conn.query("select id from tenants where name = $1").bind(name).fetch_optional().await?;
+    Ok(found.map(|(id,)| scope(id, mode)))
 }
 
 /// Whether there is any tenant at all.
