@@ -132,6 +132,8 @@ ids! {
     AssignmentId = "asg";
     /// A seat that a user holds on a license.
     ActivationId = "act";
+    /// An event.
+    EventId = "evt";
 }
 
 struct Base32(Uuid);

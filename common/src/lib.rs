@@ -10,6 +10,7 @@
 
 mod catalog;
 mod envelope;
+mod event;
 mod id;
 mod key;
 mod license;
@@ -24,15 +25,20 @@ pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
 };
 pub use envelope::{ConstBool, Failure, List, Paged, Success};
+pub use event::{
+    ActorType, Event, EventActor, EventData, EventSubject, EventType, Open, RelatedRecords,
+    SubjectType,
+};
 #[cfg(feature = "server")]
 pub use id::advance_ids_past;
 pub use id::{
-    ActivationId, AssignmentId, KeyId, LicenseId, MalformedId, PlanId, ProductId, TenantId, UserId,
+    ActivationId, AssignmentId, EventId, KeyId, LicenseId, MalformedId, PlanId, ProductId,
+    TenantId, UserId,
 };
 pub use key::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, Tenant};
 pub use license::{
-    Activation, AssignLicense, Assignment, CreateLicense, License, LicenseField, SetStatus, Status,
-    UpdateLicense, Usage,
+    Activation, AssignLicense, Assignment, CreateLicense, License, LicenseField, LicenseWithSeats,
+    Seats, SetStatus, Status, UpdateLicense, Usage, UsageActivation,
 };
 pub use number::{ExpiresInDays, MaxSeats};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};

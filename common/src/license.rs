@@ -39,6 +39,25 @@ pub struct License {
     pub updated_at: Timestamp,
 }
 
+/// The seats of a license.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct Seats {
+    /// How many users hold one.
+    pub used: i32,
+    /// How many users may; null for no limit.
+    pub allowed: Option<MaxSeats>,
+}
+
+/// A license with its seats, as lists and `GET` by id show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct LicenseWithSeats {
+    #[serde(flatten)]
+    pub license: License,
+    pub seats: Seats,
+}
+
 /// A user's link to a license. It takes no seat; the first successful validation does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
@@ -76,6 +95,18 @@ impl Activation {
     }
 }
 
+/// A seat, with the user's identifier on both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+#[serde(rename_all = "camelCase")]
+pub struct UsageActivation {
+    #[serde(flatten)]
+    #[cfg_attr(feature = "server", sqlx(flatten))]
+    pub activation: Activation,
+    /// The caller's own identifier of the user.
+    pub external_id: ExternalId,
+}
+
 /// Who uses a license, all read at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
@@ -83,7 +114,7 @@ impl Activation {
 pub struct Usage {
     pub license: License,
     /// The seats held now, oldest first.
-    pub activations: Vec<Activation>,
+    pub activations: Vec<UsageActivation>,
     /// How many seats are held in all, also when `activations` is only a page of them.
     pub total_activations: i64,
     /// How many different users hold them.

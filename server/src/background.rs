@@ -1,7 +1,5 @@
-//! What goes on beside the requests: the times of last use are written, idle rate limits and old
-//! idempotency keys forgotten. A task that breaks off is started anew.
-
-mod last_uses;
+//! What goes on beside the requests: the times of last use are written, idle rate limits forgotten, old
+//! idempotency keys and events deleted. A task that breaks off is started anew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,32 +9,35 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::db::Db;
 use crate::http::context;
-use crate::http::credentials::KeyGate;
+use crate::ops::events::{self, Retention};
 use crate::ops::idempotency;
 use crate::supervise::supervise;
-
-pub use last_uses::Usage;
+use crate::validation::gate::KeyGate;
 
 /// How often each task has its turn.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Starts the tasks, which end when they are aborted.
-pub fn start(db: Db, gate: Arc<KeyGate>) -> JoinHandle<()> {
-    tokio::spawn(supervise("maintenance", move || run_maintenance(db.clone(), gate.clone())))
+pub fn start(db: Db, gate: Arc<KeyGate>, events_kept: Retention) -> JoinHandle<()> {
+    let task = move || run_maintenance(db.clone(), gate.clone(), events_kept);
+    tokio::spawn(supervise("maintenance", task))
 }
 
-async fn run_maintenance(db: Db, gate: Arc<KeyGate>) {
+async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         gate.forget_idle();
         context::report_omitted();
-        if let Err(error) = gate.usage.write(&db).await {
+        if let Err(error) = gate.last_uses.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }
         if let Err(error) = idempotency::forget_old(&db).await {
-            tracing::warn!(%error, "old idempotency keys could not be forgotten");
+            tracing::warn!(%error, "old idempotency keys could not be deleted");
+        }
+        if let Err(error) = events::forget_old(&db, events_kept).await {
+            tracing::warn!(%error, "old events could not be deleted");
         }
     }
 }

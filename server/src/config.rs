@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::http::ConnectionLimits;
+use crate::ops::events::Retention;
 use crate::validation::limit::{NewUserLimit, RateLimit};
 
 /// What a running service needs to know, next to its database.
@@ -11,6 +12,7 @@ pub struct Config {
     pub rate_limit: RateLimit,
     pub new_users: NewUserLimit,
     pub connections: ConnectionLimits,
+    pub events_kept: Retention,
 }
 
 /// Where the database lies when nobody says: a file in the user's data folder.

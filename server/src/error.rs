@@ -1,18 +1,5 @@
-//! Everything that can go wrong with a request, and what the caller is told about it.
-//!
-//! An error becomes HTTP here and nowhere else. The caller gets a sentence, a code and the field at
-//! fault; the database's own words go to the log.
-
-use std::ops::RangeInclusive;
-
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-
-use crate::http::answer::with_json;
-
-/// Seconds after which a caller that met an overload or a database away does well to come back. One
-/// of them is chosen for each caller, so that they do not all come back at once.
-const RETRY_AFTER: RangeInclusive<u64> = 1..=4;
+//! Everything that can go wrong with a request. How an error is answered over HTTP is in
+//! `http::error`.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -66,115 +53,6 @@ impl Error {
     pub fn unknown(field: &str, what: &str) -> Self {
         Self::invalid(field, format!("{field} must be the id of an existing {what}"))
     }
-
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::Invalid { .. } => StatusCode::BAD_REQUEST,
-            Self::NotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
-                StatusCode::UNSUPPORTED_MEDIA_TYPE
-            }
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Replayed { status, .. } => u16::try_from(*status)
-                .ok()
-                .and_then(|it| StatusCode::from_u16(it).ok())
-                .unwrap_or_default(),
-            Self::Overloaded | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        }
-    }
-
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Unauthorized => "unauthorized",
-            Self::RateLimited(_) => "rate_limited",
-            Self::Forbidden => "forbidden",
-            Self::Invalid { .. } => "invalid_request",
-            Self::NotFound(_) | Self::RouteNotFound => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => "unsupported_media_type",
-            Self::TooLarge(_) => "payload_too_large",
-            Self::RequestTimeout => "request_timeout",
-            Self::Conflict(_) => "conflict",
-            Self::IdempotencyKeyReused => "idempotency_key_reused",
-            Self::Replayed { .. } => "replayed",
-            Self::Overloaded => "overloaded",
-            Self::Unavailable => "unavailable",
-            Self::Internal => "internal",
-        }
-    }
-
-    pub fn sentence(&self) -> String {
-        match self {
-            Self::Unauthorized => "Unauthorized".into(),
-            Self::RateLimited(_) => "Rate limit exceeded. Please try again later.".into(),
-            Self::Forbidden => "Access denied".into(),
-            Self::Invalid { message, .. } => message.clone(),
-            Self::NotFound(what) => format!("There is no such {what}"),
-            Self::RouteNotFound => "There is nothing at this address".into(),
-            Self::MethodNotAllowed => "This address does not take this method".into(),
-            Self::UnsupportedMediaType(sentence) | Self::TooLarge(sentence) => (*sentence).into(),
-            Self::UnsupportedEncoding => {
-                "The body must not be compressed: no Content-Encoding is supported".into()
-            }
-            Self::RequestTimeout => "The body took too long to arrive".into(),
-            Self::Conflict(why) => (*why).into(),
-            Self::IdempotencyKeyReused => {
-                "This Idempotency-Key came with another request before".into()
-            }
-            Self::Replayed { .. } => String::new(),
-            Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
-            Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),
-            Self::Internal => "The service failed. The request id finds it in the log.".into(),
-        }
-    }
-
-    pub fn field(&self) -> Option<&str> {
-        match self {
-            Self::Invalid { field, .. } => field.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// The header that belongs to this refusal, where one does.
-    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
-        Some(match self {
-            Self::Unauthorized => {
-                (header::WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="licd""#))
-            }
-            Self::UnsupportedEncoding => {
-                (header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))
-            }
-            Self::RateLimited(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
-            Self::Overloaded | Self::Unavailable => {
-                (header::RETRY_AFTER, HeaderValue::from(fastrand::u64(RETRY_AFTER)))
-            }
-            _ => return None,
-        })
-    }
-}
-
-/// Status and headers. The body needs the request's id, so `exchange` writes it from the error that
-/// travels in the extensions.
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        let status = self.status();
-        if let Self::Replayed { body, .. } = self {
-            let replayed = [("idempotency-replayed", "true")];
-            return (replayed, with_json(status, body.into())).into_response();
-        }
-        let mut response = status.into_response();
-        response.headers_mut().extend(self.header());
-        response.extensions_mut().insert(self);
-        response
-    }
 }
 
 impl From<sqlx::Error> for Error {
@@ -223,21 +101,4 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
 
 fn has_code(error: &sqlx::Error, test: impl Fn(&str) -> bool) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| test(&code))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn callers_are_not_all_sent_back_at_once() {
-        let seconds = |_| {
-            let response = Error::Unavailable.into_response();
-            response.headers()[header::RETRY_AFTER].to_str().unwrap().parse().unwrap()
-        };
-        let seen: BTreeSet<u64> = (0..1000).map(seconds).collect();
-        assert_eq!(seen, RETRY_AFTER.collect());
-    }
 }

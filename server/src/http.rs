@@ -2,12 +2,14 @@
 //! answers, and the OpenAPI document.
 
 pub mod answer;
-pub mod budget;
 pub mod connections;
 pub mod context;
 pub mod credentials;
+mod error;
 pub mod extract;
 pub mod head;
+pub mod idempotency;
+pub mod json;
 pub mod openapi;
 
 pub use connections::{ClientAddress, ConnectionLimits};

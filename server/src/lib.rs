@@ -6,10 +6,12 @@
 pub mod api;
 mod background;
 pub mod backup;
+mod budget;
 pub mod config;
 pub mod copy;
 pub mod db;
 pub mod error;
+pub mod events;
 pub mod fair;
 pub mod http;
 pub mod ops;
@@ -22,15 +24,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::TenantId;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use config::Config;
-use db::{AdminTurns, Conn, Db, Tx};
-use error::Error;
-use http::credentials::KeyGate;
+use db::Db;
+use ops::Operations;
 use ops::readiness::Readiness;
+use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
 use validation::{Answer, Lane, Placements, ValidationRequest};
 
@@ -38,52 +39,33 @@ use validation::{Answer, Lane, Placements, ValidationRequest};
 #[derive(Clone)]
 pub struct App {
     db: Db,
-    turns: AdminTurns,
+    ops: Operations,
     validations: BatchQueue<Lane, ValidationRequest, Answer>,
     placements: Arc<Placements>,
     gate: Arc<KeyGate>,
     readiness: Arc<Readiness>,
-    running: ops::idempotency::InFlight,
 }
 
 impl App {
     /// Starts the worker that answers validations, which ends when the last clone of this is gone.
     fn start(db: Db, config: &Config) -> (Self, JoinHandle<()>) {
-        let gate = Arc::new(KeyGate::new(config));
+        let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users));
         let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
         let (validations, worker) = BatchQueue::start({
             let (db, gate) = (db.clone(), gate.clone());
             let (placements, readiness) = (placements.clone(), readiness.clone());
-            move |questions: Vec<ValidationRequest>| {
+            move |requests: Vec<ValidationRequest>| {
                 let (db, gate) = (db.clone(), gate.clone());
                 let (placements, readiness) = (placements.clone(), readiness.clone());
                 async move {
-                    let answers = validation::answer(&db, &gate, &placements, &questions).await;
+                    let answers = validation::answer(&db, &gate, &placements, &requests).await;
                     readiness.note_batch(answers.as_ref().map(drop));
                     answers
                 }
             }
         });
-        let (turns, running) = (db.admin_turns(), ops::idempotency::InFlight::default());
-        (Self { db, turns, validations, placements, gate, readiness, running }, worker)
-    }
-
-    /// A connection for what a tenant reads, when it is the tenant's turn.
-    async fn read(&self, tenant: TenantId) -> Result<Conn, Error> {
-        let turn = self.turns.reads.take(tenant).await?;
-        Ok(self.db.read().await?.with_turn(turn))
-    }
-
-    /// As [`read`](Self::read), with all reads as of one moment.
-    async fn snapshot(&self, tenant: TenantId) -> Result<Tx, Error> {
-        let turn = self.turns.reads.take(tenant).await?;
-        Ok(self.db.snapshot().await?.with_turn(turn))
-    }
-
-    /// A transaction for what a tenant writes, when it is the tenant's turn.
-    async fn begin(&self, tenant: TenantId) -> Result<Tx, Error> {
-        let turn = self.turns.writes.take(tenant).await?;
-        Ok(self.db.begin().await?.with_turn(turn))
+        let ops = Operations::new(db.clone());
+        (Self { db, ops, validations, placements, gate, readiness }, worker)
     }
 }
 
@@ -103,7 +85,7 @@ pub async fn serve(
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
     let (app, validating) = App::start(db.clone(), config);
     let gate = app.gate.clone();
-    let maintenance = background::start(db.clone(), gate.clone());
+    let maintenance = background::start(db.clone(), gate.clone(), config.events_kept);
 
     let router = routes::router(app);
     http::connections::serve(listener, router, config.connections, shutdown, DRAIN).await;
@@ -111,7 +93,7 @@ pub async fn serve(
     maintenance.abort();
     // The router is gone, and with it the last who ask; what still waits is answered.
     drop(tokio::time::timeout(FINISH, validating).await);
-    if let Err(error) = gate.usage.write(&db).await {
+    if let Err(error) = gate.last_uses.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }
     // A server that fell silent never gives its connections back, and must not keep the process.

@@ -1,5 +1,62 @@
-//! What can be done, without HTTP and without SQL text.
+//! What can be done, without HTTP and without the text of SQL: one file for each resource.
+//!
+//! An operation that writes takes a [`Change`] and commits it together with its event; one that
+//! reads takes a [`View`]. Both say in which world they are.
 
+pub mod change;
+pub mod events;
 pub mod idempotency;
+pub mod keys;
+pub mod licenses;
+mod members;
+pub mod outcome;
+pub mod plans;
+pub mod products;
 pub mod readiness;
 pub mod tenants;
+pub mod usage;
+pub mod users;
+pub mod view;
+
+use crate::db::{AdminTurns, Db};
+use crate::error::Error;
+use crate::events::Origin;
+use crate::store::Scope;
+use change::Change;
+use idempotency::{IdempotencyKey, InFlight};
+use view::View;
+
+/// Begins all operations, so that tenants take turns. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Operations {
+    db: Db,
+    turns: AdminTurns,
+    in_flight: InFlight,
+}
+
+impl Operations {
+    pub fn new(db: Db) -> Self {
+        let turns = db.admin_turns();
+        Self { db, turns, in_flight: InFlight::default() }
+    }
+
+    /// What a caller in this world can see.
+    pub fn view(&self, scope: Scope) -> View {
+        View::new(self.db.clone(), self.turns.reads.clone(), scope)
+    }
+
+    /// Begins a change. When the very same request was answered before, ends with that answer.
+    pub async fn change(
+        &self,
+        origin: Origin,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Change, Error> {
+        let attempt = key.map(|key| self.in_flight.enter(origin.scope, key)).transpose()?;
+        let turn = self.turns.writes.take(origin.scope.tenant).await?;
+        let mut tx = self.db.begin().await?.with_turn(turn);
+        if let Some(attempt) = &attempt {
+            attempt.claim(&mut tx).await?;
+        }
+        Ok(Change::new(tx, origin, attempt))
+    }
+}

@@ -11,7 +11,9 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::App;
-use crate::api::{explain, health, keys, licenses, plans, products, usage, users, validate};
+use crate::api::{
+    events, explain, health, keys, licenses, plans, products, usage, users, validate,
+};
 use crate::error::Error;
 use crate::http::{context, openapi};
 
@@ -41,13 +43,13 @@ pub fn document() -> OpenApi {
 #[rustfmt::skip]
 fn api() -> (Router<App>, OpenApi) {
     let routes = ApiRouter::new()
-        // BatchQuery by the vendor's application.
+        // For the vendor's application.
         .api_route("/api/v1/validate",
             post_with(validate::validate, op("validate", "Is this user licensed?")))
-        // BatchQuery by whoever holds a key.
+        // For every key.
         .api_route("/api/v1/key",
             get_with(keys::current, op("getCurrentKey", "Whose key is this?")))
-        // BatchQuery by the vendor's people.
+        // For the vendor's administrators.
         .api_route("/api/v1/admin/explain",
             post_with(explain::explain, op("explain", "Why is this user licensed, or why not?")))
         .api_route("/api/v1/admin/products",
@@ -71,7 +73,9 @@ fn api() -> (Router<App>, OpenApi) {
         .api_route("/api/v1/admin/licenses/{id}/status",
             patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status")))
         .api_route("/api/v1/admin/licenses/{id}/assign",
-            post_with(licenses::assign, op("assignLicense", "Assign a license to a user")))
+            post_with(licenses::assign, op("assignLicense", "Assign a license to a user"))
+            .delete_with(licenses::unassign_by_query,
+                op("unassignLicenseByQuery", "Take a user off a license, named in the query")))
         .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
             delete_with(licenses::unassign, op("unassignLicense", "Take a user off a license")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
@@ -87,7 +91,9 @@ fn api() -> (Router<App>, OpenApi) {
             post_with(keys::create, op("createKey", "Create an API key; it is shown this once"))
             .get_with(keys::list, op("listKeys", "List API keys")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
-            post_with(keys::revoke, op("revokeKey", "Revoke an API key, for good")));
+            post_with(keys::revoke, op("revokeKey", "Revoke an API key, for good")))
+        .api_route("/api/v1/admin/events",
+            get_with(events::list, op("listEvents", "List events, in the order of commit")));
     let mut document = OpenApi::default();
     let routes = routes.finish_api_with(&mut document, openapi::preface);
     openapi::complete(&mut document);

@@ -11,6 +11,7 @@ pub mod assignments;
 pub mod backup;
 pub mod batch_rows;
 pub mod copy;
+pub mod events;
 pub mod idempotency;
 pub mod ids;
 pub mod keys;
@@ -23,12 +24,11 @@ pub mod validations;
 pub mod worlds;
 
 use common::{Mode, TenantId};
-use uuid::Uuid;
 
 use crate::db::Query;
 
 /// The number of a world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct World(i32);
 

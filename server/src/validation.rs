@@ -7,6 +7,8 @@
 pub mod admission;
 mod batch;
 mod explain;
+pub mod gate;
+mod last_uses;
 pub mod limit;
 mod outcome;
 mod placements;
@@ -15,4 +17,5 @@ pub mod verdict;
 
 pub use admission::{Answer, ValidationRequest, answer};
 pub use explain::explain;
+pub use last_uses::LastUses;
 pub use placements::{Lane, Placements};

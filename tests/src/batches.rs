@@ -4,10 +4,9 @@
 //! Over HTTP nobody can say what waits together, so the questions are put to the hot path itself.
 
 use common::{ApiKey, Mode, Role, Validation};
-use licd::config::Config;
 use licd::error::Error;
-use licd::http::context::RequestContext;
-use licd::http::credentials::{KeyGate, hash};
+use licd::validation::gate::{CallerInfo, KeyGate, hash};
+use licd::validation::limit::{NewUserLimit, RateLimit};
 use licd::validation::{Placements, ValidationRequest, answer};
 use serde_json::json;
 
@@ -15,10 +14,11 @@ use crate::harness::App;
 
 /// One question after the other: which key, and about whom.
 async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Error>> {
-    let gate = KeyGate::new(&Config::default());
+    let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default());
     let question = |&(key, user): &(&str, &str)| ValidationRequest {
         key: hash(&key.parse().unwrap()),
-        entry: Some(RequestContext::default()),
+        caller: Some(CallerInfo::default()),
+        request_id: "r".into(),
         user: user.parse().unwrap(),
         product: None,
     };

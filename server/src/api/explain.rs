@@ -15,6 +15,7 @@ pub async fn explain(
     Reader(caller): Reader,
     Json(body): Json<Explain>,
 ) -> Result<Data<Explanation>, Error> {
-    let mut tx = app.snapshot(caller.tenant.id).await?;
-    validation::explain(&mut tx, caller.scope(), body, Timestamp::now()).await.map(Data)
+    let view = app.ops.view(caller.scope);
+    let mut tx = view.snapshot().await?;
+    validation::explain(&mut tx, view.scope, body, Timestamp::now()).await.map(Data)
 }

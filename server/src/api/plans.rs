@@ -1,45 +1,27 @@
 //! Plans.
 
 use axum::extract::State;
-use common::{CreatePlan, Plan, PlanField, PlanId, ProductId, UpdatePlan};
+use common::{CreatePlan, List, Plan, PlanId, ProductId, UpdatePlan};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{change, refuse_contradictions};
 use crate::App;
 use crate::error::Error;
-use crate::http::answer::{Created, Data, ListParams, Records, records};
+use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, Query, filter};
-use crate::ops::idempotency::Idempotency;
-use crate::store::{plans, products};
-
-const NOT_FOUND: Error = Error::NotFound("plan");
+use crate::http::idempotency::Idempotency;
+use crate::ops::outcome::{Changed, Created};
+use crate::ops::plans;
 
 pub async fn create(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Idempotency,
+    idempotency: Idempotency,
     Json(body): Json<CreatePlan>,
 ) -> Result<Created<Plan>, Error> {
-    let scope = caller.scope();
-    let mut tx = once.begin(&app, scope, &body).await?;
-    let now = tx.now;
-    let plan = Plan {
-        id: PlanId::new(now),
-        product_id: body.product_id,
-        name: body.name,
-        description: body.description,
-        max_seats: body.max_seats,
-        expires_in_days: body.expires_in_days,
-        features: body.features.unwrap_or_default(),
-        created_at: now,
-        updated_at: now,
-    };
-    let product = products::find(&mut tx, scope, plan.product_id).await?;
-    product.ok_or_else(|| Error::unknown("productId", "product"))?;
-    plans::insert(&mut tx, scope, &plan).await?;
-    tx.commit(Created(plan)).await
+    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
+    plans::create(change, body).await
 }
 
 /// The query of the list of plans.
@@ -59,20 +41,11 @@ pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
     Query(query): Query<ListPlans>,
-) -> Result<Records<Plan>, Error> {
-    let wanted = ListParams { after: query.after.unwrap_or_default().uuid(), limit: query.limit };
-    let scope = caller.scope();
-    records(wanted, move |page| {
-        let app = app.clone();
-        async move {
-            let mut conn = app.read(scope.tenant).await?;
-            Ok(match query.product_id {
-                Some(product) => plans::page_of_product(&mut conn, scope, product, page).await?,
-                None => plans::page(&mut conn, scope, page).await?,
-            })
-        }
-    })
-    .await
+) -> Result<Streamed<List<Plan>>, Error> {
+    let view = app.ops.view(caller.scope);
+    let params = ListParams { after: query.after, limit: query.limit };
+    let product = query.product_id;
+    Streamed::list(params, move |page| plans::page(view.clone(), product, page)).await
 }
 
 pub async fn get(
@@ -80,39 +53,16 @@ pub async fn get(
     Reader(caller): Reader,
     Id(id): Id<PlanId>,
 ) -> Result<Data<Plan>, Error> {
-    let plan = plans::find(&mut app.read(caller.tenant.id).await?, caller.scope(), id).await?;
-    plan.map(Data).ok_or(NOT_FOUND)
+    plans::get(app.ops.view(caller.scope), id).await.map(Data)
 }
 
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
-    once: Idempotency,
+    idempotency: Idempotency,
     Id(id): Id<PlanId>,
     Json(body): Json<UpdatePlan>,
-) -> Result<Data<Plan>, Error> {
-    let scope = caller.scope();
-    let given = [
-        (PlanField::Description, body.description.is_some()),
-        (PlanField::MaxSeats, body.max_seats.is_some()),
-        (PlanField::ExpiresInDays, body.expires_in_days.is_some()),
-    ];
-    refuse_contradictions(body.clear.as_deref().unwrap_or_default(), &given)?;
-    let mut tx = once.begin(&app, scope, &body).await?;
-    let now = tx.now;
-    let before = plans::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
-    let mut plan = before.clone();
-    let clear = body.clear.unwrap_or_default();
-    let cleared = |field| clear.contains(&field);
-    plan.name = body.name.unwrap_or(plan.name);
-    plan.features = body.features.unwrap_or(plan.features);
-    change(&mut plan.description, body.description, cleared(PlanField::Description));
-    change(&mut plan.max_seats, body.max_seats, cleared(PlanField::MaxSeats));
-    let days = &mut plan.expires_in_days;
-    change(days, body.expires_in_days, cleared(PlanField::ExpiresInDays));
-    if plan != before {
-        plan.updated_at = now;
-        plans::update(&mut tx, scope, &plan).await?;
-    }
-    tx.commit(Data(plan)).await
+) -> Result<Changed<Plan>, Error> {
+    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
+    plans::update(change, id, body).await
 }

@@ -18,31 +18,32 @@ const SHORT: u64 = 4096;
 
 pub async fn validate(
     State(app): State<App>,
-    question: ValidationRequest,
+    request: ValidationRequest,
 ) -> Result<Data<Validation>, Error> {
-    let place = app.placements.of(&question.key);
-    app.validations.ask(place, question).await?.map(Data)
+    let placement = app.placements.of(&request.key);
+    app.validations.submit(placement, request).await?.map(Data)
 }
 
-/// The key of a good request is looked up together with those of its neighbours. One that is no
-/// good has its own looked up here, as a bad key is told before a bad body.
+/// The key of a good request is looked up together with those of its neighbours. The key of a bad
+/// request is looked up here, as 401 comes before 400.
 impl FromRequest<App> for ValidationRequest {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
         let (mut parts, body) = request.into_parts();
         let key = bearer(&parts)?;
-        let mut entry = Some(RequestContext::of(&parts.extensions));
+        let RequestContext { id: request_id, caller } = RequestContext::of(&parts.extensions);
+        let mut is_admitted = false;
         // Boxed, as what is seldom needed would make every request's future larger.
         if body.size_hint().upper().is_none_or(|length| length > SHORT) {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
-            entry = None;
+            is_admitted = true;
         }
         let read = Json::<Validate>::read(&parts, body, &VALIDATION_BODY).await;
-        if entry.is_some() && read.is_err() {
+        if !is_admitted && read.is_err() {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
         }
         let Json(Validate { user_id, product_id }) = read?;
-        Ok(Self { key, entry, user: user_id, product: product_id })
+        Ok(Self { key, caller, request_id, user: user_id, product: product_id })
     }
 }

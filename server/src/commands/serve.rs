@@ -3,6 +3,7 @@
 use anyhow::Context;
 use common::{ApiKey, Mode};
 use licd::config::Config;
+use licd::ops::events::Retention;
 use licd::ops::tenants;
 use licd::validation::limit::{NewUserLimit, RateLimit};
 use tokio::net::TcpListener;
@@ -24,6 +25,9 @@ pub struct Serve {
     /// seconds' worth may come at once.
     #[arg(long, env = "LICD_NEW_USERS", default_value_t, value_name = "RATE")]
     new_users: NewUserLimit,
+    /// How long events are kept: 400d for so many days, or forever.
+    #[arg(long, env = "LICD_EVENTS_KEEP", default_value_t, value_name = "DAYS")]
+    events_keep: Retention,
 }
 
 impl Serve {
@@ -42,8 +46,12 @@ impl Serve {
                 tenants::bootstrap(&db, &key, || announce(&key)).await?
             }
         };
-        let (rate_limit, new_users) = (self.rate_limit, self.new_users);
-        let config = Config { rate_limit, new_users, ..Config::default() };
+        let config = Config {
+            rate_limit: self.rate_limit,
+            new_users: self.new_users,
+            events_kept: self.events_keep,
+            ..Config::default()
+        };
         signals::until_stopped(async move |stop| {
             tracing::info!(%address, "listening");
             Ok(licd::serve(db, &config, listener, stop.requested()).await?)

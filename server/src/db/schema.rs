@@ -13,15 +13,17 @@ use super::connect::OpenError;
 use super::{Db, Result};
 
 /// The migrations, which bring no lock of their own: [`LOCK`] is the transaction's.
-static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(migrations);
+
+fn migrations() -> Migrator {
     let mut migrations = sqlx::migrate!("../migrations");
     migrations.set_locking(false);
     migrations
-});
+}
 
 /// The same for PostgreSQL, where comparing texts byte by byte has another name.
 static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
-    let mut migrations = MIGRATIONS.clone();
+    let mut migrations = migrations();
     for migration in migrations.migrations.to_mut() {
         let sql = migration.sql.as_str().replace("collate binary", "collate \"C\"");
         migration.sql = AssertSqlSafe(sql).into_sql_str();

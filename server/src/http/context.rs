@@ -4,20 +4,21 @@
 mod access_log;
 mod arrival;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use common::{ConstBool, Failure, KeyId};
+use common::{ConstBool, Failure};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::error::Error;
 use crate::http::head;
+use crate::validation::gate::CallerInfo;
 use crate::validation::limit::Allowance;
 use access_log::{Entry, Outcome};
 
@@ -28,37 +29,33 @@ static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// How long an id may be that a caller brings along.
 const MAX_REQUEST_ID: usize = 128;
 
-/// What becomes known of a request while it is handled, for its log line and its answer's headers.
-/// It travels in the request's extensions.
-#[derive(Clone, Default)]
-pub struct RequestContext(Arc<UserLicenses>);
-
-#[derive(Default)]
-struct UserLicenses {
-    key: OnceLock<KeyId>,
-    allowance: OnceLock<Allowance>,
+/// What belongs to a request beside its parts. It travels in the request's extensions.
+#[derive(Clone)]
+pub struct RequestContext {
+    /// The id in the answer's `X-Request-Id` header, in the log line, and in events.
+    pub id: Arc<str>,
+    /// What becomes known of the caller while the request is handled.
+    pub caller: CallerInfo,
 }
 
 impl RequestContext {
-    /// That of a request, from its extensions.
-    pub fn of(extensions: &Extensions) -> Self {
-        extensions.get().cloned().unwrap_or_default()
+    /// The context of a request with these headers.
+    fn new(headers: &HeaderMap) -> Self {
+        Self { id: request_id(headers), caller: CallerInfo::default() }
     }
 
-    /// The request is that key's. Said once.
-    pub fn identify(&self, key: KeyId, allowance: Allowance) {
-        self.0.key.get_or_init(|| key);
-        self.0.allowance.get_or_init(|| allowance);
+    /// The context of a request, from its extensions.
+    pub fn of(extensions: &Extensions) -> Self {
+        extensions.get().cloned().unwrap_or_else(|| Self::new(&HeaderMap::new()))
     }
 }
 
 /// Wraps the handling of every request.
 pub async fn run(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let exchange = RequestContext::default();
-    let request_id = request_id(request.headers());
+    let context = RequestContext::new(request.headers());
     let entry = Entry::new(&request);
-    request.extensions_mut().insert(exchange.clone());
+    request.extensions_mut().insert(context.clone());
 
     let checked = head::check(request.version(), request.headers());
     let (request, arrival) = arrival::observe(request);
@@ -70,25 +67,25 @@ pub async fn run(mut request: Request, next: Next) -> Response {
     };
     let mut response = arrival.answer_in_time(started, handling).await;
     if let Some(error) = response.extensions_mut().remove::<Error>() {
-        refuse(&mut response, &error, &request_id);
+        refuse(&mut response, &error, &context.id);
     }
-    let allowance = exchange.0.allowance.get().copied();
+    let allowance = context.caller.allowance();
     entry.write(&Outcome {
-        request_id: &request_id,
-        key: exchange.0.key.get().copied(),
+        request_id: &context.id,
+        key: context.caller.key(),
         status: response.status().as_u16(),
         is_rate_limited: matches!(allowance, Some(Allowance::Refused { .. })),
         millis: started.elapsed().as_secs_f64() * 1000.0,
     });
     arrival.finish(started, response.headers_mut()).await;
-    complete(response.headers_mut(), allowance, &request_id);
-    log_break(response, request_id)
+    complete(response.headers_mut(), allowance, &context.id);
+    log_break(response, context.id)
 }
 
 /// Adds the headers that every answer has.
 fn complete(headers: &mut HeaderMap, allowance: Option<Allowance>, request_id: &str) {
     if let Some(allowance) = allowance {
-        allowance.write_headers(headers);
+        write_allowance(headers, allowance);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // Nearly all answers hold keys or persons, and none is true for long.
@@ -98,25 +95,37 @@ fn complete(headers: &mut HeaderMap, allowance: Option<Allowance>, request_id: &
     }
 }
 
+/// Says how much is left of the key's rate.
+fn write_allowance(headers: &mut HeaderMap, allowance: Allowance) {
+    let (limit, remaining, reset) = match allowance {
+        Allowance::Unlimited => return,
+        Allowance::Granted { limit, remaining, reset } => (limit, remaining, reset),
+        Allowance::Refused { limit, wait } => (limit, 0, wait),
+    };
+    headers.insert(HeaderName::from_static("ratelimit-limit"), HeaderValue::from(limit));
+    headers.insert(HeaderName::from_static("ratelimit-remaining"), HeaderValue::from(remaining));
+    headers.insert(HeaderName::from_static("ratelimit-reset"), HeaderValue::from(reset));
+}
+
 /// An answer that is streamed may break off after its status was sent and logged.
-fn log_break(response: Response, request_id: String) -> Response {
+fn log_break(response: Response, request_id: Arc<str>) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
     response.map(|body| {
         Body::new(body.map_err(move |error| {
-            tracing::error!(request_id, %error, "an answer broke off after it had begun");
+            tracing::error!(request_id = &*request_id, %error, "an answer broke off after it had begun");
             error
         }))
     })
 }
 
 /// The caller's own id when it is short and printable, so that both sides' logs meet; or a new one.
-fn request_id(headers: &HeaderMap) -> String {
+fn request_id(headers: &HeaderMap) -> Arc<str> {
     let own = headers.get(&X_REQUEST_ID).and_then(|value| value.to_str().ok());
     match own {
-        Some(id) if (1..=MAX_REQUEST_ID).contains(&id.len()) && is_printable(id) => id.to_owned(),
-        _ => Uuid::now_v7().simple().to_string(),
+        Some(id) if (1..=MAX_REQUEST_ID).contains(&id.len()) && is_printable(id) => id.into(),
+        _ => Arc::from(&*Uuid::now_v7().simple().encode_lower(&mut Uuid::encode_buffer())),
     }
 }
 

@@ -4,6 +4,7 @@
 mod body;
 mod describe;
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use axum::body::Body;
@@ -11,7 +12,7 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use common::ExternalId;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, Expected, Unexpected};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
@@ -78,15 +79,29 @@ impl Limit {
 
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        match text.parse() {
-            Ok(number @ 1..=Self::MAX) => Ok(Self(number)),
-            _ => Err(serde::de::Error::invalid_value(
-                serde::de::Unexpected::Str(&text),
-                &"a whole number from 1 to 1000",
-            )),
-        }
+        number(deserializer, 1..=Self::MAX, &"a whole number from 1 to 1000").map(Self)
     }
+}
+
+/// The number of an event, after which a list of them begins.
+#[derive(Clone, Copy)]
+pub struct Sequence(pub i64);
+
+impl<'de> Deserialize<'de> for Sequence {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        number(deserializer, 0..=i64::MAX, &"the sequence number of an event").map(Self)
+    }
+}
+
+/// A number in a query.
+fn number<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    bounds: RangeInclusive<i64>,
+    expected: &dyn Expected,
+) -> Result<i64, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let number = text.parse().ok().filter(|number| bounds.contains(number));
+    number.ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&text), expected))
 }
 
 /// What a list is filtered by. A value that nothing can have filters everything out.

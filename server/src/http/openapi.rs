@@ -13,15 +13,16 @@ use aide::{OperationInput, OperationOutput};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use bytes::Bytes;
-use common::{ExternalId, Failure, Paged, Success, Validate};
+use common::{ExternalId, Failure, Success, Validate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::http::answer::{Created, Data, Pages, Records, Upserted};
+use crate::http::answer::{Data, Streamed};
 use crate::http::credentials::{Admin, Caller, Reader, Validator};
-use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query};
-use crate::ops::idempotency::Idempotency;
+use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query, Sequence};
+use crate::http::idempotency::Idempotency;
+use crate::ops::outcome::{Changed, Created, Upserted};
 use crate::validation::ValidationRequest;
 
 type Responses = Vec<(Option<u16>, Response)>;
@@ -120,9 +121,9 @@ macro_rules! callers {
     )*};
 }
 
-const NO_KEY: (u16, &str) = (401, "No key, or none that works");
-const NOT_ALLOWED: (u16, &str) = (403, "The key may not do this");
-const TOO_OFTEN: (u16, &str) = (429, "The key's rate is used up; wait `retryAfter` seconds");
+const NO_KEY: (u16, &str) = (401, "The key is missing, unknown, expired or revoked");
+const NOT_ALLOWED: (u16, &str) = (403, "The key's role does not permit this");
+const TOO_OFTEN: (u16, &str) = (429, "The key has exceeded its rate; wait `retryAfter` seconds");
 
 callers! {
     Caller: &[NO_KEY, TOO_OFTEN];
@@ -152,7 +153,7 @@ fn body_failures(ctx: &mut GenContext, too_large: &str) -> Responses {
     failures(ctx, &statuses)
 }
 
-/// Who may ask, and the body.
+/// The permission, and the body.
 impl OperationInput for ValidationRequest {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Json::<Validate>::operation_input(ctx, operation);
@@ -170,7 +171,7 @@ impl OperationInput for Idempotency {
         let mut schema = SchemaGenerator::default().subschema_for::<ExternalId>();
         schema.insert(
             "description".into(),
-            json!("Does the request once, however often it is sent."),
+            json!("A request that is sent again with the same key has no second effect, and gets the first answer."),
         );
         let parameter_data = parameter(schema, "Idempotency-Key", false);
         let header = Parameter::Header { parameter_data, style: HeaderStyle::Simple };
@@ -180,7 +181,10 @@ impl OperationInput for Idempotency {
     fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
         let statuses = [
             (400, "The request is not what it must be; `field` names what is at fault"),
-            (409, "A request with this Idempotency-Key is still running, or not as things stand"),
+            (
+                409,
+                "The request conflicts with the current state, or one with this Idempotency-Key is still running",
+            ),
             (422, "This Idempotency-Key came with another request before"),
         ];
         failures(ctx, &statuses)
@@ -218,13 +222,27 @@ impl JsonSchema for Limit {
     }
 }
 
+impl JsonSchema for Sequence {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Sequence".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": "integer", "format": "int64", "minimum": 0 })
+    }
+}
+
 impl<T: JsonSchema> OperationInput for Id<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         path_parameter::<T>(ctx, operation, "id");
     }
 
     fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
-        failures(ctx, &[(404, "There is no such thing that this key may see")])
+        failures(ctx, &[(404, "The id is unknown to this key's tenant and mode")])
     }
 }
 
@@ -268,11 +286,11 @@ macro_rules! answers {
 }
 
 answers! {
-    Data<T> as Success<T>: 200 "Done";
-    Created<T> as Success<T>: 201 "Made";
-    Upserted<T> as Success<T>: 201 "Made", 200 "It was there already";
-    Pages<T> as Paged<T>: 200 "All, or a page";
-    Records<T> as Paged<Vec<T>>: 200 "All, or a page, oldest first";
+    Data<T> as Success<T>: 200 "OK";
+    Changed<T> as Success<T>: 200 "OK";
+    Created<T> as Success<T>: 201 "Created";
+    Upserted<T> as Success<T>: 201 "Created", 200 "It exists already";
+    Streamed<T> as T: 200 "All, or a page, oldest first";
 }
 
 impl OperationOutput for Error {

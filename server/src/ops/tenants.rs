@@ -2,9 +2,13 @@
 
 use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
 
-use crate::db::{Conn, Db};
-use crate::http::credentials;
+use super::change::Change;
+use super::keys::new_record;
+use super::outcome::Created;
+use crate::db::{Db, Tx};
+use crate::events::NewEvent;
 use crate::store::{ids, keys, worlds};
+use crate::validation::gate;
 
 /// Why something about tenants cannot be done. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +21,7 @@ pub enum TenantError {
     Database(#[from] sqlx::Error),
 }
 
-/// Makes a tenant with its first live admin key, and answers both.
+/// Creates a tenant with its first live admin key, and answers both.
 pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenantError> {
     let key = ApiKey::generate(Mode::Live);
     let mut tx = db.begin().await?;
@@ -26,12 +30,11 @@ pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenantError
         return Err(TenantError::NameTaken(name));
     }
     ids::go_on(&mut tx).await?;
-    let tenant = insert(&mut tx, name, &key).await?;
-    tx.commit().await?;
-    Ok((tenant, key))
+    let new = insert(tx, "licd tenants create", name, &key).await?;
+    Ok((new.commit().await?, key))
 }
 
-/// Makes the tenant `default` with this live admin key, when there is no tenant yet; answers
+/// Creates the tenant `default` with this live admin key, when there is no tenant yet; answers
 /// whether it did. Nothing is kept unless `announce`, which runs last, answers true: a key that
 /// nobody has seen would lock everyone out.
 pub async fn bootstrap(
@@ -40,27 +43,46 @@ pub async fn bootstrap(
     announce: impl FnOnce() -> bool,
 ) -> Result<bool, TenantError> {
     let mut tx = db.begin().await?;
-    // Nodes that start at once on an empty database take turns: one makes the tenant.
+    // Nodes that start at once on an empty database take turns: one creates the tenant.
     worlds::lock(&mut tx).await?;
     if worlds::any(&mut tx).await? {
         return Ok(false);
     }
-    insert(&mut tx, Name::from_static("default"), key).await?;
+    let new = insert(tx, "licd serve", Name::from_static("default"), key).await?;
     if !announce() {
         return Ok(false);
     }
-    tx.commit().await?;
+    new.commit().await?;
     Ok(true)
 }
 
-async fn insert(conn: &mut Conn, name: Name, key: &ApiKey) -> Result<Tenant, sqlx::Error> {
+/// A tenant that is not committed yet.
+struct NewTenant {
+    change: Change,
+    tenant: Tenant,
+    events: Vec<NewEvent>,
+}
+
+impl NewTenant {
+    async fn commit(self) -> Result<Tenant, sqlx::Error> {
+        let Created(tenant) = self.change.commit(Created(self.tenant), self.events).await?;
+        Ok(tenant)
+    }
+}
+
+async fn insert(
+    mut tx: Tx,
+    command: &'static str,
+    name: Name,
+    key: &ApiKey,
+) -> Result<NewTenant, sqlx::Error> {
     let now = Timestamp::now();
     let tenant = Tenant { id: TenantId::new(now), name };
-    let scope = worlds::create(conn, &tenant, now).await?;
-    let record =
-        credentials::new_key_record(key, Name::from_static("first key"), Role::Admin, None, now);
-    keys::insert(conn, scope, &record, &credentials::hash(key)).await?;
-    Ok(tenant)
+    let scope = worlds::create(&mut tx, &tenant, now).await?;
+    let record = new_record(key, Name::from_static("first key"), Role::Admin, None, now);
+    keys::insert(&mut tx, scope, &record, &gate::hash(key)).await?;
+    let events = vec![NewEvent::tenant_created(&tenant), NewEvent::key_created(&record)];
+    Ok(NewTenant { change: Change::on_host(tx, command, scope, now), tenant, events })
 }
 
 /// All tenants, oldest first.
@@ -75,19 +97,22 @@ pub struct NewKey {
     pub mode: Mode,
 }
 
-/// Makes a key for the tenant of that name or id: the way back in for who has lost every key.
+/// Creates a key for the tenant of that name or id: the way back in when all keys are lost.
 pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, TenantError> {
     let key = ApiKey::generate(new.mode);
     let mut tx = db.begin().await?;
-    let found = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
+    let scope = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
         (Ok(id), _) => worlds::find(&mut tx, id, new.mode).await?,
         (_, Ok(name)) => worlds::named(&mut tx, &name, new.mode).await?,
         _ => None,
     };
-    let found = found.ok_or_else(|| TenantError::Unknown(tenant.to_owned()))?;
+    let scope = scope.ok_or_else(|| TenantError::Unknown(tenant.to_owned()))?;
     ids::go_on(&mut tx).await?;
-    let record = credentials::new_key_record(&key, new.name, new.role, None, Timestamp::now());
-    keys::insert(&mut tx, found, &record, &credentials::hash(&key)).await?;
-    tx.commit().await?;
+    let now = Timestamp::now();
+    let mut change = Change::on_host(tx, "licd keys create", scope, now);
+    let record = new_record(&key, new.name, new.role, None, now);
+    keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
+    let event = NewEvent::key_created(&record);
+    change.commit(Created(record), event).await?;
     Ok(key)
 }

@@ -1,6 +1,9 @@
 //! Licenses. Their counters of seats are in `seats`.
 
-use common::{ExternalId, License, LicenseId, PlanId, ProductId, Status, Timestamp, UserId};
+use common::{
+    ExternalId, License, LicenseId, LicenseWithSeats, PlanId, ProductId, Seats, Status, Timestamp,
+    UserId,
+};
 use sqlx::types::Json;
 
 use super::{Page, Scope};
@@ -19,12 +22,17 @@ macro_rules! select {
     };
 }
 
-/// A license, and how many users hold a seat on it.
 #[derive(sqlx::FromRow)]
-pub struct CountedLicense {
+struct CountedLicense {
     #[sqlx(flatten)]
-    pub license: License,
-    pub seats_used: i32,
+    license: License,
+    seats_used: i32,
+}
+
+impl From<CountedLicense> for LicenseWithSeats {
+    fn from(CountedLicense { license, seats_used }: CountedLicense) -> Self {
+        Self { seats: Seats { used: seats_used, allowed: license.max_seats }, license }
+    }
 }
 
 pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
@@ -53,14 +61,16 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option
     conn.query(select!("id = $2 and world = $1")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
-pub async fn find_counted(
+pub async fn find_with_seats(
     conn: &mut Conn,
     scope: Scope,
     id: LicenseId,
-) -> Result<Option<CountedLicense>> {
+) -> Result<Option<LicenseWithSeats>> {
     const FIND: &str =
         concat!("select seats_used, ", columns!(), " from licenses where id = $2 and world = $1");
-    conn.query(FIND).bind_scope(scope).bind(id).fetch_optional().await
+    let found =
+        conn.query(FIND).bind_scope(scope).bind(id).fetch_optional::<CountedLicense>().await?;
+    Ok(found.map(LicenseWithSeats::from))
 }
 
 /// A change of a license, or of its seats, locks it first.
@@ -73,17 +83,16 @@ pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option
 }
 
 /// Locks all licenses of a user, who is locked, in the order of their ids.
-pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
-    conn.query(locking!(
-        "select id from licenses where world = $1 and id in (
+pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<License>> {
+    conn.query(locking!(select!(
+        "world = $1 and id in (
              select license_id from assignments where user_id = $2 and world = $1)
          order by id"
-    ))
+    )))
     .bind_scope(scope)
     .bind(user)
-    .execute()
-    .await?;
-    Ok(())
+    .fetch_all()
+    .await
 }
 
 pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
@@ -174,7 +183,7 @@ pub async fn page(
     scope: Scope,
     filter: &LicenseFilter,
     page: Page<LicenseId>,
-) -> Result<Vec<CountedLicense>> {
+) -> Result<Vec<LicenseWithSeats>> {
     let sql = match filter {
         LicenseFilter { user: Some(_), .. } => page!(
             "id in (select s.license_id from users u
@@ -188,7 +197,8 @@ pub async fn page(
         LicenseFilter { status: Some(_), .. } => page!("status = $4"),
         _ => page!("id > $9"),
     };
-    conn.query(sql)
+    let rows: Vec<CountedLicense> = conn
+        .query(sql)
         .bind_scope(scope)
         .bind(filter.plan)
         .bind(filter.product)
@@ -200,7 +210,8 @@ pub async fn page(
         .bind(page.after)
         .bind(page.limit)
         .fetch_all()
-        .await
+        .await?;
+    Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Seats: the activations that assignments hold, and the counter of them on each license. Nothing
 //! else writes either, and both change in one transaction that holds the license's lock.
 
-use common::{Activation, ActivationId, LicenseId, Timestamp, UserId};
+use common::{ActivationId, LicenseId, Timestamp, UsageActivation, UserId};
 use sqlx::types::Json;
 
 use super::batch_rows::{BatchRow, over_rows};
@@ -95,12 +95,13 @@ pub async fn page_of_license(
     scope: Scope,
     license: LicenseId,
     page: Page<ActivationId>,
-) -> Result<Vec<Activation>> {
+) -> Result<Vec<UsageActivation>> {
     conn.query(
-        "select activation_id as id, user_id, license_id, activated_at, last_checked_at
-         from assignments
-         where license_id = $2 and world = $1 and world > 0 and activation_id > $3
-         order by activation_id limit $4",
+        "select s.activation_id as id, s.user_id, s.license_id, s.activated_at, s.last_checked_at,
+             u.external_id
+         from assignments s join users u on u.id = s.user_id and u.world = s.world
+         where s.license_id = $2 and s.world = $1 and s.world > 0 and s.activation_id > $3
+         order by s.activation_id limit $4",
     )
     .bind_scope(scope)
     .bind(license)

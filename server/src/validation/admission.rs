@@ -1,24 +1,27 @@
 //! The admission of a batch of validations: reads what they need, checks their keys, and leaves the
 //! decision about those with a valid key to `batch`.
 
+use std::sync::Arc;
+
 use common::{ExternalId, ProductId, Timestamp, Validation};
 
 use super::Placements;
 use super::batch::{self, AdmittedRequest};
+use super::gate::{CallerInfo, KeyGate, Permission};
 use crate::db::Db;
 use crate::error::Error;
-use crate::http::context::RequestContext;
-use crate::http::credentials::{KeyGate, Validator};
 use crate::store::keys::{Hash, KeyAuth};
 use crate::store::validations::{self, BatchHit, BatchQuery};
 
-/// One validation that is asked for.
+/// A request to validate a user.
 #[derive(Clone)]
 pub struct ValidationRequest {
-    /// The key that it comes with.
+    /// The hash of its key.
     pub key: Hash,
-    /// Whether that key may ask is for the desk to say; none if it was let in already.
-    pub entry: Option<RequestContext>,
+    /// What becomes known of the key when the batch has looked it up.
+    pub caller: CallerInfo,
+    /// The request's id, which events carry.
+    pub request_id: Arc<str>,
     pub user: ExternalId,
     pub product: Option<ProductId>,
 }
@@ -49,8 +52,7 @@ pub async fn answer(
         }
         let auth = admit(gate, request, hit.map(|hit| hit.auth), now);
         if let Ok(KeyAuth { key_id: key, scope, .. }) = auth {
-            let (user, product) = (&request.user, request.product);
-            admitted.push(AdmittedRequest { slot, key, scope, user, product });
+            admitted.push(AdmittedRequest { slot, key, scope, request });
         }
         outcomes.push(auth);
     }
@@ -69,10 +71,7 @@ fn admit(
     auth: Option<KeyAuth>,
     now: Timestamp,
 ) -> Result<KeyAuth, Error> {
-    let auth = match &request.entry {
-        Some(exchange) => gate.admit(auth, exchange, now)?,
-        None => auth.ok_or(Error::Unauthorized)?,
-    };
-    Validator::permit(auth.role)?;
+    let auth = gate.admit(auth, &request.caller, now)?;
+    Permission::Validate.check(auth.role)?;
     Ok(auth)
 }

@@ -7,26 +7,40 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::{ExternalId, KeyId, LicenseId, ProductId, Timestamp, UserId};
+use common::{ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 
-use super::Answer;
+use super::gate::KeyGate;
 use super::limit::Allowance;
 use super::outcome::{Outcome, license_rows};
 use super::verdict::decide;
+use super::{Answer, ValidationRequest};
 use crate::db::{Conn, Db, Result, Tx};
 use crate::error::{Error, is_collision};
-use crate::http::credentials::KeyGate;
+use crate::events::{self, Actor, NewEvent, Origin};
 use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, BatchHit, BatchQuery, BatchSlot, UserLicenses};
 use crate::store::{Scope, seats};
 
-/// A validation whose key is valid.
+/// A request whose key is valid and within its rate.
+#[derive(Clone, Copy)]
 pub struct AdmittedRequest<'a> {
     pub slot: BatchSlot,
     pub key: KeyId,
     pub scope: Scope,
-    pub user: &'a ExternalId,
-    pub product: Option<ProductId>,
+    pub request: &'a ValidationRequest,
+}
+
+impl<'a> AdmittedRequest<'a> {
+    fn user(&self) -> (Scope, &'a ExternalId) {
+        (self.scope, &self.request.user)
+    }
+
+    /// The origin of what is written for the request.
+    pub fn origin(&self) -> Origin {
+        let request_id = Some(self.request.request_id.clone());
+        // The key's name was not read, and is recorded from what is stored.
+        Origin { actor: Actor::Key { id: self.key, name: None }, scope: self.scope, request_id }
+    }
 }
 
 /// How often a batch starts over because another node came in between.
@@ -93,14 +107,10 @@ async fn attempt(
 async fn write(
     mut tx: Tx,
     batch: &Batch<'_>,
-    new_users: &[(Scope, &ExternalId)],
+    new_users: &[AdmittedRequest<'_>],
     expected: &BTreeMap<LicenseId, (Scope, i32)>,
 ) -> Result<Option<Vec<Answer>>> {
-    if !new_users.is_empty() {
-        let new = |&(scope, user)| BatchRow::new_user(scope, UserId::new(batch.now), user);
-        let rows: Vec<_> = new_users.iter().map(new).collect();
-        validations::insert_users(&mut tx, &rows, batch.now).await?;
-    }
+    let mut events = create_users(&mut tx, new_users, batch.now).await?;
     if !expected.is_empty() {
         validations::lock_licenses(&mut tx, &license_rows(expected)).await?;
     }
@@ -119,8 +129,43 @@ async fn write(
         seats::take(&mut tx, &outcome.claimed_rows(), &license_rows(&claims), batch.now).await?;
     }
     outcome.touch_seats(&mut tx, batch.now).await?;
+    events.extend(outcome.seat_events());
+    events::record(&mut tx, &events, batch.now).await?;
     tx.commit().await?;
     Ok(Some(outcome.answers))
+}
+
+/// Creates the users of these requests, and answers the events of those who did not exist.
+async fn create_users(
+    conn: &mut Conn,
+    requests: &[AdmittedRequest<'_>],
+    now: Timestamp,
+) -> Result<Vec<(Origin, NewEvent)>> {
+    if requests.is_empty() {
+        return Ok(Vec::new());
+    }
+    let users: Vec<_> = requests.iter().map(|request| new_user(request, now)).collect();
+    let mut rows = Vec::with_capacity(requests.len());
+    for (request, user) in requests.iter().zip(&users) {
+        rows.push(BatchRow::new_user(request.scope, user.id, &request.request.user));
+    }
+    let created = validations::insert_users(conn, &rows, now).await?;
+    let created: BTreeSet<UserId> = created.into_iter().collect();
+    let new = requests.iter().zip(&users).filter(|(_, user)| created.contains(&user.id));
+    Ok(new.map(|(request, user)| (request.origin(), NewEvent::user_created(user))).collect())
+}
+
+fn new_user(request: &AdmittedRequest<'_>, now: Timestamp) -> User {
+    User {
+        id: UserId::new(now),
+        tenant_id: request.scope.tenant,
+        external_id: request.request.user.clone(),
+        email: None,
+        name: None,
+        metadata: None,
+        created_at: now,
+        updated_at: now,
+    }
 }
 
 /// The requests of a batch, and the users they are about, each once.
@@ -128,9 +173,8 @@ struct Batch<'a> {
     query: &'a BatchQuery<'a>,
     requests: &'a [AdmittedRequest<'a>],
     now: Timestamp,
-    /// Sorted, so that every node creates users in the same order. A user about whom several keys
-    /// ask has several slots; one of them will do.
-    users: BTreeMap<(Scope, &'a ExternalId), BatchSlot>,
+    /// The last request about each user. Sorted, so that every node creates users in the same order.
+    users: BTreeMap<(Scope, &'a ExternalId), AdmittedRequest<'a>>,
     /// For each request, the number of its user.
     user_of: Vec<usize>,
     /// For each request, whether it names a product that does not exist.
@@ -141,11 +185,11 @@ struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     fn new(query: &'a BatchQuery<'a>, requests: &'a [AdmittedRequest<'a>], now: Timestamp) -> Self {
-        let users = requests.iter().map(|request| ((request.scope, request.user), request.slot));
-        let users: BTreeMap<_, _> = users.collect();
+        let users: BTreeMap<_, _> =
+            requests.iter().map(|request| (request.user(), *request)).collect();
         let numbers = users.keys().enumerate().map(|(number, user)| (*user, number));
         let numbers: HashMap<_, _> = numbers.collect();
-        let user_of = requests.iter().map(|request| numbers[&(request.scope, request.user)]);
+        let user_of = requests.iter().map(|request| numbers[&request.user()]);
         Self {
             query,
             requests,
@@ -163,8 +207,8 @@ impl<'a> Batch<'a> {
 
     /// The users in the order of their numbers.
     fn sort(&self, mut found: HashMap<BatchSlot, BatchHit>) -> Vec<UserLicenses> {
-        let user = |slot| found.remove(slot).map(|hit| hit.user).unwrap_or_default();
-        self.users.values().map(user).collect()
+        let mut user = |slot| found.remove(&slot).map(|hit| hit.user).unwrap_or_default();
+        self.users.values().map(|request| user(request.slot)).collect()
     }
 
     /// A product of which the user has a license exists; only the others need a look.
@@ -176,7 +220,7 @@ impl<'a> Batch<'a> {
         let (mut numbers, mut rows) = (Vec::new(), Vec::new());
         for (number, request) in self.requests.iter().enumerate() {
             let licenses = &users[self.user_of[number]].licenses;
-            let unknown = request.product.filter(|product| {
+            let unknown = request.request.product.filter(|product| {
                 !licenses.iter().any(|assigned| assigned.license.product_id == *product)
             });
             self.unknown_product[number] = unknown.is_some();
@@ -200,7 +244,8 @@ impl<'a> Batch<'a> {
             let user = self.user_of[number];
             if users[user].id.is_none() && !self.unknown_product[number] {
                 let allowance = self.new_user_allowances.entry(user);
-                allowance.or_insert_with(|| gate.new_users.check(request.key));
+                let caller = &request.request.caller;
+                allowance.or_insert_with(|| gate.admit_new_user(request.key, caller));
             }
         }
     }
@@ -209,8 +254,8 @@ impl<'a> Batch<'a> {
         self.new_user_allowances.get(&user).map_or(Ok(()), |allowance| allowance.into_result())
     }
 
-    /// The users who are to be created.
-    fn new_users(&self, users: &[UserLicenses]) -> Vec<(Scope, &'a ExternalId)> {
+    /// A request for each user who is to be created.
+    fn new_users(&self, users: &[UserLicenses]) -> Vec<AdmittedRequest<'a>> {
         let valid = self.user_of.iter().zip(&self.unknown_product);
         let wanted: BTreeSet<_> =
             valid.filter(|(_, unknown)| !**unknown).map(|(user, _)| *user).collect();
@@ -219,12 +264,12 @@ impl<'a> Batch<'a> {
                 && wanted.contains(&number)
                 && self.may_be_created(number).is_ok()
         };
-        let users = self.users.keys().enumerate();
-        users.filter(|(number, _)| is_new(*number)).map(|(_, user)| *user).collect()
+        let users = self.users.values().enumerate();
+        users.filter(|(number, _)| is_new(*number)).map(|(_, request)| *request).collect()
     }
 
     /// Decides for each request in turn; a seat given to one is gone for the next.
-    fn decide(&self, mut users: Vec<UserLicenses>) -> Outcome {
+    fn decide(&self, mut users: Vec<UserLicenses>) -> Outcome<'a> {
         let mut outcome = Outcome::new(self.now);
         for (number, request) in self.requests.iter().enumerate() {
             let user_number = self.user_of[number];
@@ -237,8 +282,8 @@ impl<'a> Batch<'a> {
                 outcome.refuse(refusal);
             } else {
                 outcome.count_claims(&mut user.licenses);
-                let decision = decide(&user.licenses, request.product, self.now);
-                outcome.answer(request.scope, decision, &mut user.licenses);
+                let decision = decide(&user.licenses, request.request.product, self.now);
+                outcome.answer(*request, decision, &mut user.licenses);
             }
         }
         outcome

@@ -6,7 +6,6 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use common::KeyId;
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
@@ -201,19 +200,6 @@ impl Allowance {
             Self::Refused { wait, .. } => Err(Error::RateLimited(wait)),
             Self::Unlimited | Self::Granted { .. } => Ok(()),
         }
-    }
-
-    /// Tells the caller how much is left.
-    pub fn write_headers(self, headers: &mut HeaderMap) {
-        let (limit, remaining, reset) = match self {
-            Self::Unlimited => return,
-            Self::Granted { limit, remaining, reset } => (limit, remaining, reset),
-            Self::Refused { limit, wait } => (limit, 0, wait),
-        };
-        headers.insert(HeaderName::from_static("ratelimit-limit"), HeaderValue::from(limit));
-        headers
-            .insert(HeaderName::from_static("ratelimit-remaining"), HeaderValue::from(remaining));
-        headers.insert(HeaderName::from_static("ratelimit-reset"), HeaderValue::from(reset));
     }
 }
 

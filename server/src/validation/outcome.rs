@@ -3,22 +3,23 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use common::{Activation, LicenseId, Timestamp, Validation};
+use common::{Activation, License, LicenseId, Timestamp, Validation};
 use sqlx::types::Json;
 
 use super::Answer;
+use super::batch::AdmittedRequest;
 use super::verdict::Decision;
 use crate::db::{Conn, Result};
 use crate::error::Error;
+use crate::events::{NewEvent, Origin};
 use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, AssignedLicense};
 use crate::store::{Scope, seats};
 
-pub struct Outcome {
+pub struct Outcome<'a> {
     pub answers: Vec<Answer>,
     now: Timestamp,
-    /// The seats that are newly taken.
-    claimed: Vec<(Scope, Activation)>,
+    claims: Vec<Claim<'a>>,
     /// The seats whose holders were seen.
     touched: Vec<(Scope, Activation)>,
     /// How many seats of a license are used, with those claimed.
@@ -27,12 +28,19 @@ pub struct Outcome {
     incomplete: Vec<(usize, BatchRow<'static>)>,
 }
 
-impl Outcome {
+/// A seat that is newly taken.
+struct Claim<'a> {
+    request: AdmittedRequest<'a>,
+    license: License,
+    seat: Activation,
+}
+
+impl<'a> Outcome<'a> {
     pub fn new(now: Timestamp) -> Self {
         Self {
             answers: Vec::new(),
             now,
-            claimed: Vec::new(),
+            claims: Vec::new(),
             touched: Vec::new(),
             seats_used: HashMap::new(),
             incomplete: Vec::new(),
@@ -54,21 +62,27 @@ impl Outcome {
     }
 
     /// The next request is answered as decided.
-    pub fn answer(&mut self, scope: Scope, decision: Decision, licenses: &mut [AssignedLicense]) {
+    pub fn answer(
+        &mut self,
+        request: AdmittedRequest<'a>,
+        decision: Decision,
+        licenses: &mut [AssignedLicense],
+    ) {
         let answer = match decision {
             Decision::Refuse(reason) => Validation::invalid(reason),
-            Decision::Keep(number) => self.keep(scope, &mut licenses[number]),
-            Decision::Take(number) => self.take(scope, &mut licenses[number]),
+            Decision::Keep(number) => self.keep(request.scope, &mut licenses[number]),
+            Decision::Take(number) => self.take(request, &mut licenses[number]),
         };
         self.answers.push(Ok(answer));
     }
 
-    fn take(&mut self, scope: Scope, assigned: &mut AssignedLicense) -> Validation {
+    fn take(&mut self, request: AdmittedRequest<'a>, assigned: &mut AssignedLicense) -> Validation {
         let seat = Activation::new(assigned.user_id, assigned.license.id, self.now);
         self.seats_used.insert(assigned.license.id, assigned.seats_used + 1);
-        self.claimed.push((scope, seat.clone()));
+        let license = assigned.license.clone();
+        self.claims.push(Claim { request, license, seat: seat.clone() });
         assigned.seat = Some(seat);
-        self.keep(scope, assigned)
+        self.keep(request.scope, assigned)
     }
 
     fn keep(&mut self, scope: Scope, assigned: &mut AssignedLicense) -> Validation {
@@ -89,18 +103,27 @@ impl Outcome {
 
     /// Whether users take seats that they did not hold.
     pub fn claims_seats(&self) -> bool {
-        !self.claimed.is_empty()
+        !self.claims.is_empty()
     }
 
     pub fn claimed_rows(&self) -> Vec<BatchRow<'static>> {
-        self.claimed.iter().map(|(scope, seat)| BatchRow::seat(*scope, seat)).collect()
+        let row = |claim: &Claim<'_>| BatchRow::seat(claim.request.scope, &claim.seat);
+        self.claims.iter().map(row).collect()
+    }
+
+    /// The events of the seats that are taken.
+    pub fn seat_events(&self) -> impl Iterator<Item = (Origin, NewEvent)> {
+        self.claims.iter().map(|Claim { request, license, seat }| {
+            let user = &request.request.user;
+            (request.origin(), NewEvent::seat_taken(license, user, seat))
+        })
     }
 
     /// How many seats are claimed of each license.
     pub fn claims_by_license(&self) -> BTreeMap<LicenseId, (Scope, i32)> {
         let mut claims = BTreeMap::new();
-        for (scope, seat) in &self.claimed {
-            claims.entry(seat.license_id).or_insert((*scope, 0)).1 += 1;
+        for Claim { request, seat, .. } in &self.claims {
+            claims.entry(seat.license_id).or_insert((request.scope, 0)).1 += 1;
         }
         claims
     }

@@ -36,7 +36,7 @@ pub struct Placement<K> {
 }
 
 struct Waiting<Q, A> {
-    question: Q,
+    request: Q,
     cost: usize,
     reply: oneshot::Sender<Result<A, Error>>,
 }
@@ -73,7 +73,7 @@ where
     Q: Clone + Send + 'static,
     A: Send + 'static,
 {
-    /// Starts the worker, which answers each batch with `answer`: one answer for each question, in
+    /// Starts the worker, which answers each batch with `answer`: one answer for each request, in
     /// their order. A worker that breaks off is started anew.
     pub fn start<F, R>(answer: F) -> (Self, JoinHandle<()>)
     where
@@ -91,10 +91,10 @@ where
         (open, tokio::spawn(work))
     }
 
-    pub async fn ask(&self, place: Placement<K>, question: Q) -> Result<A, Error> {
+    pub async fn submit(&self, place: Placement<K>, request: Q) -> Result<A, Error> {
         let (reply, answer) = oneshot::channel();
         let queue = &self.0.0;
-        let waiting = Waiting { question, cost: place.cost, reply };
+        let waiting = Waiting { request, cost: place.cost, reply };
         let pushed = queue.lock().push(place.lane, waiting);
         let displaced = pushed.map_err(|_| Error::Overloaded)?;
         queue.arrived.notify_one();
@@ -119,14 +119,14 @@ impl<K: Copy + Eq + Hash, Q, A> Queue<K, Q, A> {
     /// The next batch; empty when nothing waits. Callers that have hung up need no answer.
     fn take(&self) -> (Vec<Q>, Vec<oneshot::Sender<Result<A, Error>>>) {
         let mut waiting = self.lock();
-        let (mut questions, mut replies, mut cost) = (Vec::new(), Vec::new(), 0);
-        while questions.len() < BATCH && cost < BATCH_COST {
+        let (mut requests, mut replies, mut cost) = (Vec::new(), Vec::new(), 0);
+        while requests.len() < BATCH && cost < BATCH_COST {
             let Some(next) = waiting.pop(|next| next.reply.is_closed()) else { break };
             cost += next.cost;
-            questions.push(next.question);
+            requests.push(next.request);
             replies.push(next.reply);
         }
-        (questions, replies)
+        (requests, replies)
     }
 }
 
@@ -172,7 +172,7 @@ impl Drop for Working<'_> {
 }
 
 async fn settle<Q, A, F, R>(
-    (questions, replies): (Vec<Q>, Vec<oneshot::Sender<Result<A, Error>>>),
+    (requests, replies): (Vec<Q>, Vec<oneshot::Sender<Result<A, Error>>>),
     answer: F,
 ) where
     Q: Clone,
@@ -182,17 +182,17 @@ async fn settle<Q, A, F, R>(
     let in_time = async |batch| {
         timeout(BATCH_TIMEOUT, answer(batch)).await.unwrap_or(Err(Error::Unavailable))
     };
-    match in_time(questions.clone()).await {
+    match in_time(requests.clone()).await {
         Ok(answers) => {
             for (reply, answer) in replies.into_iter().zip(answers) {
                 // Fails only when the caller is gone, and then nobody misses it.
                 drop(reply.send(Ok(answer)));
             }
         }
-        // One question that the database cannot take must not fail its neighbours.
-        Err(Error::Internal) if questions.len() > 1 => {
-            for (reply, question) in replies.into_iter().zip(questions) {
-                let alone = in_time(vec![question]).await;
+        // One request that the database cannot take must not fail its neighbours.
+        Err(Error::Internal) if requests.len() > 1 => {
+            for (reply, request) in replies.into_iter().zip(requests) {
+                let alone = in_time(vec![request]).await;
                 drop(reply.send(alone.and_then(|mut one| one.pop().ok_or(Error::Internal))));
             }
         }

@@ -2,13 +2,13 @@
 //! are. Each chunk is read when the caller has taken the one before it. Between two chunks a list
 //! holds neither records nor a connection to the database, so a slow caller costs next to nothing.
 
+use std::fmt::Display;
 use std::future::{Future, ready};
 use std::io;
 
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use uuid::Uuid;
 
 use super::{ListParams, Listed};
 use crate::error::Error;
@@ -28,18 +28,18 @@ const MAX_PORTION: i64 = 500;
 pub async fn body<T, F, R>(
     head: String,
     tail: String,
-    wanted: ListParams,
+    params: ListParams<T::Cursor>,
     read: R,
 ) -> Result<Body, Error>
 where
     T: Listed,
     F: Future<Output = Result<Vec<T>, Error>> + Send,
-    R: Fn(Page) -> F + Send + 'static,
+    R: Fn(Page<T::Cursor>) -> F + Send + 'static,
 {
-    let mut list = List {
+    let mut list = Listing {
         read,
-        after: wanted.after,
-        wanted: wanted.limit.map_or(i64::MAX, |limit| limit.0),
+        after: params.after.unwrap_or_default(),
+        wanted: params.limit.map_or(i64::MAX, |limit| limit.0),
         portion: FIRST_PORTION,
         separator: head,
         tail,
@@ -61,10 +61,10 @@ where
 }
 
 /// A list that is being sent.
-struct List<R> {
+struct Listing<R, C> {
     read: R,
-    /// The last record that was sent.
-    after: Uuid,
+    /// The cursor of the last record that was sent.
+    after: C,
     /// How many more the caller wants.
     wanted: i64,
     /// How many are read for the next chunk.
@@ -74,13 +74,13 @@ struct List<R> {
     tail: String,
 }
 
-impl<R> List<R> {
+impl<R, C: Copy + Display> Listing<R, C> {
     /// The next chunk, and whether it is the last.
     async fn next_chunk<T, F>(&mut self) -> Result<(Vec<u8>, bool), Error>
     where
-        T: Listed,
+        T: Listed<Cursor = C>,
         F: Future<Output = Result<Vec<T>, Error>>,
-        R: Fn(Page) -> F,
+        R: Fn(Page<C>) -> F,
     {
         let most = self.portion.min(self.wanted);
         // One more than is sent shows whether more follow.
@@ -96,7 +96,7 @@ impl<R> List<R> {
             sent += 1;
         }
         let last = sent.checked_sub(1).map(|last| &records[last]);
-        self.after = last.map_or(self.after, T::uuid);
+        self.after = last.map_or(self.after, T::cursor);
         self.wanted -= sent as i64;
         let more_follow = records.len() > sent;
         if more_follow && self.wanted > 0 {
@@ -105,7 +105,7 @@ impl<R> List<R> {
             return Ok((chunk, false));
         }
         let cursor = last.filter(|_| more_follow).map(T::cursor);
-        self.end(&mut chunk, cursor.as_deref());
+        self.end(&mut chunk, cursor.map(|cursor| cursor.to_string()).as_deref());
         Ok((chunk, true))
     }
 

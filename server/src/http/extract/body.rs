@@ -8,8 +8,8 @@ use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use futures_util::StreamExt;
 
+use crate::budget::{MemoryBudget, MemoryShare};
 use crate::error::Error;
-use crate::http::budget::{MemoryBudget, MemoryShare};
 
 /// How long a body may take to arrive.
 pub const MAX_WAIT: Duration = Duration::from_secs(20);

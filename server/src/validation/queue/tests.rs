@@ -1,5 +1,5 @@
-//! What the queue promises: a bound that is exact, one answer for each question in its place, and
-//! that nobody pays for another's question. The worker is held up and let go by the tests
+//! What the queue promises: a bound that is exact, one answer for each request in its place, and
+//! that nobody pays for another's request. The worker is held up and let go by the tests
 //! themselves, so that what waits is known and not guessed.
 
 mod overload;
@@ -21,7 +21,7 @@ const PLACE: Placement<()> = Placement { lane: (), cost: 1 };
 
 type Asking<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
-/// A worker that answers each question with itself, as many batches as it is allowed to.
+/// A worker that answers each request with itself, as many batches as it is allowed to.
 struct Held {
     batcher: BatchQueue<(), usize, usize>,
     worker: JoinHandle<()>,
@@ -37,38 +37,38 @@ impl Held {
         let batches: Arc<Mutex<Vec<Vec<usize>>>> = Arc::default();
         let (batcher, worker) = BatchQueue::start({
             let (allowed, begun, batches) = (allowed.clone(), begun.clone(), batches.clone());
-            move |questions: Vec<usize>| {
+            move |requests: Vec<usize>| {
                 let (allowed, begun) = (allowed.clone(), begun.clone());
-                batches.lock().unwrap().push(questions.clone());
+                batches.lock().unwrap().push(requests.clone());
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
-                    verdict(&questions)?;
-                    Ok(questions)
+                    verdict(&requests)?;
+                    Ok(requests)
                 }
             }
         });
         Self { batcher, worker, allowed, begun, batches }
     }
 
-    /// With a first question in the worker's hands, so that all others wait.
+    /// With a first request in the worker's hands, so that all others wait.
     async fn busy(verdict: fn(&[usize]) -> Result<(), Error>) -> (Self, Asking<usize>) {
         let held = Self::start(verdict);
-        let mut first = held.ask(usize::MAX);
+        let mut first = held.submit(usize::MAX);
         assert!(is_waiting(&mut first));
         held.begun.acquire().await.unwrap().forget();
         (held, first)
     }
 
     /// Asks with a share of its own in the queue, as a request does.
-    fn ask(&self, question: usize) -> Asking<usize> {
+    fn submit(&self, request: usize) -> Asking<usize> {
         let batcher = self.batcher.clone();
-        Box::pin(async move { batcher.ask(PLACE, question).await })
+        Box::pin(async move { batcher.submit(PLACE, request).await })
     }
 
     /// Asks them all, and they wait.
-    fn queue(&self, questions: impl IntoIterator<Item = usize>) -> Vec<Asking<usize>> {
-        let mut asking: Vec<_> = questions.into_iter().map(|n| self.ask(n)).collect();
+    fn queue(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Asking<usize>> {
+        let mut asking: Vec<_> = requests.into_iter().map(|n| self.submit(n)).collect();
         assert!(asking.iter_mut().all(is_waiting));
         asking
     }
@@ -110,7 +110,7 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     let waiting = held.queue(0..QUEUE);
     for _ in 0..3 {
-        assert!(is_refused(held.ask(QUEUE)));
+        assert!(is_refused(held.submit(QUEUE)));
     }
     held.let_go();
     assert_eq!(first.await, Ok(usize::MAX));
@@ -119,7 +119,7 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
     let batches = held.batches();
     assert!(batches.iter().all(|batch| batch.len() <= BATCH));
     assert_eq!(batches.concat().len(), 1 + QUEUE, "who was refused costs nothing");
-    assert_eq!(held.ask(7).await, Ok(7), "there is room again");
+    assert_eq!(held.submit(7).await, Ok(7), "there is room again");
 }
 
 /// What was refused is not kept either: the queue is all the memory that an overload takes.
@@ -133,21 +133,21 @@ async fn who_is_refused_leaves_nothing_behind() {
             std::future::pending()
         }
     });
-    let question = Arc::new(());
+    let request = Arc::new(());
     let ask = || -> Asking<()> {
-        let (batcher, question) = (batcher.clone(), question.clone());
-        Box::pin(async move { batcher.ask(PLACE, question).await })
+        let (batcher, request) = (batcher.clone(), request.clone());
+        Box::pin(async move { batcher.submit(PLACE, request).await })
     };
-    let mut first = ask();
+    let mut first = submit();
     assert!(is_waiting(&mut first));
     begun.acquire().await.unwrap().forget();
-    let mut waiting: Vec<_> = (0..QUEUE).map(|_| ask()).collect();
+    let mut waiting: Vec<_> = (0..QUEUE).map(|_| submit()).collect();
     assert!(waiting.iter_mut().all(is_waiting));
-    let full = Arc::strong_count(&question);
+    let full = Arc::strong_count(&request);
     for _ in 0..QUEUE {
-        assert!(is_refused(ask()));
+        assert!(is_refused(submit()));
     }
-    assert_eq!(Arc::strong_count(&question), full);
+    assert_eq!(Arc::strong_count(&request), full);
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn what_waits_is_answered_together_and_whoever_comes_alone_at_once() {
     held.let_go();
     first.await.unwrap();
     answers(waiting).await;
-    assert_eq!(held.ask(9).await, Ok(9));
+    assert_eq!(held.submit(9).await, Ok(9));
     assert_eq!(held.batches(), [vec![usize::MAX], vec![0, 1, 2, 3, 4], vec![9]]);
 }
 
@@ -181,7 +181,7 @@ async fn a_database_that_is_away_is_asked_once() {
     first.await.unwrap();
     assert_eq!(answers(waiting).await, vec![Err(Error::Unavailable); 5]);
     assert_eq!(held.batches().len(), 2);
-    assert_eq!(held.ask(7).await, Ok(7), "it is back");
+    assert_eq!(held.submit(7).await, Ok(7), "it is back");
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn who_has_gone_is_not_answered() {
     held.let_go();
     first.await.unwrap();
     assert_eq!(answers(waiting).await, [Ok(1), Ok(3), Ok(5)]);
-    // A whole batch that has gone is no question at all.
+    // A whole batch that has gone is no request at all.
     assert_eq!(held.batches(), [vec![usize::MAX], vec![1, 3, 5]]);
 }
 
@@ -206,10 +206,10 @@ async fn who_has_gone_is_not_answered() {
 async fn a_queue_of_those_who_have_gone_holds_nobody_up() {
     let (held, first) = Held::busy(|_| Ok(())).await;
     drop(held.queue(0..QUEUE));
-    assert!(is_refused(held.ask(QUEUE)), "they hold their places until the worker comes by");
+    assert!(is_refused(held.submit(QUEUE)), "they hold their places until the worker comes by");
     held.let_go();
     first.await.unwrap();
-    assert_eq!(held.ask(7).await, Ok(7));
+    assert_eq!(held.submit(7).await, Ok(7));
     let asked: BTreeSet<usize> = held.batches().concat().into_iter().collect();
     assert_eq!(asked, BTreeSet::from([7, usize::MAX]));
 }
@@ -225,7 +225,7 @@ async fn a_panic_costs_its_batch_alone() {
     held.let_go();
     first.await.unwrap();
     assert_eq!(answers(waiting).await, vec![Err(Error::Internal); 3]);
-    assert_eq!(held.ask(7).await, Ok(7));
+    assert_eq!(held.submit(7).await, Ok(7));
 }
 
 /// At the end nobody can ask any more; whoever still waits is answered, and then the worker ends.
@@ -251,7 +251,8 @@ async fn a_batch_has_a_bound_in_cost() {
     let mut waiting: Vec<Asking<usize>> = Vec::new();
     for n in 0..6 {
         let batcher = held.batcher.clone();
-        waiting.push(Box::pin(async move { batcher.ask(Placement { lane: (), cost }, n).await }));
+        waiting
+            .push(Box::pin(async move { batcher.submit(Placement { lane: (), cost }, n).await }));
     }
     assert!(waiting.iter_mut().all(is_waiting));
     held.let_go();

@@ -23,8 +23,8 @@ use super::super::{BatchQueue, Placement, QUEUE};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
-use crate::http::credentials;
 use crate::ops::tenants;
+use crate::validation::gate::hash;
 use crate::validation::{self, Answer, ValidationRequest};
 use crate::{App, routes};
 
@@ -54,13 +54,13 @@ impl Held {
         let (validations, _) = BatchQueue::start({
             let (db, gate, placements) = (app.db.clone(), app.gate.clone(), app.placements.clone());
             let (allowed, begun) = (allowed.clone(), begun.clone());
-            move |questions: Vec<ValidationRequest>| {
+            move |requests: Vec<ValidationRequest>| {
                 let (db, gate, placements) = (db.clone(), gate.clone(), placements.clone());
                 let allowed = allowed.clone();
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
-                    validation::answer(&db, &gate, &placements, &questions).await
+                    validation::answer(&db, &gate, &placements, &requests).await
                 }
             }
         });
@@ -91,12 +91,13 @@ impl Held {
     }
 
     /// Asks past HTTP, and takes the first step.
-    fn ask(&self, user: &str) -> (bool, Asking) {
+    fn submit(&self, user: &str) -> (bool, Asking) {
         let validations = self.app.validations.clone();
-        let (key, user) = (credentials::hash(&self.key), user.parse().unwrap());
+        let (key, user) = (hash(&self.key), user.parse().unwrap());
         let place = Placement { lane: None, cost: 1 };
-        let question = ValidationRequest { key, entry: None, user, product: None };
-        let mut asking: Asking = Box::pin(async move { validations.ask(place, question).await });
+        let request =
+            ValidationRequest { key, caller: None, request_id: "r".into(), user, product: None };
+        let mut asking: Asking = Box::pin(async move { validations.submit(place, request).await });
         let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         (step.is_pending(), asking)
     }
@@ -105,10 +106,10 @@ impl Held {
 #[tokio::test]
 async fn a_full_queue_is_told_at_once_and_troubles_nothing_else() {
     let held = Held::start().await;
-    let first = held.ask("first").1;
+    let first = held.submit("first").1;
     held.begun.acquire().await.unwrap().forget();
     let (waits, waiting): (Vec<bool>, Vec<Asking>) =
-        (0..QUEUE).map(|n| held.ask(&format!("user-{}", n % 50))).unzip();
+        (0..QUEUE).map(|n| held.submit(&format!("user-{}", n % 50))).unzip();
     assert_eq!(waits, [true; QUEUE]);
 
     for _ in 0..3 {

@@ -14,9 +14,9 @@ const PORTION: usize = 500;
 
 /// The uses not yet written; one entry for each key used since the last time.
 #[derive(Default)]
-pub struct Usage(Mutex<BTreeMap<KeyId, Timestamp>>);
+pub struct LastUses(Mutex<BTreeMap<KeyId, Timestamp>>);
 
-impl Usage {
+impl LastUses {
     pub fn note(&self, key: KeyId, now: Timestamp) {
         self.lock().insert(key, now);
     }

@@ -1,0 +1,205 @@
+//! Events: what happened in one mode of a tenant, in the order in which it was committed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::string_enum::string_enum;
+use crate::{EventId, ExternalId, LicenseId, PlanId, ProductId, Timestamp, UserId};
+
+string_enum! {
+    /// The type of an event. Later versions may have more.
+    EventType, "the type of an event" {
+        ProductCreated = "product.created",
+        ProductUpdated = "product.updated",
+        PlanCreated = "plan.created",
+        PlanUpdated = "plan.updated",
+        LicenseCreated = "license.created",
+        LicenseUpdated = "license.updated",
+        LicenseStatusChanged = "license.status_changed",
+        LicenseAssigned = "license.assigned",
+        LicenseUnassigned = "license.unassigned",
+        SeatTaken = "seat.taken",
+        SeatFreed = "seat.freed",
+        UserCreated = "user.created",
+        UserUpdated = "user.updated",
+        UserDeleted = "user.deleted",
+        KeyCreated = "key.created",
+        KeyRevoked = "key.revoked",
+        TenantCreated = "tenant.created",
+    }
+}
+
+string_enum! {
+    /// The kind of an actor. Later versions may have more.
+    ActorType, "the type of an actor" {
+        /// An API key.
+        Key = "key",
+        /// A command of licd on the server's host.
+        Host = "host",
+        /// licd itself.
+        System = "system",
+    }
+}
+
+string_enum! {
+    /// The kind of a subject. Later versions may have more.
+    SubjectType, "the type of a subject" {
+        Product = "product",
+        Plan = "plan",
+        License = "license",
+        User = "user",
+        Key = "key",
+        Tenant = "tenant",
+    }
+}
+
+/// A word of a set that may grow: a client reads the words that it does not know too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Open<T> {
+    Known(T),
+    Unknown(String),
+}
+
+impl<T: FromStr> From<String> for Open<T> {
+    fn from(word: String) -> Self {
+        word.parse().map_or(Self::Unknown(word), Self::Known)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Open<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(word) => word.fmt(f),
+            Self::Unknown(word) => f.pad(word),
+        }
+    }
+}
+
+impl<T: fmt::Display> Serialize for Open<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de, T: FromStr> Deserialize<'de> for Open<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// The known words are listed and others allowed, so that a generated client takes them all.
+#[cfg(feature = "server")]
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Open<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut schema = T::json_schema(generator);
+        if let Some(words) = schema.remove("enum") {
+            schema.insert("x-extensible-enum".into(), words);
+        }
+        schema
+    }
+}
+
+/// Who caused an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct EventActor {
+    #[serde(rename = "type")]
+    pub kind: Open<ActorType>,
+    /// The id of the API key; null for another actor.
+    pub id: Option<String>,
+    /// The key's name at that time, or the command of licd.
+    pub name: Option<String>,
+}
+
+/// What an event is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct EventSubject {
+    #[serde(rename = "type")]
+    pub kind: Open<SubjectType>,
+    pub id: String,
+}
+
+/// The records that an event touches, its subject among them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RelatedRecords {
+    pub product_id: Option<ProductId>,
+    pub plan_id: Option<PlanId>,
+    pub license_id: Option<LicenseId>,
+    /// The internal id of the user.
+    pub user_id: Option<UserId>,
+    /// The caller's own identifier of the user.
+    pub external_id: Option<ExternalId>,
+}
+
+/// The record that an event changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct EventData {
+    /// The record after the event; for one that is gone, as it last was.
+    pub object: Map<String, Value>,
+    /// The members that the event changed, with their former values; null when it changed no record
+    /// that existed before.
+    pub previous: Option<Map<String, Value>>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    pub id: EventId,
+    /// Counts from 1 in each mode of a tenant, without gaps, in the order of commit.
+    pub sequence: i64,
+    #[serde(rename = "type")]
+    pub kind: Open<EventType>,
+    pub time: Timestamp,
+    pub actor: EventActor,
+    pub subject: EventSubject,
+    pub related: RelatedRecords,
+    pub data: EventData,
+    /// The id of the request that caused it; null when none did.
+    pub request_id: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_of_a_later_version_can_be_read() {
+        let sent = json!({
+            "id": "evt_01h455vb4pex5vsknk084sn02q",
+            "sequence": 7,
+            "type": "license.transferred",
+            "time": "2027-01-31T12:00:00.000Z",
+            "actor": { "type": "session", "id": "ses_1", "name": "ada" },
+            "subject": { "type": "invoice", "id": "inv_1" },
+            "related": { "productId": null, "planId": null, "licenseId": null, "userId": null,
+                "externalId": null },
+            "data": { "object": { "id": "inv_1" }, "previous": null },
+            "requestId": null,
+        });
+        let event: Event = serde_json::from_value(sent.clone()).unwrap();
+        assert_eq!(event.kind, Open::Unknown("license.transferred".into()));
+        assert_eq!(serde_json::to_value(&event).unwrap(), sent);
+    }
+
+    #[test]
+    fn a_known_word_is_itself() {
+        for kind in EventType::ALL {
+            assert_eq!(Open::<EventType>::from(kind.to_string()), Open::Known(*kind));
+        }
+    }
+}

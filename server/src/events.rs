@@ -1,0 +1,324 @@
+//! The events that changes record. A constructor for each type says what the event is about and
+//! what it shows; [`record`] gives events their numbers.
+//!
+//! Nothing secret can get into an event: a constructor takes records as callers see them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{
+    Activation, ActorType, Assignment, EventId, EventType, ExternalId, Key, KeyId, License, Name,
+    Plan, Product, RelatedRecords, SubjectType, Tenant, Timestamp, User, UserId,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::db::{Conn, Result};
+use crate::store::Scope;
+use crate::store::events::{self, EventRow};
+
+/// Who causes a change.
+#[derive(Clone, Debug)]
+pub enum Actor {
+    /// An API key. Without a name, the stored one is recorded.
+    Key { id: KeyId, name: Option<Name> },
+    /// A command of licd on the server's host.
+    Host { command: &'static str },
+    /// licd itself.
+    System,
+}
+
+impl Actor {
+    fn kind(&self) -> ActorType {
+        match self {
+            Self::Key { .. } => ActorType::Key,
+            Self::Host { .. } => ActorType::Host,
+            Self::System => ActorType::System,
+        }
+    }
+
+    fn id(&self) -> Option<KeyId> {
+        match self {
+            Self::Key { id, .. } => Some(*id),
+            Self::Host { .. } | Self::System => None,
+        }
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Key { name, .. } => name.as_ref().map(Name::as_str),
+            Self::Host { command } => Some(command),
+            Self::System => None,
+        }
+    }
+}
+
+/// Where a change comes from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub actor: Actor,
+    /// The world that the actor acts in.
+    pub scope: Scope,
+    /// The request that asks for the change, if one does.
+    pub request_id: Option<Arc<str>>,
+}
+
+/// An event that is not recorded yet.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    kind: EventType,
+    subject: (SubjectType, String),
+    related: RelatedRecords,
+    object: Value,
+    previous: Option<Map<String, Value>>,
+    /// The world of a record that is not in that of its origin.
+    scope: Option<Scope>,
+}
+
+/// What a constructor is about.
+fn about_product(product: &Product) -> RelatedRecords {
+    RelatedRecords { product_id: Some(product.id), ..RelatedRecords::default() }
+}
+
+fn about_plan(plan: &Plan) -> RelatedRecords {
+    RelatedRecords {
+        product_id: Some(plan.product_id),
+        plan_id: Some(plan.id),
+        ..RelatedRecords::default()
+    }
+}
+
+fn about_license(license: &License) -> RelatedRecords {
+    RelatedRecords {
+        product_id: Some(license.product_id),
+        plan_id: Some(license.plan_id),
+        license_id: Some(license.id),
+        ..RelatedRecords::default()
+    }
+}
+
+fn about_user(user: &User) -> RelatedRecords {
+    RelatedRecords {
+        user_id: Some(user.id),
+        external_id: Some(user.external_id.clone()),
+        ..RelatedRecords::default()
+    }
+}
+
+impl NewEvent {
+    fn new(
+        kind: EventType,
+        subject: (SubjectType, String),
+        related: RelatedRecords,
+        object: &impl Serialize,
+    ) -> Self {
+        Self { kind, subject, related, object: as_json(object), previous: None, scope: None }
+    }
+
+    /// The event changed `before` to its object.
+    fn with_previous(mut self, before: &impl Serialize) -> Self {
+        self.previous = Some(changed_members(as_json(before), &self.object));
+        self
+    }
+
+    /// The event belongs to this world.
+    pub fn in_scope(mut self, scope: Scope) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    fn of_product(kind: EventType, product: &Product) -> Self {
+        let subject = (SubjectType::Product, product.id.to_string());
+        Self::new(kind, subject, about_product(product), product)
+    }
+
+    fn of_plan(kind: EventType, plan: &Plan) -> Self {
+        let subject = (SubjectType::Plan, plan.id.to_string());
+        Self::new(kind, subject, about_plan(plan), plan)
+    }
+
+    fn of_license(kind: EventType, license: &License) -> Self {
+        let subject = (SubjectType::License, license.id.to_string());
+        Self::new(kind, subject, about_license(license), license)
+    }
+
+    fn of_user(kind: EventType, user: &User) -> Self {
+        let subject = (SubjectType::User, user.id.to_string());
+        Self::new(kind, subject, about_user(user), user)
+    }
+
+    fn of_key(kind: EventType, key: &Key) -> Self {
+        let subject = (SubjectType::Key, key.id.to_string());
+        Self::new(kind, subject, RelatedRecords::default(), key)
+    }
+
+    /// Of a record that binds a user to a license. The license is the subject, so that its history
+    /// is whole.
+    fn of_binding(
+        kind: EventType,
+        license: &License,
+        user_id: UserId,
+        external_id: &ExternalId,
+        record: &impl Serialize,
+    ) -> Self {
+        let subject = (SubjectType::License, license.id.to_string());
+        let (user_id, external_id) = (Some(user_id), Some(external_id.clone()));
+        let related = RelatedRecords { user_id, external_id, ..about_license(license) };
+        Self::new(kind, subject, related, record)
+    }
+
+    pub fn product_created(product: &Product) -> Self {
+        Self::of_product(EventType::ProductCreated, product)
+    }
+
+    pub fn product_updated(before: &Product, after: &Product) -> Self {
+        Self::of_product(EventType::ProductUpdated, after).with_previous(before)
+    }
+
+    pub fn plan_created(plan: &Plan) -> Self {
+        Self::of_plan(EventType::PlanCreated, plan)
+    }
+
+    pub fn plan_updated(before: &Plan, after: &Plan) -> Self {
+        Self::of_plan(EventType::PlanUpdated, after).with_previous(before)
+    }
+
+    pub fn license_created(license: &License) -> Self {
+        Self::of_license(EventType::LicenseCreated, license)
+    }
+
+    pub fn license_updated(before: &License, after: &License) -> Self {
+        Self::of_license(EventType::LicenseUpdated, after).with_previous(before)
+    }
+
+    pub fn license_status_changed(before: &License, after: &License) -> Self {
+        Self::of_license(EventType::LicenseStatusChanged, after).with_previous(before)
+    }
+
+    pub fn license_assigned(license: &License, user: &ExternalId, assignment: &Assignment) -> Self {
+        let kind = EventType::LicenseAssigned;
+        Self::of_binding(kind, license, assignment.user_id, user, assignment)
+    }
+
+    /// The license was assigned again, with other metadata.
+    pub fn license_reassigned(
+        license: &License,
+        user: &ExternalId,
+        before: &Assignment,
+        after: &Assignment,
+    ) -> Self {
+        Self::license_assigned(license, user, after).with_previous(before)
+    }
+
+    pub fn license_unassigned(
+        license: &License,
+        user: &ExternalId,
+        assignment: &Assignment,
+    ) -> Self {
+        let kind = EventType::LicenseUnassigned;
+        Self::of_binding(kind, license, assignment.user_id, user, assignment)
+    }
+
+    pub fn seat_taken(license: &License, user: &ExternalId, seat: &Activation) -> Self {
+        Self::of_binding(EventType::SeatTaken, license, seat.user_id, user, seat)
+    }
+
+    pub fn seat_freed(license: &License, user: &ExternalId, seat: &Activation) -> Self {
+        Self::of_binding(EventType::SeatFreed, license, seat.user_id, user, seat)
+    }
+
+    pub fn user_created(user: &User) -> Self {
+        Self::of_user(EventType::UserCreated, user)
+    }
+
+    pub fn user_updated(before: &User, after: &User) -> Self {
+        Self::of_user(EventType::UserUpdated, after).with_previous(before)
+    }
+
+    pub fn user_deleted(user: &User) -> Self {
+        Self::of_user(EventType::UserDeleted, user)
+    }
+
+    pub fn key_created(key: &Key) -> Self {
+        Self::of_key(EventType::KeyCreated, key)
+    }
+
+    pub fn key_revoked(before: &Key, after: &Key) -> Self {
+        Self::of_key(EventType::KeyRevoked, after).with_previous(before)
+    }
+
+    pub fn tenant_created(tenant: &Tenant) -> Self {
+        let subject = (SubjectType::Tenant, tenant.id.to_string());
+        Self::new(EventType::TenantCreated, subject, RelatedRecords::default(), tenant)
+    }
+}
+
+/// A record as callers see it.
+fn as_json(record: &impl Serialize) -> Value {
+    // Only a map whose keys are no strings fails, and no record has one.
+    serde_json::to_value(record).unwrap_or_default()
+}
+
+/// The members of `before` that `after` has another value for, or none.
+fn changed_members(before: Value, after: &Value) -> Map<String, Value> {
+    let Value::Object(before) = before else { return Map::new() };
+    before.into_iter().filter(|(name, value)| after.get(name) != Some(value)).collect()
+}
+
+/// Records events in the order of `events`. They must be the last statements before the commit: a
+/// world's events are numbered under a lock, so that they are in the order of commit without gaps.
+pub async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let world = |(origin, event): &(Origin, NewEvent)| event.scope.unwrap_or(origin.scope).world;
+    let mut counts = BTreeMap::new();
+    for event in events {
+        *counts.entry(world(event)).or_insert(0) += 1;
+    }
+    let counts: Vec<_> = counts.into_iter().collect();
+    let mut sequences = events::advance(conn, &counts).await?;
+    // Back to the number before each world's first event.
+    for (world, count) in counts {
+        sequences.entry(world).and_modify(|sequence| *sequence -= count);
+    }
+    let mut rows = Vec::with_capacity(events.len());
+    for event in events {
+        let world = world(event);
+        let sequence = sequences.entry(world).or_default();
+        *sequence += 1;
+        let (origin, event) = event;
+        rows.push(EventRow {
+            world,
+            sequence: *sequence,
+            id: EventId::new(now),
+            kind: event.kind,
+            actor_kind: origin.actor.kind(),
+            actor_id: origin.actor.id(),
+            actor_name: origin.actor.name(),
+            subject_kind: event.subject.0,
+            subject_id: &event.subject.1,
+            external_id: event.related.external_id.as_ref(),
+            related: as_json(&event.related).to_string(),
+            object: event.object.to_string(),
+            previous: event.previous.as_ref().map(|previous| as_json(previous).to_string()),
+            request_id: origin.request_id.as_deref(),
+        });
+    }
+    events::insert(conn, &rows, now).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_previous_values_are_those_of_changed_members_alone() {
+        let before = json!({ "id": 1, "name": "a", "limit": null, "features": ["x"] });
+        let after = json!({ "id": 1, "name": "b", "limit": 5, "features": ["x"] });
+        let previous = changed_members(before, &after);
+        assert_eq!(Value::Object(previous), json!({ "name": "a", "limit": null }));
+    }
+}

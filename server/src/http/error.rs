@@ -1,0 +1,145 @@
+//! Errors as answers: the status, a sentence, a code, the field at fault, and the headers of each.
+//! The database's own words go to the log.
+
+use std::ops::RangeInclusive;
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::error::Error;
+use crate::http::json::with_json;
+
+/// The bounds of `Retry-After` in seconds when the service is overloaded or its database away. Each
+/// answer takes a number between them at random, so that callers do not all come back at once.
+const RETRY_AFTER: RangeInclusive<u64> = 1..=4;
+
+impl Error {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::NotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
+                StatusCode::UNSUPPORTED_MEDIA_TYPE
+            }
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Replayed { status, .. } => u16::try_from(*status)
+                .ok()
+                .and_then(|it| StatusCode::from_u16(it).ok())
+                .unwrap_or_default(),
+            Self::Overloaded | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The kind of the error, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unauthorized => "unauthorized",
+            Self::RateLimited(_) => "rate_limited",
+            Self::Forbidden => "forbidden",
+            Self::Invalid { .. } => "invalid_request",
+            Self::NotFound(_) | Self::RouteNotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => "unsupported_media_type",
+            Self::TooLarge(_) => "payload_too_large",
+            Self::RequestTimeout => "request_timeout",
+            Self::Conflict(_) => "conflict",
+            Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::Replayed { .. } => "replayed",
+            Self::Overloaded => "overloaded",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The error in words.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Unauthorized => "Unauthorized".into(),
+            Self::RateLimited(_) => "Rate limit exceeded. Please try again later.".into(),
+            Self::Forbidden => "Access denied".into(),
+            Self::Invalid { message, .. } => message.clone(),
+            Self::NotFound(what) => format!("There is no such {what}"),
+            Self::RouteNotFound => "There is nothing at this address".into(),
+            Self::MethodNotAllowed => "This address does not take this method".into(),
+            Self::UnsupportedMediaType(sentence) | Self::TooLarge(sentence) => (*sentence).into(),
+            Self::UnsupportedEncoding => {
+                "The body must not be compressed: no Content-Encoding is supported".into()
+            }
+            Self::RequestTimeout => "The body took too long to arrive".into(),
+            Self::Conflict(why) => (*why).into(),
+            Self::IdempotencyKeyReused => {
+                "This Idempotency-Key came with another request before".into()
+            }
+            Self::Replayed { .. } => String::new(),
+            Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
+            Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),
+            Self::Internal => "The service failed. The request id finds it in the log.".into(),
+        }
+    }
+
+    /// The field at fault, if one is.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::Invalid { field, .. } => field.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The header that belongs to this refusal, where one does.
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        Some(match self {
+            Self::Unauthorized => {
+                (header::WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="licd""#))
+            }
+            Self::UnsupportedEncoding => {
+                (header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))
+            }
+            Self::RateLimited(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
+            Self::Overloaded | Self::Unavailable => {
+                (header::RETRY_AFTER, HeaderValue::from(fastrand::u64(RETRY_AFTER)))
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Status and headers. The body needs the request's id, so `context` writes it from the error in the
+/// extensions.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        if let Self::Replayed { body, .. } = self {
+            let replayed = [("idempotency-replayed", "true")];
+            return (replayed, with_json(status, body.into())).into_response();
+        }
+        let mut response = status.into_response();
+        response.headers_mut().extend(self.header());
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn callers_are_not_all_sent_back_at_once() {
+        let seconds = |_| {
+            let response = Error::Unavailable.into_response();
+            response.headers()[header::RETRY_AFTER].to_str().unwrap().parse().unwrap()
+        };
+        let seen: BTreeSet<u64> = (0..1000).map(seconds).collect();
+        assert_eq!(seen, RETRY_AFTER.collect());
+    }
+}

@@ -1,0 +1,111 @@
+//! Writing: what operations that change something take.
+
+use std::ops::{Deref, DerefMut};
+
+use common::{Success, Timestamp};
+
+use super::idempotency::Attempt;
+use super::outcome::Outcome;
+use crate::db::{Conn, Result, Tx};
+use crate::events::{self, Actor, NewEvent, Origin};
+use crate::store::Scope;
+
+/// A transaction, with what is known of its cause. Dropped without [`commit`](Self::commit), it
+/// never happened.
+///
+/// Locks are taken in one order everywhere: users, licenses, assignments, then the world, each by
+/// id.
+pub struct Change {
+    tx: Tx,
+    origin: Origin,
+    attempt: Option<Attempt>,
+    /// The time of the change, read after the transaction began: one that waited for others carries
+    /// no earlier time than theirs.
+    pub now: Timestamp,
+}
+
+/// The events of a change, in their order.
+pub struct Events(Vec<NewEvent>);
+
+impl Events {
+    /// For what changed nothing.
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl From<NewEvent> for Events {
+    fn from(event: NewEvent) -> Self {
+        Self(vec![event])
+    }
+}
+
+impl From<Vec<NewEvent>> for Events {
+    fn from(events: Vec<NewEvent>) -> Self {
+        Self(events)
+    }
+}
+
+impl Change {
+    pub(super) fn new(tx: Tx, origin: Origin, attempt: Option<Attempt>) -> Self {
+        Self { tx, origin, attempt, now: Timestamp::now() }
+    }
+
+    /// A change that a command of licd makes on the server's host.
+    pub(super) fn on_host(tx: Tx, command: &'static str, scope: Scope, now: Timestamp) -> Self {
+        let origin = Origin { actor: Actor::Host { command }, scope, request_id: None };
+        Self { tx, origin, attempt: None, now }
+    }
+
+    pub fn scope(&self) -> Scope {
+        self.origin.scope
+    }
+
+    /// Records the events and makes it all lasting. When this returns, it is on disk.
+    pub async fn commit<O: Outcome>(self, outcome: O, events: impl Into<Events>) -> Result<O> {
+        let body = match &self.attempt {
+            Some(_) => serde_json::to_string(&Success::new(outcome.record())).map(Some),
+            None => Ok(None),
+        };
+        let body = body.map_err(|error| sqlx::Error::Encode(error.into()))?;
+        self.finish(outcome, body, events.into()).await
+    }
+
+    /// As [`commit`](Self::commit), for an outcome that shows a secret: it is not stored.
+    pub async fn commit_secret<O: Outcome>(
+        self,
+        outcome: O,
+        events: impl Into<Events>,
+    ) -> Result<O> {
+        self.finish(outcome, None, events.into()).await
+    }
+
+    async fn finish<O: Outcome>(
+        mut self,
+        outcome: O,
+        body: Option<String>,
+        Events(events): Events,
+    ) -> Result<O> {
+        if let Some(attempt) = &self.attempt {
+            attempt.settle(&mut self.tx, outcome.is_new(), body.as_deref()).await?;
+        }
+        let events: Vec<_> = events.into_iter().map(|event| (self.origin.clone(), event)).collect();
+        events::record(&mut self.tx, &events, self.now).await?;
+        self.tx.commit().await?;
+        Ok(outcome)
+    }
+}
+
+impl Deref for Change {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.tx
+    }
+}
+
+impl DerefMut for Change {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.tx
+    }
+}

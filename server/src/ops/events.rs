@@ -1,0 +1,109 @@
+//! The list of events, and how long they are kept.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::Duration;
+use common::{Event, EventId, ExternalId, Line, Timestamp};
+use uuid::Uuid;
+
+use super::view::View;
+use crate::db::{self, Db};
+use crate::error::Error;
+use crate::store::Page;
+use crate::store::events::{self, EventFilter};
+
+/// What a list of events is narrowed to, in the caller's own words.
+#[derive(Clone, Default)]
+pub struct EventQuery {
+    /// The type of the events.
+    pub kind: Option<String>,
+    /// The id of their subject.
+    pub subject: Option<String>,
+    /// The caller's own identifier of the user they are about.
+    pub user: Option<String>,
+}
+
+/// The events after a sequence number, in the order of commit.
+pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<Event>, Error> {
+    let line = |text: &Option<String>| text.as_ref().is_none_or(|text| is::<Line>(text));
+    let user = query.user.as_ref().is_none_or(|text| is::<ExternalId>(text));
+    // No event has a text that cannot be stored.
+    if !line(&query.kind) || !line(&query.subject) || !user {
+        return Ok(Vec::new());
+    }
+    let filter = EventFilter {
+        kind: query.kind.as_deref(),
+        subject: query.subject.as_deref(),
+        user: query.user.as_deref(),
+    };
+    Ok(events::page(&mut view.read().await?, view.scope, filter, page).await?)
+}
+
+fn is<T: FromStr>(text: &str) -> bool {
+    text.parse::<T>().is_ok()
+}
+
+/// How long events are kept: a number of days, or forever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention(Option<u16>);
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self(Some(400))
+    }
+}
+
+/// The text is no retention.
+#[derive(Debug, thiserror::Error)]
+#[error("must be a number of days from 1 to 10000, as 400d, or forever")]
+pub struct MalformedRetention;
+
+impl FromStr for Retention {
+    type Err = MalformedRetention;
+
+    fn from_str(text: &str) -> Result<Self, MalformedRetention> {
+        if text == "forever" {
+            return Ok(Self(None));
+        }
+        let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
+        match days {
+            Some(days @ 1..=10_000) => Ok(Self(Some(days))),
+            _ => Err(MalformedRetention),
+        }
+    }
+}
+
+impl fmt::Display for Retention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(days) => write!(f, "{days}d"),
+            None => f.write_str("forever"),
+        }
+    }
+}
+
+/// Deletes the events that are older, a portion at a time, and lets others write in between.
+pub async fn forget_old(db: &Db, retention: Retention) -> db::Result<()> {
+    let Some(days) = retention.0 else { return Ok(()) };
+    let horizon = Timestamp::now().plus(-Duration::days(days.into()));
+    // An id begins with its time: 48 bits of milliseconds.
+    let oldest = EventId::from(Uuid::from_u128(u128::from(horizon.millis()) << 80));
+    while events::forget_old(&mut db.write().await?, oldest).await? {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_writes_its_setting() {
+        for text in ["400d", "1d", "10000d", "forever"] {
+            assert_eq!(text.parse::<Retention>().unwrap().to_string(), text);
+        }
+        for text in ["", "d", "0d", "-1d", "10001d", "400", "1y", "never"] {
+            assert!(text.parse::<Retention>().is_err(), "{text}");
+        }
+    }
+}

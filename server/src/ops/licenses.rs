@@ -1,0 +1,232 @@
+//! Licenses, and the users they are assigned to.
+
+use chrono::Duration;
+use common::{
+    AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License, LicenseField,
+    LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp, UpdateLicense, UserId,
+    advance_ids_past,
+};
+
+use super::change::{Change, Events};
+use super::members::{refuse_contradictions, update as update_member};
+use super::outcome::{Changed, Created, Upserted};
+use super::users;
+use super::view::View;
+use crate::error::Error;
+use crate::events::NewEvent;
+use crate::store::licenses::{LicenseFilter, Suffixes};
+use crate::store::{Page, assignments, licenses, plans, seats, users as stored_users};
+
+pub(super) const NOT_FOUND: Error = Error::NotFound("license");
+const NOT_ASSIGNED: Error = Error::NotFound("assignment");
+
+/// How many licenses a user may have. A validation reads them all.
+const MAX_LICENSES: i64 = 100;
+const TOO_MANY_LICENSES: &str =
+    "A user has at most 100 licenses, and this one has them: take the user off another one first";
+
+pub async fn create(mut change: Change, new: CreateLicense) -> Result<Created<License>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let plan = plans::find(&mut change, scope, new.plan_id).await?;
+    let plan = plan.ok_or_else(|| Error::unknown("planId", "plan"))?;
+    let days = new.expires_in_days.or(plan.expires_in_days);
+    let license = License {
+        id: LicenseId::new(now),
+        product_id: plan.product_id,
+        plan_id: plan.id,
+        status: Status::Active,
+        max_seats: plan.max_seats,
+        expires_at: days.map(|days| now.plus(Duration::days(days.get().into()))),
+        features: plan.features,
+        created_at: now,
+        updated_at: now,
+    };
+    licenses::insert(&mut change, scope, &license).await?;
+    let event = NewEvent::license_created(&license);
+    Ok(change.commit(Created(license), event).await?)
+}
+
+pub async fn get(view: View, id: LicenseId) -> Result<LicenseWithSeats, Error> {
+    licenses::find_with_seats(&mut view.read().await?, view.scope, id).await?.ok_or(NOT_FOUND)
+}
+
+/// The filter of a list, in the caller's own words.
+#[derive(Clone, Default)]
+pub struct LicenseQuery {
+    pub plan: Option<PlanId>,
+    pub product: Option<ProductId>,
+    pub status: Option<Status>,
+    /// The caller's own identifier of a user to whom the licenses are assigned.
+    pub user: Option<String>,
+    pub expiring_before: Option<Timestamp>,
+    /// How the ids end.
+    pub search: Option<String>,
+}
+
+/// The licenses that match all of the query.
+pub async fn page(
+    view: View,
+    query: LicenseQuery,
+    page: Page<LicenseId>,
+) -> Result<Vec<LicenseWithSeats>, Error> {
+    // A text that no external id and no id can have matches nothing.
+    let Ok(user) = query.user.as_deref().map(str::parse).transpose() else {
+        return Ok(Vec::new());
+    };
+    let end = query.search.as_deref().map(IdEnd::parse);
+    let Some(end) = end.map_or(Some(None), |end| end.map(Some)) else { return Ok(Vec::new()) };
+    let filter = LicenseFilter {
+        plan: query.plan,
+        product: query.product,
+        status: query.status,
+        user,
+        expiring_before: query.expiring_before,
+        suffixes: end.map(|end| Suffixes::ending_like(end.id, end.characters)),
+    };
+    let found = licenses::page(&mut view.read().await?, view.scope, &filter, page).await?;
+    Ok(found.into_iter().filter(|it| end.is_none_or(|end| end.is_of(it.license.id))).collect())
+}
+
+/// The last characters of an id.
+#[derive(Clone, Copy)]
+struct IdEnd {
+    /// An id that ends so.
+    id: LicenseId,
+    characters: u32,
+}
+
+impl IdEnd {
+    const LONGEST: usize = 26;
+
+    fn parse(text: &str) -> Option<Self> {
+        let end = text.strip_prefix("lic_").unwrap_or(text).to_ascii_lowercase();
+        let characters = (1..=Self::LONGEST).contains(&end.len()).then_some(end.len() as u32)?;
+        Some(Self { id: format!("lic_{end:0>26}").parse().ok()?, characters })
+    }
+
+    fn is_of(self, id: LicenseId) -> bool {
+        let others = 5 * self.characters;
+        others >= u128::BITS
+            || (id.uuid().as_u128() ^ self.id.uuid().as_u128()) << (u128::BITS - others) == 0
+    }
+}
+
+pub async fn update(
+    change: Change,
+    id: LicenseId,
+    update: UpdateLicense,
+) -> Result<Changed<License>, Error> {
+    let clear = update.clear.unwrap_or_default();
+    let given = [
+        (LicenseField::MaxSeats, update.max_seats.is_some()),
+        (LicenseField::ExpiresAt, update.expires_at.is_some()),
+    ];
+    refuse_contradictions(&clear, &given)?;
+    let cleared = |field| clear.contains(&field);
+    let edit = |license: &mut License| {
+        license.features = update.features.unwrap_or_else(|| license.features.clone());
+        update_member(&mut license.max_seats, update.max_seats, cleared(LicenseField::MaxSeats));
+        update_member(&mut license.expires_at, update.expires_at, cleared(LicenseField::ExpiresAt));
+    };
+    modify(change, id, edit, NewEvent::license_updated).await
+}
+
+pub async fn set_status(
+    change: Change,
+    id: LicenseId,
+    status: Status,
+) -> Result<Changed<License>, Error> {
+    modify(change, id, |license| license.status = status, NewEvent::license_status_changed).await
+}
+
+/// Changes a license under its lock. An edit that changes nothing leaves `updatedAt` alone.
+async fn modify(
+    mut change: Change,
+    id: LicenseId,
+    edit: impl FnOnce(&mut License),
+    event: impl FnOnce(&License, &License) -> NewEvent,
+) -> Result<Changed<License>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let before = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let mut license = before.clone();
+    edit(&mut license);
+    if license == before {
+        return Ok(change.commit(Changed(license), Events::none()).await?);
+    }
+    license.updated_at = now;
+    licenses::update(&mut change, scope, &license).await?;
+    let event = event(&before, &license);
+    Ok(change.commit(Changed(license), event).await?)
+}
+
+/// Assigns the license to the user, who is created if unknown. Assigned again, the assignment stays,
+/// and metadata that is given replaces the former.
+pub async fn assign(
+    mut change: Change,
+    id: LicenseId,
+    new: AssignLicense,
+) -> Result<Upserted<Assignment>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let (is_new, user) = users::ensure(&mut change, &new.user_id).await?;
+    let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let mut events = Vec::new();
+    events.extend(is_new.then(|| NewEvent::user_created(&user)));
+    let Some(held) = assignments::lock(&mut change, scope, user.id, id).await? else {
+        let assignment = Assignment {
+            id: next_assignment(&mut change, user.id).await?,
+            user_id: user.id,
+            license_id: id,
+            assigned_at: now,
+            metadata: new.metadata,
+        };
+        assignments::insert(&mut change, scope, &assignment).await?;
+        events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
+        return Ok(change.commit(Upserted::New(assignment), events).await?);
+    };
+    let (before, mut assignment) = (held.assignment.clone(), held.assignment);
+    update_member(&mut assignment.metadata, new.metadata, false);
+    if assignment != before {
+        assignments::set_metadata(&mut change, scope, &assignment).await?;
+        let user = &user.external_id;
+        events.push(NewEvent::license_reassigned(&license, user, &before, &assignment));
+    }
+    Ok(change.commit(Upserted::Known(assignment), events).await?)
+}
+
+/// The id of the user's next assignment. Validations look at a user's licenses in the order of these
+/// ids, so it is greater than those before, also when a node with another clock made them. The user
+/// is locked.
+async fn next_assignment(change: &mut Change, user: UserId) -> Result<AssignmentId, Error> {
+    let scope = change.scope();
+    let (count, newest) = assignments::count_of_user(change, scope, user).await?;
+    if count >= MAX_LICENSES {
+        return Err(Error::Conflict(TOO_MANY_LICENSES));
+    }
+    if let Some(newest) = newest {
+        advance_ids_past(newest.uuid());
+    }
+    Ok(AssignmentId::new(change.now))
+}
+
+/// Takes the user off the license, and frees the seat that the user may hold. `user` is none when
+/// the caller's text cannot be an external id.
+pub async fn unassign(
+    mut change: Change,
+    id: LicenseId,
+    user: Option<ExternalId>,
+) -> Result<Changed<Assignment>, Error> {
+    let scope = change.scope();
+    let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let external_id = user.ok_or(NOT_ASSIGNED)?;
+    let user = stored_users::find_external(&mut change, scope, &external_id).await?;
+    let user = user.ok_or(NOT_ASSIGNED)?.id;
+    let held = assignments::lock(&mut change, scope, user, id).await?.ok_or(NOT_ASSIGNED)?;
+    let mut events = Vec::new();
+    if let Some(seat) = &held.seat {
+        seats::free(&mut change, scope, user, id).await?;
+        events.push(NewEvent::seat_freed(&license, &external_id, seat));
+    }
+    assignments::delete(&mut change, scope, user, id).await?;
+    events.push(NewEvent::license_unassigned(&license, &external_id, &held.assignment));
+    Ok(change.commit(Changed(held.assignment), events).await?)
+}

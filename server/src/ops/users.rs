@@ -1,0 +1,158 @@
+//! Users.
+
+use common::{CreateUser, ExternalId, UpdateUser, User, UserField, UserId};
+
+use super::change::{Change, Events};
+use super::members::{refuse_contradictions, update as update_member};
+use super::outcome::{Changed, Upserted};
+use super::view::View;
+use crate::db;
+use crate::error::Error;
+use crate::events::NewEvent;
+use crate::store::{Page, assignments, licenses, seats, users};
+
+const NOT_FOUND: Error = Error::NotFound("user");
+
+/// Creates the user, or updates the one that exists: a validation may have created it already.
+pub async fn create(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
+    let (is_new, before) = ensure(&mut change, &new.external_id).await?;
+    let mut user = before.clone();
+    update_member(&mut user.email, new.email, false);
+    update_member(&mut user.name, new.name, false);
+    update_member(&mut user.metadata, new.metadata, false);
+    let user = store(&mut change, &before, user).await?;
+    if is_new {
+        let event = NewEvent::user_created(&user);
+        return Ok(change.commit(Upserted::New(user), event).await?);
+    }
+    let events = updated(&before, &user);
+    Ok(change.commit(Upserted::Known(user), events).await?)
+}
+
+/// The user with this external id, locked, and whether it had to be created. The caller records the
+/// event of that.
+pub(super) async fn ensure(
+    change: &mut Change,
+    external_id: &ExternalId,
+) -> db::Result<(bool, User)> {
+    let (scope, now) = (change.scope(), change.now);
+    if let Some(user) = users::lock_external(change, scope, external_id).await? {
+        return Ok((false, user));
+    }
+    let user = User {
+        id: UserId::new(now),
+        tenant_id: scope.tenant,
+        external_id: external_id.clone(),
+        email: None,
+        name: None,
+        metadata: None,
+        created_at: now,
+        updated_at: now,
+    };
+    // Another request may have created it since the first look.
+    let stored = users::insert_or_lock(change, scope, &user).await?;
+    Ok((stored.id == user.id, stored))
+}
+
+pub async fn get(view: View, id: UserId) -> Result<User, Error> {
+    users::find(&mut view.read().await?, view.scope, id).await?.ok_or(NOT_FOUND)
+}
+
+/// The filter of a list, in the caller's own words.
+#[derive(Clone, Default)]
+pub struct UserQuery {
+    pub external_id: Option<String>,
+    /// How the external id begins, or the email, or the name.
+    pub search: Option<String>,
+}
+
+/// The users that match all of the query.
+pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Vec<User>, Error> {
+    let mut conn = view.read().await?;
+    let search = query.search.as_deref();
+    if search.is_some_and(|text| text.contains('\0')) {
+        // PostgreSQL takes no such text, and no user has it.
+        return Ok(Vec::new());
+    }
+    let Some(external_id) = query.external_id else {
+        return Ok(match search {
+            Some(start) => users::search(&mut conn, view.scope, start, page).await?,
+            None => users::page(&mut conn, view.scope, page).await?,
+        });
+    };
+    // A text that cannot be an external id has no user.
+    let Ok(external_id) = external_id.parse() else { return Ok(Vec::new()) };
+    let user = users::find_external(&mut conn, view.scope, &external_id).await?;
+    let matches =
+        |user: &User| user.id > page.after && search.is_none_or(|start| begins_with(user, start));
+    Ok(user.into_iter().filter(matches).collect())
+}
+
+fn begins_with(user: &User, start: &str) -> bool {
+    let begins =
+        |text: &str| text.get(..start.len()).is_some_and(|text| text.eq_ignore_ascii_case(start));
+    user.external_id.as_str().starts_with(start)
+        || user.email.as_ref().is_some_and(|email| begins(email.as_str()))
+        || user.name.as_ref().is_some_and(|name| begins(name.as_str()))
+}
+
+pub async fn update(
+    mut change: Change,
+    id: UserId,
+    update: UpdateUser,
+) -> Result<Changed<User>, Error> {
+    let scope = change.scope();
+    let clear = update.clear.unwrap_or_default();
+    let given = [
+        (UserField::Email, update.email.is_some()),
+        (UserField::Name, update.name.is_some()),
+        (UserField::Metadata, update.metadata.is_some()),
+    ];
+    refuse_contradictions(&clear, &given)?;
+    let before = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let mut user = before.clone();
+    let cleared = |field| clear.contains(&field);
+    update_member(&mut user.email, update.email, cleared(UserField::Email));
+    update_member(&mut user.name, update.name, cleared(UserField::Name));
+    update_member(&mut user.metadata, update.metadata, cleared(UserField::Metadata));
+    let user = store(&mut change, &before, user).await?;
+    let events = updated(&before, &user);
+    Ok(change.commit(Changed(user), events).await?)
+}
+
+/// Deletes the user, unassigns all licenses and frees the seats. A later validation creates a new
+/// user.
+pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Error> {
+    let scope = change.scope();
+    let user = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let licenses = licenses::lock_of_user(&mut change, scope, id).await?;
+    let held = assignments::lock_of_user(&mut change, scope, id).await?;
+    seats::free_all_of_user(&mut change, scope, id).await?;
+    assignments::delete_of_user(&mut change, scope, id).await?;
+    users::delete(&mut change, scope, id).await?;
+    let mut events = Vec::new();
+    for held in &held {
+        let of = held.assignment.license_id;
+        let Some(license) = licenses.iter().find(|license| license.id == of) else { continue };
+        let seat = held.seat.as_ref();
+        events.extend(seat.map(|seat| NewEvent::seat_freed(license, &user.external_id, seat)));
+        let assignment = &held.assignment;
+        events.push(NewEvent::license_unassigned(license, &user.external_id, assignment));
+    }
+    events.push(NewEvent::user_deleted(&user));
+    Ok(change.commit(Changed(user), events).await?)
+}
+
+/// Stores the user, unless it is as it was.
+async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result<User> {
+    if user != *before {
+        let scope = change.scope();
+        user.updated_at = change.now;
+        users::update(change, scope, &user).await?;
+    }
+    Ok(user)
+}
+
+fn updated(before: &User, user: &User) -> Events {
+    if user == before { Events::none() } else { NewEvent::user_updated(before, user).into() }
+}

@@ -1,0 +1,233 @@
+//! Events: what happened in each world, numbered in the order of commit.
+
+use std::collections::HashMap;
+
+use common::{
+    ActorType, Event, EventActor, EventData, EventId, EventSubject, EventType, ExternalId, KeyId,
+    RelatedRecords, SubjectType, Timestamp,
+};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use sqlx::types::Json;
+
+use super::{Page, Scope, World};
+use crate::db::{AsWritten, Conn, Result, Sql};
+
+/// An event to be stored. What is JSON in its column is text here: PostgreSQL would change the order
+/// of members inside of the statement's input.
+pub struct EventRow<'a> {
+    pub world: World,
+    pub sequence: i64,
+    pub id: EventId,
+    pub kind: EventType,
+    pub actor_kind: ActorType,
+    pub actor_id: Option<KeyId>,
+    pub actor_name: Option<&'a str>,
+    pub subject_kind: SubjectType,
+    pub subject_id: &'a str,
+    pub external_id: Option<&'a ExternalId>,
+    pub related: String,
+    pub object: String,
+    pub previous: Option<String>,
+    pub request_id: Option<&'a str>,
+}
+
+/// As an array, which both databases take apart sooner than an object.
+impl Serialize for EventRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let (id, actor_id) = (self.id.uuid().simple(), self.actor_id.map(|id| id.uuid().simple()));
+        let row = (
+            (self.world.number(), self.sequence, id, self.kind),
+            (self.actor_kind, actor_id, self.actor_name),
+            (self.subject_kind, self.subject_id, self.external_id),
+            (&self.related, &self.object, &self.previous, self.request_id),
+        );
+        row.serialize(serializer)
+    }
+}
+
+/// Moves the number of each world's last event by a count, and answers where it then stands. The
+/// worlds stay locked, and are locked in the order of their numbers.
+pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap<World, i64>> {
+    const ADVANCE: Sql = Sql::Each {
+        sqlite: "with item as (
+                     select value ->> 0 as world, value ->> 1 as count from json_each($1)
+                 )
+                 update worlds set events = worlds.events + item.count
+                 from item where worlds.id = item.world
+                 returning id, events",
+        // Without `for no key update`, rows that refer to a world would wait for its events.
+        postgres: "with item as (
+                       select cast(value ->> 0 as integer) as world,
+                           cast(value ->> 1 as bigint) as count
+                       from jsonb_array_elements($1)
+                   ), locked as (
+                       select w.id, item.count from item join worlds w on w.id = item.world
+                       order by w.id for no key update of w
+                   )
+                   update worlds set events = worlds.events + locked.count
+                   from locked where worlds.id = locked.id
+                   returning worlds.id, worlds.events",
+    };
+    let counts: Vec<_> = counts.iter().map(|(world, count)| (world.number(), count)).collect();
+    let last: Vec<(World, i64)> = conn.query(ADVANCE).bind(Json(&counts)).fetch_all().await?;
+    Ok(last.into_iter().collect())
+}
+
+/// Stores `events`. A key's name that is not given is the one that is stored.
+pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) -> Result<()> {
+    macro_rules! insert {
+        ($item:literal) => {
+            concat!(
+                "with item as (",
+                $item,
+                ")
+                 insert into events (world, sequence, id, event_type, time, actor_type, actor_id,
+                     actor_name, subject_type, subject_id, external_id, related, object, previous,
+                     request_id)
+                 select world, sequence, id, event_type, $2, actor_type, actor_id,
+                     coalesce(actor_name, (select k.name from keys k where k.id = item.actor_id)),
+                     subject_type, subject_id, external_id, related, object, previous, request_id
+                 from item order by n"
+            )
+        };
+    }
+    const INSERT: Sql = Sql::Each {
+        sqlite: insert!(
+            "select key as n, value ->> '$[0][0]' as world, value ->> '$[0][1]' as sequence,
+                 unhex(value ->> '$[0][2]') as id, value ->> '$[0][3]' as event_type,
+                 value ->> '$[1][0]' as actor_type, unhex(value ->> '$[1][1]') as actor_id,
+                 value ->> '$[1][2]' as actor_name, value ->> '$[2][0]' as subject_type,
+                 value ->> '$[2][1]' as subject_id, value ->> '$[2][2]' as external_id,
+                 value ->> '$[3][0]' as related, value ->> '$[3][1]' as object,
+                 value ->> '$[3][2]' as previous, value ->> '$[3][3]' as request_id
+             from json_each($1)"
+        ),
+        postgres: insert!(
+            "select n, cast(value #>> '{0,0}' as integer) as world,
+                 cast(value #>> '{0,1}' as bigint) as sequence,
+                 cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as event_type,
+                 value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_id,
+                 value #>> '{1,2}' as actor_name, value #>> '{2,0}' as subject_type,
+                 value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
+                 cast(value #>> '{3,0}' as json) as related,
+                 cast(value #>> '{3,1}' as json) as object,
+                 cast(value #>> '{3,2}' as json) as previous, value #>> '{3,3}' as request_id
+             from jsonb_array_elements($1) with ordinality as element (value, n)"
+        ),
+    };
+    conn.query(INSERT).bind(Json(events)).bind(now).execute().await?;
+    Ok(())
+}
+
+/// What a list of events is narrowed to.
+#[derive(Clone, Copy, Default)]
+pub struct EventFilter<'a> {
+    pub kind: Option<&'a str>,
+    pub subject: Option<&'a str>,
+    pub user: Option<&'a str>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    sequence: i64,
+    id: EventId,
+    #[sqlx(rename = "event_type")]
+    kind: String,
+    time: Timestamp,
+    actor_type: String,
+    actor_id: Option<KeyId>,
+    actor_name: Option<String>,
+    subject_type: String,
+    subject_id: String,
+    related: AsWritten<RelatedRecords>,
+    object: AsWritten<Map<String, Value>>,
+    previous: Option<AsWritten<Map<String, Value>>>,
+    request_id: Option<String>,
+}
+
+impl From<Row> for Event {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.id,
+            sequence: row.sequence,
+            kind: row.kind.into(),
+            time: row.time,
+            actor: EventActor {
+                kind: row.actor_type.into(),
+                id: row.actor_id.map(|id| id.to_string()),
+                name: row.actor_name,
+            },
+            subject: EventSubject { kind: row.subject_type.into(), id: row.subject_id },
+            related: row.related.0,
+            data: EventData { object: row.object.0, previous: row.previous.map(|json| json.0) },
+            request_id: row.request_id,
+        }
+    }
+}
+
+/// The events after a number, in their order. The most telling filter chooses the index.
+pub async fn page(
+    conn: &mut Conn,
+    scope: Scope,
+    filter: EventFilter<'_>,
+    page: Page<i64>,
+) -> Result<Vec<Event>> {
+    macro_rules! select {
+        ($condition:literal) => {
+            concat!(
+                "select sequence, id, event_type, time, actor_type, actor_id, actor_name, subject_type,
+                     subject_id, related, object, previous, request_id
+                 from events where world = $1 and sequence > $2 and ",
+                $condition,
+                " order by sequence limit $3"
+            )
+        };
+    }
+    let query = match filter {
+        EventFilter { subject: Some(subject), user, kind } => conn
+            .query(select!(
+                "subject_id = $4 and ($5 is null or external_id = $5) and ($6 is null or event_type = $6)"
+            ))
+            .bind_scope(scope)
+            .bind(page.after)
+            .bind(page.limit)
+            .bind(subject)
+            .bind(user)
+            .bind(kind),
+        EventFilter { subject: None, user: Some(user), kind } => conn
+            .query(select!("external_id = $4 and ($5 is null or event_type = $5)"))
+            .bind_scope(scope)
+            .bind(page.after)
+            .bind(page.limit)
+            .bind(user)
+            .bind(kind),
+        EventFilter { subject: None, user: None, kind: Some(kind) } => conn
+            .query(select!("event_type = $4 and world > 0"))
+            .bind_scope(scope)
+            .bind(page.after)
+            .bind(page.limit)
+            .bind(kind),
+        EventFilter { subject: None, user: None, kind: None } => {
+            conn.query(select!("true")).bind_scope(scope).bind(page.after).bind(page.limit)
+        }
+    };
+    let rows: Vec<Row> = query.fetch_all().await?;
+    Ok(rows.into_iter().map(Event::from).collect())
+}
+
+/// How many events one statement deletes at most: it holds SQLite's one writer.
+const PORTION: i64 = 500;
+
+/// Deletes some of the events whose ids are smaller than `oldest`, in every world, and answers
+/// whether there may be more. Nodes that do this at once leave each other's rows alone.
+pub async fn forget_old(conn: &mut Conn, oldest: EventId) -> Result<bool> {
+    const OLD: Sql = Sql::Each {
+        sqlite: "delete from events where id in (
+             select id from events where id < $1 order by id limit $2)",
+        postgres: "delete from events where ctid = any(array(
+             select ctid from events where id < $1 order by id limit $2 for update skip locked))",
+    };
+    let forgotten = conn.query(OLD).bind(oldest).bind(PORTION).execute().await?;
+    Ok(forgotten == PORTION as u64)
+}

@@ -1,0 +1,129 @@
+//! The check of a caller's key: whether it is valid, within its rate, and may do what it asks for.
+//!
+//! Every request has its key looked up; nothing is remembered, so a revoked key is refused at once.
+//! Validations have theirs looked up many at a time, by `admission`, with the same [`KeyGate`].
+
+use std::sync::{Arc, OnceLock};
+
+use common::{ApiKey, KeyId, Role, Timestamp};
+use sha2::{Digest, Sha256};
+
+use super::last_uses::LastUses;
+use super::limit::{Allowance, Limiter, NewUserLimit, RateLimit};
+use crate::db::Db;
+use crate::error::Error;
+use crate::store::keys::{self, Hash, KeyAuth, KeyWithTenant};
+
+/// The only form in which a key is stored, and by which it is found.
+pub fn hash(key: &ApiKey) -> Hash {
+    Sha256::digest(key.expose()).into()
+}
+
+/// What becomes known of a request's caller while its key is checked. Clones share it.
+///
+/// A request whose batch broke off is decided again, alone; it counts against the rates once.
+#[derive(Clone, Default)]
+pub struct CallerInfo(Arc<Known>);
+
+#[derive(Default)]
+struct Known {
+    key: OnceLock<(KeyId, Allowance)>,
+    new_user: OnceLock<Allowance>,
+}
+
+impl CallerInfo {
+    /// The key, once it was found to be valid.
+    pub fn key(&self) -> Option<KeyId> {
+        self.0.key.get().map(|(key, _)| *key)
+    }
+
+    /// What is left of the key's rate.
+    pub fn allowance(&self) -> Option<Allowance> {
+        self.0.key.get().map(|(_, allowance)| *allowance)
+    }
+}
+
+/// What a handler demands of a key.
+#[derive(Clone, Copy)]
+pub enum Permission {
+    /// To ask whether a user is licensed.
+    Validate,
+    /// To see things.
+    Read,
+    /// To change things.
+    Administer,
+}
+
+impl Permission {
+    /// Fails unless a key with this role has the permission.
+    pub fn check(self, role: Role) -> Result<(), Error> {
+        let is_granted = match self {
+            Self::Validate => matches!(role, Role::Validate | Role::Admin),
+            Self::Read => matches!(role, Role::Read | Role::Admin),
+            Self::Administer => matches!(role, Role::Admin),
+        };
+        if is_granted { Ok(()) } else { Err(Error::Forbidden) }
+    }
+}
+
+/// Admits requests by their keys, counts them against the rates, and notes when each key was used.
+pub struct KeyGate {
+    limiter: Limiter,
+    /// Counts the users that validations create.
+    new_users: Limiter,
+    pub last_uses: LastUses,
+}
+
+impl KeyGate {
+    pub fn new(requests: RateLimit, new_users: NewUserLimit) -> Self {
+        Self {
+            limiter: Limiter::of_requests(requests),
+            new_users: Limiter::of_new_users(new_users),
+            last_uses: LastUses::default(),
+        }
+    }
+
+    /// Forgets the rates of keys that were not used lately.
+    pub fn forget_idle(&self) {
+        self.limiter.forget_idle();
+        self.new_users.forget_idle();
+    }
+
+    /// Looks the key up and admits the request.
+    pub async fn authenticate(
+        &self,
+        db: &Db,
+        hash: &Hash,
+        caller: &CallerInfo,
+    ) -> Result<KeyWithTenant, Error> {
+        let found = keys::find_by_hash(&mut db.read().await?, hash).await?;
+        let auth = found.as_ref().map(KeyWithTenant::auth);
+        self.admit(auth, caller, Timestamp::now())?;
+        found.ok_or(Error::Unauthorized)
+    }
+
+    /// Admits a request if its key is valid and within its rate. `caller` learns of a valid key
+    /// also when the request is refused for its rate.
+    pub fn admit(
+        &self,
+        auth: Option<KeyAuth>,
+        caller: &CallerInfo,
+        now: Timestamp,
+    ) -> Result<KeyAuth, Error> {
+        let auth = auth.filter(|auth| is_valid_at(auth, now)).ok_or(Error::Unauthorized)?;
+        let count = || (auth.key_id, self.limiter.check(auth.key_id));
+        let (_, allowance) = caller.0.key.get_or_init(count);
+        allowance.into_result()?;
+        self.last_uses.note(auth.key_id, now);
+        Ok(auth)
+    }
+
+    /// Whether the key's rate allows the request to create a user.
+    pub fn admit_new_user(&self, key: KeyId, caller: &CallerInfo) -> Allowance {
+        *caller.0.new_user.get_or_init(|| self.new_users.check(key))
+    }
+}
+
+fn is_valid_at(auth: &KeyAuth, now: Timestamp) -> bool {
+    auth.revoked_at.is_none() && auth.expires_at.is_none_or(|end| now < end)
+}
