@@ -14,9 +14,9 @@ use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 use crate::io::Io;
 use crate::output::time::Span;
-use crate::output::{Form, Format, Jq};
+use crate::output::{Format, Jq, OutputOptions};
 
-const EXAMPLES: &str = "\
+const START_HERE: &str = "\
 Start here:
   licctl login                                      keep the key of a server
   licctl products create --name \"Acme Studio\"
@@ -30,12 +30,12 @@ Exit codes:
   4 no or wrong key   5 key not allowed   6 refused  7 server not reachable
   8 rate limited      9 partly done       10 not valid       130 cancelled";
 
-const MORE: &str = "Flags that work everywhere are listed by --help.";
+const GLOBAL_FLAGS_HINT: &str = "Flags that work everywhere are listed by --help.";
 
 /// Administers a licensing server: products, plans, licenses, users and keys
 #[derive(Parser)]
 #[command(name = "licctl", version, max_term_width = 100)]
-#[command(after_help = format!("{EXAMPLES}\n\n{MORE}"), after_long_help = EXAMPLES)]
+#[command(after_help = format!("{START_HERE}\n\n{GLOBAL_FLAGS_HINT}"), after_long_help = START_HERE)]
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
@@ -45,13 +45,13 @@ pub struct Cli {
     #[command(flatten)]
     pub globals: Globals,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Commands,
 }
 
 /// The nouns, and the commands that have none.
 #[derive(Subcommand)]
-pub enum Command {
-    Validate(validate::Validate),
+pub enum Commands {
+    Validate(validate::ValidateArgs),
     /// What users hold: create, assign, look into, suspend and revoke licenses
     #[command(subcommand, visible_alias = "license")]
     Licenses(licenses::Verb),
@@ -67,18 +67,18 @@ pub enum Command {
     /// API keys, for applications and for people
     #[command(subcommand, visible_alias = "key")]
     Keys(keys::Verb),
-    Apply(catalog::Apply),
-    Diff(catalog::Diff),
-    Export(catalog::Export),
-    Api(api::Api),
-    Login(login::Login),
-    Logout(login::Logout),
+    Apply(catalog::ApplyArgs),
+    Diff(catalog::DiffArgs),
+    Export(catalog::ExportArgs),
+    Api(api::ApiArgs),
+    Login(login::LoginArgs),
+    Logout(login::LogoutArgs),
     /// Show the key in use, what it may do, and whose it is
     Whoami,
     /// Look for what keeps licctl from working: settings, network, server, clock, key
     Doctor,
-    Completions(manual::Completions),
-    Man(manual::ManPage),
+    Completions(manual::CompletionsArgs),
+    Man(manual::ManArgs),
     /// The servers you work with
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),
@@ -97,8 +97,8 @@ pub struct Globals {
     /// File that holds the API key, - for stdin; a key itself goes into LICCTL_API_KEY
     #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
-    /// Form of the output [variable: LICCTL_OUTPUT] [default: table]
-    #[arg(short, long, global = true, value_name = "FORM", hide_short_help = true)]
+    /// Format of the output [variable: LICCTL_OUTPUT] [default: table]
+    #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
     output: Option<Format>,
     /// Print what this jq expression makes of the JSON, texts without quotes
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
@@ -122,7 +122,7 @@ pub struct Globals {
     /// Use colour [variable: NO_COLOR]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_short_help = true)]
-    pub color: Color,
+    pub color: ColorChoice,
     /// How long to wait for an answer
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
     #[arg(hide_short_help = true)]
@@ -137,7 +137,7 @@ pub struct Globals {
 
 /// When output is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Color {
+pub enum ColorChoice {
     Auto,
     Always,
     Never,
@@ -145,17 +145,17 @@ pub enum Color {
 
 impl Globals {
     /// How output is to look, as flags and environment ask for it.
-    pub fn form(&self, env: &Env, terminal: bool) -> Result<Form> {
+    pub fn output_options(&self, env: &Env, terminal: bool) -> Result<OutputOptions> {
         let jq = self.jq.as_deref().map(Jq::compile).transpose()?;
-        Ok(Form { format: self.format(env)?, jq, color: self.colors(env, terminal) })
+        Ok(OutputOptions { format: self.format(env)?, jq, color: self.colors(env, terminal) })
     }
 
     /// Whether output to a person is coloured.
     fn colors(&self, env: &Env, terminal: bool) -> bool {
         match self.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
                 let dumb = env.get("TERM") == Some("dumb");
                 terminal && env.get("NO_COLOR").is_none() && !dumb
             }
@@ -195,7 +195,7 @@ pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Ex
     if asked_for {
         let plain = !io.terminals.stdout || env.get("NO_COLOR").is_some();
         let text = if plain { text.to_string() } else { text.ansi().to_string() };
-        return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Done);
+        return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Success);
     }
     if wants_json(env, args) {
         let message = text.to_string();

@@ -8,14 +8,14 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
 use crate::args::Cli;
+use crate::completion_cache;
 use crate::config::{Config, Folder};
 use crate::context::{DEFAULT_SERVER, parse_server};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
-use crate::names;
 
 /// The variable by which a shell asks for completions.
-const ASKED: &str = "LICCTL_COMPLETE";
+const COMPLETE_VARIABLE: &str = "LICCTL_COMPLETE";
 
 /// The script that makes a shell ask.
 pub fn script(shell: &str) -> Result<String> {
@@ -26,15 +26,15 @@ pub fn script(shell: &str) -> Result<String> {
             .because(format!("There are for {}.", shells.names().collect::<Vec<_>>().join(", ")))
     })?;
     known
-        .write_registration(ASKED, "licctl", "licctl", "licctl", &mut script)
+        .write_registration(COMPLETE_VARIABLE, "licctl", "licctl", "licctl", &mut script)
         .map_err(|error| failed(&error))?;
     String::from_utf8(script).map_err(|error| failed(&error.utf8_error()))
 }
 
 /// Answers a shell that asks; none when none does.
-pub fn answer(env: &Env, args: &[OsString]) -> Option<Result<String>> {
+pub fn respond(env: &Env, args: &[OsString]) -> Option<Result<String>> {
     let shells = Shells::builtins();
-    let shell = shells.completer(env.get(ASKED)?)?;
+    let shell = shells.completer(env.get(COMPLETE_VARIABLE)?)?;
     let words = args.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
     let mut command = with_names(Cli::command(), env);
     command.build();
@@ -102,6 +102,6 @@ fn known(env: &Env, kind: &str) -> Vec<(String, String)> {
     let own = name.and_then(|name| config.profiles.get(name)).map(|it| it.server.to_string());
     let server = env.get(env::SERVER).map(str::to_owned).or(own);
     let server = parse_server(server.as_deref().unwrap_or(DEFAULT_SERVER), env::SERVER);
-    let mut seen = server.map(|server| names::seen(folder, &server)).unwrap_or_default();
+    let mut seen = server.map(|server| completion_cache::load(folder, &server)).unwrap_or_default();
     seen.remove(kind).unwrap_or_default()
 }

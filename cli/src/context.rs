@@ -11,14 +11,14 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::args::Globals;
-use crate::client::{CaCert, Client, KeySource, Planned, Target, Trace, is_loopback};
+use crate::client::{CaCert, Client, KeySource, PlannedRequest, Target, Trace, is_loopback};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
-use crate::error::{Error, Exit, Place, Result};
+use crate::error::{Destination, Error, Exit, Result};
 use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;
-use crate::output::Form;
+use crate::output::OutputOptions;
 use crate::output::escape::quote;
 
 /// Where licd listens unless told otherwise.
@@ -29,39 +29,45 @@ pub struct Context {
     pub io: Rc<Io>,
     pub env: Env,
     pub globals: Globals,
-    pub form: Form,
+    pub output: OutputOptions,
     /// Read once, so that one output agrees with itself.
     pub now: Timestamp,
     /// Writes that a dry run would have sent.
-    pub planned: Rc<RefCell<Vec<Planned>>>,
+    pub planned: Rc<RefCell<Vec<PlannedRequest>>>,
     /// The command line as typed, and what was asked for and answered since.
     words: RefCell<Vec<String>>,
     pub interruption: Interruption,
     asked: Cell<bool>,
     client: OnceCell<Client>,
-    place: RefCell<Option<Place>>,
+    destination: RefCell<Option<Destination>>,
 }
 
 /// Where a command is to work, before any key is looked up.
-pub struct Setting {
+pub struct Endpoint {
     pub profile: Option<(String, Profile)>,
     pub server: Url,
 }
 
 impl Context {
-    pub fn new(io: Io, env: Env, globals: Globals, form: Form, words: Vec<String>) -> Self {
+    pub fn new(
+        io: Io,
+        env: Env,
+        globals: Globals,
+        output: OutputOptions,
+        words: Vec<String>,
+    ) -> Self {
         Self {
             io: Rc::new(io),
             env,
             globals,
-            form,
+            output,
             now: Timestamp::now(),
             planned: Rc::default(),
             words: RefCell::new(words),
             interruption: Interruption::default(),
             asked: Cell::new(false),
             client: OnceCell::new(),
-            place: RefCell::new(None),
+            destination: RefCell::new(None),
         }
     }
 
@@ -119,12 +125,12 @@ impl Context {
     }
 
     /// Where requests go, once that is known.
-    pub fn place(&self) -> std::cell::Ref<'_, Option<Place>> {
-        self.place.borrow()
+    pub fn destination(&self) -> std::cell::Ref<'_, Option<Destination>> {
+        self.destination.borrow()
     }
 
     /// The profile and server that flags, environment and configuration name, in this order.
-    pub fn setting(&self) -> Result<Setting> {
+    pub fn endpoint(&self) -> Result<Endpoint> {
         let config = match Folder::locate(&self.env) {
             Ok(folder) => Config::load(&folder)?,
             Err(_) => Config::default(),
@@ -147,18 +153,18 @@ impl Context {
         };
         let name = profile.as_ref().map(|(name, _)| name.clone());
         let origin = keystore::origin(&server);
-        self.place.replace(Some(Place { profile: name, server: origin }));
-        Ok(Setting { profile, server })
+        self.destination.replace(Some(Destination { profile: name, server: origin }));
+        Ok(Endpoint { profile, server })
     }
 
     /// The client of this run.
     pub async fn client(&self) -> Result<&Client> {
         self.client
             .get_or_try_init(|| async {
-                let setting = self.setting()?;
-                self.refuse_open_http(&setting.server)?;
-                let (key, key_source) = self.key(&setting).await?;
-                self.connect(setting.server, key, key_source)
+                let endpoint = self.endpoint()?;
+                self.refuse_open_http(&endpoint.server)?;
+                let (key, key_source) = self.key(&endpoint).await?;
+                self.connect(endpoint.server, key, key_source)
             })
             .await
     }
@@ -199,11 +205,11 @@ impl Context {
         Ok(Some((parse_key(text, env::API_KEY)?, source)))
     }
 
-    async fn key(&self, setting: &Setting) -> Result<(ApiKey, KeySource)> {
+    async fn key(&self, endpoint: &Endpoint) -> Result<(ApiKey, KeySource)> {
         let typed = self.globals.profile.is_some() && self.globals.api_key_file.is_none();
         if typed
             && self.env.get(env::API_KEY).is_some()
-            && let Some(kept) = self.kept_key(setting).await?
+            && let Some(kept) = self.kept_key(endpoint).await?
         {
             self.note("the profile's key is used; LICCTL_API_KEY is set too and is ignored");
             return Ok(kept);
@@ -211,15 +217,15 @@ impl Context {
         if let Some(given) = self.given_key().await? {
             return Ok(given);
         }
-        self.kept_key(setting).await?.ok_or_else(|| no_key(setting))
+        self.kept_key(endpoint).await?.ok_or_else(|| no_key(endpoint))
     }
 
-    async fn kept_key(&self, setting: &Setting) -> Result<Option<(ApiKey, KeySource)>> {
-        let Some((name, Profile { key: Some(place), .. })) = &setting.profile else {
+    async fn kept_key(&self, endpoint: &Endpoint) -> Result<Option<(ApiKey, KeySource)>> {
+        let Some((name, Profile { key: Some(place), .. })) = &endpoint.profile else {
             return Ok(None);
         };
         let folder = Folder::locate(&self.env)?;
-        let key = keystore::load(&folder, *place, name, &setting.server).await?;
+        let key = keystore::load(&folder, *place, name, &endpoint.server).await?;
         Ok(key.map(|key| (key, KeySource::Profile(name.clone()))))
     }
 
@@ -256,10 +262,10 @@ pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
     })
 }
 
-fn no_key(setting: &Setting) -> Error {
-    let origin = keystore::origin(&setting.server);
+fn no_key(endpoint: &Endpoint) -> Error {
+    let origin = keystore::origin(&endpoint.server);
     let error = |message| Error::new(Exit::NotAuthenticated, "no_key", message);
-    match &setting.profile {
+    match &endpoint.profile {
         Some((name, profile)) if keystore::origin(&profile.server) != origin => {
             let kept = keystore::origin(&profile.server);
             error(format!("The key of profile {name} is for {kept} and is not sent to {origin}."))

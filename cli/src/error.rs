@@ -17,7 +17,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    Done = 0,
+    Success = 0,
     Internal = 1,
     Usage = 2,
     NotFound = 3,
@@ -141,7 +141,7 @@ impl Error {
     }
 
     /// The lines for a person: what, why, what to do, and where it happened.
-    pub fn text(&self, place: Option<&Place>) -> String {
+    pub fn text(&self, place: Option<&Destination>) -> String {
         let mut lines = vec![format!("error: {}", clean(&self.message))];
         lines.extend(self.reason.as_ref().map(|reason| format!("  {}", clean(reason))));
         lines.extend(self.fix.as_ref().map(|fix| format!("fix: {}", clean(fix))));
@@ -174,12 +174,12 @@ impl Error {
 }
 
 /// Where the request went: the last line of an error.
-pub struct Place {
+pub struct Destination {
     pub profile: Option<String>,
     pub server: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(profile) = &self.profile {
             write!(f, "profile {} · ", clean(profile))?;
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn says_what_why_and_what_to_do_in_at_most_five_lines() {
         let place =
-            Place { profile: Some("acme".into()), server: "https://licenses.example".into() };
+            Destination { profile: Some("acme".into()), server: "https://licenses.example".into() };
         insta::assert_snapshot!(refused().text(Some(&place)), @r#"
         error: The server refused the plan.
           "name: must be a string"

@@ -67,11 +67,11 @@ pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize>
 }
 
 /// More things at a time than this are not begun without a yes.
-const MANY: usize = 25;
+const MAX_UNCONFIRMED: usize = 25;
 
 /// Asks before very many things are done.
 pub fn confirm_many(ctx: &Context, count: usize, question: &str) -> Result<()> {
-    if count > MANY { confirm(ctx, question) } else { Ok(()) }
+    if count > MAX_UNCONFIRMED { confirm(ctx, question) } else { Ok(()) }
 }
 
 /// Goes on only when the person says yes, or has said so beforehand with `--yes`.
@@ -100,7 +100,7 @@ pub fn yes(ctx: &Context, question: &str) -> Result<bool> {
 /// Asks for a secret without showing it. The terminal stays raw from the first to the last letter,
 /// as one that is pasted would else show between two of them.
 pub fn secret(ctx: &Context, question: &str) -> Result<String> {
-    let raw = Raw::begin().map_err(|error| broken(&error))?;
+    let raw = RawTerminal::begin().map_err(|error| broken(&error))?;
     ctx.io.say(&format!("{question}: "));
     let mut typed = Vec::new();
     let ended = loop {
@@ -126,15 +126,15 @@ pub fn secret(ctx: &Context, question: &str) -> Result<String> {
 }
 
 /// A terminal that hands over every key at once and shows none, until dropped.
-struct Raw;
+struct RawTerminal;
 
-impl Raw {
+impl RawTerminal {
     fn begin() -> std::io::Result<Self> {
         crossterm::terminal::enable_raw_mode().map(|()| Self)
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         // There is no better moment to try again, and nobody left to tell.
         let _ = crossterm::terminal::disable_raw_mode();
@@ -142,7 +142,7 @@ impl Drop for Raw {
 }
 
 fn theme(ctx: &Context) -> Box<dyn Theme> {
-    if ctx.form.color { Box::new(ColorfulTheme::default()) } else { Box::new(SimpleTheme) }
+    if ctx.output.color { Box::new(ColorfulTheme::default()) } else { Box::new(SimpleTheme) }
 }
 
 /// Turns Ctrl-C at a question into its own error, with the cursor shown again.

@@ -10,19 +10,19 @@ use crate::error::{Error, Result};
 
 /// What an update does to a field that can be empty: gives it a value, or empties it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change<T> {
-    To(T),
+pub enum Edit<T> {
+    Set(T),
     Clear,
 }
 
-impl<T> Change<T> {
+impl<T> Edit<T> {
     /// What goes into the request as the field's value.
     pub fn value(change: &Option<Self>) -> Option<T>
     where
         T: Clone,
     {
         match change {
-            Some(Self::To(value)) => Some(value.clone()),
+            Some(Self::Set(value)) => Some(value.clone()),
             _ => None,
         }
     }
@@ -35,13 +35,13 @@ impl<T> Change<T> {
 
 /// `none` and `never` empty the field. An empty text does not: it is what a script's unset variable
 /// becomes, and would give away what was to be limited.
-impl<T: FromStr> FromStr for Change<T> {
+impl<T: FromStr> FromStr for Edit<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> std::result::Result<Self, T::Err> {
         match text {
             "none" | "never" => Ok(Self::Clear),
-            _ => text.parse().map(Self::To),
+            _ => text.parse().map(Self::Set),
         }
     }
 }
@@ -71,9 +71,9 @@ pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
 
 /// One `KEY=VALUE` of `--metadata`.
 #[derive(Clone, Debug)]
-pub struct Pair(String, String);
+pub struct MetadataPair(String, String);
 
-impl FromStr for Pair {
+impl FromStr for MetadataPair {
     type Err = &'static str;
 
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
@@ -89,7 +89,7 @@ impl FromStr for Pair {
 pub struct MetadataFlags {
     /// Metadata to attach, one entry; values are text (repeatable)
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "metadata_json")]
-    metadata: Vec<Pair>,
+    metadata: Vec<MetadataPair>,
     /// Metadata to attach, as a JSON object or @FILE that holds one
     #[arg(long, value_name = "JSON")]
     metadata_json: Option<String>,
@@ -103,7 +103,9 @@ impl MetadataFlags {
             None if self.metadata.is_empty() => return Ok(None),
             None => {
                 let pairs = self.metadata.iter();
-                pairs.map(|Pair(key, value)| (key.clone(), Value::from(value.clone()))).collect()
+                pairs
+                    .map(|MetadataPair(key, value)| (key.clone(), Value::from(value.clone())))
+                    .collect()
             }
         };
         let metadata = Metadata::new(map);
@@ -131,9 +133,9 @@ mod tests {
 
     #[test]
     fn none_and_never_empty_a_field() {
-        assert_eq!("none".parse::<Change<MaxSeats>>(), Ok(Change::Clear));
-        assert_eq!("5".parse(), Ok(Change::To(MaxSeats::new(5).unwrap())));
-        assert!("0".parse::<Change<MaxSeats>>().is_err());
+        assert_eq!("none".parse::<Edit<MaxSeats>>(), Ok(Edit::Clear));
+        assert_eq!("5".parse(), Ok(Edit::Set(MaxSeats::new(5).unwrap())));
+        assert!("0".parse::<Edit<MaxSeats>>().is_err());
     }
 
     #[test]
@@ -146,6 +148,6 @@ mod tests {
         };
         assert_eq!(from_json(r#"{"seat": 4}"#).unwrap().unwrap().get("seat"), Some(&4.into()));
         assert!(from_json("[]").is_err());
-        assert!("=x".parse::<Pair>().is_err());
+        assert!("=x".parse::<MetadataPair>().is_err());
     }
 }

@@ -18,22 +18,22 @@ use tokio::time::Instant;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::prompt;
-use progress::Progress;
-pub use report::{Line, Report, State};
-pub use source::{Mapping, Row};
+use progress::RowProgress;
+pub use report::{Report, ReportLine, RowState};
+pub use source::{ColumnMapping, UserRow};
 
-const AT_A_TIME: usize = 4;
+const ROWS_IN_FLIGHT: usize = 4;
 /// How often a row is tried again that was refused for coming too fast.
-const PATIENCE: u32 = 10;
+const MAX_RETRIES_PER_ROW: u32 = 10;
 /// Seconds of a pause that nobody notices.
-const SHORT: u64 = 2;
+const QUIET_PAUSE_SECONDS: u64 = 2;
 
 /// Flags of every command that takes a file of rows.
 #[derive(clap::Args)]
 pub struct BulkFlags {
     /// Take a field from another column, as in userId=login (repeatable)
     #[arg(long = "map", value_name = "FIELD=COLUMN")]
-    mapping: Vec<Mapping>,
+    mapping: Vec<ColumnMapping>,
     /// Where to write the report, a JSON line for each answer
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     report: Option<PathBuf>,
@@ -56,23 +56,23 @@ impl BulkFlags {
 }
 
 /// What came of all rows.
-pub struct Finished {
+pub struct BulkResult {
     /// A line for each row of this run, in the order of the file.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ReportLine>,
     /// The same for the rows that an earlier run has done.
-    pub before: Vec<Line>,
+    pub before: Vec<ReportLine>,
     pub exit: Exit,
 }
 
 /// The state that rows share while they are worked on.
-struct Work<'a> {
+struct BulkRun<'a> {
     ctx: &'a Context,
     report: &'a Report,
-    progress: Progress,
+    progress: RowProgress,
     /// Until when nobody sends: the server asked for it.
     paused: Cell<Option<Instant>>,
     /// Whether the person knows that the server asks for pauses.
-    told: Cell<bool>,
+    pause_noted: Cell<bool>,
     /// Why no further row is begun.
     stopped: RefCell<Option<Error>>,
 }
@@ -85,15 +85,15 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     flags: &BulkFlags,
     file: &str,
     (verb, name): (&str, String),
-    act: impl Fn(Row, std::rc::Rc<Report>) -> F,
-) -> Result<Finished> {
+    act: impl Fn(UserRow, std::rc::Rc<Report>) -> F,
+) -> Result<BulkResult> {
     let rows = source::read(ctx, file, &flags.mapping).await?;
     let report = Report::open(ctx, name, flags.report.as_ref(), flags.resume.as_ref())?;
     let report = std::rc::Rc::new(report);
     let (mut before, mut open) = (Vec::new(), Vec::new());
     for row in rows {
         match report.done(row.user.as_str()) {
-            Some(line) => before.push(Line { line: row.line, ..line }),
+            Some(line) => before.push(ReportLine { line: row.line, ..line }),
             None => open.push(row),
         }
     }
@@ -104,19 +104,19 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     yes.inspect_err(|_| report.abandon())?;
     let order: Vec<(usize, String)> =
         open.iter().map(|row| (row.line, row.user.to_string())).collect();
-    let progress = Progress::new(ctx, open.len());
-    let work = Work {
+    let progress = RowProgress::new(ctx, open.len());
+    let work = BulkRun {
         ctx,
         report: &report,
         progress,
         paused: Cell::new(None),
-        told: Cell::new(false),
+        pause_noted: Cell::new(false),
         stopped: RefCell::default(),
     };
     ctx.interruption.hold();
     let working = open.into_iter().map(|row| work.row(row, |row| act(row, report.clone())));
-    let mut lines: Vec<Line> = stream::iter(working)
-        .buffer_unordered(AT_A_TIME)
+    let mut lines: Vec<ReportLine> = stream::iter(working)
+        .buffer_unordered(ROWS_IN_FLIGHT)
         .filter_map(async |line| line)
         .collect()
         .await;
@@ -127,16 +127,16 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     let untried = order.iter().filter(|(line, _)| !tried.contains(line)).count();
     let stopped = work.stopped.take();
     let exit = conclude(ctx, &report, &lines, untried, stopped, interrupted)?;
-    Ok(Finished { lines, before, exit })
+    Ok(BulkResult { lines, before, exit })
 }
 
-impl Work<'_> {
+impl BulkRun<'_> {
     /// Does one row; none when it was not begun.
     async fn row<F: Future<Output = Result<Value>>>(
         &self,
-        row: Row,
-        act: impl Fn(Row) -> F,
-    ) -> Option<Line> {
+        row: UserRow,
+        act: impl Fn(UserRow) -> F,
+    ) -> Option<ReportLine> {
         let mut attempts = 0;
         let outcome = loop {
             self.wait().await;
@@ -144,7 +144,7 @@ impl Work<'_> {
                 return None;
             }
             match act(row.clone()).await {
-                Err(error) if asks_to_wait(&error) && attempts < PATIENCE => {
+                Err(error) if asks_to_wait(&error) && attempts < MAX_RETRIES_PER_ROW => {
                     attempts += 1;
                     self.pause(error.retry_after.unwrap_or(1));
                 }
@@ -152,16 +152,16 @@ impl Work<'_> {
             }
         };
         let line = match outcome {
-            Ok(answer) => Line::done(&row, answer),
+            Ok(answer) => ReportLine::done(&row, answer),
             Err(error) => {
-                let line = Line::failed(&row, &error);
+                let line = ReportLine::failed(&row, &error);
                 if error.exit.ends_everything() {
                     self.stopped.replace(Some(error));
                 }
                 line
             }
         };
-        self.progress.tell(&line);
+        self.progress.count(&line);
         match self.report.write(&line) {
             Ok(()) => Some(line),
             Err(error) => {
@@ -177,7 +177,7 @@ impl Work<'_> {
         let until = Instant::now() + Duration::from_secs(seconds);
         self.paused.set(self.paused.get().max(Some(until)));
         // A limit by the second asks again and again; one line tells it.
-        if seconds > SHORT || !self.told.replace(true) {
+        if seconds > QUIET_PAUSE_SECONDS || !self.pause_noted.replace(true) {
             self.progress.say(&format!("the server asks to wait {seconds} s"));
         }
     }
@@ -200,12 +200,12 @@ fn asks_to_wait(error: &Error) -> bool {
 fn conclude(
     ctx: &Context,
     report: &Report,
-    lines: &[Line],
+    lines: &[ReportLine],
     untried: usize,
     stopped: Option<Error>,
     interrupted: bool,
 ) -> Result<Exit> {
-    let failed = lines.iter().filter(|line| line.state == State::Failed).count();
+    let failed = lines.iter().filter(|line| line.state == RowState::Failed).count();
     let done = lines.len() - failed;
     let rest = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
     let summary = format!("{done} done, {failed} failed{rest}.");
@@ -231,6 +231,6 @@ fn conclude(
             Ok(Exit::Partial)
         }
         None if open > 0 => Ok(Exit::Partial),
-        None => Ok(Exit::Done),
+        None => Ok(Exit::Success),
     }
 }

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::source::Row;
+use super::source::UserRow;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 
 /// What the report knows of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum RowState {
     /// Something that must not be done twice is about to be asked for.
     Begun,
     /// A part is done, which the row's answer tells.
@@ -28,28 +28,28 @@ pub enum State {
 
 /// One line of the report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Line {
+pub struct ReportLine {
     pub line: usize,
     pub user: String,
-    pub state: State,
+    pub state: RowState,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub answer: Value,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub error: Value,
 }
 
-impl Line {
-    pub fn new(row: &Row, state: State, answer: Value) -> Self {
+impl ReportLine {
+    pub fn new(row: &UserRow, state: RowState, answer: Value) -> Self {
         Self { line: row.line, user: row.user.to_string(), state, answer, error: Value::Null }
     }
 
-    pub fn done(row: &Row, answer: Value) -> Self {
-        Self::new(row, State::Done, answer)
+    pub fn done(row: &UserRow, answer: Value) -> Self {
+        Self::new(row, RowState::Done, answer)
     }
 
-    pub fn failed(row: &Row, error: &Error) -> Self {
+    pub fn failed(row: &UserRow, error: &Error) -> Self {
         let error = error.json();
-        Self { error, ..Self::new(row, State::Failed, Value::Null) }
+        Self { error, ..Self::new(row, RowState::Failed, Value::Null) }
     }
 
     /// Whether a failure tells that nothing was done: the server said so, or was never reached.
@@ -60,10 +60,10 @@ impl Line {
 
 /// A line with what the run does, as two runs may have the same users.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct ReportEntry {
     run: String,
     #[serde(flatten)]
-    line: Line,
+    line: ReportLine,
 }
 
 /// The file, and what it said when it was opened.
@@ -72,7 +72,7 @@ pub struct Report {
     path: Option<PathBuf>,
     file: RefCell<Option<File>>,
     /// The last word on every user, of this run and of those before it.
-    known: RefCell<HashMap<String, Line>>,
+    known: RefCell<HashMap<String, ReportLine>>,
 }
 
 impl Report {
@@ -117,23 +117,26 @@ impl Report {
     }
 
     /// What was answered for a user whose row is done.
-    pub fn done(&self, user: &str) -> Option<Line> {
-        self.known.borrow().get(user).filter(|line| line.state == State::Done).cloned()
+    pub fn done(&self, user: &str) -> Option<ReportLine> {
+        self.known.borrow().get(user).filter(|line| line.state == RowState::Done).cloned()
     }
 
     /// What was left half done for a user.
-    pub fn unfinished(&self, user: &str) -> Option<Line> {
+    pub fn unfinished(&self, user: &str) -> Option<ReportLine> {
         let known = self.known.borrow();
-        known.get(user).filter(|line| matches!(line.state, State::Begun | State::Partly)).cloned()
+        known
+            .get(user)
+            .filter(|line| matches!(line.state, RowState::Begun | RowState::Partly))
+            .cloned()
     }
 
     /// Hands a line to the operating system, which keeps it even if this process is killed.
-    pub fn write(&self, line: &Line) -> Result<()> {
+    pub fn write(&self, line: &ReportLine) -> Result<()> {
         learn(&mut self.known.borrow_mut(), line.clone());
         let (Some(path), Some(file)) = (&self.path, &mut *self.file.borrow_mut()) else {
             return Ok(());
         };
-        let entry = Entry { run: self.run.clone(), line: line.clone() };
+        let entry = ReportEntry { run: self.run.clone(), line: line.clone() };
         let mut text = serde_json::to_string(&entry)
             .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
         text.push('\n');
@@ -143,11 +146,11 @@ impl Report {
 
 /// Takes in what a line tells of its user. A failure leaves in force that a part was done, and that
 /// something was begun whose outcome the failure does not tell.
-fn learn(known: &mut HashMap<String, Line>, line: Line) {
+fn learn(known: &mut HashMap<String, ReportLine>, line: ReportLine) {
     let before = known.get(&line.user).map(|known| known.state);
     let stays = match before {
-        Some(State::Partly) => line.state == State::Failed,
-        Some(State::Begun) => line.state == State::Failed && !line.decided(),
+        Some(RowState::Partly) => line.state == RowState::Failed,
+        Some(RowState::Begun) => line.state == RowState::Failed && !line.decided(),
         _ => false,
     };
     if !stays {
@@ -156,13 +159,13 @@ fn learn(known: &mut HashMap<String, Line>, line: Line) {
 }
 
 /// The last word on every user. A report of another run tells nothing about this one.
-fn read(path: &Path, run: &str) -> Result<HashMap<String, Line>> {
+fn read(path: &Path, run: &str) -> Result<HashMap<String, ReportLine>> {
     let file = File::open(path).map_err(|error| failed(path, &error))?;
     let mut known = HashMap::new();
     for (at, text) in BufReader::new(file).lines().enumerate() {
         let text = text.map_err(|error| failed(path, &error))?;
         // The last line may be cut off when the process was killed; what it told is lost.
-        let Ok(entry) = serde_json::from_str::<Entry>(&text) else {
+        let Ok(entry) = serde_json::from_str::<ReportEntry>(&text) else {
             if at == 0 {
                 return Err(Error::usage(format!("{} is no report.", path.display())));
             }

@@ -12,11 +12,11 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 
 /// How many bad rows are shown before the rest is only counted.
-const SHOWN: usize = 3;
+const MAX_SHOWN_ROWS: usize = 3;
 
 /// One row: a user and what the file says of them.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct UserRow {
     /// Where it stands in the file, from 1.
     pub line: usize,
     pub user: ExternalId,
@@ -27,12 +27,12 @@ pub struct Row {
 
 /// A field that is to be taken from another column.
 #[derive(Clone, Debug)]
-pub struct Mapping {
+pub struct ColumnMapping {
     field: String,
     column: String,
 }
 
-impl FromStr for Mapping {
+impl FromStr for ColumnMapping {
     type Err = &'static str;
 
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
@@ -46,7 +46,7 @@ impl FromStr for Mapping {
 }
 
 /// The rows of a file, or of stdin for `-`.
-pub async fn read(ctx: &Context, file: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
+pub async fn read(ctx: &Context, file: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
     let text = match file {
         "-" => ctx.io.read_stdin().await?,
         path => fs::read_to_string(path).map_err(|error| {
@@ -56,7 +56,7 @@ pub async fn read(ctx: &Context, file: &str, mapping: &[Mapping]) -> Result<Vec<
     parse(file, &text, mapping)
 }
 
-fn parse(file: &str, text: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
+fn parse(file: &str, text: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
     let text = text.trim_start_matches('\u{feff}');
     let (titles, records) =
         if text.trim_start().starts_with('{') { json_lines(text) } else { csv(text)? };
@@ -84,21 +84,21 @@ fn parse(file: &str, text: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
     if wrong.is_empty() { Ok(rows) } else { Err(refused(file, rows.len(), &wrong)) }
 }
 
-type Record = std::result::Result<Map<String, Value>, String>;
+type ParsedRecord = std::result::Result<Map<String, Value>, String>;
 
 /// The names of all columns, and the records with their lines.
-type Records = (BTreeSet<String>, Vec<(usize, Record)>);
+type ParsedFile = (BTreeSet<String>, Vec<(usize, ParsedRecord)>);
 
-fn json_lines(text: &str) -> Records {
+fn json_lines(text: &str) -> ParsedFile {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let records: Vec<(usize, Record)> = lines
+    let records: Vec<(usize, ParsedRecord)> = lines
         .map(|(at, line)| (at + 1, serde_json::from_str(line).map_err(|error| error.to_string())))
         .collect();
     let good = records.iter().filter_map(|(_, record)| record.as_ref().ok());
     (good.flat_map(Map::keys).cloned().collect(), records)
 }
 
-fn csv(text: &str) -> Result<Records> {
+fn csv(text: &str) -> Result<ParsedFile> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let broken = |error: csv::Error| Error::usage("The file is no CSV.").because(error.to_string());
     let titles = reader.headers().map_err(broken)?.clone();
@@ -123,11 +123,11 @@ fn csv(text: &str) -> Result<Records> {
 fn row(
     line: usize,
     record: &Map<String, Value>,
-    mapping: &[Mapping],
-) -> std::result::Result<Row, String> {
+    mapping: &[ColumnMapping],
+) -> std::result::Result<UserRow, String> {
     let user = field(record, mapping, "userId", &["userid", "externalid", "user"])?;
     let user = user.ok_or("has no userId (name another column with --map userId=COLUMN)")?;
-    Ok(Row {
+    Ok(UserRow {
         line,
         user: user.parse().map_err(|error| format!("userId {error}"))?,
         email: parsed(record, mapping, "email")?,
@@ -138,7 +138,7 @@ fn row(
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(
     record: &Map<String, Value>,
-    mapping: &[Mapping],
+    mapping: &[ColumnMapping],
     name: &str,
 ) -> std::result::Result<Option<T>, String> {
     let found = field(record, mapping, name, &[name])?;
@@ -148,7 +148,7 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
 /// A field's text: from the mapped column, or from one that is called like it.
 fn field(
     record: &Map<String, Value>,
-    mapping: &[Mapping],
+    mapping: &[ColumnMapping],
     name: &str,
     titles: &[&str],
 ) -> std::result::Result<Option<String>, String> {
@@ -190,9 +190,12 @@ fn metadata(record: &Map<String, Value>) -> std::result::Result<Option<Metadata>
 
 fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
     let total = good + wrong.len();
-    let shown: Vec<String> =
-        wrong.iter().take(SHOWN).map(|(line, why)| format!("line {line}: {why}")).collect();
-    let more = match wrong.len().saturating_sub(SHOWN) {
+    let shown: Vec<String> = wrong
+        .iter()
+        .take(MAX_SHOWN_ROWS)
+        .map(|(line, why)| format!("line {line}: {why}"))
+        .collect();
+    let more = match wrong.len().saturating_sub(MAX_SHOWN_ROWS) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
@@ -210,7 +213,8 @@ mod tests {
     use super::*;
 
     fn users(text: &str, mapping: &[&str]) -> Result<Vec<String>> {
-        let mapping: Vec<Mapping> = mapping.iter().map(|text| text.parse().unwrap()).collect();
+        let mapping: Vec<ColumnMapping> =
+            mapping.iter().map(|text| text.parse().unwrap()).collect();
         let rows = parse("users", text, &mapping)?;
         Ok(rows.into_iter().map(|row| format!("{row:?}")).collect())
     }

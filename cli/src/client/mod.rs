@@ -1,9 +1,9 @@
 //! The way to the service: one request at a time, its answer unwrapped or its refusal explained.
 //! Which requests a command needs is the command's; what a refusal says is in [`refusal`].
 
-mod answer;
+mod record;
 mod refusal;
-mod secure;
+mod tls;
 mod trace;
 
 use std::cell::RefCell;
@@ -25,19 +25,20 @@ use uuid::Uuid;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
 use crate::output::time::Span;
-pub use answer::Answer;
-use refusal::Asked;
+pub use record::ApiRecord;
+use refusal::ApiRequest;
 pub use refusal::cause;
-pub use secure::Fault;
+pub use tls::TlsFault;
 pub use trace::Trace;
 
 /// How many records one page of a list holds.
-const PAGE: usize = 1000;
+const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// Before a write whose answer was lost is sent again.
-const PAUSE: Duration = Duration::from_millis(300);
-const MOST_REDIRECTS: usize = 5;
-const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const RESEND_DELAY: Duration = Duration::from_millis(300);
+const MAX_REDIRECTS: usize = 5;
+const PATH_ESCAPES: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Where to send requests, and with what.
 pub struct Target {
@@ -72,13 +73,13 @@ impl fmt::Display for KeySource {
 pub struct Client {
     http: reqwest::Client,
     target: Target,
-    planned: Rc<RefCell<Vec<Planned>>>,
+    planned: Rc<RefCell<Vec<PlannedRequest>>>,
     trace: Trace,
 }
 
 /// A write that was asked for and not sent.
 #[derive(Serialize)]
-pub struct Planned {
+pub struct PlannedRequest {
     pub method: String,
     pub path: String,
     pub body: Option<serde_json::Value>,
@@ -92,7 +93,11 @@ pub struct Written<T> {
 }
 
 impl Client {
-    pub fn new(target: Target, planned: Rc<RefCell<Vec<Planned>>>, trace: Trace) -> Result<Self> {
+    pub fn new(
+        target: Target,
+        planned: Rc<RefCell<Vec<PlannedRequest>>>,
+        trace: Trace,
+    ) -> Result<Self> {
         let http = http(&target.server, target.timeout, target.ca_cert.as_ref())?;
         Ok(Self { http, target, planned, trace })
     }
@@ -106,14 +111,14 @@ impl Client {
     }
 
     /// Where requests go, for the name of a run: which server, and which of its two modes.
-    pub fn place(&self) -> String {
+    pub fn label(&self) -> String {
         format!("{} ({})", origin(&self.target.server), self.target.key.mode())
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let asked = Asked { method: Method::GET, path, target: &self.target };
-        let response = self.send(&asked, None, None).await?;
-        let (_, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
+        let api_request = ApiRequest { method: Method::GET, path, target: &self.target };
+        let response = self.send(&api_request, None, None).await?;
+        let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
         Ok(success.data)
     }
 
@@ -127,12 +132,12 @@ impl Client {
         let mut cursor: Option<String> = None;
         loop {
             let mut query = url_encoded(filters);
-            query.push(format!("limit={PAGE}"));
+            query.push(format!("limit={PAGE_SIZE}"));
             query.extend(cursor.as_ref().map(|cursor| format!("after={}", encode(cursor))));
             let path = format!("{path}?{}", query.join("&"));
-            let asked = Asked { method: Method::GET, path: &path, target: &self.target };
-            let response = self.send(&asked, None, None).await?;
-            let (_, page) = answer::read::<List<T>>(&asked, response, &self.trace).await?;
+            let api_request = ApiRequest { method: Method::GET, path: &path, target: &self.target };
+            let response = self.send(&api_request, None, None).await?;
+            let (_, page) = record::read::<List<T>>(&api_request, response, &self.trace).await?;
             records.extend(page.data);
             // A server that gave the same cursor twice would be followed for ever.
             if page.next_cursor.is_none() || page.next_cursor == cursor {
@@ -144,9 +149,9 @@ impl Client {
 
     /// Sends a question that has a body and no effect.
     pub async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
-        let asked = Asked { method: Method::POST, path, target: &self.target };
-        let response = self.send(&asked, Some(&to_json(body)?), None).await?;
-        let (_, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
+        let api_request = ApiRequest { method: Method::POST, path, target: &self.target };
+        let response = self.send(&api_request, Some(&to_json(body)?), None).await?;
+        let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
         Ok(success.data)
     }
 
@@ -172,15 +177,15 @@ impl Client {
         let body = body.map(to_json).transpose()?;
         if self.target.dry_run {
             let (method, path) = (method.to_string(), path.to_owned());
-            self.planned.borrow_mut().push(Planned { method, path, body });
+            self.planned.borrow_mut().push(PlannedRequest { method, path, body });
             return Ok(None);
         }
-        let asked = Asked { method, path, target: &self.target };
-        let sent = self.send_and_read(&asked, body.as_ref(), idempotency_key).await;
+        let api_request = ApiRequest { method, path, target: &self.target };
+        let sent = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
         let answered = match sent {
             Err(lost) if lost.is_lost_answer() => {
-                tokio::time::sleep(PAUSE).await;
-                let again = self.send_and_read(&asked, body.as_ref(), idempotency_key).await;
+                tokio::time::sleep(RESEND_DELAY).await;
+                let again = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
                 again.map_err(|_| lost)
             }
             decided => decided,
@@ -191,12 +196,12 @@ impl Client {
 
     async fn send_and_read<T: DeserializeOwned>(
         &self,
-        asked: &Asked<'_>,
+        api_request: &ApiRequest<'_>,
         body: Option<&serde_json::Value>,
         idempotency_key: &str,
     ) -> Result<(StatusCode, Success<T>)> {
-        let response = self.send(asked, body, Some(idempotency_key)).await?;
-        answer::read(asked, response, &self.trace).await
+        let response = self.send(api_request, body, Some(idempotency_key)).await?;
+        record::read(api_request, response, &self.trace).await
     }
 
     /// [`Self::write`] with POST, what most writes are.
@@ -220,13 +225,13 @@ impl Client {
     /// Sends, and follows redirects that stay with the server the key is for.
     async fn send(
         &self,
-        asked: &Asked<'_>,
+        api_request: &ApiRequest<'_>,
         body: Option<&serde_json::Value>,
         idempotency_key: Option<&str>,
     ) -> Result<Response> {
-        let mut url = self.url(asked.path)?;
-        for _ in 0..=MOST_REDIRECTS {
-            let mut request = self.http.request(asked.method.clone(), url.clone());
+        let mut url = self.url(api_request.path)?;
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = self.http.request(api_request.method.clone(), url.clone());
             request = request.header(AUTHORIZATION, bearer(&self.target.key)?);
             if let Some(body) = body {
                 request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
@@ -234,22 +239,24 @@ impl Client {
             if let Some(key) = idempotency_key {
                 request = request.header(IDEMPOTENCY_KEY, key);
             }
-            let request = request.build().map_err(|error| asked.failed(&error))?;
+            let request = request.build().map_err(|error| api_request.failed(&error))?;
             self.trace.sent(&request, body);
-            let line = (request.method().to_string(), asked.path.to_owned());
+            let line = (request.method().to_string(), api_request.path.to_owned());
             let since = Instant::now();
             let sent = self.http.execute(request).await;
-            let response = sent.map_err(|error| asked.failed(&error))?;
+            let response = sent.map_err(|error| api_request.failed(&error))?;
             self.trace.answered(&line, since, &response);
             let Some(next) = redirected(&url, &response) else { return Ok(response) };
             // Other redirects may turn a write into a read.
             let keeps_the_method = matches!(response.status().as_u16(), 307 | 308);
-            if origin(&next) != origin(&url) || !(keeps_the_method || asked.method == Method::GET) {
-                return Err(asked.redirected(&next));
+            if origin(&next) != origin(&url)
+                || !(keeps_the_method || api_request.method == Method::GET)
+            {
+                return Err(api_request.redirected(&next));
             }
             url = next;
         }
-        Err(asked.redirected(&url))
+        Err(api_request.redirected(&url))
     }
 
     fn url(&self, path: &str) -> Result<Url> {
@@ -346,5 +353,5 @@ fn url_encoded(pairs: &[(&str, &str)]) -> Vec<String> {
 
 /// Encodes a caller's own text for a path or a query.
 pub fn encode(text: &str) -> String {
-    utf8_percent_encode(text, IN_A_PATH).to_string()
+    utf8_percent_encode(text, PATH_ESCAPES).to_string()
 }

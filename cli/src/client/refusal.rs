@@ -4,19 +4,19 @@
 use common::Failure;
 use reqwest::{Method, StatusCode, Url};
 
-use super::{Fault, KeySource, Target};
+use super::{KeySource, Target, TlsFault};
 use crate::error::{BROKEN_ANSWER, Error, Exit};
 use crate::keystore::origin;
 use crate::output::escape::quote;
 
 /// A request on its way.
-pub(super) struct Asked<'a> {
+pub(super) struct ApiRequest<'a> {
     pub method: Method,
     pub path: &'a str,
     pub target: &'a Target,
 }
 
-impl Asked<'_> {
+impl ApiRequest<'_> {
     /// No answer, or only the beginning of one.
     pub(super) fn failed(&self, error: &reqwest::Error) -> Error {
         let server = origin(&self.target.server);
@@ -27,7 +27,7 @@ impl Asked<'_> {
             return unreachable("timeout", format!("{server} did not answer within {seconds} s."))
                 .fix(format!("wait longer with --timeout {}s", seconds * 4));
         }
-        if let Some(fault) = Fault::of(error) {
+        if let Some(fault) = TlsFault::of(error) {
             return unreachable("tls", format!("No secure connection to {server}."))
                 .because(fault.why)
                 .fix(fault.fix);

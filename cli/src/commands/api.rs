@@ -24,7 +24,7 @@ Examples:
       -F name=Pro -F maxSeats=5
   licctl api -X GET admin/users -F externalId=alice
   licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input p.json")]
-pub struct Api {
+pub struct ApiArgs {
     /// Its path; /api/v1/ may be left out
     path: String,
     /// The method: GET, POST, PATCH, PUT or DELETE
@@ -33,7 +33,7 @@ pub struct Api {
     /// A field of the body, or of the query with GET; numbers, true, false and null are taken as
     /// JSON, everything else as text (repeatable)
     #[arg(short = 'F', long = "field", value_name = "KEY=VALUE")]
-    fields: Vec<Field>,
+    fields: Vec<FieldArg>,
     /// A file with the body, - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "fields")]
     input: Option<String>,
@@ -41,9 +41,9 @@ pub struct Api {
 
 /// One `KEY=VALUE` of `--field`.
 #[derive(Clone, Debug)]
-struct Field(String, Value);
+struct FieldArg(String, Value);
 
-impl FromStr for Field {
+impl FromStr for FieldArg {
     type Err = &'static str;
 
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
@@ -54,7 +54,7 @@ impl FromStr for Field {
     }
 }
 
-pub async fn run(ctx: &Context, args: Api) -> Result<View> {
+pub async fn run(ctx: &Context, args: ApiArgs) -> Result<View> {
     let body = match &args.input {
         Some(file) => Some(read(ctx, file).await?),
         None if args.fields.is_empty() => None,
@@ -81,7 +81,7 @@ pub async fn run(ctx: &Context, args: Api) -> Result<View> {
     }
 }
 
-fn pair(Field(key, value): &Field) -> String {
+fn pair(FieldArg(key, value): &FieldArg) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     format!("{}={}", encode(key), encode(&text))
 }

@@ -5,12 +5,12 @@ use common::{CreateKey, CreatedKey, Key, Mode, Name, Role, Timestamp};
 use reqwest::Method;
 
 use super::planned;
-use crate::client::Answer;
+use crate::client::ApiRecord;
+use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
-use crate::names;
 use crate::output::View;
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::time::Span;
 use crate::prompt;
@@ -47,7 +47,7 @@ Examples:
   licctl keys create --name \"Acme Studio 4.2\" --role validate
   licctl keys create --name ci --role admin --mode test --expires-in 90d -q"
     )]
-    Create(Create),
+    Create(CreateArgs),
     /// Revoke a key, at once and for good
     #[command(after_help = "\
 Examples:
@@ -59,7 +59,7 @@ Examples:
 }
 
 #[derive(Args)]
-pub struct Create {
+pub struct CreateArgs {
     /// What the key is for
     #[arg(long)]
     name: Option<Name>,
@@ -120,13 +120,13 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 }
 
 async fn list(ctx: &Context) -> Result<View> {
-    let keys: Vec<Answer<Key>> = ctx.client().await?.list(PATH, &[]).await?;
-    names::remember(ctx, &keys);
+    let keys: Vec<ApiRecord<Key>> = ctx.client().await?.list(PATH, &[]).await?;
+    completion_cache::remember(ctx, &keys);
     let ids = keys.iter().map(|key| key.id.to_string()).collect();
     Ok(View::new(&keys, ids)?.table(table(ctx, &keys)))
 }
 
-async fn create(ctx: &Context, args: Create) -> Result<View> {
+async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let wanted = [("--name", args.name.is_some()), ("--role", args.role.is_some())];
     prompt::require(ctx, &wanted)?;
     let name = match args.name {
@@ -139,13 +139,13 @@ async fn create(ctx: &Context, args: Create) -> Result<View> {
     };
     let expires_at = args.expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
     let body = CreateKey { name, role, mode: args.mode.map(Into::into), expires_at };
-    let Some(made) = ctx.client().await?.post::<Answer<CreatedKey>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.post::<ApiRecord<CreatedKey>>(PATH, &body).await? else {
         return planned();
     };
     let key = made.data;
     // The secret is what `-q` is for here: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
     let secret = key.key.expose().to_owned();
-    let view = View::new(&key, vec![secret.clone()])?.line(Cell::word(secret.clone(), secret));
+    let view = View::new(&key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
     let what = format!("{} key {}", role_word(key.record.role), key.record.name);
     Ok(view.changed(format!("Created {what}. It is shown this once: keep it now.")))
 }
@@ -171,7 +171,7 @@ async fn revoke(ctx: &Context, given: &str) -> Result<View> {
     }
     let path = format!("{PATH}/{}/revoke", key.id);
     let client = ctx.client().await?;
-    let revoked = client.write::<Answer<Key>>(Method::POST, &path, None::<&()>).await?;
+    let revoked = client.write::<ApiRecord<Key>>(Method::POST, &path, None::<&()>).await?;
     let Some(revoked) = revoked.map(|written| written.data) else {
         return planned();
     };
@@ -180,30 +180,30 @@ async fn revoke(ctx: &Context, given: &str) -> Result<View> {
     Ok(view.changed(format!("Revoked the {what}.")))
 }
 
-fn table(ctx: &Context, keys: &[Answer<Key>]) -> Table {
-    let row = |key: &Answer<Key>| {
+fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
+    let row = |key: &ApiRecord<Key>| {
         vec![
-            Cell::of(key.id),
-            Cell::text(key.name.as_str()),
-            Cell::text(&key.prefix),
-            Cell::text(role_word(key.role)),
-            Cell::text(mode_word(key.mode)),
-            Cell::past(key.created_at, ctx.now),
-            Cell::time_or("never", key.last_used_at, ctx.now),
-            Cell::time_or("never", key.expires_at, ctx.now),
+            TextCell::of(key.id),
+            TextCell::text(key.name.as_str()),
+            TextCell::text(&key.prefix),
+            TextCell::text(role_word(key.role)),
+            TextCell::text(mode_word(key.mode)),
+            TextCell::past(key.created_at, ctx.now),
+            TextCell::time_or("never", key.last_used_at, ctx.now),
+            TextCell::time_or("never", key.expires_at, ctx.now),
             state(key, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(keys.iter().map(row))
 }
 
-fn state(key: &Key, now: Timestamp) -> Cell {
+fn state(key: &Key, now: Timestamp) -> TextCell {
     if key.revoked_at.is_some() {
-        Cell::text("revoked").toned(Tone::Bad)
+        TextCell::text("revoked").toned(Tone::Bad)
     } else if key.expires_at.is_some_and(|end| end <= now) {
-        Cell::text("expired").toned(Tone::Warning)
+        TextCell::text("expired").toned(Tone::Warning)
     } else {
-        Cell::text("works").toned(Tone::Good)
+        TextCell::text("works").toned(Tone::Good)
     }
 }
 

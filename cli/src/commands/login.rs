@@ -6,16 +6,14 @@ use serde_json::json;
 use url::Url;
 
 use super::whoami;
-use crate::client::{Answer, KeySource};
+use crate::client::{ApiRecord, KeySource};
 use crate::config::{Config, DEFAULT_PROFILE, Folder, Profile, profile_name};
-use crate::context::{Context, parse_key, parse_server};
+use crate::context::{Context, DEFAULT_SERVER, parse_key, parse_server};
 use crate::env;
 use crate::error::{Error, Result};
 use crate::keystore;
 use crate::output::View;
 use crate::prompt;
-
-const LOCAL: &str = "http://127.0.0.1:8080";
 
 /// Keep the key of a server, after checking that it works
 ///
@@ -28,15 +26,15 @@ Examples:
   licctl login --server https://licenses.example.com
   licctl login --profile staging --api-key-file key.txt
   pass show licenses | licctl login --profile live --api-key-file -")]
-pub struct Login {}
+pub struct LoginArgs {}
 
 /// Forget the key of the profile in use, or of the one that --profile names
 ///
 /// The key goes on working; to end that, use licctl keys revoke.
 #[derive(Args)]
-pub struct Logout {}
+pub struct LogoutArgs {}
 
-pub async fn login(ctx: &Context, _: Login) -> Result<View> {
+pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
     let folder = Folder::locate(&ctx.env)?;
     let mut config = Config::load(&folder)?;
@@ -63,7 +61,7 @@ pub async fn login(ctx: &Context, _: Login) -> Result<View> {
         }
     };
     let client = ctx.connect(server.clone(), key.clone(), source)?;
-    let current: Answer<CurrentKey> = client.get("/api/v1/key").await?;
+    let current: ApiRecord<CurrentKey> = client.get("/api/v1/key").await?;
     let place = keystore::store(&folder, &name, &server, &key).await?;
     let profile = Profile { server: server.clone(), key: Some(place) };
     if let Some(old) = config.profiles.insert(name.clone(), profile) {
@@ -78,7 +76,8 @@ pub async fn login(ctx: &Context, _: Login) -> Result<View> {
 }
 
 fn server(ctx: &Context, known: Option<&Profile>) -> Result<Url> {
-    let usual = known.map_or_else(|| LOCAL.to_owned(), |profile| profile.server.to_string());
+    let usual =
+        known.map_or_else(|| DEFAULT_SERVER.to_owned(), |profile| profile.server.to_string());
     match (&ctx.globals.server, ctx.env.get(env::SERVER)) {
         (Some(flag), _) => parse_server(flag, "--server"),
         (None, Some(variable)) => parse_server(variable, env::SERVER),
@@ -99,7 +98,7 @@ pub async fn forget(folder: &Folder, config: &Config, name: &str) -> Result<bool
     }
 }
 
-pub async fn logout(ctx: &Context, _: Logout) -> Result<View> {
+pub async fn logout(ctx: &Context, _: LogoutArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
     let folder = Folder::locate(&ctx.env)?;
     let mut config = Config::load(&folder)?;

@@ -22,7 +22,7 @@ Examples:
 
 Ids and names are those of the lists that were shown last; the network is never
 asked.")]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// bash, elvish, fish, powershell or zsh
     shell: String,
 }
@@ -34,7 +34,7 @@ Examples:
   licctl man > licctl.1
   licctl man plans create > licctl-plans-create.1
   licctl man --all-to /usr/local/share/man/man1")]
-pub struct ManPage {
+pub struct ManArgs {
     /// The command to print the page of; licctl itself when absent
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
@@ -43,11 +43,11 @@ pub struct ManPage {
     all_to: Option<PathBuf>,
 }
 
-pub fn completions(args: &Completions) -> Result<View> {
+pub fn completions(args: &CompletionsArgs) -> Result<View> {
     completion::script(&args.shell).map(View::text)
 }
 
-pub fn man(ctx: &Context, args: &ManPage) -> Result<View> {
+pub fn man(ctx: &Context, args: &ManArgs) -> Result<View> {
     let mut command = Cli::command();
     command.build();
     if let Some(folder) = &args.all_to {

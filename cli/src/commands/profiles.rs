@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::keystore;
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::prompt;
 
@@ -63,10 +63,10 @@ fn list(config: &Config) -> Result<View> {
     let row = |(name, profile): (&String, &Profile)| {
         let current = config.current.as_ref() == Some(name);
         vec![
-            Cell::text(name),
-            Cell::text(if current { "yes" } else { "" }),
-            Cell::text(profile.server.as_str().trim_end_matches('/')),
-            Cell::text(key_word(profile)),
+            TextCell::text(name),
+            TextCell::text(if current { "yes" } else { "" }),
+            TextCell::text(profile.server.as_str().trim_end_matches('/')),
+            TextCell::text(key_word(profile)),
         ]
     };
     let table = Table::new(&COLUMNS).with(config.profiles.iter().map(row));
@@ -108,16 +108,16 @@ async fn rename(folder: &Folder, mut config: Config, old: &str, new: String) -> 
     }
     // The key is bound to the profile's name, so it moves with it: first to its new place, and
     // only when it is safe there out of the old one.
-    let mut moved = profile.clone();
+    let mut renamed = profile.clone();
     if let Some(place) = profile.key {
-        moved.key = match keystore::load(folder, place, old, &profile.server).await? {
+        renamed.key = match keystore::load(folder, place, old, &profile.server).await? {
             Some(key) => Some(keystore::store(folder, &new, &profile.server, &key).await?),
             None => None,
         };
     }
     forget(folder, &config, old).await?;
     config.profiles.remove(old);
-    config.profiles.insert(new.clone(), moved);
+    config.profiles.insert(new.clone(), renamed);
     if config.current.as_deref() == Some(old) {
         config.current = Some(new.clone());
     }

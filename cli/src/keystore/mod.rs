@@ -20,7 +20,7 @@ use crate::error::{Error, Exit, Result};
 pub use system::Keyring;
 
 /// The name of the file.
-pub const FILE: &str = "credentials.toml";
+pub const CREDENTIALS_FILE: &str = "credentials.toml";
 
 /// The content of `credentials.toml`.
 #[derive(Default, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub async fn store(folder: &Folder, profile: &str, server: &Url, key: &ApiKey) -
     let mut kept = read_file(folder)?;
     let credential = Credential { origin: origin(server), key: key.expose().to_owned() };
     kept.0.insert(profile.to_owned(), credential);
-    folder.write(FILE, &kept)?;
+    folder.write(CREDENTIALS_FILE, &kept)?;
     Ok(KeyPlace::File)
 }
 
@@ -99,7 +99,7 @@ pub async fn forget_replaced(
 pub fn describe(folder: &Folder, place: KeyPlace) -> String {
     match place {
         KeyPlace::Keyring => "the system's keyring".to_owned(),
-        KeyPlace::File => folder.file(FILE).display().to_string(),
+        KeyPlace::File => folder.file(CREDENTIALS_FILE).display().to_string(),
     }
 }
 
@@ -113,14 +113,14 @@ fn account(profile: &str, server: &Url) -> String {
 }
 
 fn read_file(folder: &Folder) -> Result<Credentials> {
-    refuse_when_others_can_read(&folder.file(FILE))?;
-    folder.read(FILE)
+    refuse_when_others_can_read(&folder.file(CREDENTIALS_FILE))?;
+    folder.read(CREDENTIALS_FILE)
 }
 
 fn forget_in_file(folder: &Folder, profile: &str) -> Result<()> {
     let mut kept = read_file(folder)?;
     match kept.0.remove(profile) {
-        Some(_) => folder.write(FILE, &kept),
+        Some(_) => folder.write(CREDENTIALS_FILE, &kept),
         None => Ok(()),
     }
 }

@@ -15,13 +15,13 @@ pub enum Tone {
 
 /// One value in two spellings: `screen` for a person at a terminal, `plain` for everything else.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct TextCell {
     pub screen: String,
     pub plain: String,
     pub tone: Option<Tone>,
 }
 
-impl Cell {
+impl TextCell {
     pub fn text(text: impl AsRef<str>) -> Self {
         let text = clean(text.as_ref()).into_owned();
         Self { screen: text.clone(), plain: text, tone: None }

@@ -26,7 +26,7 @@ fn unsafe_to_show(letter: char) -> bool {
 
 /// Cuts everything that looks like a key to the 12 characters that are shown of keys anyway.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    const SHOWN: usize = "sk_live_".len() + 4;
+    const SHOWN_KEY_CHARS: usize = "sk_live_".len() + 4;
     let key = |text: &str| text.find("sk_live_").into_iter().chain(text.find("sk_test_")).min();
     if key(text).is_none() {
         return Cow::Borrowed(text);
@@ -38,8 +38,8 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         let word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let end = key.find(|letter| !word(letter)).unwrap_or(key.len());
         safe += before;
-        safe += &key[..end.min(SHOWN)];
-        safe += if end > SHOWN { "…" } else { "" };
+        safe += &key[..end.min(SHOWN_KEY_CHARS)];
+        safe += if end > SHOWN_KEY_CHARS { "…" } else { "" };
         rest = &key[end..];
     }
     Cow::Owned(safe + rest)

@@ -24,8 +24,8 @@ impl FromStr for Span {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WHAT: &str = "must be a span as in 30s, 15m, 12h, 90d or 2w";
-        let split = text.find(|letter: char| !letter.is_ascii_digit()).ok_or(WHAT)?;
+        const SPAN_SYNTAX: &str = "must be a span as in 30s, 15m, 12h, 90d or 2w";
+        let split = text.find(|letter: char| !letter.is_ascii_digit()).ok_or(SPAN_SYNTAX)?;
         let (number, unit) = text.split_at(split);
         let seconds = match unit {
             "s" => 1,
@@ -33,9 +33,9 @@ impl FromStr for Span {
             "h" => 60 * 60,
             "d" => 24 * 60 * 60,
             "w" => 7 * 24 * 60 * 60,
-            _ => return Err(WHAT),
+            _ => return Err(SPAN_SYNTAX),
         };
-        let number: u32 = number.parse().map_err(|_| WHAT)?;
+        let number: u32 = number.parse().map_err(|_| SPAN_SYNTAX)?;
         if number == 0 || u64::from(number) * seconds > 36_500 * 24 * 60 * 60 {
             return Err("must be longer than nothing and at most 36500d");
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::lines::{LINES, lay_out, verb, words};
-use crate::support::{Double, Home, KEY, OTHER_KEY, Ran, Reply, answer};
+use crate::support::{FakeServer, Home, KEY, OTHER_KEY, Reply, RunOutput, answer};
 
 /// More of the two keys than the twelve characters by which they may be called.
 const CANARIES: [&str; 2] = ["CANARY", "OTHERk"];
@@ -36,7 +36,7 @@ const ALONE: [&str; 7] = [
 const LOGIN: &str = "login --profile staging";
 
 /// A machine that has the key in this way, and the arguments and input that hand it over.
-fn machine(way: Way, server: &Double) -> (Home, Vec<String>, &'static str) {
+fn machine(way: Way, server: &FakeServer) -> (Home, Vec<String>, &'static str) {
     let home = Home::bare().set("LICCTL_SERVER", &server.address);
     lay_out(home.dir.path());
     match way {
@@ -55,13 +55,13 @@ fn machine(way: Way, server: &Double) -> (Home, Vec<String>, &'static str) {
     }
 }
 
-fn well() -> Double {
-    Double::answering(answer)
+fn well() -> FakeServer {
+    FakeServer::answering(answer)
 }
 
 /// A server that refuses, and repeats the key that it was given.
-fn echoing(status: u16) -> Double {
-    Double::answering(move |request| {
+fn echoing(status: u16) -> FakeServer {
+    FakeServer::answering(move |request| {
         let words = format!("What is {}?", request.key.as_deref().unwrap_or("this"));
         Reply::refusal(status, "refused", &words).with("x-request-id", words)
     })
@@ -83,7 +83,7 @@ fn files(folder: &Path) -> Vec<(String, String)> {
 }
 
 /// Looks everywhere but on stdout.
-fn assert_silent(what: &str, ran: &Ran, home: &Home) {
+fn assert_silent(what: &str, ran: &RunOutput, home: &Home) {
     for canary in CANARIES {
         assert!(!ran.stderr.contains(canary), "{what}: {}", ran.stderr);
         for (name, text) in files(home.dir.path()) {
@@ -92,7 +92,7 @@ fn assert_silent(what: &str, ran: &Ran, home: &Home) {
     }
 }
 
-fn run(line: &str, way: Way, flags: &[&str], server: &Double) -> (String, Ran, Home) {
+fn run(line: &str, way: Way, flags: &[&str], server: &FakeServer) -> (String, RunOutput, Home) {
     let (home, given, input) = machine(way, server);
     let words = words(line, home.dir.path());
     let args = words.iter().chain(&given).map(String::as_str).chain(flags.iter().copied());
@@ -180,7 +180,7 @@ fn the_key_is_in_no_process_list() {
     for (at, line) in LINES.iter().enumerate().filter(|(_, line)| !ALONE.contains(&&*verb(line))) {
         let (told, asked) = channel();
         let (open, wait) = channel::<()>();
-        let server = Double::answering(move |request| {
+        let server = FakeServer::answering(move |request| {
             // The test is gone when it failed, and the gate is open from its first opening on.
             let _ = told.send(());
             let _ = wait.recv();

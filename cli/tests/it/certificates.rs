@@ -5,10 +5,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use crate::support::{Double, Home, KEY, Ran, Secured};
+use crate::support::{FakeServer, Home, KEY, RunOutput, Secured};
 
 /// What a list and doctor say of a server that the key is meant for.
-fn ask(address: &str, flags: &[&str]) -> (Ran, String) {
+fn ask(address: &str, flags: &[&str]) -> (RunOutput, String) {
     let home = Home::bare().set("LICCTL_SERVER", address).set("LICCTL_API_KEY", KEY);
     let port = address.rsplit(':').next().unwrap();
     let run = |args: &[&str]| home.run(&[args, flags].concat());
@@ -23,7 +23,7 @@ fn ask(address: &str, flags: &[&str]) -> (Ran, String) {
 }
 
 /// The same, trusting the server's own certificate.
-fn ask_trusting(server: &Secured) -> (Ran, String) {
+fn ask_trusting(server: &Secured) -> (RunOutput, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("server.pem");
     fs::write(&file, &server.certificate).unwrap();
@@ -94,7 +94,7 @@ fn an_expired_certificate_is_refused() {
 /// One that hangs up, and one that answers what it takes for a request.
 #[test]
 fn a_server_without_tls_is_told_apart() {
-    let server = Double::answering(crate::support::answer);
+    let server = FakeServer::answering(crate::support::answer);
     let seen = refused(&server.address.replace("http:", "https:"));
     insta::assert_snapshot!(seen, @"
     error: No secure connection to https://127.0.0.1:PORT.
@@ -125,7 +125,7 @@ fn a_machine_without_authorities_reaches_what_needs_none() {
         let home = Home::bare().set("LICCTL_SERVER", address).set("LICCTL_API_KEY", KEY);
         home.set("SSL_CERT_FILE", "/nowhere").set("SSL_CERT_DIR", "/nowhere")
     };
-    let plain = Double::answering(crate::support::answer);
+    let plain = FakeServer::answering(crate::support::answer);
     assert_eq!(bare(&plain.address).run(&["products", "list"]).code, 0);
 
     let server = Secured::named("localhost");

@@ -6,11 +6,11 @@ use chrono::TimeDelta;
 use common::Timestamp;
 
 use crate::support::lines::{LINES, lay_out, verb, verbs, words};
-use crate::support::{Double, Home, Ran, answer, on_screen};
+use crate::support::{FakeServer, Home, RunOutput, answer, on_screen};
 
 const COLUMNS: usize = 100;
 
-/// The moments of the double's records, and moments that are always as long ago, so that `3d ago`
+/// The moments of the server's records, and moments that are always as long ago, so that `3d ago`
 /// stays that.
 fn moments() -> [(&'static str, String); 3] {
     let now = Timestamp::now();
@@ -26,29 +26,29 @@ fn moments() -> [(&'static str, String); 3] {
 fn on_a_screen(line: &str) -> String {
     let moments = moments();
     let recent = moments.clone();
-    let double = Double::answering(move |request| {
+    let server = FakeServer::answering(move |request| {
         let said = recent.iter();
         said.fold(answer(request), |reply, (moment, recent)| reply.saying(moment, recent))
     });
-    let home = machine(&double);
+    let home = machine(&server);
     let args = words(line, home.dir.path());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let seen = seen(&on_screen(&home, &args, COLUMNS), &double, &home);
+    let seen = seen(&on_screen(&home, &args, COLUMNS), &server, &home);
     // Where whole moments are shown after all.
     moments.iter().fold(seen, |seen, (moment, recent)| seen.replace(recent, moment))
 }
 
 fn as_json(line: &str) -> String {
-    let double = Double::answering(answer);
-    let home = machine(&double);
+    let server = FakeServer::answering(answer);
+    let home = machine(&server);
     let args = words(line, home.dir.path());
     let args: Vec<&str> = args.iter().map(String::as_str).chain(["-o", "json"]).collect();
-    seen(&home.run(&args), &double, &home)
+    seen(&home.run(&args), &server, &home)
 }
 
 /// A machine that is logged in, and has the files that the lines name.
-fn machine(double: &Double) -> Home {
-    let home = Home::with(double);
+fn machine(server: &FakeServer) -> Home {
+    let home = Home::with(server);
     lay_out(home.dir.path());
     let ran = home.run(&["login"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -56,10 +56,10 @@ fn machine(double: &Double) -> Home {
 }
 
 /// Both streams, what is said apart from data, with what differs each time put right.
-fn seen(ran: &Ran, double: &Double, home: &Home) -> String {
+fn seen(ran: &RunOutput, server: &FakeServer, home: &Home) -> String {
     let said: String = ran.stderr.lines().map(|line| format!("! {line}\n")).collect();
-    let whole = Ran { code: ran.code, stdout: ran.stdout.clone(), stderr: said };
-    whole.seen(double, home).replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    let whole = RunOutput { code: ran.code, stdout: ran.stdout.clone(), stderr: said };
+    whole.seen(server, home).replace(env!("CARGO_PKG_VERSION"), "VERSION")
 }
 
 #[test]

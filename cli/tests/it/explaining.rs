@@ -3,23 +3,23 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Double, Home, LICENSE, Ran, Reply, current_key, explained, explanation, usage, user,
+    FakeServer, Home, LICENSE, Reply, RunOutput, current_key, explained, explanation, usage, user,
 };
 
 /// Runs `--explain` against a service that gives this explanation.
-fn explain(explanation: Value) -> (Ran, Double) {
-    let double = Double::answering(move |request| match request.path.as_str() {
+fn explain(explanation: Value) -> (RunOutput, FakeServer) {
+    let server = FakeServer::answering(move |request| match request.path.as_str() {
         "/api/v1/key" => Reply::data(200, &current_key()),
         "/api/v1/admin/explain" => Reply::data(200, &explanation),
         path if path.ends_with("/usage") => Reply::data(200, &usage(5)),
         _ => Reply::data(200, &user("alice")),
     });
-    let ran = Home::with(&double).run(&["validate", "carol", "--explain"]);
-    (ran, double)
+    let ran = Home::with(&server).run(&["validate", "carol", "--explain"]);
+    (ran, server)
 }
 
 /// The commands that are offered, with the license's id made short.
-fn advice(ran: &Ran) -> Vec<String> {
+fn advice(ran: &RunOutput) -> Vec<String> {
     let (_, todo) = ran.stdout.split_once("What to do:\n").unwrap_or_default();
     todo.lines().map(|line| line.trim().replace(LICENSE, "LIC")).collect()
 }
@@ -27,7 +27,7 @@ fn advice(ran: &Ran) -> Vec<String> {
 #[test]
 fn the_ladder_ends_with_who_sits_on_the_seats_and_what_to_do() {
     let licenses = [explained("active", None, "exceeded_seats")];
-    let (ran, double) = explain(explanation(Some("exceeded_seats"), &licenses));
+    let (ran, server) = explain(explanation(Some("exceeded_seats"), &licenses));
     insta::assert_snapshot!(ran.stdout, @"
     ok  key       sk_live_CANA… works: admin, live, of acme
     ok  user      carol is known (carol@example.com), first seen 2026-01-31T12:00:00.000Z
@@ -46,7 +46,7 @@ fn the_ladder_ends_with_who_sits_on_the_seats_and_what_to_do() {
       licctl licenses update lic_01h455vb4pex5vsknk084sn02q --max-seats 6
     ");
     assert_eq!((ran.code, ran.stderr.as_str()), (10, ""));
-    assert!(!double.lines().iter().any(|line| line.contains("/api/v1/validate")));
+    assert!(!server.lines().iter().any(|line| line.contains("/api/v1/validate")));
 }
 
 /// The limit was lowered below what is held: one seat less would not help.
@@ -60,7 +60,7 @@ fn as_many_seats_are_freed_as_are_too_many() {
     second["userId"] = json!(other);
     held["activations"].as_array_mut().unwrap().push(second);
     let explanation = explanation(Some("exceeded_seats"), &[license]);
-    let double = Double::answering(move |request| match request.path.as_str() {
+    let server = FakeServer::answering(move |request| match request.path.as_str() {
         "/api/v1/key" => Reply::data(200, &current_key()),
         "/api/v1/admin/explain" => Reply::data(200, &explanation),
         path if path.ends_with("/usage") => Reply::data(200, &held),
@@ -71,7 +71,7 @@ fn as_many_seats_are_freed_as_are_too_many() {
         }
         _ => Reply::data(200, &user("alice")),
     });
-    let ran = Home::with(&double).run(&["validate", "carol", "--explain"]);
+    let ran = Home::with(&server).run(&["validate", "carol", "--explain"]);
     assert_eq!(advice(&ran)[0], "licctl licenses unassign LIC alice bob", "{}", ran.stderr);
 }
 

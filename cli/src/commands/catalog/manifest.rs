@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 
 /// The only version there is.
-const VERSION: u32 = 1;
+const MANIFEST_VERSION: u32 = 1;
 
 /// The whole file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ impl Manifest {
 
     fn parse(text: &str) -> std::result::Result<Self, String> {
         let manifest: Self = yaml_serde::from_str(text).map_err(|error| error.to_string())?;
-        if manifest.version != VERSION {
+        if manifest.version != MANIFEST_VERSION {
             return Err(format!("version {} is not known, only 1", manifest.version));
         }
         let mut products = HashSet::new();
@@ -100,7 +100,7 @@ impl Manifest {
                 plans: plans.collect(),
             }
         });
-        Self { version: VERSION, products: products.collect() }
+        Self { version: MANIFEST_VERSION, products: products.collect() }
     }
 }
 

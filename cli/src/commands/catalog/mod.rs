@@ -7,13 +7,13 @@ use clap::Args;
 use common::{Plan, Product};
 use serde_json::{Value, json};
 
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::View;
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::resolve;
-use difference::{Action, Change, Step};
+use difference::{Action, CatalogStep, FieldChange};
 use manifest::Manifest;
 
 /// Create and update products and plans as a file says
@@ -37,7 +37,7 @@ The file:
           maxSeats: 5
           expiresInDays: 365
           features: [export, sso]")]
-pub struct Apply {
+pub struct ApplyArgs {
     /// The file, as YAML or JSON; - for stdin
     #[arg(short, long)]
     file: String,
@@ -51,7 +51,7 @@ Examples:
 
 Signs:
   + would be created   ~ would be changed (field: have → want)   = is the same")]
-pub struct Diff {
+pub struct DiffArgs {
     /// The file, as YAML or JSON; - for stdin
     #[arg(short, long)]
     file: String,
@@ -62,12 +62,12 @@ pub struct Diff {
 #[command(after_help = "\
 Examples:
   licctl export > catalog.yaml")]
-pub struct Export {}
+pub struct ExportArgs {}
 
 /// What the service has.
 struct Catalog {
-    products: Vec<Answer<Product>>,
-    plans: Vec<Answer<Plan>>,
+    products: Vec<ApiRecord<Product>>,
+    plans: Vec<ApiRecord<Plan>>,
 }
 
 impl Catalog {
@@ -78,15 +78,15 @@ impl Catalog {
     }
 }
 
-pub async fn diff(ctx: &Context, args: Diff) -> Result<View> {
+pub async fn diff(ctx: &Context, args: DiffArgs) -> Result<View> {
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
     let drift = steps.iter().any(|step| step.action != Action::Same);
-    Ok(show(&steps)?.exit(if drift { Exit::Negative } else { Exit::Done }))
+    Ok(show(&steps)?.exit(if drift { Exit::Negative } else { Exit::Success }))
 }
 
-pub async fn apply(ctx: &Context, args: Apply) -> Result<View> {
+pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
@@ -113,31 +113,31 @@ pub async fn apply(ctx: &Context, args: Apply) -> Result<View> {
     Ok(show(&steps)?.changed(sentence))
 }
 
-pub async fn export(ctx: &Context, _: Export) -> Result<View> {
+pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {
     let manifest = Manifest::of(&Catalog::load(ctx).await?);
     View::new(&manifest, Vec::new())?.document()
 }
 
-fn show(steps: &[Step]) -> Result<View> {
+fn show(steps: &[CatalogStep]) -> Result<View> {
     let json: Vec<Value> = steps.iter().map(json_of).collect();
-    let ids = steps.iter().filter_map(Step::id).collect();
+    let ids = steps.iter().filter_map(CatalogStep::id).collect();
     let mut view = View::new(json, ids)?;
     for step in steps {
         let line = format!("{} {} {}", step.action.sign(), step.kind(), step.title());
-        let changes: Vec<String> = step.changes.iter().map(Change::to_string).collect();
+        let changes: Vec<String> = step.changes.iter().map(FieldChange::to_string).collect();
         let line = if step.action == Action::Update {
-            Cell::text(format!("{line} ({})", changes.join("; "))).toned(Tone::Warning)
+            TextCell::text(format!("{line} ({})", changes.join("; "))).toned(Tone::Warning)
         } else if step.action == Action::Create {
-            Cell::text(line).toned(Tone::Good)
+            TextCell::text(line).toned(Tone::Good)
         } else {
-            Cell::text(line)
+            TextCell::text(line)
         };
         view = view.line(line);
     }
     Ok(view)
 }
 
-fn json_of(step: &Step) -> Value {
+fn json_of(step: &CatalogStep) -> Value {
     let changes = step.changes.iter().map(|change| {
         let pair = json!({ "have": change.have, "want": change.want });
         (change.field.to_owned(), pair)

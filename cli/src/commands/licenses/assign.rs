@@ -5,14 +5,14 @@ use common::{AssignLicense, Assignment, ExternalId, License};
 use reqwest::Method;
 use serde::Serialize;
 
-use super::{PATH, assign_from, choose};
-use crate::client::{Answer, encode};
-use crate::commands::each::{Each, each, named, one_or_many};
+use super::{PATH, assign_from_file, choose};
+use crate::client::{ApiRecord, encode};
+use crate::commands::items::{ItemResults, for_each_item, one_or_many, read_items};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::prompt;
@@ -34,7 +34,7 @@ Examples:
   licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 --from users.csv --yes
   licctl licenses assign --plan \"Pro annual\" --from users.csv --report r.jsonl
   licctl licenses assign --plan \"Pro annual\" --from users.csv --resume r.jsonl")]
-pub struct Assign {
+pub struct AssignArgs {
     /// Its id, or 6 or more characters from the end of it
     license: Option<String>,
     /// Your own ids for the users; - reads a list from stdin
@@ -43,7 +43,7 @@ pub struct Assign {
     #[command(flatten)]
     metadata: MetadataFlags,
     #[command(flatten)]
-    rows: assign_from::From,
+    rows: assign_from_file::FromFile,
 }
 
 /// Take users off a license, which frees their seats
@@ -51,7 +51,7 @@ pub struct Assign {
 #[command(after_help = "\
 Examples:
   licctl licenses unassign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice")]
-pub struct Unassign {
+pub struct UnassignArgs {
     /// Its id, or 6 or more characters from the end of it
     license: Option<String>,
     /// Your own ids for the users; - reads a list from stdin
@@ -60,14 +60,14 @@ pub struct Unassign {
 }
 
 /// An assignment and the user as the caller knows them, which the answer does not tell.
-struct Assigned {
+struct AssignmentResult {
     user: ExternalId,
     /// Whether it was made just now.
     new: bool,
-    answer: Answer<Assignment>,
+    answer: ApiRecord<Assignment>,
 }
 
-impl Serialize for Assigned {
+impl Serialize for AssignmentResult {
     fn serialize<S: serde::Serializer>(
         &self,
         serializer: S,
@@ -76,26 +76,26 @@ impl Serialize for Assigned {
     }
 }
 
-pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
+pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let metadata = args.metadata.read()?;
     if let Some(file) = &args.rows.from {
         let license = args.license.as_deref();
-        return assign_from::run(ctx, license, &args.rows, file, metadata).await;
+        return assign_from_file::run(ctx, license, &args.rows, file, metadata).await;
     }
     args.rows.bulk.refuse_without_file()?;
-    let (license, given) = which(ctx, args.license, args.users).await?;
-    let users = named(ctx, &given).await?;
+    let (license, given) = license_and_users(ctx, args.license, args.users).await?;
+    let users = read_items(ctx, &given).await?;
     let question = format!("Assign license {} to {} users?", license.id, users.len());
     prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
     let path = format!("{PATH}/{}/assign", license.id);
-    let assigned = each(ctx, &users, |user| {
+    let assigned = for_each_item(ctx, &users, |user| {
         let (path, metadata) = (path.as_str(), metadata.clone());
         async move {
             let user = external_id(&user)?;
             let body = AssignLicense { user_id: user.clone(), metadata };
-            let written = client.post::<Answer<Assignment>>(path, &body).await?;
-            Ok(written.map(|it| Assigned { user, new: it.created, answer: it.data }))
+            let written = client.post::<ApiRecord<Assignment>>(path, &body).await?;
+            Ok(written.map(|it| AssignmentResult { user, new: it.created, answer: it.data }))
         }
     })
     .await?;
@@ -109,21 +109,21 @@ pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
     Ok(show(ctx, &given, &assigned, &COLUMNS)?.changed(sentence).next(next))
 }
 
-pub async fn unassign(ctx: &Context, args: Unassign) -> Result<View> {
-    let (license, given) = which(ctx, args.license, args.users).await?;
-    let users = named(ctx, &given).await?;
+pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
+    let (license, given) = license_and_users(ctx, args.license, args.users).await?;
+    let users = read_items(ctx, &given).await?;
     let question = format!("Take {} users off license {}?", users.len(), license.id);
     prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
     let base = format!("{PATH}/{}/assign", license.id);
-    let removed = each(ctx, &users, |user| {
+    let removed = for_each_item(ctx, &users, |user| {
         let base = base.as_str();
         async move {
             let user = external_id(&user)?;
             let path = format!("{base}/{}", encode(user.as_str()));
-            let written = client.write::<Answer<Assignment>>(Method::DELETE, &path, None::<&()>);
+            let written = client.write::<ApiRecord<Assignment>>(Method::DELETE, &path, None::<&()>);
             let written = written.await.map_err(|error| not_on_it(error, &user))?;
-            Ok(written.map(|it| Assigned { user, new: false, answer: it.data }))
+            Ok(written.map(|it| AssignmentResult { user, new: false, answer: it.data }))
         }
     })
     .await?;
@@ -136,11 +136,11 @@ pub async fn unassign(ctx: &Context, args: Unassign) -> Result<View> {
 }
 
 /// The license and users that are named, or asked for.
-async fn which(
+async fn license_and_users(
     ctx: &Context,
     license: Option<String>,
     users: Vec<String>,
-) -> Result<(Answer<License>, Vec<String>)> {
+) -> Result<(ApiRecord<License>, Vec<String>)> {
     prompt::require(ctx, &[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
     let license = match &license {
         Some(given) => resolve::license(ctx, given, Purpose::Write).await?,
@@ -170,13 +170,13 @@ fn not_on_it(error: Error, user: &ExternalId) -> Error {
 fn show(
     ctx: &Context,
     given: &[String],
-    assigned: &Each<Assigned>,
+    assigned: &ItemResults<AssignmentResult>,
     columns: &[Column],
 ) -> Result<View> {
-    let row = |it: &Assigned| {
-        let mut cells = vec![Cell::text(it.user.as_str()), Cell::of(it.answer.license_id)];
+    let row = |it: &AssignmentResult| {
+        let mut cells = vec![TextCell::text(it.user.as_str()), TextCell::of(it.answer.license_id)];
         if columns.len() > cells.len() {
-            cells.push(Cell::past(it.answer.assigned_at, ctx.now));
+            cells.push(TextCell::past(it.answer.assigned_at, ctx.now));
         }
         cells
     };

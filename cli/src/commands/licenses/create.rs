@@ -4,14 +4,14 @@ use clap::Args;
 use common::{AssignLicense, Assignment, CreateLicense, ExpiresInDays, ExternalId, License, Plan};
 
 use super::{PATH, table};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
 use crate::output::escape::quote;
 use crate::prompt;
-use crate::resolve::{self, Names, Purpose};
+use crate::resolve::{self, NameIndex, Purpose};
 
 /// Create licenses from a plan
 #[derive(Args)]
@@ -20,7 +20,7 @@ Examples:
   licctl licenses create --plan \"Pro annual\"
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
   licctl licenses create --plan \"Pro annual\" --count 20 -q")]
-pub struct Create {
+pub struct CreateArgs {
     /// The plan to make it from, by name or id
     #[arg(long)]
     plan: Option<String>,
@@ -35,7 +35,7 @@ pub struct Create {
     count: Option<u32>,
 }
 
-pub async fn run(ctx: &Context, args: Create) -> Result<View> {
+pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--plan", args.plan.is_some())])?;
     let plan = match &args.plan {
         Some(given) => resolve::plan(ctx, given, Purpose::Write).await?,
@@ -47,7 +47,7 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
     }
     let body = CreateLicense { plan_id: plan.id, expires_in_days: args.expires_in_days };
     let client = ctx.client().await?;
-    let mut made: Vec<Answer<License>> = Vec::new();
+    let mut made: Vec<ApiRecord<License>> = Vec::new();
     for _ in 0..count {
         match client.post(PATH, &body).await {
             Ok(license) => made.extend(license.map(|written| written.data)),
@@ -68,15 +68,20 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
 }
 
 /// Licenses that exist must not be lost from sight because a later step failed.
-fn say_what_was_made(ctx: &Context, made: &[Answer<License>], error: Error) -> Error {
+fn say_what_was_made(ctx: &Context, made: &[ApiRecord<License>], error: Error) -> Error {
     for license in made {
         ctx.note(&format!("license {} was created before this failed", license.id));
     }
     error
 }
 
-async fn show(ctx: &Context, args: &Create, plan: &Plan, made: &[Answer<License>]) -> Result<View> {
-    let names = Names::load(ctx).await?;
+async fn show(
+    ctx: &Context,
+    args: &CreateArgs,
+    plan: &Plan,
+    made: &[ApiRecord<License>],
+) -> Result<View> {
+    let names = NameIndex::load(ctx).await?;
     let ids = made.iter().map(|license| license.id.to_string()).collect();
     let view = match (args.count, made) {
         (None, [one]) => View::new(one, ids)?,
@@ -99,14 +104,15 @@ async fn show(ctx: &Context, args: &Create, plan: &Plan, made: &[Answer<License>
     }
 }
 
-async fn choose_plan(ctx: &Context) -> Result<Answer<Plan>> {
-    let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), Names::load(ctx))?;
+async fn choose_plan(ctx: &Context) -> Result<ApiRecord<Plan>> {
+    let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), NameIndex::load(ctx))?;
     if plans.is_empty() {
         return Err(
             Error::not_found("There is no plan to make a license from.").fix("licctl plans create")
         );
     }
-    let label = |plan: &Answer<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);
+    let label =
+        |plan: &ApiRecord<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);
     let labels: Vec<_> = plans.iter().map(label).collect();
     let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?];
     let same_name = plans.iter().filter(|plan| plan.name == chosen.name).count();

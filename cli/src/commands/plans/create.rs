@@ -4,14 +4,14 @@ use clap::Args;
 use common::{CreatePlan, ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, Product};
 
 use super::{PATH, joined, show};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::View;
 use crate::output::escape::quote;
 use crate::prompt;
-use crate::resolve::{self, Names, Purpose};
+use crate::resolve::{self, NameIndex, Purpose};
 use crate::values;
 
 /// Create a plan
@@ -21,7 +21,7 @@ Examples:
   licctl plans create --max-seats 5
   licctl plans create --product \"Acme Studio\" --name \"Pro annual\" \\
       --max-seats 5 --expires-in-days 365 --feature export,sso")]
-pub struct Create {
+pub struct CreateArgs {
     /// The product that the plan belongs to, by name or id
     #[arg(long)]
     product: Option<String>,
@@ -45,7 +45,7 @@ pub struct Create {
     if_not_exists: bool,
 }
 
-pub async fn run(ctx: &Context, args: Create) -> Result<View> {
+pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let wanted = [("--product", args.product.is_some()), ("--name", args.name.is_some())];
     prompt::require(ctx, &wanted)?;
     let features = values::features(&args.features)?;
@@ -65,14 +65,14 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
         expires_in_days: args.expires_in_days,
         features,
     };
-    let names = Names::of(std::slice::from_ref(&product));
+    let names = NameIndex::of(std::slice::from_ref(&product));
     if args.if_not_exists {
         let known = resolve::plans(ctx, Some(product.id)).await?;
         if let Some(known) = known.into_iter().find(|plan| plan.name == body.name) {
             return existing(&known, &body, &names);
         }
     }
-    let Some(made) = ctx.client().await?.post::<Answer<Plan>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.post::<ApiRecord<Plan>>(PATH, &body).await? else {
         return planned();
     };
     let plan = made.data;
@@ -81,7 +81,7 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
     Ok(show(&plan, &names)?.changed(changed).next(next))
 }
 
-async fn choose_product(ctx: &Context) -> Result<Answer<Product>> {
+async fn choose_product(ctx: &Context) -> Result<ApiRecord<Product>> {
     let products = resolve::products(ctx).await?;
     if products.is_empty() {
         return Err(Error::not_found("There is no product to make a plan for.")
@@ -96,7 +96,7 @@ async fn choose_product(ctx: &Context) -> Result<Answer<Product>> {
 }
 
 /// What `--if-not-exists` found: good when it is what was asked for.
-fn existing(known: &Answer<Plan>, wanted: &CreatePlan, names: &Names) -> Result<View> {
+fn existing(known: &ApiRecord<Plan>, wanted: &CreatePlan, names: &NameIndex) -> Result<View> {
     let differences = differences(known, wanted);
     if differences.is_empty() {
         return Ok(show(known, names)?.changed(format!("Plan {} is there already.", known.name)));

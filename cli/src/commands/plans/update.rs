@@ -4,13 +4,13 @@ use clap::Args;
 use common::{ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, PlanField, UpdatePlan};
 
 use super::{PATH, show};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::resolve::{self, Names, Purpose};
-use crate::values::{self, Change, cleared};
+use crate::resolve::{self, NameIndex, Purpose};
+use crate::values::{self, Edit, cleared};
 
 /// Change a plan; licenses already made from it stay as they are
 #[derive(Args)]
@@ -18,7 +18,7 @@ use crate::values::{self, Change, cleared};
 Examples:
   licctl plans update \"Pro annual\" --max-seats 10
   licctl plans update \"Pro annual\" --expires-in-days never --feature none")]
-pub struct Update {
+pub struct UpdateArgs {
     /// Its id or name
     plan: String,
     /// A new name
@@ -26,29 +26,29 @@ pub struct Update {
     name: Option<Name>,
     /// A new description, or none
     #[arg(long, value_name = "TEXT or none")]
-    description: Option<Change<Line>>,
+    description: Option<Edit<Line>>,
     /// Another number of seats, or none for no limit
     #[arg(long, value_name = "N or none")]
-    max_seats: Option<Change<MaxSeats>>,
+    max_seats: Option<Edit<MaxSeats>>,
     /// Another time of validity, or never
     #[arg(long, value_name = "N or never")]
-    expires_in_days: Option<Change<ExpiresInDays>>,
+    expires_in_days: Option<Edit<ExpiresInDays>>,
     /// The features from now on (repeatable, or with commas), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
 }
 
-pub async fn run(ctx: &Context, args: Update) -> Result<View> {
+pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let clear = cleared([
-        Change::clears(&args.description, PlanField::Description),
-        Change::clears(&args.max_seats, PlanField::MaxSeats),
-        Change::clears(&args.expires_in_days, PlanField::ExpiresInDays),
+        Edit::clears(&args.description, PlanField::Description),
+        Edit::clears(&args.max_seats, PlanField::MaxSeats),
+        Edit::clears(&args.expires_in_days, PlanField::ExpiresInDays),
     ]);
     let body = UpdatePlan {
         name: args.name,
-        description: Change::value(&args.description),
-        max_seats: Change::value(&args.max_seats),
-        expires_in_days: Change::value(&args.expires_in_days),
+        description: Edit::value(&args.description),
+        max_seats: Edit::value(&args.max_seats),
+        expires_in_days: Edit::value(&args.expires_in_days),
         features: values::changed_features(&args.features)?,
         clear,
     };
@@ -57,10 +57,10 @@ pub async fn run(ctx: &Context, args: Update) -> Result<View> {
     }
     let plan = resolve::plan(ctx, &args.plan, Purpose::Write).await?;
     let path = format!("{PATH}/{}", plan.id);
-    let Some(now) = ctx.client().await?.patch::<Answer<Plan>>(&path, &body).await? else {
+    let Some(now) = ctx.client().await?.patch::<ApiRecord<Plan>>(&path, &body).await? else {
         return planned();
     };
-    let names = Names::of(&resolve::products(ctx).await?);
+    let names = NameIndex::of(&resolve::products(ctx).await?);
     let changed = format!("Updated plan {}. Licenses already made keep theirs.", now.data.name);
     Ok(show(&now.data, &names)?.changed(changed))
 }

@@ -3,17 +3,17 @@
 
 mod advice;
 mod explain;
-mod from;
+mod from_file;
 
 use clap::{Args, ValueEnum};
 use common::{ExternalId, Feature, ProductId, Reason, Validation};
 
-use super::each::{each, named, one_or_many};
+use super::items::{for_each_item, one_or_many, read_items};
 use super::planned;
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::output::{Format, View};
@@ -42,7 +42,7 @@ Examples:
   licctl validate ci-probe --expect no_license   exits 0 when that is the answer
 
 Exits with 0 when all users are licensed, and with 10 when one is not.")]
-pub struct Validate {
+pub struct ValidateArgs {
     /// Your own ids for the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
@@ -58,15 +58,15 @@ pub struct Validate {
     features: Vec<Feature>,
     /// The answer that makes the exit code 0, for tests
     #[arg(long, value_name = "ANSWER")]
-    expect: Option<Expected>,
+    expect: Option<ExpectedAnswer>,
     #[command(flatten)]
-    rows: from::From,
+    rows: from_file::FromFile,
 }
 
 /// An answer as a flag takes it.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum Expected {
+enum ExpectedAnswer {
     Valid,
     NoLicense,
     Expired,
@@ -77,14 +77,14 @@ enum Expected {
 }
 
 /// What came of one user.
-struct Asked {
+struct UserAnswer {
     user: ExternalId,
-    answer: Answer<Validation>,
+    answer: ApiRecord<Validation>,
     /// Features that were asked for and are not granted.
     lacking: Vec<Feature>,
 }
 
-impl serde::Serialize for Asked {
+impl serde::Serialize for UserAnswer {
     fn serialize<S: serde::Serializer>(
         &self,
         serializer: S,
@@ -93,14 +93,14 @@ impl serde::Serialize for Asked {
     }
 }
 
-pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
+pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     if let Some(file) = &args.rows.from {
         let product = match &args.product {
             Some(text) => Some(product_id(ctx, text).await?),
             None => None,
         };
         let wanted = (args.features.as_slice(), args.expect);
-        return from::run(ctx, &args.rows, file, product, wanted).await;
+        return from_file::run(ctx, &args.rows, file, product, wanted).await;
     }
     args.rows.bulk.refuse_without_file()?;
     prompt::require(ctx, &[("USER", !args.users.is_empty())])?;
@@ -109,7 +109,7 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
     } else {
         args.users.clone()
     };
-    let users = named(ctx, &given).await?;
+    let users = read_items(ctx, &given).await?;
     let product = match &args.product {
         Some(text) => Some(product_id(ctx, text).await?),
         None => None,
@@ -127,13 +127,13 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
         }
     }
     let client = ctx.client().await?;
-    let asked = each(ctx, &users, |user| {
+    let asked = for_each_item(ctx, &users, |user| {
         let features = &args.features;
         async move {
             let user = external_id(&user)?;
             let body = common::Validate { user_id: user.clone(), product_id: product };
-            let written = client.post::<Answer<Validation>>("/api/v1/validate", &body).await?;
-            Ok(written.map(|it| Asked {
+            let written = client.post::<ApiRecord<Validation>>("/api/v1/validate", &body).await?;
+            Ok(written.map(|it| UserAnswer {
                 lacking: lacking(&it.data, features),
                 user,
                 answer: it.data,
@@ -145,17 +145,17 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
         return planned();
     }
     tell_lacking(ctx, &asked.done);
-    let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Done);
+    let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Success);
     let view = show(&given, &asked.done)?;
     Ok(match (asked.exit, fits) {
-        (Exit::Done, false) => view.exit(Exit::Negative),
+        (Exit::Success, false) => view.exit(Exit::Negative),
         (exit, _) => view.exit(exit),
     })
 }
 
 /// In the table this is the reason; in the service's own answer it does not stand.
-fn tell_lacking(ctx: &Context, asked: &[Asked]) {
-    for it in asked.iter().filter(|_| ctx.form.format != Format::Table) {
+fn tell_lacking(ctx: &Context, asked: &[UserAnswer]) {
+    for it in asked.iter().filter(|_| ctx.output.format != Format::Table) {
         if let [first, ..] = it.lacking.as_slice() {
             ctx.note(&format!("{} lacks the feature {first}", it.user));
         }
@@ -200,44 +200,46 @@ fn lacking(answer: &Validation, wanted: &[Feature]) -> Vec<Feature> {
     }
 }
 
-impl Asked {
-    fn exit(&self, expected: Option<Expected>) -> Exit {
+impl UserAnswer {
+    fn exit(&self, expected: Option<ExpectedAnswer>) -> Exit {
         let answer = match &*self.answer {
-            Validation::Valid(_) if self.lacking.is_empty() => Some(Expected::Valid),
+            Validation::Valid(_) if self.lacking.is_empty() => Some(ExpectedAnswer::Valid),
             Validation::Valid(_) => None,
             Validation::Invalid(refusal) => Some(refusal.reason.into()),
         };
-        if answer == Some(expected.unwrap_or(Expected::Valid)) {
-            Exit::Done
+        if answer == Some(expected.unwrap_or(ExpectedAnswer::Valid)) {
+            Exit::Success
         } else {
             Exit::Negative
         }
     }
 
-    fn cells(&self) -> Vec<Cell> {
-        let user = Cell::text(self.user.as_str());
+    fn cells(&self) -> Vec<TextCell> {
+        let user = TextCell::text(self.user.as_str());
         let no = |why: String| {
-            let answer = Cell::text("not valid").toned(Tone::Bad);
-            (answer, Cell::text(why))
+            let answer = TextCell::text("not valid").toned(Tone::Bad);
+            (answer, TextCell::text(why))
         };
         match &*self.answer {
             Validation::Valid(grant) => {
                 let (answer, reason) = match self.lacking.as_slice() {
-                    [] => (Cell::text("VALID").toned(Tone::Good), Cell::maybe(None::<String>)),
+                    [] => {
+                        (TextCell::text("VALID").toned(Tone::Good), TextCell::maybe(None::<String>))
+                    }
                     [first, ..] => no(format!("lacks {first}")),
                 };
-                let features = Cell::text(super::plans::joined(&grant.features));
-                vec![user, answer, reason, Cell::of(grant.license.id), features]
+                let features = TextCell::text(super::plans::joined(&grant.features));
+                vec![user, answer, reason, TextCell::of(grant.license.id), features]
             }
             Validation::Invalid(refusal) => {
                 let (answer, reason) = no(reason_word(refusal.reason).to_owned());
-                vec![user, answer, reason, Cell::maybe(None::<String>), Cell::text("")]
+                vec![user, answer, reason, TextCell::maybe(None::<String>), TextCell::text("")]
             }
         }
     }
 }
 
-impl From<Reason> for Expected {
+impl From<Reason> for ExpectedAnswer {
     fn from(reason: Reason) -> Self {
         match reason {
             Reason::NoLicense => Self::NoLicense,
@@ -262,7 +264,7 @@ fn reason_word(reason: Reason) -> &'static str {
     }
 }
 
-fn show(given: &[String], asked: &[Asked]) -> Result<View> {
+fn show(given: &[String], asked: &[UserAnswer]) -> Result<View> {
     let users = asked.iter().map(|it| it.user.to_string()).collect();
     let mut json = one_or_many(given, asked);
     // The service's answer does not name the user, whom one of several answers cannot do without.
@@ -270,7 +272,7 @@ fn show(given: &[String], asked: &[Asked]) -> Result<View> {
         answer["user"] = asked.user.as_str().into();
     }
     let view = View::new(json, users)?;
-    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(Asked::cells)));
+    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(UserAnswer::cells)));
     let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
     Ok(match refused {
         Some(it) => view.next(format!("licctl validate {} --explain", quote(it.user.as_str()))),

@@ -20,7 +20,7 @@ pub const LINES: &[&str] = &[
     "licenses assign lic_01h455vb4pex5vsknk084sn02q alice bob",
     "licenses assign --plan \"Pro annual\" --from HERE/users.csv --report HERE/out.jsonl",
     "licenses unassign lic_01h455vb4pex5vsknk084sn02q alice",
-    "licenses usage lic_01h455vb4pex5vsknk084sn02q --fail-over 80%",
+    "licenses usage lic_01h455vb4pex5vsknk084sn02q --fail-at 80%",
     "licenses suspend lic_01h455vb4pex5vsknk084sn02q",
     "licenses activate lic_01h455vb4pex5vsknk084sn02q",
     "licenses revoke lic_01h455vb4pex5vsknk084sn02q --yes",

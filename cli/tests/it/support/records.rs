@@ -5,15 +5,15 @@ use common::Timestamp;
 use serde_json::{Value, json};
 
 use super::OTHER_KEY;
-use super::double::{Double, Reply, Request};
+use super::fake_server::{FakeServer, Reply, Request};
 
 pub const PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
 pub const PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
 pub const LICENSE: &str = "lic_01h455vb4pex5vsknk084sn02q";
 
 /// A service with one of everything.
-pub fn service() -> Double {
-    Double::answering(answer)
+pub fn service() -> FakeServer {
+    FakeServer::answering(answer)
 }
 
 /// What that service answers.

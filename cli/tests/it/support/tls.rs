@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::{answer, double};
+use super::{answer, fake_server};
 
 /// The service of [`answer`], secured.
 pub struct Secured {
@@ -50,7 +50,7 @@ impl Secured {
                 let connection = ServerConnection::new(config.clone()).unwrap();
                 let mut stream = StreamOwned::new(connection, stream);
                 // A client that does not like the certificate says nothing.
-                if let Some(request) = double::read(&mut stream) {
+                if let Some(request) = fake_server::read(&mut stream) {
                     answer(&request).send(&mut stream);
                     stream.conn.send_close_notify();
                     let _ = stream.flush();

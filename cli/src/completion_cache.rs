@@ -12,10 +12,10 @@ use crate::keystore;
 use crate::resolve::Named;
 
 /// More than this nobody completes, and the file would slow every list down.
-const MOST: usize = 1000;
+const MAX_CACHED_PER_KIND: usize = 1000;
 
 /// Kinds of records, each with the words that stand for its records and what they are.
-pub type Seen = BTreeMap<String, Vec<(String, String)>>;
+pub type CachedNames = BTreeMap<String, Vec<(String, String)>>;
 
 /// Remembers the records of a whole list: by name where that is one word, else by id.
 pub fn remember<T: Named>(ctx: &Context, records: &[T]) {
@@ -40,21 +40,22 @@ fn is_one_word(name: &str) -> bool {
 
 /// That nothing can be kept keeps nobody from working.
 fn keep(ctx: &Context, kind: &str, entries: impl Iterator<Item = (String, String)>) {
-    let Some(server) = ctx.place().as_ref().and_then(|place| Url::parse(&place.server).ok()) else {
+    let Some(server) = ctx.destination().as_ref().and_then(|place| Url::parse(&place.server).ok())
+    else {
         return;
     };
     let Ok(folder) = Folder::locate(&ctx.env).map(Folder::cache) else { return };
     let name = file_name(&server);
-    let mut seen: Seen = folder.read(&name).unwrap_or_default();
-    let entries: Vec<_> = entries.take(MOST).collect();
-    if seen.get(kind) != Some(&entries) {
-        seen.insert(kind.to_owned(), entries);
-        let _ = folder.write(&name, &seen);
+    let mut cached: CachedNames = folder.read(&name).unwrap_or_default();
+    let entries: Vec<_> = entries.take(MAX_CACHED_PER_KIND).collect();
+    if cached.get(kind) != Some(&entries) {
+        cached.insert(kind.to_owned(), entries);
+        let _ = folder.write(&name, &cached);
     }
 }
 
 /// What was seen of a server.
-pub fn seen(folder: Folder, server: &Url) -> Seen {
+pub fn load(folder: Folder, server: &Url) -> CachedNames {
     folder.cache().read(&file_name(server)).unwrap_or_default()
 }
 

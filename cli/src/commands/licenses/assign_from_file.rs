@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::PATH;
-use crate::bulk::{self, BulkFlags, Line, Report, Row, State};
-use crate::client::{Answer, Client, new_idempotency_key};
+use crate::bulk::{self, BulkFlags, Report, ReportLine, RowState, UserRow};
+use crate::client::{ApiRecord, Client, new_idempotency_key};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -22,7 +22,7 @@ use crate::resolve::{self, Purpose};
 
 /// Flags that assign to the users of a file.
 #[derive(Args)]
-pub struct From {
+pub struct FromFile {
     /// Assign to the users of this file: CSV with a column userId, or JSON lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub from: Option<String>,
@@ -36,7 +36,7 @@ pub struct From {
 pub async fn run(
     ctx: &Context,
     license: Option<&str>,
-    args: &From,
+    args: &FromFile,
     file: &str,
     metadata: Option<Metadata>,
 ) -> Result<View> {
@@ -70,13 +70,13 @@ pub async fn run(
 async fn assign(
     client: &Client,
     license: Option<LicenseId>,
-    row: Row,
+    row: UserRow,
     common: Option<&Metadata>,
 ) -> Result<Value> {
     let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
     let body = AssignLicense { user_id: row.user, metadata: row.metadata.or(common.cloned()) };
     let path = format!("{PATH}/{license}/assign");
-    let written = client.post::<Answer<Assignment>>(&path, &body).await?;
+    let written = client.post::<ApiRecord<Assignment>>(&path, &body).await?;
     Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
 }
 
@@ -85,12 +85,12 @@ async fn assign(
 /// license that was made then.
 async fn own_license(
     client: &Client,
-    plan: &Answer<Plan>,
-    row: &Row,
+    plan: &ApiRecord<Plan>,
+    row: &UserRow,
     report: &Rc<Report>,
 ) -> Result<Option<LicenseId>> {
     let name = match report.unfinished(row.user.as_str()) {
-        Some(line) if line.state == State::Partly => {
+        Some(line) if line.state == RowState::Partly => {
             let id = line.answer["licenseId"].as_str().and_then(|id| id.parse().ok());
             return id.map(Some).ok_or_else(|| Error::usage("The report names no license."));
         }
@@ -101,15 +101,16 @@ async fn own_license(
         None => {
             let name = new_idempotency_key();
             let noted = json!({ "idempotencyKey": name });
-            report.write(&Line::new(row, State::Begun, noted))?;
+            report.write(&ReportLine::new(row, RowState::Begun, noted))?;
             name
         }
     };
     let body = CreateLicense { plan_id: plan.id, expires_in_days: None };
-    let made = client.write_once::<Answer<License>>(Method::POST, PATH, Some(&body), &name).await?;
+    let made =
+        client.write_once::<ApiRecord<License>>(Method::POST, PATH, Some(&body), &name).await?;
     let Some(made) = made else { return Ok(None) };
     let id = made.data.id;
-    report.write(&Line::new(row, State::Partly, json!({ "licenseId": id })))?;
+    report.write(&ReportLine::new(row, RowState::Partly, json!({ "licenseId": id })))?;
     Ok(Some(id))
 }
 
@@ -122,7 +123,7 @@ fn is_remembered(name: &str) -> bool {
 }
 
 /// After that, making one license cannot be told from making two.
-fn in_doubt(plan: &Plan, row: &Row) -> Error {
+fn in_doubt(plan: &Plan, row: &UserRow) -> Error {
     let message = "Whether a license was made for this user before is not known.";
     Error::new(Exit::Rejected, "in_doubt", message)
         .because(format!("look for one without user: licctl licenses list --plan {}", plan.id))

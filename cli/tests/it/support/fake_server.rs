@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// A request as the double received it.
+/// A request as the server received it.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -23,7 +23,7 @@ impl Request {
     }
 }
 
-/// What the double answers.
+/// What the server answers.
 pub struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
@@ -85,12 +85,12 @@ impl fmt::Display for Reply {
 }
 
 /// The server: it answers each request with what `answer` makes of it, and remembers them all.
-pub struct Double {
+pub struct FakeServer {
     pub address: String,
     received: Arc<Mutex<Vec<Request>>>,
 }
 
-impl Double {
+impl FakeServer {
     pub fn answering(answer: impl Fn(&Request) -> Reply + Send + 'static) -> Self {
         Self::serving(move |request, stream| answer(request).send(stream))
     }

@@ -9,18 +9,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Trace;
-use super::refusal::Asked;
+use super::refusal::ApiRequest;
 use crate::error::Result;
 
 /// A record twice: typed, to work with, and exactly as the service sent it, so that `-o json` shows
 /// also what a newer service says and this build does not know.
 #[derive(Clone, Debug)]
-pub struct Answer<T> {
+pub struct ApiRecord<T> {
     typed: T,
     sent: Value,
 }
 
-impl<T: Serialize> Answer<T> {
+impl<T: Serialize> ApiRecord<T> {
     /// A record that came as a part of another answer.
     pub fn typed(typed: T) -> Self {
         let sent = serde_json::to_value(&typed).unwrap_or_default();
@@ -28,7 +28,7 @@ impl<T: Serialize> Answer<T> {
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for ApiRecord<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let sent = Value::deserialize(deserializer)?;
         let typed = T::deserialize(&sent).map_err(serde::de::Error::custom)?;
@@ -36,13 +36,13 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
     }
 }
 
-impl<T> Serialize for Answer<T> {
+impl<T> Serialize for ApiRecord<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.sent.serialize(serializer)
     }
 }
 
-impl<T> Deref for Answer<T> {
+impl<T> Deref for ApiRecord<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -52,7 +52,7 @@ impl<T> Deref for Answer<T> {
 
 /// Reads the whole answer.
 pub(super) async fn read<T: DeserializeOwned>(
-    asked: &Asked<'_>,
+    request: &ApiRequest<'_>,
     response: Response,
     trace: &Trace,
 ) -> Result<(StatusCode, T)> {
@@ -62,22 +62,22 @@ pub(super) async fn read<T: DeserializeOwned>(
         value.map(str::to_owned)
     };
     let (request_id, retry_after) = (header("x-request-id"), header("retry-after"));
-    let body = response.bytes().await.map_err(|error| asked.failed(&error))?;
+    let body = response.bytes().await.map_err(|error| request.failed(&error))?;
     trace.received(status, &body);
     if status.is_success() {
         return match serde_json::from_slice(&body) {
             Ok(answer) => Ok((status, answer)),
-            Err(error) if is_envelope(&body) => Err(asked.misunderstood(&error)),
-            Err(_) => Err(asked.not_the_service(status, &body)),
+            Err(error) if is_envelope(&body) => Err(request.misunderstood(&error)),
+            Err(_) => Err(request.not_the_service(status, &body)),
         };
     }
     match failure(&body, request_id.as_deref()) {
         Some(mut failure) => {
             let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
             failure.retry_after = failure.retry_after.or(seconds);
-            Err(asked.refused(status, failure))
+            Err(request.refused(status, failure))
         }
-        None => Err(asked.not_the_service(status, &body).answered(status.as_u16(), request_id)),
+        None => Err(request.not_the_service(status, &body).answered(status.as_u16(), request_id)),
     }
 }
 

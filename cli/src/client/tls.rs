@@ -7,17 +7,17 @@ use std::io;
 use rustls::{CertificateError, Error as TlsError, InvalidMessage};
 
 /// What is said of a connection that ends where TLS was to begin.
-const HUNG_UP: &str = "tls handshake eof";
-const NO_TLS: &str = "check the port; a server without TLS has an address with http://";
+const HANDSHAKE_EOF: &str = "tls handshake eof";
+const NO_TLS_FIX: &str = "check the port; a server without TLS has an address with http://";
 
 /// Why a connection is not secure, and what would make it so.
 #[derive(Debug, PartialEq)]
-pub struct Fault {
+pub struct TlsFault {
     pub why: String,
     pub fix: &'static str,
 }
 
-impl Fault {
+impl TlsFault {
     /// None when TLS has nothing to do with the failure.
     pub fn of(error: &reqwest::Error) -> Option<Self> {
         let mut next: Option<&(dyn StdError + 'static)> = error.source();
@@ -27,8 +27,8 @@ impl Fault {
             }
             // An error of the operating system's kind hides what it was made from.
             let broken = error.downcast_ref::<io::Error>();
-            if broken.is_some_and(|error| error.to_string() == HUNG_UP) {
-                return Some(Self::because("What answers there does not speak TLS.", NO_TLS));
+            if broken.is_some_and(|error| error.to_string() == HANDSHAKE_EOF) {
+                return Some(Self::because("What answers there does not speak TLS.", NO_TLS_FIX));
             }
             next = match broken.and_then(io::Error::get_ref) {
                 Some(inner) => Some(inner),
@@ -43,7 +43,7 @@ impl Fault {
     }
 }
 
-impl From<&TlsError> for Fault {
+impl From<&TlsError> for TlsFault {
     fn from(error: &TlsError) -> Self {
         use CertificateError as Bad;
         match error {
@@ -68,7 +68,7 @@ impl From<&TlsError> for Fault {
                 )
             }
             TlsError::InvalidMessage(InvalidMessage::InvalidContentType) => {
-                Self::because("What answers there does not speak TLS.", NO_TLS)
+                Self::because("What answers there does not speak TLS.", NO_TLS_FIX)
             }
             other => Self::because(
                 format!("{other}."),
