@@ -52,7 +52,7 @@ async fn each_key_is_answered_as_if_alone() {
     let revoked = &*key(Role::Validate, Mode::Live).await;
     let own = app.with_key(revoked).get("/api/v1/key").await.id();
     app.post(&format!("/api/v1/admin/keys/{own}/revoke"), json!({})).await.data();
-    let nobodys = ApiKey::generate(Mode::Live);
+    let unknown_key = ApiKey::generate(Mode::Live);
 
     let answers = ask(
         &app,
@@ -64,7 +64,7 @@ async fn each_key_is_answered_as_if_alone() {
             (test, "ada"),
             (other.as_str(), "ada"),
             (second, "ada"),
-            (nobodys.expose(), "ada"),
+            (unknown_key.expose(), "ada"),
             (first, "eve"),
             (second, "eve"),
         ],

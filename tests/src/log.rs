@@ -13,11 +13,11 @@ use crate::harness::TestDatabase;
 use crate::nodes::process::{Process, first_key};
 
 /// The longest line, in bytes.
-const MAX_LINE: usize = 8 * 1024;
+const MAX_LINE_BYTES: usize = 8 * 1024;
 /// How many times 250 requests are more than the queue of the log holds.
-const ROUNDS: usize = 12;
+const REQUEST_ROUNDS: usize = 12;
 /// What a line says that counts those that are missing.
-const LOST: &str = " log lines were lost";
+const LOST_LINES_MESSAGE: &str = " log lines were lost";
 
 /// Everything is logged, so that much is logged soon.
 async fn start(stderr: impl Into<Stdio>, log: &str) -> (Process, String, TestDatabase) {
@@ -76,7 +76,7 @@ async fn lost_lines_are_counted() {
     let (reader, writer) = std::io::pipe().unwrap();
     let (licd, key, _database) = start(writer, "trace").await;
     let admin = licd.caller(&key);
-    for _ in 0..ROUNDS {
+    for _ in 0..REQUEST_ROUNDS {
         let asked = join_all((0..250).map(|_| admin.get("/api/v1/key"))).await;
         assert!(asked.iter().all(|answer| answer.status == 200));
     }
@@ -84,7 +84,7 @@ async fn lost_lines_are_counted() {
     let reading = tokio::task::spawn_blocking(|| {
         let (mut lines, mut sender) = (Vec::new(), Some(sender));
         for line in BufReader::new(reader).lines().map(Result::unwrap) {
-            if line.contains(LOST) {
+            if line.contains(LOST_LINES_MESSAGE) {
                 sender.take().map(|sender| sender.send(()));
             }
             lines.push(line);
@@ -96,9 +96,10 @@ async fn lost_lines_are_counted() {
     let mut lost = 0;
     let lines = reading.await.unwrap();
     for line in &lines {
-        assert!(line.len() < MAX_LINE, "{line}");
+        assert!(line.len() < MAX_LINE_BYTES, "{line}");
         let entry: Value = serde_json::from_str(line).unwrap();
-        let report = entry["message"].as_str().and_then(|message| message.strip_suffix(LOST));
+        let report =
+            entry["message"].as_str().and_then(|message| message.strip_suffix(LOST_LINES_MESSAGE));
         lost += report.map_or(0, |lost| lost.parse::<u64>().unwrap());
     }
     assert!(lost > 0);

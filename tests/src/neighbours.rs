@@ -10,7 +10,7 @@ use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, first_key, licd};
 
 /// How much memory licd may have had in use at most, in KiB.
-const MEMORY: u64 = 200 * 1024;
+const MAX_MEMORY_KIB: u64 = 200 * 1024;
 
 /// A hundred licenses of a hundred long features for each of ten users, all asked for at once, over
 /// and over.
@@ -72,6 +72,6 @@ async fn a_greedy_tenant_leaves_its_neighbour_answers_and_licd_memory() {
     };
     tokio::join!(flood, calm);
     let peak = node.peak_memory();
-    assert!(peak < MEMORY, "licd had {peak} KiB in use");
+    assert!(peak < MAX_MEMORY_KIB, "licd had {peak} KiB in use");
     assert!(node.stop().success());
 }

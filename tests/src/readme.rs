@@ -2,7 +2,7 @@
 //! empty licd.
 
 use crate::harness::App;
-use crate::journey::Desk;
+use crate::journey::Shell;
 
 const README: &str = include_str!("../../README.md");
 
@@ -41,11 +41,11 @@ fn stable(text: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tour_runs_as_it_stands() {
     let app = App::start().await;
-    let desk = Desk::at(&app);
+    let shell = Shell::at(&app);
     let shown = transcript();
     assert!(shown.len() >= 4, "the README has lost its tour");
     for (command, output) in shown {
-        let ran = desk.run(&command);
+        let ran = shell.run(&command);
         assert_eq!(stable(&(ran.stdout + &ran.stderr)), stable(&output), "$ {command}");
     }
 }

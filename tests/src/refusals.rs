@@ -50,7 +50,7 @@ const OPERATIONS: [(&str, &str, &str); 28] = [
 ];
 
 /// Ids that are well-formed and nobody's, for the `{…}`.
-fn nobodys(text: &str) -> String {
+fn with_unknown_ids(text: &str) -> String {
     let kinds = ["prd", "pln", "lic", "usr", "key"];
     kinds.iter().fold(text.to_owned(), |text, kind| {
         text.replace(&format!("{{{kind}}}"), &format!("{kind}_01h455vb4pex5vsknk084sn02q"))
@@ -60,7 +60,7 @@ fn nobodys(text: &str) -> String {
 /// Sends the operation, with this body if it takes one.
 async fn ask(caller: &Caller, (method, path, _): (&str, &str, &str), body: &str) -> String {
     let answer = caller
-        .send(method.parse().unwrap(), &nobodys(path), |request| match body {
+        .send(method.parse().unwrap(), &with_unknown_ids(path), |request| match body {
             "" => request,
             body => request.header("content-type", "application/json").body(body.to_owned()),
         })

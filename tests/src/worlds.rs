@@ -96,11 +96,11 @@ async fn what_belongs_to_another_world_does_not_exist() {
     let before = everything(&app).await;
     for stranger in [&test, &foreign] {
         let (reached, missed) = (requests(&world), requests(&unknown(&world)));
-        for (theirs, nobodys) in reached.into_iter().zip(missed) {
+        for (theirs, unknown) in reached.into_iter().zip(missed) {
             let what = format!("{} {}", theirs.0, theirs.1);
             let answer = told(stranger, theirs).await;
             assert!(matches!(answer.0, 400 | 404), "{what}: {answer:?}");
-            assert_eq!(answer, told(stranger, nobodys).await, "{what}");
+            assert_eq!(answer, told(stranger, unknown).await, "{what}");
         }
         for list in everything(stranger).await {
             assert_eq!(list, json!([]));

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::Cluster;
-use super::outage::{Storm, all_seated, until};
+use super::outage::{Load, all_seated, until};
 use crate::nodes::process::{Process, first_key};
 
 /// One address for both servers. The standby comes first, so that the order is not what helps.
@@ -19,9 +19,9 @@ async fn fail_over(lose: impl FnOnce(&Cluster)) {
     let nodes = [(); 2].map(|()| Process::start(&url, &key));
     let callers = [nodes[0].caller(&key), nodes[1].caller(&key)];
     let license = callers[0].license(json!({})).await;
-    let storm = Storm::new();
+    let load = Load::new();
     let losing = async {
-        storm.seats_more(200).await;
+        load.seats_more(200).await;
         lose(&primary);
         for caller in &callers {
             until("the loss is noticed", async || caller.get("/readyz").await.status == 503).await;
@@ -31,11 +31,11 @@ async fn fail_over(lose: impl FnOnce(&Cluster)) {
             until("the new primary is found", async || caller.get("/readyz").await.status == 200)
                 .await;
         }
-        storm.seats_more(200).await;
-        storm.stop();
+        load.seats_more(200).await;
+        load.stop();
     };
-    tokio::join!(storm.rage(&callers, 16, &license), losing);
-    all_seated(&standby, &callers, &license, &storm.seated()).await;
+    tokio::join!(load.run(&callers, 16, &license), losing);
+    all_seated(&standby, &callers, &license, &load.seated()).await;
     for node in nodes {
         assert!(node.stop().success());
     }

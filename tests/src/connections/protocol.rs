@@ -103,16 +103,16 @@ async fn heads_that_cannot_be_read_are_refused_like_all_others() {
 #[tokio::test]
 async fn a_refusal_is_heard_by_who_is_still_sending() {
     /// More than the buffers of both kernels hold.
-    const LENGTH: usize = 20_000_000;
+    const BODY_BYTES: usize = 20_000_000;
     let app = App::start().await;
     for _ in 0..5 {
         let mut wire = Wire::connect(&app.base).await;
         wire.send(format!(
             "POST /api/v1/admin/products HTTP/1.1\r\nhost: licd\r\n\
-             content-type: application/json\r\ncontent-length: {LENGTH}\r\n\r\n"
+             content-type: application/json\r\ncontent-length: {BODY_BYTES}\r\n\r\n"
         ))
         .await;
-        wire.send(vec![b' '; LENGTH]).await;
+        wire.send(vec![b' '; BODY_BYTES]).await;
         assert_eq!(wire.answer().await.refusal(), "401 unauthorized");
     }
 }

@@ -12,7 +12,7 @@ use crate::nodes::process::{Process, first_key};
 
 const CALLERS: usize = 24;
 /// After how many answers licd is killed.
-const ENOUGH: usize = 400;
+const ANSWERS_BEFORE_KILL: usize = 400;
 
 /// What was answered before the end.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ async fn what_was_answered_survives_kill_9() {
         }
         drop(told);
         let before = answered.len();
-        while answered.len() < before + ENOUGH {
+        while answered.len() < before + ANSWERS_BEFORE_KILL {
             answered.insert(heard.recv().await.unwrap());
         }
         // Kills it: nobody is told, nothing is flushed.

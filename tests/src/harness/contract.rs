@@ -117,7 +117,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-fn judge(body: Value, status: u16) -> Result<(), String> {
+fn check_schema(body: Value, status: u16) -> Result<(), String> {
     let answer = Answer {
         status,
         headers: [
@@ -147,7 +147,7 @@ fn the_judge_refuses_what_the_document_does_not_promise() {
         change(&mut product);
         json!({ "success": true, "data": product })
     };
-    assert_eq!(judge(with(|_| {}), 200), Ok(()));
+    assert_eq!(check_schema(with(|_| {}), 200), Ok(()));
     for (what, body) in [
         ("one more", with(|product| drop(product.insert("more".into(), 1.into())))),
         ("one less", with(|product| drop(product.remove("description")))),
@@ -157,8 +157,8 @@ fn the_judge_refuses_what_the_document_does_not_promise() {
         ("no envelope", product.clone()),
         ("a refusal", json!({ "success": false, "data": product })),
     ] {
-        assert!(judge(body, 200).is_err(), "{what}");
+        assert!(check_schema(body, 200).is_err(), "{what}");
     }
-    let undocumented = judge(with(|_| {}), 201).unwrap_err();
+    let undocumented = check_schema(with(|_| {}), 201).unwrap_err();
     assert!(undocumented.contains("undocumented"), "{undocumented}");
 }

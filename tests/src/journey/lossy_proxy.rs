@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// The way; it is there until the test ends.
-pub struct Gate {
+pub struct LossyProxy {
     pub base: String,
     held: UnboundedReceiver<()>,
 }
@@ -25,7 +25,7 @@ struct Way {
     told: UnboundedSender<()>,
 }
 
-impl Gate {
+impl LossyProxy {
     /// Before the licd at this address, letting so many writes through.
     pub async fn before(to: &str, writes: usize) -> Self {
         let (told, held) = unbounded_channel();

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::harness::Caller;
 
 /// How long a process may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running `licd serve`. It is killed when the value goes.
 pub struct Process {
@@ -68,7 +68,7 @@ pub fn end_of(process: &mut Child) -> ExitStatus {
         if let Some(status) = process.try_wait().unwrap() {
             return status;
         }
-        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        assert!(begun.elapsed() < START_TIMEOUT, "it does not end");
         thread::yield_now();
     }
 }
@@ -172,7 +172,7 @@ impl Process {
                 break port;
             }
             assert_eq!(child.try_wait().unwrap(), None, "licd does not start");
-            assert!(begun.elapsed() < PATIENCE, "licd does not listen");
+            assert!(begun.elapsed() < START_TIMEOUT, "licd does not listen");
             thread::yield_now();
         };
         Self { base: format!("http://127.0.0.1:{port}"), child, log: Arc::default() }
@@ -232,7 +232,7 @@ pub struct Starting {
 
 impl Starting {
     pub fn wait(mut self) -> Process {
-        match self.address.recv_timeout(PATIENCE) {
+        match self.address.recv_timeout(START_TIMEOUT) {
             Ok(base) => self.process.base = base,
             Err(_) => panic!("licd does not start:\n{}", self.process.log()),
         }

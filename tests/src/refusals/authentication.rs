@@ -22,7 +22,7 @@ async fn without_a_key_every_operation_is_401() {
     }
     "#);
     for operation in OPERATIONS {
-        let body = super::nobodys(operation.2);
+        let body = super::with_unknown_ids(operation.2);
         assert_eq!(ask(&nobody, operation, &body).await, "401 unauthorized", "{operation:?}");
     }
     assert_eq!(app.number("select count(*) from users").await, 0);

@@ -10,7 +10,7 @@ use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, first_key};
 
 /// What the memory of licd stays below, in KiB.
-const BOUND: u64 = 200_000;
+const MAX_MEMORY_KIB: u64 = 200_000;
 
 /// Begins this many requests whose bodies have this length, and holds back the last byte of each.
 async fn half_send(caller: &Caller, path: &str, count: usize, length: usize) -> Vec<Raw> {
@@ -50,7 +50,7 @@ async fn unfinished_bodies_share_a_budget() {
     admin.product("Studio").await;
     drop(half_sent);
     let peak = licd.peak_memory();
-    assert!(peak < BOUND, "{peak} KiB");
+    assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
 }
 
 /// A key that ships inside an application cannot keep out those who administer, nor honest
@@ -69,5 +69,5 @@ async fn unfinished_validations_keep_nobody_out() {
     admin.post("/api/v1/admin/users", user).await.data();
     drop(half_sent);
     let peak = licd.peak_memory();
-    assert!(peak < BOUND, "{peak} KiB");
+    assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
 }

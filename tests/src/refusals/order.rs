@@ -3,7 +3,7 @@
 use common::{ApiKey, Mode, Role};
 use serde_json::json;
 
-use super::{OPERATIONS, ask, nobodys};
+use super::{OPERATIONS, ask, with_unknown_ids};
 use crate::harness::{App, Caller};
 
 const VALIDATE: &str = "/api/v1/validate";
@@ -32,7 +32,7 @@ async fn the_body_comes_before_the_address() {
     let app = App::start().await;
     let in_address = |path: &str| path.contains('{');
     for operation in OPERATIONS.into_iter().filter(|(_, path, _)| in_address(path)) {
-        let good = ask(&app, operation, &nobodys(operation.2)).await;
+        let good = ask(&app, operation, &with_unknown_ids(operation.2)).await;
         assert_eq!(good, "404 not_found", "{operation:?}");
         if !operation.2.is_empty() {
             let told = ask(&app, operation, BROKEN).await;
@@ -52,9 +52,9 @@ async fn a_malformed_id_is_an_unknown_one() {
         named.iter().fold(path.to_owned(), |path, name| path.replace(name, "no-id"))
     };
     for (method, path, body) in OPERATIONS.into_iter().filter(|(_, path, _)| path.contains('{')) {
-        let unknown = ask(&app, (method, path, body), &nobodys(body)).await;
+        let unknown = ask(&app, (method, path, body), &with_unknown_ids(body)).await;
         let operation = (method, &*malformed(path), body);
-        assert_eq!(ask(&app, operation, &nobodys(body)).await, unknown, "{operation:?}");
+        assert_eq!(ask(&app, operation, &with_unknown_ids(body)).await, unknown, "{operation:?}");
         if !body.is_empty() {
             let told = ask(&app, operation, BROKEN).await;
             assert!(told.starts_with("400 invalid_request"), "{operation:?}: {told}");
