@@ -18,19 +18,19 @@ use crate::output::{Format, Jq, OutputOptions};
 
 const START_HERE: &str = "\
 Start here:
-  licctl login                                      keep the key of a server
+  licctl login                                      store the key of a server
   licctl products create --name \"Acme Studio\"
-  licctl plans create --max-seats 5                 asks for what is missing
+  licctl plans create --max-seats 5                 prompts for missing values
   licctl licenses create --plan \"Pro annual\" --assign alice
   licctl validate alice
-  licctl validate alice --explain                   why, and what to do about it
+  licctl validate alice --explain                   the reason and the fix
 
 Exit codes:
-  0 done, or valid    1 internal error    2 usage    3 not found, or ambiguous
-  4 no or wrong key   5 key not allowed   6 refused  7 server not reachable
-  8 rate limited      9 partly done       10 not valid       130 cancelled";
+  0 OK, or valid      1 internal error    2 usage    3 not found, or ambiguous
+  4 no or wrong key   5 key not allowed   6 refused  7 server unreachable
+  8 rate limited      9 partial success   10 not valid       130 cancelled";
 
-const GLOBAL_FLAGS_HINT: &str = "Flags that work everywhere are listed by --help.";
+const GLOBAL_FLAGS_HINT: &str = "--help lists the flags that every command takes.";
 
 /// Administers a licensing server: products, plans, licenses, users and keys
 #[derive(Parser)]
@@ -52,19 +52,19 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Commands {
     Validate(validate::ValidateArgs),
-    /// What users hold: create, assign, look into, suspend and revoke licenses
+    /// Create, list, assign, suspend and revoke licenses
     #[command(subcommand, visible_alias = "license")]
     Licenses(licenses::Verb),
-    /// What licenses are made from
+    /// Manage plans, from which licenses are created
     #[command(subcommand, visible_alias = "plan")]
     Plans(plans::Verb),
-    /// What is sold
+    /// Manage the products that you sell
     #[command(subcommand, visible_alias = "product")]
     Products(products::Verb),
-    /// Whom licenses are assigned to
+    /// Manage the users who hold licenses
     #[command(subcommand, visible_alias = "user")]
     Users(users::Verb),
-    /// API keys, for applications and for people
+    /// Manage the API keys of applications and people
     #[command(subcommand, visible_alias = "key")]
     Keys(keys::Verb),
     Apply(catalog::ApplyArgs),
@@ -73,64 +73,64 @@ pub enum Commands {
     Api(api::ApiArgs),
     Login(login::LoginArgs),
     Logout(login::LogoutArgs),
-    /// Show the key in use, what it may do, and whose it is
+    /// Show the API key in use: its role, mode and tenant
     Whoami,
-    /// Look for what keeps licctl from working: settings, network, server, clock, key
+    /// Check the settings, network, server, clock and key
     Doctor,
     Completions(manual::CompletionsArgs),
     Man(manual::ManArgs),
-    /// The servers you work with
+    /// Manage profiles: servers and their keys
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),
 }
 
 /// Flags that work with every command.
 #[derive(Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Profile to use [variable: LICCTL_PROFILE]
     #[arg(short = 'P', long, global = true, value_name = "NAME", hide_short_help = true)]
     pub profile: Option<String>,
-    /// Server to talk to [variable: LICCTL_SERVER]
+    /// Address of the server [variable: LICCTL_SERVER]
     #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
     pub server: Option<String>,
-    /// File that holds the API key, - for stdin; a key itself goes into LICCTL_API_KEY
+    /// File with the API key, - for stdin; LICCTL_API_KEY takes the key itself
     #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
-    /// Format of the output [variable: LICCTL_OUTPUT] [default: table]
+    /// Output format [variable: LICCTL_OUTPUT] [default: table]
     #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
     output: Option<Format>,
-    /// Print what this jq expression makes of the JSON, texts without quotes
+    /// Filter the JSON with this jq expression; strings print without quotes
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
     /// Print ids only, the same as -o ids
     #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
     pub quiet: bool,
-    /// Answer yes to every "are you sure?"
+    /// Answer every confirmation with yes
     #[arg(short, long, global = true, hide_short_help = true)]
     pub yes: bool,
-    /// Ask nothing; what is missing is an error. Implied by CI and without a terminal
+    /// Never prompt: a missing value is an error. Implied by CI and without a terminal
     #[arg(long, global = true, hide_short_help = true)]
     pub no_input: bool,
-    /// Print the requests that would change something, and send none of them
+    /// Print the requests that would change data, and send none of them
     #[arg(short = 'n', long, global = true, hide_short_help = true)]
     pub dry_run: bool,
-    /// Tell each request on stderr; twice, its headers and bodies too, without keys
+    /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted
     #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
-    /// Use colour [variable: NO_COLOR]
+    /// Colour the output [variable: NO_COLOR]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_short_help = true)]
     pub color: ColorChoice,
-    /// How long to wait for an answer
+    /// Time to wait for an answer
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
-    /// Trust the certificates of this PEM file too
+    /// Trust the certificates of this PEM file as well
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub ca_cert: Option<PathBuf>,
-    /// Send the key over unencrypted http to other machines
+    /// Allow sending the key over unencrypted http to other machines
     #[arg(long, global = true, hide_short_help = true)]
     pub allow_http: bool,
 }
@@ -166,8 +166,9 @@ impl Globals {
         if self.jq.is_some() {
             return match self.output {
                 None | Some(Format::Json) => Ok(Format::Json),
-                Some(_) => Err(Error::usage("--jq makes its output from JSON.")
-                    .fix("leave -o out, or use -o json")),
+                Some(_) => {
+                    Err(Error::usage("--jq needs JSON output.").fix("omit -o, or use -o json"))
+                }
             };
         }
         if self.quiet {
@@ -175,7 +176,7 @@ impl Globals {
         }
         let variable = env.get(env::OUTPUT).map(|text| {
             Format::from_str(text, true).map_err(|_| {
-                Error::usage(format!("LICCTL_OUTPUT cannot be {text}."))
+                Error::usage(format!("LICCTL_OUTPUT has the invalid value {text}."))
                     .fix(format!("set it to one of {}", forms()))
             })
         });

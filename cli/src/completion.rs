@@ -22,8 +22,10 @@ pub fn script(shell: &str) -> Result<String> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
     let known = shells.completer(shell).ok_or_else(|| {
-        Error::usage(format!("There are no completions for {shell}."))
-            .because(format!("There are for {}.", shells.names().collect::<Vec<_>>().join(", ")))
+        Error::usage(format!("There are no completions for {shell}.")).because(format!(
+            "Completions exist for {}.",
+            shells.names().collect::<Vec<_>>().join(", ")
+        ))
     })?;
     known
         .write_registration(COMPLETE_VARIABLE, "licctl", "licctl", "licctl", &mut script)

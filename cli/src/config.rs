@@ -37,7 +37,7 @@ impl Folder {
             return Ok(Self { path, cache, self_contained: true, keyring: Keyring::default() });
         }
         let usual = directories::ProjectDirs::from("", "", "licctl").ok_or_else(|| {
-            Error::new(Exit::Usage, "no_home", "There is no home folder to keep profiles in.")
+            Error::new(Exit::Usage, "no_home", "There is no home folder for the profiles.")
                 .fix("set LICCTL_CONFIG_DIR to a folder of your own")
         })?;
         let (path, cache) = (usual.config_dir().to_owned(), usual.cache_dir().to_owned());
@@ -133,7 +133,7 @@ pub enum KeyPlace {
 pub fn profile_name(text: &str) -> Result<String> {
     let name = text.parse::<Name>();
     name.map(|name| name.to_string())
-        .map_err(|error| Error::usage(format!("A profile's name {error}.")))
+        .map_err(|error| Error::usage(format!("The profile name {error}.")))
 }
 
 impl Config {
@@ -155,7 +155,7 @@ impl Config {
             if known.is_empty() {
                 error.fix(format!("licctl login --profile {name}"))
             } else {
-                error.because(format!("There are: {known}")).fix("licctl profiles list")
+                error.because(format!("Existing profiles: {known}")).fix("licctl profiles list")
             }
         })
     }

@@ -84,18 +84,18 @@ impl Context {
             return Ok(());
         }
         Err(Error::usage("--dry-run shows requests to the service; this command sends none.")
-            .fix("run it without, or leave it: nothing was changed"))
+            .fix("run it without --dry-run; nothing was changed"))
     }
 
     /// Why nobody can be asked, when nobody can.
     pub fn why_not_ask(&self) -> &'static str {
         let terminals = self.io.terminals;
         if !(terminals.stdin && terminals.stderr) {
-            "this is not run from a terminal"
+            "There is no terminal to ask on."
         } else if self.globals.no_input {
-            "--no-input says so"
+            "--no-input turns prompts off."
         } else {
-            "the variable CI is set"
+            "The variable CI turns prompts off."
         }
     }
 
@@ -211,7 +211,7 @@ impl Context {
             && self.env.get(env::API_KEY).is_some()
             && let Some(kept) = self.kept_key(endpoint).await?
         {
-            self.note("the profile's key is used; LICCTL_API_KEY is set too and is ignored");
+            self.note("licctl uses the profile's key and ignores LICCTL_API_KEY");
             return Ok(kept);
         }
         if let Some(given) = self.given_key().await? {
@@ -234,7 +234,7 @@ impl Context {
             return self.io.read_stdin().await;
         }
         if fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file)) {
-            self.note(&format!("{} can be read by others; chmod 600 it", path.display()));
+            self.note(&format!("others can read {}; chmod 600 it", path.display()));
         }
         fs::read_to_string(path).map_err(|error| {
             Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
@@ -258,7 +258,7 @@ pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
     text.trim().parse().map_err(|error: common::MalformedKey| {
         Error::new(Exit::NotAuthenticated, "malformed_key", format!("{from} holds no API key."))
             .because(format!("It {error}"))
-            .fix("copy the key again, whole")
+            .fix("copy the whole key again")
     })
 }
 
@@ -268,12 +268,13 @@ fn no_key(endpoint: &Endpoint) -> Error {
     match &endpoint.profile {
         Some((name, profile)) if keystore::origin(&profile.server) != origin => {
             let kept = keystore::origin(&profile.server);
-            error(format!("The key of profile {name} is for {kept} and is not sent to {origin}."))
-                .fix(format!("licctl login --profile NAME --server {origin}"))
+            error(format!(
+                "The key of profile {name} belongs to {kept}; licctl does not send it to {origin}."
+            ))
+            .fix(format!("licctl login --profile NAME --server {origin}"))
         }
         Some((name, _)) => error(format!("Profile {name} has no key."))
             .fix(format!("licctl login --profile {name}, or set LICCTL_API_KEY")),
-        None => error("There is no API key to work with.".to_owned())
-            .fix("licctl login, or set LICCTL_API_KEY"),
+        None => error("There is no API key.".to_owned()).fix("licctl login, or set LICCTL_API_KEY"),
     }
 }

@@ -93,7 +93,7 @@ impl Error {
 
     /// The person pressed Ctrl-C while something was being done. How far it came is not known here.
     pub fn interrupted() -> Self {
-        let message = "Stopped at once; what was done before stays done.";
+        let message = "Stopped at once; completed requests stay in effect.";
         Self::new(Exit::Cancelled, "cancelled", message)
     }
 

@@ -94,7 +94,7 @@ impl Io {
     pub async fn read_stdin(&self) -> Result<String> {
         let stdin = self.stdin.borrow_mut().take();
         let Some(mut stdin) = stdin else {
-            return Err(Error::usage("Stdin can be read only once: only one `-` is possible."));
+            return Err(Error::usage("Only one argument can be `-`: stdin can be read once."));
         };
         let reading = tokio::task::spawn_blocking(move || {
             let mut text = String::new();

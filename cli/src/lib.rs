@@ -83,7 +83,7 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
                     if !ctx.interruption.note() {
                         return Err(Error::interrupted());
                     }
-                    ctx.note("finishing the rows in flight; Ctrl-C again to stop at once");
+                    ctx.note("finishing the rows in flight; press Ctrl-C again to stop at once");
                 }
                 ended = &mut running => return ended,
             }
@@ -102,7 +102,7 @@ fn finish(ctx: &Context, view: &View) -> Result<Exit> {
         output::show_planned(&ctx.io, &ctx.output, &planned)?;
     }
     if let Some(command) = ctx.without_questions() {
-        ctx.io.say(&format!("Without questions: {command}\n"));
+        ctx.io.say(&format!("Without prompts: {command}\n"));
     }
     Ok(view.exit)
 }

@@ -24,7 +24,7 @@ pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
     }
     let verb = if missing.len() == 1 { "is" } else { "are" };
     let message = format!("{} {verb} missing.", missing.join(" and "));
-    Err(Error::usage(message).because(format!("Nobody can be asked: {}.", ctx.why_not_ask())))
+    Err(Error::usage(message).because(ctx.why_not_ask()))
 }
 
 /// Asks for a line of text until it is a `T`.
@@ -80,7 +80,8 @@ pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
         return Ok(());
     }
     if !ctx.may_ask() {
-        let error = Error::usage("This needs a yes, and nobody can be asked.").because(question);
+        let error = Error::usage("This needs a confirmation.")
+            .because(format!("{question} {}", ctx.why_not_ask()));
         return Err(error.fix("add --yes"));
     }
     if !yes(ctx, question)? {
@@ -122,7 +123,7 @@ pub fn secret(ctx: &Context, question: &str) -> Result<String> {
     drop(raw);
     ctx.io.say("\n");
     ended?;
-    String::from_utf8(typed).map_err(|_| Error::usage("What was typed is no text."))
+    String::from_utf8(typed).map_err(|_| Error::usage("The input is not valid text."))
 }
 
 /// A terminal that hands over every key at once and shows none, until dropped.
@@ -160,6 +161,6 @@ fn heard<T>(answer: dialoguer::Result<T>) -> Result<T> {
 }
 
 fn broken(error: &std::io::Error) -> Error {
-    Error::new(Exit::Internal, "terminal", "The terminal does not answer.")
+    Error::new(Exit::Internal, "terminal", "The terminal does not respond.")
         .because(error.to_string())
 }

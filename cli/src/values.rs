@@ -87,10 +87,10 @@ impl FromStr for MetadataPair {
 /// Flags that give metadata.
 #[derive(clap::Args)]
 pub struct MetadataFlags {
-    /// Metadata to attach, one entry; values are text (repeatable)
+    /// Metadata entry with a text value (repeatable)
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "metadata_json")]
     metadata: Vec<MetadataPair>,
-    /// Metadata to attach, as a JSON object or @FILE that holds one
+    /// Metadata as a JSON object, or @FILE with one
     #[arg(long, value_name = "JSON")]
     metadata_json: Option<String>,
 }

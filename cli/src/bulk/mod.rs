@@ -34,10 +34,10 @@ pub struct BulkFlags {
     /// Take a field from another column, as in userId=login (repeatable)
     #[arg(long = "map", value_name = "FIELD=COLUMN")]
     mapping: Vec<ColumnMapping>,
-    /// Where to write the report, a JSON line for each answer
+    /// File for the report, a JSON line for each answer
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     report: Option<PathBuf>,
-    /// Go on where this report ends: do what failed or was not tried, repeat nothing that was done
+    /// Continue from this report: send only the rows that failed or were not tried
     #[arg(long, value_name = "REPORT")]
     resume: Option<PathBuf>,
 }
@@ -98,7 +98,7 @@ pub async fn run<F: Future<Output = Result<Value>>>(
         }
     }
     if !before.is_empty() {
-        ctx.note(&format!("{} rows were done before and are left alone", before.len()));
+        ctx.note(&format!("skipping {} rows that an earlier run finished", before.len()));
     }
     let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len()));
     yes.inspect_err(|_| report.abandon())?;
@@ -178,7 +178,7 @@ impl BulkRun<'_> {
         self.paused.set(self.paused.get().max(Some(until)));
         // A limit by the second asks again and again; one line tells it.
         if seconds > QUIET_PAUSE_SECONDS || !self.pause_noted.replace(true) {
-            self.progress.say(&format!("the server asks to wait {seconds} s"));
+            self.progress.say(&format!("the server requires a pause of {seconds} s"));
         }
     }
 
@@ -208,21 +208,17 @@ fn conclude(
     let failed = lines.iter().filter(|line| line.state == RowState::Failed).count();
     let done = lines.len() - failed;
     let rest = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
-    let summary = format!("{done} done, {failed} failed{rest}.");
+    let summary = format!("{done} succeeded, {failed} failed{rest}.");
     let open = failed + untried;
     if let Some(path) = report.path() {
         let shown = path.display();
         ctx.note(&format!("{summary} Report: {shown}"));
         if open > 0 {
-            ctx.note(&format!("to go on, run the same command with --resume {shown}"));
+            ctx.note(&format!("to continue, run the same command with --resume {shown}"));
         }
     }
     if interrupted {
-        return Err(Error::new(
-            Exit::Cancelled,
-            "cancelled",
-            "Stopped; rows in flight were finished.",
-        ));
+        return Err(Error::new(Exit::Cancelled, "cancelled", "Stopped after the rows in flight."));
     }
     match stopped {
         Some(error) if done == 0 => Err(error),

@@ -167,15 +167,15 @@ fn read(path: &Path, run: &str) -> Result<HashMap<String, ReportLine>> {
         // The last line may be cut off when the process was killed; what it told is lost.
         let Ok(entry) = serde_json::from_str::<ReportEntry>(&text) else {
             if at == 0 {
-                return Err(Error::usage(format!("{} is no report.", path.display())));
+                return Err(Error::usage(format!("{} is not a report.", path.display())));
             }
             continue;
         };
         if entry.run != run {
             let message = format!("{} is the report of another run.", path.display());
             return Err(Error::usage(message)
-                .because(format!("It is of \"{}\", and this is \"{run}\"", entry.run))
-                .fix("leave --resume out, or name this run's own report"));
+                .because(format!("It belongs to \"{}\"; this run is \"{run}\"", entry.run))
+                .fix("omit --resume, or give the report of this run"));
         }
         learn(&mut known, entry.line);
     }

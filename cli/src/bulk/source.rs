@@ -75,7 +75,9 @@ fn parse(file: &str, text: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRo
     for (line, record) in records {
         match record.and_then(|record| row(line, &record, mapping)) {
             Ok(row) => match seen.insert(row.user.clone(), line) {
-                Some(first) => wrong.push((line, format!("{} was on line {first}", row.user))),
+                Some(first) => {
+                    wrong.push((line, format!("{} is already on line {first}", row.user)))
+                }
                 None => rows.push(row),
             },
             Err(why) => wrong.push((line, why)),
@@ -100,7 +102,8 @@ fn json_lines(text: &str) -> ParsedFile {
 
 fn csv(text: &str) -> Result<ParsedFile> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
-    let broken = |error: csv::Error| Error::usage("The file is no CSV.").because(error.to_string());
+    let broken =
+        |error: csv::Error| Error::usage("The file is not valid CSV.").because(error.to_string());
     let titles = reader.headers().map_err(broken)?.clone();
     let records = reader.records().map(|record| match record {
         Ok(record) => {
@@ -126,7 +129,7 @@ fn row(
     mapping: &[ColumnMapping],
 ) -> std::result::Result<UserRow, String> {
     let user = field(record, mapping, "userId", &["userid", "externalid", "user"])?;
-    let user = user.ok_or("has no userId (name another column with --map userId=COLUMN)")?;
+    let user = user.ok_or("has no userId (map another column with --map userId=COLUMN)")?;
     Ok(UserRow {
         line,
         user: user.parse().map_err(|error| format!("userId {error}"))?,
@@ -161,7 +164,7 @@ fn field(
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(Value::Number(number)) => Ok(Some(number.to_string())),
-        Some(_) => Err(format!("{name} must be a text")),
+        Some(_) => Err(format!("{name} must be a string")),
     }
 }
 
@@ -200,12 +203,10 @@ fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
         more => format!("; and {more} more"),
     };
     let message = match total {
-        1 => format!("The only row of {file} cannot be used."),
-        _ => format!("{} of the {total} rows of {file} cannot be used.", wrong.len()),
+        1 => format!("The only row of {file} is invalid."),
+        _ => format!("{} of the {total} rows of {file} are invalid.", wrong.len()),
     };
-    Error::usage(message)
-        .because(shown.join("; ") + &more)
-        .fix("correct the file; nothing was done yet")
+    Error::usage(message).because(shown.join("; ") + &more).fix("correct the file; no row was sent")
 }
 
 #[cfg(test)]
@@ -242,7 +243,7 @@ mod tests {
         let text = "userId\nalice\nalice\n\"a\u{7}\"\nbob,x\n\"\"\n\"\u{8}\"\n";
         let error = users(text, &[]).unwrap_err().text(None);
         assert!(error.contains("of the"), "{error}");
-        assert!(error.contains("line 3: alice was on line 2"), "{error}");
+        assert!(error.contains("line 3: alice is already on line 2"), "{error}");
         assert!(error.contains("line 4: userId must be"), "{error}");
         assert!(error.contains("and 2 more"), "{error}");
     }

@@ -262,7 +262,7 @@ impl Client {
     fn url(&self, path: &str) -> Result<Url> {
         let base = self.target.server.as_str().trim_end_matches('/');
         Url::parse(&format!("{base}{path}")).map_err(|error| {
-            Error::usage(format!("{path} is no path on the server.")).because(error.to_string())
+            Error::usage(format!("{path} is not a valid path.")).because(error.to_string())
         })
     }
 }
@@ -319,7 +319,7 @@ impl CaCert {
     }
 
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
-        let what = format!("{} holds no certificate in PEM form.", self.path.display());
+        let what = format!("{} holds no certificate in PEM format.", self.path.display());
         let found = reqwest::Certificate::from_pem_bundle(&self.pem);
         found.ok().filter(|found| !found.is_empty()).ok_or_else(|| Error::usage(what))
     }
@@ -327,7 +327,7 @@ impl CaCert {
 
 fn bearer(key: &ApiKey) -> Result<HeaderValue> {
     let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose()))
-        .map_err(|_| Error::usage("The key cannot be sent: it is no header value."))?;
+        .map_err(|_| Error::usage("The key is not a valid header value."))?;
     value.set_sensitive(true);
     Ok(value)
 }

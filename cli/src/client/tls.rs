@@ -28,7 +28,10 @@ impl TlsFault {
             // An error of the operating system's kind hides what it was made from.
             let broken = error.downcast_ref::<io::Error>();
             if broken.is_some_and(|error| error.to_string() == HANDSHAKE_EOF) {
-                return Some(Self::because("What answers there does not speak TLS.", NO_TLS_FIX));
+                return Some(Self::because(
+                    "The server does not use TLS on this port.",
+                    NO_TLS_FIX,
+                ));
             }
             next = match broken.and_then(io::Error::get_ref) {
                 Some(inner) => Some(inner),
@@ -48,13 +51,13 @@ impl From<&TlsError> for TlsFault {
         use CertificateError as Bad;
         match error {
             TlsError::InvalidCertificate(Bad::UnknownIssuer) => Self::because(
-                "Nobody whom this machine trusts has signed its certificate.",
-                "if the server is your own, --ca-cert FILE with the certificate of its authority",
+                "An unknown authority has signed its certificate.",
+                "if the server is your own, give its authority's certificate with --ca-cert FILE",
             ),
             TlsError::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
                 Self::because(
                     "Its certificate has expired.",
-                    "renew it on the server; if it is not old, set the clock of this machine",
+                    "renew it on the server; if it is current, set the clock of this machine",
                 )
             }
             TlsError::InvalidCertificate(Bad::NotValidYet | Bad::NotValidYetContext { .. }) => {
@@ -68,11 +71,11 @@ impl From<&TlsError> for TlsFault {
                 )
             }
             TlsError::InvalidMessage(InvalidMessage::InvalidContentType) => {
-                Self::because("What answers there does not speak TLS.", NO_TLS_FIX)
+                Self::because("The server does not use TLS on this port.", NO_TLS_FIX)
             }
             other => Self::because(
                 format!("{other}."),
-                "check the address, and what stands between this machine and the server",
+                "check the address, and proxies between this machine and the server",
             ),
         }
     }

@@ -15,7 +15,8 @@ use crate::output::View;
 
 /// Send a request to any endpoint
 ///
-/// The answer's data is printed as JSON. With fields or input the method is POST unless given.
+/// The data of the answer is printed as JSON. The default method is GET, or POST with fields or
+/// input.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -25,16 +26,16 @@ Examples:
   licctl api -X GET admin/users -F externalId=alice
   licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input p.json")]
 pub struct ApiArgs {
-    /// Its path; /api/v1/ may be left out
+    /// Path of the endpoint; /api/v1/ is optional
     path: String,
-    /// The method: GET, POST, PATCH, PUT or DELETE
+    /// Method: GET, POST, PATCH, PUT or DELETE
     #[arg(short = 'X', long)]
     method: Option<Method>,
-    /// A field of the body, or of the query with GET; numbers, true, false and null are taken as
-    /// JSON, everything else as text (repeatable)
+    /// Field of the body, or of the query with GET; numbers, true, false and null are JSON,
+    /// anything else is text (repeatable)
     #[arg(short = 'F', long = "field", value_name = "KEY=VALUE")]
     fields: Vec<FieldArg>,
-    /// A file with the body, - for stdin
+    /// File with the body, - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "fields")]
     input: Option<String>,
 }
@@ -93,8 +94,9 @@ async fn read(ctx: &Context, file: &str) -> Result<Value> {
             Error::usage(format!("{path} cannot be read.")).because(error.to_string())
         })?,
     };
-    serde_json::from_str(&text)
-        .map_err(|error| Error::usage(format!("{file} is no JSON.")).because(error.to_string()))
+    serde_json::from_str(&text).map_err(|error| {
+        Error::usage(format!("{file} is not valid JSON.")).because(error.to_string())
+    })
 }
 
 /// There are no columns to show of a record of unknown kind.

@@ -94,18 +94,18 @@ fn configuration(ctx: &Context) -> Finding {
 
 fn permissions(ctx: &Context) -> Finding {
     let Ok(folder) = Folder::locate(&ctx.env) else {
-        return Finding::ok("permissions", "nothing is kept");
+        return Finding::ok("permissions", "no key is stored");
     };
     let path = folder.file(keystore::CREDENTIALS_FILE);
     let shown = path.display().to_string();
     match fs::metadata(&path) {
         Ok(file) if others_can_read(&file) => {
             let fix = format!("chmod 600 {}", quote(&shown));
-            let detail = format!("{shown} can be read by others");
+            let detail = format!("others can read {shown}");
             Finding::failed("permissions", Exit::NotAuthenticated, detail, Some(&fix))
         }
         Ok(_) => Finding::ok("permissions", format!("only you can read {shown}")),
-        Err(_) => Finding::ok("permissions", "no key is kept in a file"),
+        Err(_) => Finding::ok("permissions", "no key is stored in a file"),
     }
 }
 
@@ -150,13 +150,15 @@ async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
         Err(error) => return vec![error],
     };
     if health.body["success"] != true {
-        let detail = format!("what answers is not licd: status {}", health.status);
-        let fix = "check the address, and proxies in between";
+        let detail = format!("the server is not licd: status {}", health.status);
+        let fix = "check the address and the proxies on the way";
         return vec![Finding::failed("connection", Exit::Unreachable, detail, Some(fix))];
     }
     let connected = Finding::ok("connection", format!("licd answers, {secure}"));
     let ready = match probe(ctx, server, "/readyz").await {
-        Ok(answer) if answer.body["success"] == true => Finding::ok("database", "it answers"),
+        Ok(answer) if answer.body["success"] == true => {
+            Finding::ok("database", "licd can reach it")
+        }
         _ => {
             let fix = "look at the server's log, and at its database";
             Finding::failed("database", Exit::Unreachable, "licd cannot reach it", Some(fix))
@@ -167,18 +169,18 @@ async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
 
 fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> Finding {
     let Some(server) = date.and_then(|date| date.to_rfc3339().parse::<Timestamp>().ok()) else {
-        return Finding::warning("clock", "the server tells no time", "compare it by hand");
+        return Finding::warning("clock", "the server sends no date", "compare the clocks by hand");
     };
     let ahead = server.since(now);
     match ahead.num_seconds() {
         seconds if seconds.abs() <= MAX_CLOCK_SKEW_SECONDS => Finding::ok(
             "clock",
-            format!("this machine and the server agree to {MAX_CLOCK_SKEW_SECONDS} s"),
+            format!("this machine and the server agree within {MAX_CLOCK_SKEW_SECONDS} s"),
         ),
         seconds => {
             let side = if ahead > TimeDelta::zero() { "ahead of" } else { "behind" };
             let detail = format!("the server is {} s {side} this machine", seconds.abs());
-            Finding::warning("clock", detail, "set the clock that is wrong; dates would mislead")
+            Finding::warning("clock", detail, "correct the wrong clock; dates are misleading")
         }
     }
 }
@@ -187,12 +189,16 @@ async fn version(ctx: &Context, server: &Url) -> Finding {
     let own = env!("CARGO_PKG_VERSION");
     let answer = probe(ctx, server, "/api/v1/openapi.json").await;
     match answer.ok().and_then(|it| it.body["info"]["version"].as_str().map(str::to_owned)) {
-        Some(theirs) if theirs == own => Finding::ok("version", format!("both {own}")),
+        Some(theirs) if theirs == own => Finding::ok("version", format!("licd and licctl {own}")),
         Some(theirs) => {
             let detail = format!("licd {theirs}, licctl {own}");
             Finding::warning("version", detail, "use the licctl of the server's version")
         }
-        None => Finding::warning("version", "the server does not tell its own", "none is needed"),
+        None => Finding::warning(
+            "version",
+            "the server does not show its version",
+            "no action is needed",
+        ),
     }
 }
 
@@ -203,13 +209,13 @@ async fn key(ctx: &Context, there: bool) -> Finding {
     };
     let source = client.key_source();
     if !there {
-        let detail = format!("from {source}, not tried");
+        let detail = format!("from {source}, not checked");
         return Finding { fix: None, ..Finding::warning("key", detail, "") };
     }
     match client.get::<CurrentKey>("/api/v1/key").await {
         Ok(key) => {
             let (role, mode, tenant) = (role_word(key.role), mode_word(key.mode), key.tenant.name);
-            let detail = format!("{}… from {source}: {role}, {mode}, of {tenant}", key.prefix);
+            let detail = format!("{}… from {source}: {role}, {mode}, tenant {tenant}", key.prefix);
             Finding::ok("key", detail)
         }
         Err(error) => Finding::from_error("key", &error),

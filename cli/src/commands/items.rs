@@ -45,13 +45,13 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
         let (_, first) = failed.swap_remove(0);
         let others = items.len() - 1;
         if others > 0 && !ctx.globals.dry_run && ctx.output.format != Format::Json {
-            ctx.note(&format!("none of the {} was done; the first error follows", items.len()));
+            ctx.note(&format!("none of the {} succeeded; the first error follows", items.len()));
         }
         return Err(first);
     }
     let untried = items.len() - tried;
     let left = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
-    let summary = format!("{} done, {} failed{left}", tried - failed.len(), failed.len());
+    let summary = format!("{} succeeded, {} failed{left}", tried - failed.len(), failed.len());
     if ctx.output.format == Format::Json {
         let mut all = Error::new(Exit::Partial, "partial", summary + ".").json();
         let errors = failed.iter().map(|(item, error)| {
@@ -76,7 +76,7 @@ pub async fn read_items(ctx: &Context, given: &[String]) -> Result<Vec<String>> 
     match given {
         [dash] if dash == "-" => {
             let list = ctx.io.read_list().await?;
-            if list.is_empty() { Err(Error::usage("Stdin names nothing.")) } else { Ok(list) }
+            if list.is_empty() { Err(Error::usage("Stdin is empty.")) } else { Ok(list) }
         }
         _ => Ok(given.to_vec()),
     }

@@ -31,48 +31,48 @@ const COLUMNS: [Column; 9] = [
 
 #[derive(Subcommand)]
 pub enum Verb {
-    /// List keys; their secrets are never shown again
+    /// List keys, without their secrets
     #[command(visible_alias = "ls")]
     List,
-    /// Create a key and print it, this once
+    /// Create a key and print its secret once
     #[command(
         visible_alias = "new",
         after_help = "\
 Roles:
-  validate  ask whether a user is licensed, nothing else: for your application
-  read      see everything, change nothing: for support
-  admin     everything
+  validate  validate users, nothing else: for your application
+  read      read everything, change nothing: for support
+  admin     read and change everything
 
 Examples:
   licctl keys create --name \"Acme Studio 4.2\" --role validate
   licctl keys create --name ci --role admin --mode test --expires-in 90d -q"
     )]
     Create(CreateArgs),
-    /// Revoke a key, at once and for good
+    /// Revoke a key at once and permanently
     #[command(after_help = "\
 Examples:
   licctl keys revoke key_01k2v4p8qsf8brz6c7y0sjvkd3 --yes")]
     Revoke {
-        /// Its id or name
+        /// Key id or name
         key: String,
     },
 }
 
 #[derive(Args)]
 pub struct CreateArgs {
-    /// What the key is for
+    /// Name of the key, such as its purpose
     #[arg(long)]
     name: Option<Name>,
-    /// What it may do
+    /// Role of the key
     #[arg(long)]
     role: Option<RoleArg>,
-    /// Whether it works with live or test records; as the key in use when absent
+    /// Mode of the key; that of the key in use when absent
     #[arg(long)]
     mode: Option<ModeArg>,
-    /// When it stops working, as in 2027-01-31T12:00:00Z; never when absent
+    /// Time of expiry, as in 2027-01-31T12:00:00Z; no expiry when absent
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     expires_at: Option<Timestamp>,
-    /// After how long it stops working, as in 90d
+    /// Time until expiry, as in 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
 }
@@ -131,7 +131,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &wanted)?;
     let name = match args.name {
         Some(name) => name,
-        None => prompt::text(ctx, "Name of the key (what it is for)", Some("--name"))?,
+        None => prompt::text(ctx, "Name of the key (such as its purpose)", Some("--name"))?,
     };
     let role = match args.role {
         Some(role) => role.into(),
@@ -147,14 +147,14 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let secret = key.key.expose().to_owned();
     let view = View::new(&key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
     let what = format!("{} key {}", role_word(key.record.role), key.record.name);
-    Ok(view.changed(format!("Created {what}. It is shown this once: keep it now.")))
+    Ok(view.changed(format!("Created {what}. Store the secret now: it is shown only once.")))
 }
 
 fn ask_role(ctx: &Context) -> Result<Role> {
     let roles = [
-        ("validate", "ask whether a user is licensed: for your application", Role::Validate),
-        ("read", "see everything, change nothing: for support", Role::Read),
-        ("admin", "everything", Role::Admin),
+        ("validate", "validate users, nothing else: for your application", Role::Validate),
+        ("read", "read everything, change nothing: for support", Role::Read),
+        ("admin", "read and change everything", Role::Admin),
     ];
     let labels: Vec<_> =
         roles.iter().map(|(word, about, _)| format!("{word:<8}  {about}")).collect();
@@ -167,7 +167,7 @@ async fn revoke(ctx: &Context, given: &str) -> Result<View> {
     let key = resolve::key(ctx, given).await?;
     let what = format!("{} key {} ({}…)", role_word(key.role), key.name, key.prefix);
     if key.revoked_at.is_none() {
-        prompt::confirm(ctx, &format!("Revoke the {what}? Whoever uses it is locked out."))?;
+        prompt::confirm(ctx, &format!("Revoke the {what}? Applications that use it lose access."))?;
     }
     let path = format!("{PATH}/{}/revoke", key.id);
     let client = ctx.client().await?;
@@ -203,7 +203,7 @@ fn state(key: &Key, now: Timestamp) -> TextCell {
     } else if key.expires_at.is_some_and(|end| end <= now) {
         TextCell::text("expired").toned(Tone::Warning)
     } else {
-        TextCell::text("works").toned(Tone::Good)
+        TextCell::text("active").toned(Tone::Good)
     }
 }
 

@@ -15,11 +15,11 @@ use crate::keystore;
 use crate::output::View;
 use crate::prompt;
 
-/// Keep the key of a server, after checking that it works
+/// Store the API key of a server, after checking it
 ///
-/// The key is asked for without being shown, or read from --api-key-file or LICCTL_API_KEY. It is
-/// kept in the system's keyring where that works, otherwise in credentials.toml, which only you
-/// can read. When LICCTL_CONFIG_DIR is set, everything is kept in that folder.
+/// The key comes from --api-key-file, LICCTL_API_KEY or a hidden prompt. It is stored in the
+/// system's keyring, or, without one, in credentials.toml, which only you can read. When
+/// LICCTL_CONFIG_DIR is set, that folder holds everything.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -28,9 +28,9 @@ Examples:
   pass show licenses | licctl login --profile live --api-key-file -")]
 pub struct LoginArgs {}
 
-/// Forget the key of the profile in use, or of the one that --profile names
+/// Remove the stored key of the profile in use, or of --profile
 ///
-/// The key goes on working; to end that, use licctl keys revoke.
+/// The key stays active; licctl keys revoke ends it.
 #[derive(Args)]
 pub struct LogoutArgs {}
 
@@ -49,15 +49,15 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
         moves.filter(|old| keystore::origin(&old.server) != keystore::origin(&server))
     {
         let old = keystore::origin(&old.server);
-        let question = format!("Profile {name} is for {old}. Replace it, and forget its key?");
+        let question = format!("Profile {name} belongs to {old}. Replace it and remove its key?");
         prompt::confirm(ctx, &question)?;
     }
     let (key, source) = match ctx.given_key().await? {
         Some(given) => given,
         None => {
             let typed = prompt::secret(ctx, &format!("API key for {}", keystore::origin(&server)))?;
-            let source = KeySource::Given("what you typed".to_owned());
-            (parse_key(&typed, "What you typed")?, source)
+            let source = KeySource::Given("the prompt".to_owned());
+            (parse_key(&typed, "The input")?, source)
         }
     };
     let client = ctx.connect(server.clone(), key.clone(), source)?;
@@ -105,7 +105,7 @@ pub async fn logout(ctx: &Context, _: LogoutArgs) -> Result<View> {
     let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
     let name = named.or(config.current.as_deref()).map(str::to_owned);
     let Some(name) = name else {
-        return Err(Error::not_found("You are not logged in anywhere.").fix("licctl login"));
+        return Err(Error::not_found("There is no profile to log out of.").fix("licctl login"));
     };
     config.get(&name)?;
     let had_key = forget(&folder, &config, &name).await?;
@@ -114,7 +114,7 @@ pub async fn logout(ctx: &Context, _: LogoutArgs) -> Result<View> {
     }
     config.save(&folder)?;
     let sentence = if had_key {
-        format!("Forgot the key of profile {name}. It goes on working until it is revoked.")
+        format!("Removed the key of profile {name}. The key stays active until it is revoked.")
     } else {
         format!("Profile {name} had no key.")
     };

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
 
-/// Print the script that makes a shell complete licctl's commands, flags, ids and names
+/// Print a completion script for commands, flags, ids and names
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -20,10 +20,10 @@ Examples:
   licctl completions zsh > ~/.zfunc/_licctl
   licctl completions fish > ~/.config/fish/completions/licctl.fish
 
-Ids and names are those of the lists that were shown last; the network is never
-asked.")]
+Ids and names come from the lists that licctl showed last; completing sends no
+request.")]
 pub struct CompletionsArgs {
-    /// bash, elvish, fish, powershell or zsh
+    /// Shell: bash, elvish, fish, powershell or zsh
     shell: String,
 }
 
@@ -35,7 +35,7 @@ Examples:
   licctl man plans create > licctl-plans-create.1
   licctl man --all-to /usr/local/share/man/man1")]
 pub struct ManArgs {
-    /// The command to print the page of; licctl itself when absent
+    /// Command to describe; licctl itself when absent
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the pages of all commands to this folder
@@ -56,7 +56,7 @@ pub fn man(ctx: &Context, args: &ManArgs) -> Result<View> {
             Error::usage(format!("{} cannot be written to.", folder.display()))
                 .because(error.to_string())
         })?;
-        ctx.note(&format!("{count} pages were written to {}", folder.display()));
+        ctx.note(&format!("wrote {count} pages to {}", folder.display()));
         return View::new(count, Vec::new());
     }
     let mut found = &command;

@@ -31,7 +31,7 @@ pub enum Verb {
     /// Show a product
     #[command(visible_alias = "show")]
     Get {
-        /// Its id, its name, or 6 or more characters from either end of its id
+        /// Product id or name, or at least 6 characters from either end of the id
         product: String,
     },
     /// Create a product
@@ -53,25 +53,25 @@ Examples:
 
 #[derive(Args)]
 pub struct CreateArgs {
-    /// What the product is called
+    /// Name of the product
     #[arg(long)]
     name: Option<Name>,
-    /// A line about it
+    /// Description of the product, one line
     #[arg(long, value_name = "TEXT")]
     description: Option<Line>,
-    /// When a product of this name is there already, show it instead
+    /// Show the existing product if one has this name
     #[arg(long)]
     if_not_exists: bool,
 }
 
 #[derive(Args)]
 pub struct UpdateArgs {
-    /// Its id or name
+    /// Product id or name
     product: String,
-    /// A new name
+    /// New name
     #[arg(long)]
     name: Option<Name>,
-    /// A new description, or none
+    /// New description, or none
     #[arg(long, value_name = "TEXT or none")]
     description: Option<Edit<Line>>,
 }
@@ -127,7 +127,7 @@ fn existing(ctx: &Context, known: &ApiRecord<Product>, wanted: &CreateProduct) -
             .because(format!("description: {have} → {want}"))
             .fix(format!("licctl products update {} --description {}", known.id, quote(want))));
     }
-    Ok(show(ctx, known)?.changed(format!("Product {} is there already.", known.name)))
+    Ok(show(ctx, known)?.changed(format!("Product {} already exists.", known.name)))
 }
 
 async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
@@ -137,7 +137,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         clear: cleared([Edit::clears(&args.description, ProductField::Description)]),
     };
     if body.name.is_none() && args.description.is_none() {
-        return Err(Error::usage("Nothing is to change.").fix("give --name or --description"));
+        return Err(Error::usage("There is nothing to change.").fix("give --name or --description"));
     }
     let product = resolve::product(ctx, &args.product, Purpose::Write).await?;
     let path = format!("{PATH}/{}", product.id);

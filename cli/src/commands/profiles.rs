@@ -25,21 +25,21 @@ pub enum Verb {
     /// List the profiles
     #[command(visible_alias = "ls")]
     List,
-    /// Use a profile from now on
+    /// Select the profile to use
     Use {
-        /// Its name
+        /// Name of the profile
         profile: String,
     },
-    /// Give a profile another name
+    /// Rename a profile
     Rename {
-        /// Its name now
+        /// Current name of the profile
         profile: String,
-        /// Its new name
+        /// New name of the profile
         new_name: String,
     },
-    /// Remove a profile and forget its key
+    /// Remove a profile and its key
     Remove {
-        /// Its name
+        /// Name of the profile
         profile: String,
     },
 }
@@ -71,7 +71,7 @@ fn list(config: &Config) -> Result<View> {
     };
     let table = Table::new(&COLUMNS).with(config.profiles.iter().map(row));
     let view = View::new(all, config.profiles.keys().cloned().collect())?.table(table);
-    Ok(view.or_when_empty("There are no profiles yet. Make one: licctl login"))
+    Ok(view.or_when_empty("There are no profiles yet. Create one: licctl login"))
 }
 
 fn json(config: &Config, name: &str, profile: &Profile) -> Value {
@@ -102,7 +102,7 @@ async fn rename(folder: &Folder, mut config: Config, old: &str, new: String) -> 
     let profile = config.get(old)?.clone();
     let new = profile_name(&new)?;
     if config.profiles.contains_key(&new) {
-        let message = format!("There is a profile {new} already.");
+        let message = format!("Profile {new} already exists.");
         return Err(Error::new(Exit::Rejected, "exists", message)
             .fix(format!("licctl profiles remove {new}")));
     }
@@ -122,13 +122,13 @@ async fn rename(folder: &Folder, mut config: Config, old: &str, new: String) -> 
         config.current = Some(new.clone());
     }
     config.save(folder)?;
-    done(&config, new, |new| format!("Profile {old} is now called {new}."))
+    done(&config, new, |new| format!("Renamed profile {old} to {new}."))
 }
 
 async fn remove(ctx: &Context, folder: &Folder, mut config: Config, name: &str) -> Result<View> {
     let profile = config.get(name)?.clone();
     if profile.key.is_some() {
-        prompt::confirm(ctx, &format!("Remove profile {name}, and forget its key?"))?;
+        prompt::confirm(ctx, &format!("Remove profile {name} and its key?"))?;
     }
     let json = json(&config, name, &profile);
     forget(folder, &config, name).await?;

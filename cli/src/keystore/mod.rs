@@ -127,7 +127,7 @@ fn forget_in_file(folder: &Folder, profile: &str) -> Result<()> {
 
 fn refuse_when_others_can_read(path: &Path) -> Result<()> {
     if fs::metadata(path).is_ok_and(|file| others_can_read(&file)) {
-        let what = format!("{} can be read by others, and holds keys.", path.display());
+        let what = format!("Others can read {}, which holds keys.", path.display());
         let path = path.display().to_string();
         return Err(Error::new(Exit::NotAuthenticated, "exposed_key", what)
             .fix(format!("chmod 600 {}", crate::output::escape::quote(&path))));

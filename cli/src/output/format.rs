@@ -10,13 +10,13 @@ pub enum Format {
     /// Aligned columns, for people
     #[default]
     Table,
-    /// The service's own records, whole
+    /// The service's records as JSON
     Json,
-    /// The same as YAML
+    /// The service's records as YAML
     Yaml,
-    /// The same as CSV, a line for each record
+    /// The service's records as CSV, a line for each
     Csv,
-    /// One id a line
+    /// Ids, one a line
     Ids,
 }
 
@@ -80,7 +80,7 @@ fn field(value: &Value) -> String {
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Error {
-    Error::new(Exit::Internal, "output", "The answer cannot be written in this form.")
+    Error::new(Exit::Internal, "output", "The answer cannot be written in this format.")
         .because(error.to_string())
 }
 

@@ -163,7 +163,7 @@ impl View {
         }
         io.data(&text)?;
         if !hidden.is_empty() {
-            let line = format!("hidden for lack of room: {} (-o json has all)", hidden.join(", "));
+            let line = format!("hidden columns: {} (-o json has all)", hidden.join(", "));
             io.say(&(dim(&line, color) + "\n"));
         }
         if io.terminals.stderr {
@@ -185,7 +185,7 @@ pub fn show_planned(io: &Io, options: &OutputOptions, planned: &[PlannedRequest]
             io.data(&format::json(body))?;
         }
     }
-    io.say("Nothing was sent.\n");
+    io.say("No request was sent.\n");
     Ok(())
 }
 

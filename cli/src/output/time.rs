@@ -37,7 +37,7 @@ impl FromStr for Span {
         };
         let number: u32 = number.parse().map_err(|_| SPAN_SYNTAX)?;
         if number == 0 || u64::from(number) * seconds > 36_500 * 24 * 60 * 60 {
-            return Err("must be longer than nothing and at most 36500d");
+            return Err("must be from 1s to 36500d");
         }
         Ok(Self(Duration::from_secs(u64::from(number) * seconds)))
     }

@@ -124,7 +124,7 @@ pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
         return ctx.client().await?.get(&format!("/api/v1/admin/users/{given}")).await;
     }
     Err(Error::not_found(format!("There is no user {given}."))
-        .because("Users are named by your own id for them, letter by letter.")
+        .because("licctl finds users by their exact external id.")
         .fix("licctl users list --search TEXT"))
 }
 

@@ -60,7 +60,7 @@ fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
     match search(given, all, true) {
         Matches::One(at) if !loosely => error
             .because(format!(
-                "Did you mean {}? Nobody can be asked, so nothing is guessed.",
+                "Did you mean {}? Without a prompt, licctl does not guess.",
                 label(&all[at])
             ))
             .fix("give the exact name or id"),
@@ -75,11 +75,11 @@ fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
 fn suggestion<T: Named>(given: &str, all: &[T]) -> Option<String> {
     let begins_or_ends = |id: String| id.starts_with(given) || id.ends_with(given);
     if given.len() < MIN_ID_PART_LEN && all.iter().any(|record| begins_or_ends(record.id())) {
-        return Some(format!("A piece of an id takes {MIN_ID_PART_LEN} characters at least."));
+        return Some(format!("A part of an id needs at least {MIN_ID_PART_LEN} characters."));
     }
     let names: Vec<&str> = all.iter().map(T::name).filter(|name| !name.is_empty()).collect();
     let few = (1..=MAX_LISTED_NAMES).contains(&names.len());
-    few.then(|| format!("There are: {}", names.join(", ")))
+    few.then(|| format!("Existing names: {}", names.join(", ")))
 }
 
 fn label<T: Named>(record: &T) -> String {
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn what_is_there_is_told_when_it_is_little() {
         let told = |given: &str, all: &[Thing]| suggestion(given, all);
-        let names = "There are: Studio, studio, Render Farm, Pro";
+        let names = "Existing names: Studio, studio, Render Farm, Pro";
         assert_eq!(told("Stdio", &THINGS).unwrap(), names);
-        let short = "A piece of an id takes 6 characters at least.";
+        let short = "A part of an id needs at least 6 characters.";
         assert_eq!(told("33333", &THINGS).unwrap(), short);
         assert_eq!(told("Stdio", &[]), None);
         assert_eq!(told("33334", &[Thing("lic_01aaaa111111", "")]), None, "licenses have no name");

@@ -42,7 +42,7 @@ fn every_row_gets_its_line_in_the_report() {
     let home = Home::with(&server);
     let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
-    insta::assert_snapshot!(ran.stderr, @"note: 3 done, 0 failed. Report: out.jsonl");
+    insta::assert_snapshot!(ran.stderr, @"note: 3 succeeded, 0 failed. Report: out.jsonl");
     assert_eq!(assigned(&server), ["alice", "bob", "carol"]);
     assert_eq!(report.len(), 3);
     assert!(report.iter().all(|line| line["state"] == "done" && line["answer"]["id"].is_string()));
@@ -57,10 +57,10 @@ fn one_bad_row_keeps_all_from_being_sent() {
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     let lines: Vec<&str> = ran.stderr.lines().collect();
     let [what, why, fix] = lines[..] else { panic!("{}", ran.stderr) };
-    assert_eq!(what, "error: 2 of the 3 rows of users.csv cannot be used.");
+    assert_eq!(what, "error: 2 of the 3 rows of users.csv are invalid.");
     assert!(why.contains("found record with 2 fields"), "{why}");
-    assert!(why.ends_with("; line 4: alice was on line 2"), "{why}");
-    assert_eq!(fix, "fix: correct the file; nothing was done yet");
+    assert!(why.ends_with("; line 4: alice is already on line 2"), "{why}");
+    assert_eq!(fix, "fix: correct the file; no row was sent");
     assert!(report.is_empty() && assigned(&server).is_empty());
 }
 
@@ -130,7 +130,7 @@ fn a_server_that_asks_to_wait_is_waited_for() {
         let home = Home::with(&server);
         let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert!(ran.stderr.contains("asks to wait 1 s"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("requires a pause of 1 s"), "{}", ran.stderr);
         assert_eq!((report.len(), assigned(&server).len()), (3, 4));
     }
 }
@@ -157,7 +157,11 @@ fn a_license_that_was_made_is_not_made_again() {
     let args = with(&OWN, &["--resume", "out.jsonl"]);
     let ran = RunOutput::from(home.command(&args).current_dir(folder).output().unwrap());
     assert_eq!(ran.code, 9, "{}", ran.stderr);
-    assert!(ran.stderr.contains("line 3: bob: Whether a license was made"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("line 3: bob: An earlier run may have created a license"),
+        "{}",
+        ran.stderr
+    );
     let made = server.lines().iter().filter(|line| *line == "POST /api/v1/admin/licenses").count();
     assert_eq!(made, 1, "one for carol, of whom nothing was known");
     assert_eq!(assigned(&server), ["alice", "carol"]);
@@ -290,9 +294,9 @@ fn ctrl_c_finishes_the_rows_in_flight_and_tells_how_to_go_on() {
     let rest: Vec<String> = stderr.lines().map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     insta::assert_snapshot!(rest.join("\n"), @"
-    note: 4 done, 0 failed, 16 not tried. Report: out.jsonl
-    note: to go on, run the same command with --resume out.jsonl
-    error: Stopped; rows in flight were finished.
+    note: 4 succeeded, 0 failed, 16 not tried. Report: out.jsonl
+    note: to continue, run the same command with --resume out.jsonl
+    error: Stopped after the rows in flight.
     ");
     let report = fs::read_to_string(home.dir.path().join("out.jsonl")).unwrap();
     assert_eq!((report.lines().count(), assigned(&server).len()), (4, 4));

@@ -40,13 +40,13 @@ fn refused(address: &str) -> String {
 fn a_certificate_that_nobody_signed_is_refused() {
     let server = Secured::named("localhost");
     insta::assert_snapshot!(refused(&server.address), @"
-    error: No secure connection to https://localhost:PORT.
-      Nobody whom this machine trusts has signed its certificate.
-    fix: if the server is your own, --ca-cert FILE with the certificate of its authority
+    error: There is no secure connection to https://localhost:PORT.
+      An unknown authority has signed its certificate.
+    fix: if the server is your own, give its authority's certificate with --ca-cert FILE
     https://localhost:PORT
 
-    no       connection     Nobody whom this machine trusts has signed its certificate.
-             fix: if the server is your own, --ca-cert FILE with the certificate of its authority
+    no       connection     An unknown authority has signed its certificate.
+             fix: if the server is your own, give its authority's certificate with --ca-cert FILE
     ");
 }
 
@@ -65,7 +65,7 @@ fn a_certificate_for_another_name_is_refused() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
     insta::assert_snapshot!(seen, @"
-    error: No secure connection to https://localhost:PORT.
+    error: There is no secure connection to https://localhost:PORT.
       Its certificate is for licenses.example.
     fix: use a name that the certificate is for, with --server or in the profile
     https://localhost:PORT
@@ -81,13 +81,13 @@ fn an_expired_certificate_is_refused() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
     insta::assert_snapshot!(seen, @"
-    error: No secure connection to https://localhost:PORT.
+    error: There is no secure connection to https://localhost:PORT.
       Its certificate has expired.
-    fix: renew it on the server; if it is not old, set the clock of this machine
+    fix: renew it on the server; if it is current, set the clock of this machine
     https://localhost:PORT
 
     no       connection     Its certificate has expired.
-             fix: renew it on the server; if it is not old, set the clock of this machine
+             fix: renew it on the server; if it is current, set the clock of this machine
     ");
 }
 
@@ -97,12 +97,12 @@ fn a_server_without_tls_is_told_apart() {
     let server = FakeServer::answering(crate::support::answer);
     let seen = refused(&server.address.replace("http:", "https:"));
     insta::assert_snapshot!(seen, @"
-    error: No secure connection to https://127.0.0.1:PORT.
-      What answers there does not speak TLS.
+    error: There is no secure connection to https://127.0.0.1:PORT.
+      The server does not use TLS on this port.
     fix: check the port; a server without TLS has an address with http://
     https://127.0.0.1:PORT
 
-    no       connection     What answers there does not speak TLS.
+    no       connection     The server does not use TLS on this port.
              fix: check the port; a server without TLS has an address with http://
     ");
     assert!(server.received().is_empty());

@@ -73,7 +73,7 @@ fn there_is_a_manual_page_for_every_command() {
     let home = Home::bare();
     assert!(home.run(&["man"]).stdout.contains(".TH licctl 1"));
     let page = home.run(&["man", "plans", "create"]).stdout;
-    assert!(page.contains("max\\-seats") && page.contains("How long to wait"), "{page}");
+    assert!(page.contains("max\\-seats") && page.contains("Time to wait"), "{page}");
     assert_eq!(home.run(&["man", "nothing"]).code, 3);
     let folder = home.dir.path().join("man1");
     assert_eq!(home.run(&["man", "--all-to", folder.to_str().unwrap()]).code, 0);

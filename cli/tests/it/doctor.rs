@@ -32,14 +32,14 @@ fn all_is_well() {
     let seen = ran.seen(&server, &home).replace(env!("CARGO_PKG_VERSION"), "VERSION");
     insta::assert_snapshot!(seen, @"
     ok       configuration  FOLDER/ has 0 profiles
-    ok       permissions    no key is kept in a file
+    ok       permissions    no key is stored in a file
     ok       server         http://SERVER
     ok       name           127.0.0.1 is 127.0.0.1
     ok       connection     licd answers, unencrypted
-    ok       database       it answers
-    ok       clock          this machine and the server agree to 30 s
-    ok       version        both VERSION
-    ok       key            sk_live_CANA… from LICCTL_API_KEY: admin, live, of acme
+    ok       database       licd can reach it
+    ok       clock          this machine and the server agree within 30 s
+    ok       version        licd and licctl VERSION
+    ok       key            sk_live_CANA… from LICCTL_API_KEY: admin, live, tenant acme
     [exit 0]
     ");
     let keyless = ["/healthz", "/readyz", "/api/v1/openapi.json"];

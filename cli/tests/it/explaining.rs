@@ -20,7 +20,7 @@ fn explain(explanation: Value) -> (RunOutput, FakeServer) {
 
 /// The commands that are offered, with the license's id made short.
 fn advice(ran: &RunOutput) -> Vec<String> {
-    let (_, todo) = ran.stdout.split_once("What to do:\n").unwrap_or_default();
+    let (_, todo) = ran.stdout.split_once("Suggested commands:\n").unwrap_or_default();
     todo.lines().map(|line| line.trim().replace(LICENSE, "LIC")).collect()
 }
 
@@ -29,19 +29,19 @@ fn the_ladder_ends_with_who_sits_on_the_seats_and_what_to_do() {
     let licenses = [explained("active", None, "exceeded_seats")];
     let (ran, server) = explain(explanation(Some("exceeded_seats"), &licenses));
     insta::assert_snapshot!(ran.stdout, @"
-    ok  key       sk_live_CANA… works: admin, live, of acme
-    ok  user      carol is known (carol@example.com), first seen 2026-01-31T12:00:00.000Z
-    ok  licenses  1 is assigned:
+    ok  key       sk_live_CANA… is active: admin, live, tenant acme
+    ok  user      carol exists (carol@example.com), created 2026-01-31T12:00:00.000Z
+    ok  licenses  the user has 1:
                  1  Acme Studio · Pro annual  lic_01h455vb4pex5vsknk084sn02q
                     active, expires never, seats 5/5, the user holds none
                     That is how it stands.
     no  answer    exceeded_seats: So it is.
 
-    5 of 5 seats in use, least recently seen first:
+    5 of 5 seats in use, least recently checked first:
     USER   EMAIL              ACTIVATED                 LAST CHECKED
     alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
 
-    What to do:
+    Suggested commands:
       licctl licenses unassign lic_01h455vb4pex5vsknk084sn02q alice
       licctl licenses update lic_01h455vb4pex5vsknk084sn02q --max-seats 6
     ");
@@ -115,5 +115,5 @@ fn a_yes_needs_nothing_done() {
     let (ran, _) = explain(explanation(None, &[explained("active", None, "valid")]));
     assert_eq!(ran.code, 0);
     assert!(ran.stdout.contains("ok  answer    VALID: So it is."), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("What to do"));
+    assert!(!ran.stdout.contains("Suggested commands"));
 }

@@ -25,7 +25,7 @@ fn a_web_page_is_not_the_service() {
         let server = FakeServer::answering(move |_| Reply::new(status, "<html>Hello</html>"));
         let (ran, _) = failing(&server, &LIST);
         assert_eq!(ran.code, 7);
-        let what = format!("is not licd: status {status}");
+        let what = format!("is not licd: it answers with status {status}");
         assert!(ran.stderr.contains(&what), "{}", ran.stderr);
         assert!(ran.stderr.contains("a web page"), "{}", ran.stderr);
     }
@@ -59,7 +59,7 @@ fn an_empty_answer_is_not_the_service() {
     let server = FakeServer::answering(|_| Reply::new(200, ""));
     let (_, seen) = failing(&server, &LIST);
     insta::assert_snapshot!(seen, @"
-    error: What answers at http://SERVER is not licd: status 200 and nothing.
+    error: http://SERVER is not licd: it answers with status 200 and an empty body.
     fix: check the address given by --server, LICCTL_SERVER or the profile, and proxies
     http://SERVER
     [exit 7]
@@ -75,7 +75,11 @@ fn half_an_answer_is_none() {
     });
     let (ran, _) = failing(&server, &LIST);
     assert_eq!(ran.code, 7);
-    assert!(ran.stderr.contains("broke off its answer"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("closed the connection before the end of its answer"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn the_key_does_not_follow_a_redirect_to_another_server() {
     let server = FakeServer::answering(move |_| Reply::new(307, "").with("location", &elsewhere));
     let (ran, _) = failing(&server, &LIST);
     assert_eq!(ran.code, 7);
-    assert!(ran.stderr.contains("where the key is not sent"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("does not send the key there"), "{}", ran.stderr);
     assert!(other.received().is_empty());
 }
 
@@ -153,7 +157,7 @@ fn a_rate_limit_says_how_long_to_wait() {
     });
     let (_, seen) = failing(&server, &LIST);
     insta::assert_snapshot!(seen, @r#"
-    error: Too many requests with this key.
+    error: The key has reached its rate limit.
       "Rate limit exceeded. Please try again later."
     fix: try again in 17 s
     request req-1 · http://SERVER
@@ -186,8 +190,8 @@ fn a_refused_key_is_named_masked_and_by_its_source() {
     let (_, seen) = failing(&server, &LIST);
     insta::assert_snapshot!(seen, @r#"
     error: The server refused the key sk_live_CANA… from LICCTL_API_KEY.
-      "Unauthorized": it is unknown, expired or revoked
-    fix: put a key that works where this one is from: LICCTL_API_KEY
+      "Unauthorized": the key is unknown, expired or revoked
+    fix: replace the key from LICCTL_API_KEY with an active one
     request req-1 · http://SERVER
     [exit 4]
     "#);

@@ -35,7 +35,7 @@ fn a_profile_has_a_name_that_can_be_typed() {
         for args in [&["profiles", "rename", "default", name][..], &["login", "-P", name]] {
             let ran = home.run_with_input(&[args, &["--api-key-file", "-"]].concat(), KEY);
             assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}: {}", ran.stderr);
-            assert!(ran.stderr.contains("A profile's name must be"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("The profile name must be"), "{}", ran.stderr);
         }
     }
 }
@@ -126,7 +126,7 @@ fn a_kept_key_goes_only_to_the_server_it_was_kept_for() {
     let other = service();
     let ran = home.run(&["whoami", "--server", &other.address]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
-    assert!(ran.stderr.contains("is not sent to"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("licctl does not send it to"), "{}", ran.stderr);
     assert!(other.received().is_empty());
     // Also when the configuration is made to point elsewhere.
     let path = home.dir.path().join("config.toml");
@@ -276,7 +276,7 @@ fn no_settings_at_all_is_told_as_such() {
     let ran = Home::bare().run(&["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
     insta::assert_snapshot!(ran.stderr, @"
-    error: There is no API key to work with.
+    error: There is no API key.
     fix: licctl login, or set LICCTL_API_KEY
     http://127.0.0.1:8080
     ");

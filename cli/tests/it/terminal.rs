@@ -54,7 +54,7 @@ fn a_plan_asks_for_its_product_and_name() {
     terminal.exp_string("Created plan Pro annual of Acme Studio.").unwrap();
     terminal.exp_string("Next: licctl licenses create --plan \"Pro annual\"").unwrap();
     let same = "licctl plans create --max-seats 5 --product \"Acme Studio\" --name \"Pro annual\"";
-    terminal.exp_string(&format!("Without questions: {same}")).unwrap();
+    terminal.exp_string(&format!("Without prompts: {same}")).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
     let body = json!({ "productId": PRODUCT, "name": "Pro annual", "maxSeats": 5 });
@@ -68,9 +68,9 @@ fn assigning_asks_for_license_and_user() {
     let mut terminal = on_a_terminal(&home, &["licenses", "assign"]);
     terminal.exp_string(LICENSE).unwrap();
     press(&mut terminal, "\r");
-    terminal.exp_string("your own id").unwrap();
+    terminal.exp_string("external id").unwrap();
     press(&mut terminal, "dora\r");
-    let same = format!("Without questions: licctl licenses assign {LICENSE} dora");
+    let same = format!("Without prompts: licctl licenses assign {LICENSE} dora");
     terminal.exp_string(&same).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
@@ -83,9 +83,9 @@ fn a_part_of_an_id_is_told_whole() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
-    terminal.exp_string(&format!("Revoke {LICENSE} and refuse its users?")).unwrap();
+    terminal.exp_string(&format!("Revoke {LICENSE}? Its users lose access.")).unwrap();
     press(&mut terminal, "y");
-    let same = format!("Without questions: licctl licenses revoke {LICENSE} --yes");
+    let same = format!("Without prompts: licctl licenses revoke {LICENSE} --yes");
     terminal.exp_string(&same).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
@@ -103,7 +103,7 @@ fn a_no_deletes_nobody() {
         press(&mut terminal, keys);
         if code == 0 {
             terminal.exp_string("Deleted user alice with 1 license and no seats.").unwrap();
-            let same = "Without questions: licctl users delete alice --yes";
+            let same = "Without prompts: licctl users delete alice --yes";
             terminal.exp_string(same).unwrap();
         }
         terminal.exp_eof().unwrap();
@@ -142,12 +142,12 @@ fn a_no_is_a_cancellation_and_a_yes_is_remembered() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
-    terminal.exp_string("and refuse its users?").unwrap();
+    terminal.exp_string("Its users lose access.").unwrap();
     press(&mut terminal, "n");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
-    terminal.exp_string("and refuse its users?").unwrap();
+    terminal.exp_string("Its users lose access.").unwrap();
     press(&mut terminal, "y");
     terminal.exp_string(&format!("licctl licenses revoke {LICENSE} --yes")).unwrap();
     terminal.exp_eof().unwrap();
@@ -160,7 +160,7 @@ fn a_stranger_is_asked_about_before_validating_creates_them() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["validate", "nobody"]);
-    terminal.exp_string("There is no user nobody yet.").unwrap();
+    terminal.exp_string("User nobody does not exist yet").unwrap();
     press(&mut terminal, "n");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
@@ -212,5 +212,5 @@ fn a_narrow_terminal_hides_columns_and_says_which() {
     let [titles, license, hidden] = lines[..] else { panic!("{seen}") };
     assert_eq!(titles.split_whitespace().collect::<Vec<_>>(), ["ID", "PLAN", "STATUS", "EXPIRES"]);
     assert!(license.starts_with(LICENSE) && license.len() <= 60, "{license}");
-    assert_eq!(hidden, "hidden for lack of room: PRODUCT, SEATS, FEATURES (-o json has all)");
+    assert_eq!(hidden, "hidden columns: PRODUCT, SEATS, FEATURES (-o json has all)");
 }

@@ -148,7 +148,7 @@ fn one_refusal_among_several_is_told_and_exits_9() {
     assert_eq!((ran.code, ran.stdout.as_str()), (9, "alice\ncarol\n"));
     insta::assert_snapshot!(ran.stderr, @r#"
     error: bad: The server refused the request. "userId: no"
-    note: 2 done, 1 failed
+    note: 2 succeeded, 1 failed
     "#);
     // When nothing was done, the error itself stands.
     let ran = run(&server, &["licenses", "assign", LICENSE, "bad"]);
@@ -230,7 +230,7 @@ fn a_dry_run_shows_every_write_and_sends_none() {
       "userId": "bob"
     }
     "#);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "Nothing was sent.\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "No request was sent.\n"));
     assert!(server.received().iter().all(|request| request.method == "GET"));
 }
 

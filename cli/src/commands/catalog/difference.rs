@@ -106,7 +106,7 @@ fn only<'a, T>(
 ) -> Result<Option<&'a T>> {
     let first = records.next();
     if records.next().is_some() {
-        let message = format!("There are several {noun}s called {name}, so none can be matched.");
+        let message = format!("Several {noun}s have the name {name}, so licctl cannot match one.");
         return Err(Error::new(Exit::NotFound, "ambiguous", message)
             .fix(format!("give them different names with licctl {noun}s update ID --name NAME")));
     }

@@ -61,23 +61,25 @@ impl Manifest {
             })?,
         };
         Self::parse(&text).map_err(|why| {
-            Error::usage(format!("{file} is no catalog.")).because(why).fix("licctl apply --help")
+            Error::usage(format!("{file} is not a valid catalog."))
+                .because(why)
+                .fix("licctl apply --help")
         })
     }
 
     fn parse(text: &str) -> std::result::Result<Self, String> {
         let manifest: Self = yaml_serde::from_str(text).map_err(|error| error.to_string())?;
         if manifest.version != MANIFEST_VERSION {
-            return Err(format!("version {} is not known, only 1", manifest.version));
+            return Err(format!("version {} is not supported, only 1", manifest.version));
         }
         let mut products = HashSet::new();
         for product in &manifest.products {
             if !products.insert(&product.name) {
-                return Err(format!("product {} is there twice", product.name));
+                return Err(format!("product {} appears twice", product.name));
             }
             let mut plans = HashSet::new();
             if let Some(twice) = product.plans.iter().find(|plan| !plans.insert(&plan.name)) {
-                return Err(format!("plan {} of {} is there twice", twice.name, product.name));
+                return Err(format!("plan {} of {} appears twice", twice.name, product.name));
             }
         }
         Ok(manifest)
@@ -131,8 +133,8 @@ mod tests {
         for (from, to, why) in [
             ("maxSeats", "seats", "unknown field `seats`"),
             ("maxSeats: 5", "maxSeats: 0", "whole number from 1"),
-            ("version: 1", "version: 2", "version 2 is not known"),
-            ("name: Free", "name: Pro annual", "is there twice"),
+            ("version: 1", "version: 2", "version 2 is not supported"),
+            ("name: Free", "name: Pro annual", "appears twice"),
             ("version: 1", "", "missing field `version`"),
         ] {
             let error = Manifest::parse(&GOOD.replace(from, to)).unwrap_err();

@@ -16,12 +16,12 @@ use crate::resolve;
 use difference::{Action, CatalogStep, FieldChange};
 use manifest::Manifest;
 
-/// Create and update products and plans as a file says
+/// Create and update products and plans from a file
 ///
-/// Products are matched by name, and plans by name within their product. What the file does not
-/// name is left alone, and nothing is ever deleted. A field that a plan of the file does not have
-/// is emptied. Applying a file a second time changes nothing. With --dry-run nothing is changed and
-/// the differences are shown, as with licctl diff.
+/// A product matches by its name, and a plan by its name within the product. Applying deletes
+/// nothing, leaves records that the file does not name as they are, and clears fields that the file
+/// omits. Applying a file a second time changes nothing. With --dry-run nothing is sent: the
+/// differences are shown, as by the diff command.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -38,26 +38,26 @@ The file:
           expiresInDays: 365
           features: [export, sso]")]
 pub struct ApplyArgs {
-    /// The file, as YAML or JSON; - for stdin
+    /// File in YAML or JSON; - for stdin
     #[arg(short, long)]
     file: String,
 }
 
-/// Show what apply would change; exits with 10 when there is something
+/// Show the changes that apply would make; exits with 10 if there are any
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  licctl diff -f catalog.yaml   exits 0 when all is as the file says, else 10
+  licctl diff -f catalog.yaml   exits 0 without differences, else 10
 
 Signs:
-  + would be created   ~ would be changed (field: have → want)   = is the same")]
+  + create   ~ update (field: have → want)   = same")]
 pub struct DiffArgs {
-    /// The file, as YAML or JSON; - for stdin
+    /// File in YAML or JSON; - for stdin
     #[arg(short, long)]
     file: String,
 }
 
-/// Write all products and plans in the form that apply reads
+/// Print all products and plans in the format that apply reads
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -91,7 +91,7 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
     if ctx.globals.dry_run {
-        return Ok(show(&steps)?.changed("Nothing was sent."));
+        return Ok(show(&steps)?.changed("No request was sent."));
     }
     let mut done = 0;
     let mut new_product = None;
@@ -99,16 +99,18 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
         match step.take(ctx, new_product).await {
             Ok(product) => new_product = product.or(new_product),
             Err(error) => {
-                ctx.note(&format!("{done} changes were made before this failed; apply it again"));
+                ctx.note(&format!(
+                    "{done} changes were applied before this error; apply the file again"
+                ));
                 return Err(error);
             }
         }
         done += usize::from(step.action != Action::Same);
     }
     let sentence = match done {
-        0 => "Everything is as the file says.".to_owned(),
-        1 => "Made 1 change.".to_owned(),
-        many => format!("Made {many} changes."),
+        0 => "There is nothing to change.".to_owned(),
+        1 => "Applied 1 change.".to_owned(),
+        many => format!("Applied {many} changes."),
     };
     Ok(show(&steps)?.changed(sentence))
 }

@@ -22,9 +22,9 @@ use crate::values::MetadataFlags;
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
 
-/// Assign a license to users, who are created if unknown
+/// Assign a license to users; unknown users are created
 ///
-/// It takes no seat: a user takes one with the first successful validation.
+/// An assignment takes no seat; the first successful validation does.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -35,9 +35,9 @@ Examples:
   licctl licenses assign --plan \"Pro annual\" --from users.csv --report r.jsonl
   licctl licenses assign --plan \"Pro annual\" --from users.csv --resume r.jsonl")]
 pub struct AssignArgs {
-    /// Its id, or 6 or more characters from the end of it
+    /// License id, or at least 6 characters from its end
     license: Option<String>,
-    /// Your own ids for the users; - reads a list from stdin
+    /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
     #[command(flatten)]
@@ -46,15 +46,15 @@ pub struct AssignArgs {
     rows: assign_from_file::FromFile,
 }
 
-/// Take users off a license, which frees their seats
+/// Unassign users from a license, which frees their seats
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl licenses unassign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice")]
 pub struct UnassignArgs {
-    /// Its id, or 6 or more characters from the end of it
+    /// License id, or at least 6 characters from its end
     license: Option<String>,
-    /// Your own ids for the users; - reads a list from stdin
+    /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
 }
@@ -103,7 +103,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let next = format!("licctl validate {}", quote(first.user.as_str()));
     let sentence = match assigned.done.as_slice() {
         [one] if one.new => format!("Assigned license {} to {}.", license.id, one.user),
-        [one] => format!("{} had license {} already.", one.user, license.id),
+        [one] => format!("{} already had license {}.", one.user, license.id),
         all => format!("{} users have license {}.", all.len(), license.id),
     };
     Ok(show(ctx, &given, &assigned, &COLUMNS)?.changed(sentence).next(next))
@@ -112,7 +112,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
 pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     let (license, given) = license_and_users(ctx, args.license, args.users).await?;
     let users = read_items(ctx, &given).await?;
-    let question = format!("Take {} users off license {}?", users.len(), license.id);
+    let question = format!("Unassign {} users from license {}?", users.len(), license.id);
     prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
     let base = format!("{PATH}/{}/assign", license.id);
@@ -129,8 +129,8 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     .await?;
     let sentence = match removed.done.as_slice() {
         [] => return planned(),
-        [one] => format!("Took {} off license {}.", one.user, license.id),
-        all => format!("Took {} users off license {}.", all.len(), license.id),
+        [one] => format!("Unassigned {} from license {}.", one.user, license.id),
+        all => format!("Unassigned {} users from license {}.", all.len(), license.id),
     };
     Ok(show(ctx, &given, &removed, &COLUMNS[..2])?.changed(sentence))
 }
@@ -149,12 +149,12 @@ async fn license_and_users(
     if !users.is_empty() {
         return Ok((license, users));
     }
-    let user: ExternalId = prompt::text(ctx, "User (your own id for them)", None)?;
+    let user: ExternalId = prompt::text(ctx, "User (external id)", None)?;
     Ok((license, vec![user.to_string()]))
 }
 
 fn external_id(text: &str) -> Result<ExternalId> {
-    text.parse().map_err(|error| Error::usage(format!("A user's id {error}.")))
+    text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
 /// A 404 names the path, of which the user's name is the last piece.

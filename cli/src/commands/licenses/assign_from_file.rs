@@ -26,7 +26,7 @@ pub struct FromFile {
     /// Assign to the users of this file: CSV with a column userId, or JSON lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub from: Option<String>,
-    /// With --from: make a new license of this plan for each user
+    /// With --from: create a license of this plan for each user
     #[arg(long, requires = "from", conflicts_with = "license")]
     plan: Option<String>,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub async fn run(
     let finished = if let Some(given) = &args.plan {
         let plan = &resolve::plan(ctx, given, Purpose::Write).await?;
         let name = format!("licenses assign --plan {}", plan.id);
-        let run = ("Make and assign licenses to", name);
+        let run = ("Create and assign licenses to", name);
         bulk::run(ctx, &args.bulk, file, run, |row, report| async move {
             let license = own_license(client, plan, &row, &report).await?;
             assign(client, license, row, common).await
@@ -92,7 +92,7 @@ async fn own_license(
     let name = match report.unfinished(row.user.as_str()) {
         Some(line) if line.state == RowState::Partly => {
             let id = line.answer["licenseId"].as_str().and_then(|id| id.parse().ok());
-            return id.map(Some).ok_or_else(|| Error::usage("The report names no license."));
+            return id.map(Some).ok_or_else(|| Error::usage("The report lacks the license id."));
         }
         Some(line) => match line.answer["idempotencyKey"].as_str() {
             Some(name) if is_remembered(name) => name.to_owned(),
@@ -124,8 +124,11 @@ fn is_remembered(name: &str) -> bool {
 
 /// After that, making one license cannot be told from making two.
 fn in_doubt(plan: &Plan, row: &UserRow) -> Error {
-    let message = "Whether a license was made for this user before is not known.";
+    let message = "An earlier run may have created a license for this user.";
     Error::new(Exit::Rejected, "in_doubt", message)
-        .because(format!("look for one without user: licctl licenses list --plan {}", plan.id))
+        .because(format!(
+            "Look for a license without users: licctl licenses list --plan {}",
+            plan.id
+        ))
         .fix(format!("licctl licenses assign LICENSE {}", row.user))
 }

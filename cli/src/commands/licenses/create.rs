@@ -21,16 +21,16 @@ Examples:
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
   licctl licenses create --plan \"Pro annual\" --count 20 -q")]
 pub struct CreateArgs {
-    /// The plan to make it from, by name or id
+    /// Plan of the license, by name or id
     #[arg(long)]
     plan: Option<String>,
-    /// Days of validity, in place of the plan's own
+    /// Days of validity, instead of the plan's
     #[arg(long, value_name = "N")]
     expires_in_days: Option<ExpiresInDays>,
-    /// Assign it to this user, by your own id for them (repeatable)
+    /// Assign the license to this user, by external id (repeatable)
     #[arg(long, value_name = "USER", conflicts_with = "count")]
     assign: Vec<ExternalId>,
-    /// How many to create
+    /// Number of licenses to create
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     count: Option<u32>,
 }
@@ -107,9 +107,7 @@ async fn show(
 async fn choose_plan(ctx: &Context) -> Result<ApiRecord<Plan>> {
     let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), NameIndex::load(ctx))?;
     if plans.is_empty() {
-        return Err(
-            Error::not_found("There is no plan to make a license from.").fix("licctl plans create")
-        );
+        return Err(Error::not_found("There are no plans yet.").fix("licctl plans create"));
     }
     let label =
         |plan: &ApiRecord<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);

@@ -14,10 +14,10 @@ use crate::output::cell::TextCell;
 use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
 
-/// Show a license and who sits on its seats
+/// Show a license and its seats
 #[derive(Args)]
 pub struct GetArgs {
-    /// Its id, or 6 or more characters from either end of it
+    /// License id, or at least 6 characters from either end of it
     license: Option<String>,
 }
 

@@ -42,19 +42,19 @@ Examples:
   licctl licenses list --user alice
   licctl licenses list --expiring-within 30d -o json")]
 pub struct ListArgs {
-    /// Only licenses made from this plan
+    /// Only licenses of this plan
     #[arg(long)]
     plan: Option<String>,
     /// Only licenses of this product
     #[arg(long)]
     product: Option<String>,
-    /// Only licenses that a validation takes for this; expired are also active ones past their date
+    /// Only licenses of this effective status; an active license past its date counts as expired
     #[arg(long)]
     status: Option<StatusArg>,
-    /// Only licenses assigned to this user, in the order in which a validation looks at them
+    /// Only licenses assigned to this user, in the order in which a validation checks them
     #[arg(long)]
     user: Option<ExternalId>,
-    /// Only licenses that work now and expire within this time
+    /// Only active licenses that expire within this time
     #[arg(long, value_name = "SPAN")]
     expiring_within: Option<Span>,
 }
@@ -156,7 +156,7 @@ async fn seats_in_use(
 ) -> Result<HashMap<LicenseId, i64>> {
     if licenses.len() > MAX_COUNTED_LICENSES {
         ctx.note(&format!(
-            "SEATS shows what is allowed; use is counted for up to {MAX_COUNTED_LICENSES} licenses"
+            "SEATS shows limits only: licctl counts seats in use for up to {MAX_COUNTED_LICENSES} licenses"
         ));
         return Ok(HashMap::new());
     }

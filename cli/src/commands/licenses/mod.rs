@@ -44,14 +44,14 @@ pub enum Verb {
     Assign(assign::AssignArgs),
     Unassign(assign::UnassignArgs),
     Usage(usage::UsageArgs),
-    /// Suspend licenses: they stop working until they are activated again
+    /// Suspend licenses until they are activated again
     #[command(after_help = status::EXAMPLES)]
     Suspend(status::LicenseArgs),
-    /// Activate licenses: they work again
+    /// Activate licenses
     Activate(status::LicenseArgs),
-    /// Revoke licenses: asks first
+    /// Revoke licenses, after a confirmation
     Revoke(status::LicenseArgs),
-    /// Expire licenses, whatever their date says
+    /// Expire licenses, regardless of their date
     Expire(status::LicenseArgs),
 }
 

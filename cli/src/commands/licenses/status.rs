@@ -25,7 +25,7 @@ const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Colum
 
 #[derive(Args)]
 pub struct LicenseArgs {
-    /// Their ids, or 6 or more characters from the end of each; - reads a list from stdin
+    /// License ids, or at least 6 characters from the end of each; - reads a list from stdin
     #[arg(value_name = "LICENSE")]
     licenses: Vec<String>,
 }
@@ -86,7 +86,7 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
                 Ok(id) => id,
                 Err(_) => resolve::license(ctx, one, Purpose::Write).await?.id,
             };
-            prompt::confirm(ctx, &format!("{verb} {id} and refuse its users?"))
+            prompt::confirm(ctx, &format!("{verb} {id}? Its users lose access."))
         }
         _ if status == Status::Revoked => prompt::confirm(ctx, &question),
         _ => prompt::confirm_many(ctx, items.len(), &question),

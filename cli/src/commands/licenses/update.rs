@@ -12,9 +12,9 @@ use crate::output::View;
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::values::{self, Edit, cleared};
 
-/// Change a license's seats, date or features
+/// Change the seats, expiry or features of a license
 ///
-/// With fewer seats than are in use, nobody loses a seat, and nobody new gets one.
+/// A limit below the seats in use takes no seat away; it only prevents new ones.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -24,15 +24,15 @@ Examples:
   licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats none \\
       --expires-at never")]
 pub struct UpdateArgs {
-    /// Its id, or 6 or more characters from the end of it
+    /// License id, or at least 6 characters from its end
     license: String,
-    /// Another number of seats, or none for no limit
+    /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none")]
     max_seats: Option<Edit<MaxSeats>>,
-    /// The first moment at which it is no longer valid, or never
+    /// Time from which the license is no longer valid, or never
     #[arg(long, value_name = "TIME or never")]
     expires_at: Option<Edit<Timestamp>>,
-    /// The features from now on (repeatable, or with commas), or none
+    /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
 }
@@ -48,7 +48,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         ]),
     };
     if args.max_seats.is_none() && args.expires_at.is_none() && body.features.is_none() {
-        return Err(Error::usage("Nothing is to change.")
+        return Err(Error::usage("There is nothing to change.")
             .fix("give --max-seats, --expires-at or --feature"));
     }
     let license = resolve::license(ctx, &args.license, Purpose::Write).await?;

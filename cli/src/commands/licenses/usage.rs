@@ -23,18 +23,18 @@ const COLUMNS: [Column; 4] = [
     Column::new("LAST CHECKED", 1),
 ];
 
-/// Show who sits on the seats of a license
+/// Show the seats of a license and their holders
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3
   licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-at 90%
 
-With --fail-at it exits with 10 from that share on, else with 0.")]
+With --fail-at the exit code is 10 from that share on, and 0 below it.")]
 pub struct UsageArgs {
-    /// Its id, or 6 or more characters from either end of it
+    /// License id, or at least 6 characters from either end of it
     license: Option<String>,
-    /// Exit with 10 when this share of the seats is in use, or more
+    /// Exit with 10 when at least this share of the seats is in use
     #[arg(long, value_name = "SHARE")]
     fail_at: Option<Percent>,
 }

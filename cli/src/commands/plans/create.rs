@@ -22,25 +22,25 @@ Examples:
   licctl plans create --product \"Acme Studio\" --name \"Pro annual\" \\
       --max-seats 5 --expires-in-days 365 --feature export,sso")]
 pub struct CreateArgs {
-    /// The product that the plan belongs to, by name or id
+    /// Product of the plan, by name or id
     #[arg(long)]
     product: Option<String>,
-    /// What the plan is called
+    /// Name of the plan
     #[arg(long)]
     name: Option<Name>,
-    /// A line about it
+    /// Description of the plan, one line
     #[arg(long, value_name = "TEXT")]
     description: Option<Line>,
-    /// How many users a license of this plan serves at once; no limit when absent
+    /// Number of seats of a license; no limit when absent
     #[arg(long, value_name = "N")]
     max_seats: Option<MaxSeats>,
-    /// How long a license of this plan is valid; for ever when absent
+    /// Days for which a license is valid; no expiry when absent
     #[arg(long, value_name = "N")]
     expires_in_days: Option<ExpiresInDays>,
-    /// A feature that it unlocks (repeatable, or several with commas)
+    /// Feature of the plan (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
-    /// When the product has a plan of this name already, show it instead
+    /// Show the existing plan if the product has one of this name
     #[arg(long)]
     if_not_exists: bool,
 }
@@ -84,7 +84,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
 async fn choose_product(ctx: &Context) -> Result<ApiRecord<Product>> {
     let products = resolve::products(ctx).await?;
     if products.is_empty() {
-        return Err(Error::not_found("There is no product to make a plan for.")
+        return Err(Error::not_found("There are no products yet.")
             .fix("licctl products create --name NAME"));
     }
     let labels: Vec<_> = products.iter().map(|product| product.name.to_string()).collect();
@@ -99,7 +99,7 @@ async fn choose_product(ctx: &Context) -> Result<ApiRecord<Product>> {
 fn existing(known: &ApiRecord<Plan>, wanted: &CreatePlan, names: &NameIndex) -> Result<View> {
     let differences = differences(known, wanted);
     if differences.is_empty() {
-        return Ok(show(known, names)?.changed(format!("Plan {} is there already.", known.name)));
+        return Ok(show(known, names)?.changed(format!("Plan {} already exists.", known.name)));
     }
     let message = format!("Plan {} exists with other settings.", known.name);
     Err(Error::new(Exit::Rejected, "differs", message)

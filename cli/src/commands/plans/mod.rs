@@ -38,7 +38,7 @@ pub enum Verb {
     /// Show a plan
     #[command(visible_alias = "show")]
     Get {
-        /// Its id, its name, or 6 or more characters from either end of its id
+        /// Plan id or name, or at least 6 characters from either end of the id
         plan: String,
     },
     #[command(visible_alias = "new")]
@@ -125,7 +125,7 @@ fn valid_for(days: Option<ExpiresInDays>) -> TextCell {
     match days {
         Some(days) if days.get() == 1 => TextCell::text("1 day"),
         Some(days) => TextCell::text(format!("{days} days")),
-        None => TextCell::text("ever"),
+        None => TextCell::text("no expiry"),
     }
 }
 

@@ -12,28 +12,28 @@ use crate::output::View;
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::values::{self, Edit, cleared};
 
-/// Change a plan; licenses already made from it stay as they are
+/// Change a plan; existing licenses keep their terms
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl plans update \"Pro annual\" --max-seats 10
   licctl plans update \"Pro annual\" --expires-in-days never --feature none")]
 pub struct UpdateArgs {
-    /// Its id or name
+    /// Plan id or name
     plan: String,
-    /// A new name
+    /// New name
     #[arg(long)]
     name: Option<Name>,
-    /// A new description, or none
+    /// New description, or none
     #[arg(long, value_name = "TEXT or none")]
     description: Option<Edit<Line>>,
-    /// Another number of seats, or none for no limit
+    /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none")]
     max_seats: Option<Edit<MaxSeats>>,
-    /// Another time of validity, or never
+    /// New number of days of validity, or never
     #[arg(long, value_name = "N or never")]
     expires_in_days: Option<Edit<ExpiresInDays>>,
-    /// The features from now on (repeatable, or with commas), or none
+    /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
 }
@@ -53,7 +53,9 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         clear,
     };
     if serde_json::to_value(&body).is_ok_and(|body| is_empty(&body)) {
-        return Err(Error::usage("Nothing is to change.").fix("see licctl plans update --help"));
+        return Err(
+            Error::usage("There is nothing to change.").fix("see licctl plans update --help")
+        );
     }
     let plan = resolve::plan(ctx, &args.plan, Purpose::Write).await?;
     let path = format!("{PATH}/{}", plan.id);
@@ -61,7 +63,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         return planned();
     };
     let names = NameIndex::of(&resolve::products(ctx).await?);
-    let changed = format!("Updated plan {}. Licenses already made keep theirs.", now.data.name);
+    let changed = format!("Updated plan {}. Existing licenses keep their terms.", now.data.name);
     Ok(show(&now.data, &names)?.changed(changed))
 }
 

@@ -13,16 +13,16 @@ use crate::output::View;
 use crate::prompt;
 use crate::resolve;
 
-/// Delete a user, which frees the seats
+/// Delete a user and free the seats
 ///
-/// The user loses all licenses. A later validation creates the user anew, without any.
+/// The user loses all licenses. A later validation creates the user again, without licenses.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl users delete alice
   licctl users delete alice --yes")]
 pub struct DeleteArgs {
-    /// Your own id for the user, or the service's (usr_…)
+    /// External id of the user, or the service's own (usr_…)
     user: ExternalId,
 }
 

@@ -13,7 +13,7 @@ use crate::output::View;
 
 /// Create or update users from a file
 ///
-/// CSV with a line of titles, or a JSON object a line. Columns: userId (or externalId), email,
+/// CSV with a header line, or JSON lines. Columns: userId (or externalId), email,
 /// name, and metadata.KEY for each entry of the metadata. Every row is checked before the first is
 /// sent.
 #[derive(Args)]
@@ -23,7 +23,7 @@ Examples:
   licctl users import users.csv --map userId=login --report import.jsonl --yes
   licctl users import users.csv --resume import.jsonl --yes")]
 pub struct ImportArgs {
-    /// The file to read, - for stdin
+    /// File to read, - for stdin
     file: String,
     #[command(flatten)]
     bulk: BulkFlags,

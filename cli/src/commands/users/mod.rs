@@ -41,10 +41,10 @@ Examples:
     /// Show a user
     #[command(visible_alias = "show")]
     Get {
-        /// Your own id for the user
+        /// External id of the user
         user: ExternalId,
     },
-    /// Create a user, or update the one who is there; validation creates users by itself
+    /// Create or update a user; validation also creates unknown users
     #[command(
         visible_alias = "new",
         after_help = "\
@@ -53,7 +53,7 @@ Examples:
   licctl users create --external-id alice --metadata team=blue"
     )]
     Create(CreateArgs),
-    /// Change what is known of a user
+    /// Change the email, name or metadata of a user
     #[command(after_help = "\
 Examples:
   licctl users update alice --email alice@example.org --name none")]
@@ -64,23 +64,23 @@ Examples:
 
 #[derive(Args)]
 pub struct ListArgs {
-    /// Only the user with this id of yours
+    /// Only the user with this external id
     #[arg(long, value_name = "USER")]
     external_id: Option<ExternalId>,
-    /// Only users with this text in their id, email or name, in capitals or not
+    /// Only users with this text in their external id, email or name, in any case
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
 }
 
 #[derive(Args)]
 pub struct CreateArgs {
-    /// Your own id for the user, kept letter by letter
+    /// External id of the user, kept exactly as given
     #[arg(long, value_name = "USER")]
     external_id: Option<ExternalId>,
-    /// Where the user can be reached
+    /// Email address of the user
     #[arg(long)]
     email: Option<Line>,
-    /// What the user is called
+    /// Name of the user
     #[arg(long)]
     name: Option<Name>,
     #[command(flatten)]
@@ -89,12 +89,12 @@ pub struct CreateArgs {
 
 #[derive(Args)]
 pub struct UpdateArgs {
-    /// Your own id for the user
+    /// External id of the user
     user: ExternalId,
-    /// A new address, or none
+    /// New email address, or none
     #[arg(long, value_name = "EMAIL or none")]
     email: Option<Edit<Line>>,
-    /// A new name, or none
+    /// New name, or none
     #[arg(long, value_name = "NAME or none")]
     name: Option<Edit<Name>>,
     #[command(flatten)]
@@ -150,7 +150,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let metadata = args.metadata.read()?;
     let external_id = match args.external_id {
         Some(id) => id,
-        None => prompt::text(ctx, "Your own id for the user", Some("--external-id"))?,
+        None => prompt::text(ctx, "External id of the user", Some("--external-id"))?,
     };
     let body = CreateUser { external_id, email: args.email, name: args.name, metadata };
     let Some(made) = ctx.client().await?.post::<ApiRecord<User>>(PATH, &body).await? else {
@@ -177,7 +177,9 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     };
     let given = body.email.is_some() || body.name.is_some() || body.metadata.is_some();
     if !given && body.clear.is_none() {
-        return Err(Error::usage("Nothing is to change.").fix("see licctl users update --help"));
+        return Err(
+            Error::usage("There is nothing to change.").fix("see licctl users update --help")
+        );
     }
     let user = resolve::user(ctx, args.user.as_str()).await?;
     let path = format!("{PATH}/{}", user.id);

@@ -4,7 +4,7 @@ use common::{ExplainedLicense, Explanation, ExternalId, MaxSeats, Reason, Status
 
 use crate::output::escape::quote;
 
-/// The commands, the least drastic first. `holders` have the seats, least recently seen first.
+/// The commands, the least drastic first. `holders` have the seats, least recently checked first.
 pub fn advice(user: &ExternalId, explained: &Explanation, holders: &[String]) -> Vec<String> {
     let user = quote(user.as_str());
     let with = |verdict| explained.licenses.iter().find(|license| license.verdict == verdict);

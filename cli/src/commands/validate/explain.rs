@@ -53,7 +53,7 @@ pub async fn run(
     let idle = holders.as_ref().map(|(_, (idle, _))| idle.as_slice());
     let todo = advice(&user, &explained, idle.unwrap_or_default());
     if !todo.is_empty() {
-        view = view.line(TextCell::text("")).line(TextCell::text("What to do:"));
+        view = view.line(TextCell::text("")).line(TextCell::text("Suggested commands:"));
     }
     for line in todo {
         view = view.line(TextCell::text(format!("  {line}")));
@@ -69,7 +69,7 @@ fn full_license(explained: &Explanation) -> Option<&ExplainedLicense> {
     licenses.find(|license| license.verdict == Verdict::ExceededSeats)
 }
 
-/// Who sits on the seats of a license, least recently seen first: as names, and as a table.
+/// Who sits on the seats of a license, least recently checked first: as names, and as a table.
 async fn seats_of(
     ctx: &Context,
     license: &ExplainedLicense,
@@ -79,7 +79,7 @@ async fn seats_of(
     usage.activations.sort_by_key(|seat| seat.last_checked_at);
     let users = usage::holders(ctx, &usage.activations).await?;
     let idle = usage.activations.iter().map(|seat| usage::caller_id(seat, &users)).collect();
-    let summary = format!("{}, least recently seen first:", usage::summary(&usage));
+    let summary = format!("{}, least recently checked first:", usage::summary(&usage));
     Ok((summary, (idle, usage::table(ctx, &usage.activations, &users))))
 }
 
@@ -92,12 +92,12 @@ fn step(good: bool, label: &str, text: &str) -> TextCell {
 fn key_line(key: &CurrentKey) -> TextCell {
     let (role, mode) = (role_word(key.role), mode_word(key.mode));
     let tenant = &key.tenant.name;
-    step(true, "key", &format!("{}… works: {role}, {mode}, of {tenant}", key.prefix))
+    step(true, "key", &format!("{}… is active: {role}, {mode}, tenant {tenant}", key.prefix))
 }
 
 fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> TextCell {
     let Some(known) = &explained.user else {
-        return step(false, "user", &format!("{user} is not known"));
+        return step(false, "user", &format!("{user} does not exist"));
     };
     let name = known.name.as_ref().map(Name::as_str);
     let words = [name, known.email.as_ref().map(Line::as_str)];
@@ -108,14 +108,14 @@ fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> TextC
         known.created_at.to_string()
     };
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    step(true, "user", &format!("{user} is known{about}, first seen {since}"))
+    step(true, "user", &format!("{user} exists{about}, created {since}"))
 }
 
 fn licenses_line(explained: &Explanation) -> TextCell {
     match explained.licenses.len() {
-        0 => step(false, "licenses", "none is assigned"),
-        1 => step(true, "licenses", "1 is assigned:"),
-        many => step(true, "licenses", &format!("{many} are assigned, looked at in this order:")),
+        0 => step(false, "licenses", "the user has none"),
+        1 => step(true, "licenses", "the user has 1:"),
+        many => step(true, "licenses", &format!("the user has {many}, checked in this order:")),
     }
 }
 

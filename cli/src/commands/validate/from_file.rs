@@ -14,7 +14,7 @@ use crate::output::table::Table;
 /// Flags that ask for the users of a file.
 #[derive(clap::Args)]
 pub struct FromFile {
-    /// Ask for the users of this file: CSV with a column userId, or JSON lines; - for stdin
+    /// Validate the users of this file: CSV with a column userId, or JSON lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
     pub from: Option<String>,
     #[command(flatten)]

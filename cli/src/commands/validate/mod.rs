@@ -28,10 +28,10 @@ const COLUMNS: [Column; 5] = [
     Column::flexible("FEATURES", 3),
 ];
 
-/// Ask whether users are licensed, as your application would
+/// Validate users, as your application does
 ///
-/// A yes takes a seat, and an unknown user is created, just as when your application asks.
-/// With --explain nothing is changed, and every license of the user is shown with its verdict.
+/// A successful validation takes a seat, and the service creates unknown users. With --explain
+/// nothing changes, and each license of the user is shown with its verdict.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -41,22 +41,22 @@ Examples:
   licctl validate --from users.csv --report answers.jsonl --yes
   licctl validate ci-probe --expect no_license   exits 0 when that is the answer
 
-Exits with 0 when all users are licensed, and with 10 when one is not.")]
+The exit code is 0 when all users are licensed, and 10 otherwise.")]
 pub struct ValidateArgs {
-    /// Your own ids for the users; - reads a list from stdin
+    /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
-    /// Look only at licenses of this product
+    /// Consider only licenses of this product
     #[arg(long)]
     product: Option<String>,
-    /// Tell why, without any effect, and what to do about it; needs a key that may read
+    /// Explain the answer without changing anything; needs a key of role read or admin
     #[arg(long)]
     explain: bool,
-    /// Count as licensed only with this feature (repeatable, or with commas)
+    /// Require this feature (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     #[arg(conflicts_with = "explain")]
     features: Vec<Feature>,
-    /// The answer that makes the exit code 0, for tests
+    /// The expected answer, for which the exit code is 0
     #[arg(long, value_name = "ANSWER")]
     expect: Option<ExpectedAnswer>,
     #[command(flatten)]
@@ -105,7 +105,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     args.rows.bulk.refuse_without_file()?;
     prompt::require(ctx, &[("USER", !args.users.is_empty())])?;
     let given = if args.users.is_empty() {
-        vec![prompt::text::<ExternalId>(ctx, "User (your own id for them)", None)?.to_string()]
+        vec![prompt::text::<ExternalId>(ctx, "User (external id)", None)?.to_string()]
     } else {
         args.users.clone()
     };
@@ -116,7 +116,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     };
     if args.explain {
         let [user] = users.as_slice() else {
-            return Err(Error::usage("--explain takes one user at a time."));
+            return Err(Error::usage("--explain takes exactly one user."));
         };
         return explain::run(ctx, external_id(user)?, product, args.expect).await;
     }
@@ -177,7 +177,8 @@ async fn ask_about_a_stranger(ctx: &Context, user: &str) -> Result<()> {
     }
     match resolve::find_user(ctx, user).await {
         Ok(None) => {
-            let question = format!("There is no user {user} yet. Validating creates one. Go on?");
+            let question =
+                format!("User {user} does not exist yet, and validating creates it. Continue?");
             prompt::confirm(ctx, &question)
         }
         Ok(Some(_)) => Ok(()),
@@ -188,7 +189,7 @@ async fn ask_about_a_stranger(ctx: &Context, user: &str) -> Result<()> {
 }
 
 fn external_id(text: &str) -> Result<ExternalId> {
-    text.parse().map_err(|error| Error::usage(format!("A user's id {error}.")))
+    text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
 fn lacking(answer: &Validation, wanted: &[Feature]) -> Vec<Feature> {
