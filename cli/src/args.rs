@@ -1,5 +1,5 @@
-//! The command line: the nouns, the flags that work everywhere, and what is said when a line makes
-//! no sense. The verbs and their own flags are with each command.
+//! The command line: the nouns, the global flags, and the errors of lines that cannot be parsed.
+//! Each command defines its own verbs and flags.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -144,7 +144,7 @@ pub enum ColorChoice {
 }
 
 impl Globals {
-    /// How output is to look, as flags and environment ask for it.
+    /// The output options that the flags and the environment give.
     pub fn output_options(&self, env: &Env, terminal: bool) -> Result<OutputOptions> {
         let jq = self.jq.as_deref().map(Jq::compile).transpose()?;
         Ok(OutputOptions { format: self.format(env)?, jq, color: self.colors(env, terminal) })
@@ -189,7 +189,7 @@ fn forms() -> String {
     forms.map(|form| form.get_name().to_owned()).collect::<Vec<_>>().join(", ")
 }
 
-/// Answers `--help` and `--version`, and says what is wrong with a command line.
+/// Prints `--help` and `--version`, or the error of a command line.
 pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Exit {
     let text = error.render();
     let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);

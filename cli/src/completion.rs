@@ -1,5 +1,5 @@
-//! Completion of command lines: commands and flags from their definitions, ids and names from what
-//! was seen last. The network is never asked.
+//! Completion of command lines: commands and flags from their definitions, ids and names from the
+//! cache. It sends no request.
 
 use std::ffi::{OsStr, OsString};
 
@@ -14,10 +14,10 @@ use crate::context::{DEFAULT_SERVER, parse_server};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 
-/// The variable by which a shell asks for completions.
+/// A shell sets this variable when it requests completions.
 const COMPLETE_VARIABLE: &str = "LICCTL_COMPLETE";
 
-/// The script that makes a shell ask.
+/// The script that registers the completion with a shell.
 pub fn script(shell: &str) -> Result<String> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
@@ -33,7 +33,7 @@ pub fn script(shell: &str) -> Result<String> {
     String::from_utf8(script).map_err(|error| failed(&error.utf8_error()))
 }
 
-/// Answers a shell that asks; none when none does.
+/// The completions that a shell requests; none when no shell does.
 pub fn respond(env: &Env, args: &[OsString]) -> Option<Result<String>> {
     let shells = Shells::builtins();
     let shell = shells.completer(env.get(COMPLETE_VARIABLE)?)?;
@@ -53,7 +53,7 @@ fn failed(error: &dyn std::fmt::Display) -> Error {
     Error::new(Exit::Internal, "completion", error.to_string())
 }
 
-/// Tells every argument that names a record where to find names.
+/// Adds a completer to every argument that takes a record.
 fn with_names(command: Command, env: &Env) -> Command {
     let command = command.mut_args(|arg| match kind(arg.get_id().as_str()) {
         Some(kind) => {
@@ -92,7 +92,7 @@ fn candidates(env: &Env, kind: &str, typed: &OsStr) -> Vec<CompletionCandidate> 
     fits.map(candidate).collect()
 }
 
-/// The words that stand for records of a kind, and what they are.
+/// The completions of a kind, with their descriptions.
 fn known(env: &Env, kind: &str) -> Vec<(String, String)> {
     let Ok(folder) = Folder::locate(env) else { return Vec::new() };
     let Ok(config) = Config::load(&folder) else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! The ids and names that were seen last, for completing command lines without the network. They
-//! are kept for each server apart, and hold nothing secret.
+//! A cache of the ids and names that lists showed last, so that completion needs no request. Each
+//! server has a file of its own, which holds no secret.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,35 +11,35 @@ use crate::context::Context;
 use crate::keystore;
 use crate::resolve::Named;
 
-/// More than this nobody completes, and the file would slow every list down.
+/// More entries would slow down every list that writes the cache.
 const MAX_CACHED_PER_KIND: usize = 1000;
 
-/// Kinds of records, each with the words that stand for its records and what they are.
+/// For each kind of record, its completions with their descriptions.
 pub type CachedNames = BTreeMap<String, Vec<(String, String)>>;
 
-/// Remembers the records of a whole list: by name where that is one word, else by id.
+/// Caches the records of a whole list: by name where that is one word, else by id.
 pub fn remember<T: Named>(ctx: &Context, records: &[T]) {
     let entry = |record: &T| match record.name() {
         name if is_one_word(name) => (name.to_owned(), record.id()),
         name => (record.id(), name.to_owned()),
     };
-    keep(ctx, T::NOUN, records.iter().map(entry));
+    write(ctx, T::NOUN, records.iter().map(entry));
 }
 
-/// Remembers users by their callers' ids.
+/// Caches users by their external ids.
 pub fn remember_users<'a>(ctx: &Context, users: impl Iterator<Item = &'a str>) {
     let words = users.filter(|user| is_one_word(user));
-    keep(ctx, "user", words.map(|user| (user.to_owned(), String::new())));
+    write(ctx, "user", words.map(|user| (user.to_owned(), String::new())));
 }
 
-/// Not every shell quotes what is completed.
+/// Whether a name needs no quotes, as not every shell adds them.
 fn is_one_word(name: &str) -> bool {
     let plain = |letter: char| letter.is_alphanumeric() || "-_.@+".contains(letter);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
 }
 
-/// That nothing can be kept keeps nobody from working.
-fn keep(ctx: &Context, kind: &str, entries: impl Iterator<Item = (String, String)>) {
+/// Writes the cache; a failure is ignored, as commands work without it.
+fn write(ctx: &Context, kind: &str, entries: impl Iterator<Item = (String, String)>) {
     let Some(server) = ctx.destination().as_ref().and_then(|place| Url::parse(&place.server).ok())
     else {
         return;
@@ -54,7 +54,7 @@ fn keep(ctx: &Context, kind: &str, entries: impl Iterator<Item = (String, String
     }
 }
 
-/// What was seen of a server.
+/// The cached names of a server.
 pub fn load(folder: Folder, server: &Url) -> CachedNames {
     folder.cache().read(&file_name(server)).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! What every command works with: the streams, the settings from flags, environment and profile,
-//! and the client, which is made when first needed.
+//! The context of a run: the streams, the settings from flags, environment and profile, and the
+//! client, which is created on first use.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -21,7 +21,7 @@ use crate::keystore;
 use crate::output::OutputOptions;
 use crate::output::escape::quote;
 
-/// Where licd listens unless told otherwise.
+/// The address on which licd listens by default.
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 
 /// One run of licctl.
@@ -34,7 +34,7 @@ pub struct Context {
     pub now: Timestamp,
     /// Writes that a dry run would have sent.
     pub planned: Rc<RefCell<Vec<PlannedRequest>>>,
-    /// The command line as typed, and what was asked for and answered since.
+    /// The command line as typed, with the answers to prompts appended.
     words: RefCell<Vec<String>>,
     pub interruption: Interruption,
     asked: Cell<bool>,
@@ -42,7 +42,7 @@ pub struct Context {
     destination: RefCell<Option<Destination>>,
 }
 
-/// Where a command is to work, before any key is looked up.
+/// The profile and server of a command, before any key is looked up.
 pub struct Endpoint {
     pub profile: Option<(String, Profile)>,
     pub server: Url,
@@ -71,14 +71,14 @@ impl Context {
         }
     }
 
-    /// Whether there is a person to ask.
+    /// Whether licctl may prompt.
     pub fn may_ask(&self) -> bool {
         let terminals = self.io.terminals;
         let wanted = !self.globals.no_input && self.env.get("CI").is_none();
         terminals.stdin && terminals.stderr && wanted
     }
 
-    /// For commands that change files of this machine, of which a dry run could show nothing.
+    /// Refuses `--dry-run` for commands that send no request.
     pub fn refuse_dry_run(&self) -> Result<()> {
         if !self.globals.dry_run {
             return Ok(());
@@ -87,7 +87,7 @@ impl Context {
             .fix("run it without --dry-run; nothing was changed"))
     }
 
-    /// Why nobody can be asked, when nobody can.
+    /// Why licctl does not prompt, when it may not.
     pub fn why_not_ask(&self) -> &'static str {
         let terminals = self.io.terminals;
         if !(terminals.stdin && terminals.stderr) {
@@ -104,7 +104,7 @@ impl Context {
         self.io.say(&format!("note: {text}\n"));
     }
 
-    /// Remembers an answer, to show the command that needs no questions.
+    /// Records the answer to a prompt, to show the command that needs none.
     pub fn answered(&self, flag: Option<&str>, value: &str) {
         self.asked.set(true);
         let mut words = self.words.borrow_mut();
@@ -112,19 +112,19 @@ impl Context {
         words.push(quote(value).into_owned());
     }
 
-    /// A part of an id was understood as the whole one. Without questions a part is not enough.
+    /// Replaces a part of an id by the whole one, as the command without prompts needs it.
     pub fn meant(&self, part: &str, id: &str) {
         for word in self.words.borrow_mut().iter_mut().filter(|word| **word == part) {
             id.clone_into(word);
         }
     }
 
-    /// The command that would have needed no questions; none when there were none.
-    pub fn without_questions(&self) -> Option<String> {
+    /// The command that needs no prompts; none when there were none.
+    pub fn without_prompts(&self) -> Option<String> {
         self.asked.get().then(|| self.words.borrow().join(" "))
     }
 
-    /// Where requests go, once that is known.
+    /// The destination of requests, once it is known.
     pub fn destination(&self) -> std::cell::Ref<'_, Option<Destination>> {
         self.destination.borrow()
     }
@@ -183,7 +183,7 @@ impl Context {
         self.globals.ca_cert.as_deref().map(CaCert::read).transpose()
     }
 
-    /// Refuses to send a key in the clear to anywhere but this machine.
+    /// Refuses to send a key unencrypted to another machine.
     pub fn refuse_open_http(&self, server: &Url) -> Result<()> {
         if server.scheme() == "https" || is_loopback(server) || self.globals.allow_http {
             return Ok(());
@@ -253,7 +253,7 @@ pub fn parse_server(text: &str, from: &str) -> Result<Url> {
     })
 }
 
-/// Reads a key; what is no key may be another secret, so it is not repeated.
+/// Parses a key. The error does not repeat the text, which may be another secret.
 pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
     text.trim().parse().map_err(|error: common::MalformedKey| {
         Error::new(Exit::NotAuthenticated, "malformed_key", format!("{from} holds no API key."))

@@ -1,5 +1,5 @@
-//! licctl, the terminal tool that administers licd. [`run`] is the whole program as a function: it
-//! is given arguments, environment and streams, and gives back the exit code.
+//! licctl, the terminal tool that administers licd. [`run`] is the whole program as a function of
+//! arguments, environment and streams; it returns the exit code.
 
 mod args;
 mod bulk;
@@ -33,7 +33,7 @@ pub use io::{Streams, Terminals};
 use output::escape::quote;
 use output::{Format, View};
 
-/// Every command and flag there is, for those who document them or make sure that none is left out.
+/// The definition of all commands and flags, for documentation and completeness checks.
 pub fn grammar() -> clap::Command {
     Cli::command()
 }
@@ -77,7 +77,7 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
         let mut running = pin!(commands::run(ctx, command));
         loop {
             tokio::select! {
-                // First, so that the signal is caught before a question hides the cursor.
+                // Polled first, so that the handler is installed before a prompt hides the cursor.
                 biased;
                 Ok(()) = tokio::signal::ctrl_c() => {
                     if !ctx.interruption.note() {
@@ -101,7 +101,7 @@ fn finish(ctx: &Context, view: &View) -> Result<Exit> {
     } else {
         output::show_planned(&ctx.io, &ctx.output, &planned)?;
     }
-    if let Some(command) = ctx.without_questions() {
+    if let Some(command) = ctx.without_prompts() {
         ctx.io.say(&format!("Without prompts: {command}\n"));
     }
     Ok(view.exit)

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// What an update does to a field that can be empty: gives it a value, or empties it.
+/// The update of an optional field: it sets a value, or clears the field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit<T> {
     Set(T),
@@ -16,7 +16,7 @@ pub enum Edit<T> {
 }
 
 impl<T> Edit<T> {
-    /// What goes into the request as the field's value.
+    /// The field's value in the request.
     pub fn value(change: &Option<Self>) -> Option<T>
     where
         T: Clone,
@@ -27,14 +27,14 @@ impl<T> Edit<T> {
         }
     }
 
-    /// What goes into the request's list of fields to empty.
+    /// The field's entry in the request's `clear` list.
     pub fn clears<F>(change: &Option<Self>, field: F) -> Option<F> {
         matches!(change, Some(Self::Clear)).then_some(field)
     }
 }
 
-/// `none` and `never` empty the field. An empty text does not: it is what a script's unset variable
-/// becomes, and would give away what was to be limited.
+/// `none` and `never` clear the field. An empty text does not: a script's unset variable must not
+/// remove a limit.
 impl<T: FromStr> FromStr for Edit<T> {
     type Err = T::Err;
 
@@ -52,7 +52,7 @@ pub fn cleared<F>(fields: impl IntoIterator<Item = Option<F>>) -> Option<Vec<F>>
     (!fields.is_empty()).then_some(fields)
 }
 
-/// The features that flags name; none when no flag was given.
+/// The features of the flags; none when no flag was given.
 pub fn features(given: &[Feature]) -> Result<Option<Features>> {
     if given.is_empty() {
         return Ok(None);
@@ -61,7 +61,7 @@ pub fn features(given: &[Feature]) -> Result<Option<Features>> {
     features.map(Some).map_err(|error| Error::usage(format!("--feature {error}.")))
 }
 
-/// Like [`features`], and `none` alone stands for no features at all.
+/// Like [`features`], but `none` alone clears the features.
 pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
     match given {
         [only] if only.as_str() == "none" => Ok(Some(Features::default())),
@@ -96,7 +96,7 @@ pub struct MetadataFlags {
 }
 
 impl MetadataFlags {
-    /// The metadata asked for; none when no flag was given.
+    /// The metadata of the flags; none when no flag was given.
     pub fn read(&self) -> Result<Option<Metadata>> {
         let map = match &self.metadata_json {
             Some(text) => object(text)?,

@@ -1,4 +1,4 @@
-//! `licd copy`: everything arrives, exactly, or nothing does.
+//! `licd copy`: the copy is complete and exact, or there is none.
 //!
 //! A copy goes from the database that the tests run on to an SQLite file and from there back, so
 //! that on PostgreSQL both directions are walked.
@@ -60,7 +60,7 @@ async fn fill(app: &App) {
     app.post(&format!("/api/v1/admin/keys/{revoked}/revoke"), json!({})).await.data();
 }
 
-/// All that the service tells of a tenant's mode.
+/// All records of a tenant's mode.
 async fn told(caller: &Caller) -> Vec<Value> {
     let mut told = Vec::new();
     for list in ["products", "plans", "licenses", "users"] {
@@ -97,7 +97,7 @@ async fn number(db: &Db, sql: &'static str) -> i64 {
     number
 }
 
-/// There and back again: whoever held a key, a license or a seat holds it on the copy of the copy.
+/// The copy of a copy holds the same keys, licenses and seats.
 #[tokio::test]
 async fn what_is_copied_is_the_same() {
     let app = App::start().await;
@@ -157,7 +157,7 @@ async fn metadata_stays_as_it_was_written() {
     }
 }
 
-/// When the target falls silent at the commit, nobody knows whether it kept the copy.
+/// When the target does not answer the commit, the outcome is unknown.
 #[tokio::test]
 #[ignore = "needs PostgreSQL, whose connections can be cut"]
 async fn a_commit_that_is_not_confirmed_is_not_called_undone() {
@@ -223,7 +223,7 @@ async fn a_copy_is_of_one_moment() {
     tokio::join!(storm, copies);
 }
 
-/// A target that changes what it is given is found out, and keeps nothing.
+/// A target that alters values is detected, and keeps nothing.
 #[tokio::test]
 async fn what_arrives_otherwise_is_not_kept() {
     let app = App::start().await;
@@ -263,7 +263,7 @@ async fn a_target_that_is_not_empty_is_left_alone() {
     assert_eq!(other.number("select count(*) from tenants").await, 1);
 }
 
-/// Whoever watches is told of every row twice: that it was copied, and that it was verified.
+/// The progress counts every row twice: copied, and verified.
 #[tokio::test]
 async fn progress_adds_up() {
     let app = App::start().await;
@@ -280,7 +280,7 @@ async fn progress_adds_up() {
     assert_eq!(copy::count(&file).await.unwrap(), rows);
 }
 
-/// The command prints what is where now, and says the rest.
+/// The command prints the tables on stdout, and everything else on stderr.
 #[tokio::test]
 async fn the_command_shows_what_it_copied() {
     let app = App::start().await;

@@ -1,6 +1,6 @@
-//! licctl and licd as people use them together, each a process of its own: from an empty server to
-//! users with seats, why one of them is refused and what helps, checks for CI, and a long import
-//! that is killed half way. What each command prints is tested with licctl.
+//! licctl and licd together, each a process of its own: from an empty server to users with seats, the
+//! explanation of a refusal and its fix, checks for CI, and a killed import. Other tests cover the
+//! output of each command.
 
 mod lossy_proxy;
 
@@ -14,14 +14,14 @@ use crate::harness::App;
 use crate::nodes::process::program;
 use lossy_proxy::LossyProxy;
 
-/// Somebody at a terminal of theirs, which is none: a script.
+/// A shell with a server and a key in its environment, and without a terminal.
 pub struct Shell {
     folder: TempDir,
     server: String,
     key: String,
 }
 
-/// What came of a command.
+/// The result of a command.
 pub struct RunOutput {
     pub code: i32,
     pub stdout: String,
@@ -50,7 +50,7 @@ impl Shell {
         RunOutput::from(self.command(&words[1..]).output().unwrap())
     }
 
-    /// Runs a line that works, and gives what it prints.
+    /// Runs a line that succeeds, and returns its output.
     #[track_caller]
     fn get(&self, line: &str) -> String {
         let ran = self.run(line);
@@ -83,7 +83,7 @@ impl From<Output> for RunOutput {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_nothing_to_a_user_who_is_refused_and_helped() {
+async fn a_suggested_command_ends_a_refusal() {
     let app = App::start().await;
     let shell = Shell::at(&app);
     shell.get("licctl products create --name Studio");
@@ -108,12 +108,12 @@ async fn from_nothing_to_a_user_who_is_refused_and_helped() {
     let why = shell.run("licctl validate linus --explain");
     assert_eq!(why.code, 10, "{}", why.stderr);
     assert!(
-        why.stdout.contains("2 of 2 seats in use, least recently seen first"),
+        why.stdout.contains("2 of 2 seats in use, least recently checked first"),
         "{}",
         why.stdout
     );
-    // What is advised first works as it stands.
-    let (_, todo) = why.stdout.split_once("What to do:\n").unwrap();
+    // The first suggested command works as printed.
+    let (_, todo) = why.stdout.split_once("Suggested commands:\n").unwrap();
     let advice = todo.lines().next().unwrap().trim();
     assert_eq!(advice, format!("licctl licenses unassign {license} ada"));
     shell.get(advice);
@@ -154,7 +154,7 @@ async fn checks_for_ci_tell_by_their_exit_code() {
     assert_eq!(shell.run("licctl validate probe").code, 10);
 }
 
-/// Killed with four rows in flight, whose effects are there and whose answers never came.
+/// The run is killed with four rows in flight: the service handled them, and their answers are lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_was_killed_goes_on_and_repeats_nothing() {
     const ROWS: usize = 40;
@@ -187,7 +187,7 @@ async fn a_run_that_was_killed_goes_on_and_repeats_nothing() {
     shell.server.clone_from(&app.base);
     let resumed = shell.run(&format!("licctl {line} --resume out.jsonl"));
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
-    let told = format!("{before} rows were done before and are left alone");
+    let told = format!("skipping {before} rows that an earlier run finished");
     assert!(resumed.stderr.contains(&told), "{}", resumed.stderr);
     assert_eq!(done(&shell), ROWS);
     assert_eq!(app.number("select count(*) from licenses").await, ROWS as i64);

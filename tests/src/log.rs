@@ -1,5 +1,5 @@
-//! A log that cannot be written costs its lines, and nothing else: whatever becomes of standard
-//! error, every request is answered and SIGTERM ends licd with 0.
+//! A log that cannot be written loses its lines and nothing else: every request is answered, and
+//! SIGTERM ends licd with 0.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeWriter};
@@ -14,12 +14,12 @@ use crate::nodes::process::{Process, first_key};
 
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: usize = 8 * 1024;
-/// How many times 250 requests are more than the queue of the log holds.
+/// Rounds of 250 requests that exceed the queue of the log.
 const REQUEST_ROUNDS: usize = 12;
-/// What a line says that counts those that are missing.
+/// The message of the line that counts lost ones.
 const LOST_LINES_MESSAGE: &str = " log lines were lost";
 
-/// Everything is logged, so that much is logged soon.
+/// A licd that logs to this stream at this level.
 async fn start(stderr: impl Into<Stdio>, log: &str) -> (Process, String, TestDatabase) {
     let (database, key) = (TestDatabase::empty().await, first_key());
     let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_LOG", log)];
@@ -61,7 +61,7 @@ async fn a_log_that_takes_nothing_stops_nothing() {
     }
 }
 
-/// As behind a collector that hangs: not even the end waits for it.
+/// A collector that hangs does not delay requests or the stop.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipe_that_nobody_reads_stops_nothing() {
     let (_reader, writer) = std::io::pipe().unwrap();

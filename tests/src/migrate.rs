@@ -1,4 +1,4 @@
-//! `licd migrate`: the schema brought up to date ahead, told in words, and never taken backwards.
+//! `licd migrate`: upgrades the schema ahead of a start, prints each step, and never downgrades.
 
 use crate::harness::TestDatabase;
 use crate::nodes::process::licd;
@@ -7,7 +7,7 @@ const FUTURE: &str = "insert into _sqlx_migrations
     (version, description, success, checksum, execution_time, installed_on)
     values (9999, 'of the future', true, $2, 0, $1)";
 
-/// What a command printed and said, with the database's address taken out.
+/// Both streams of a command, without the database's address.
 fn told(database: &TestDatabase, args: &[&str]) -> String {
     let url = ["--database-url", &database.url];
     let output = licd(&[args, &url].concat());

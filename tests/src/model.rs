@@ -1,9 +1,9 @@
-//! Random games against a small model of the service: whatever is called at once, some order of the
+//! Random calls against a small model of the service: for all concurrent calls, some order of the
 //! calls explains every answer and all that is stored afterwards.
 //!
-//! `plan` draws the calls, `play` makes them and looks at the database between rounds, `rules` is
+//! `scenario` draws the calls, `play` makes them and looks at the database between rounds, `rules` is
 //! the model, written from the interface's description, and `order` looks for the order. A failure
-//! shows the smallest plan that was found to fail, and the seed with which the same scenarios are drawn
+//! shows the smallest failing scenario, and the seed with which the same scenarios are drawn
 //! again: `PROPTEST_RNG_SEED`. `PROPTEST_CASES` is the number of scenarios, for longer runs.
 
 mod order;
@@ -26,11 +26,11 @@ use play::{Snapshot, Table, Turn};
 use rules::CallResult;
 use scenario::{Call, Scenario, scenarios};
 
-/// How many scenarios are played when nobody says.
+/// The default number of scenarios.
 const SCENARIOS: u32 = 48;
-/// How often a smaller plan is tried before it counts as harmless: a race is not lost every time.
+/// How often a smaller scenario is tried before it counts as passing, as a race may pass by chance.
 const TRIES_PER_SCENARIO: u32 = 8;
-/// How long a failing plan is made smaller, in milliseconds.
+/// The time for shrinking a failing scenario, in milliseconds.
 const MAX_SHRINK_MS: u32 = 120_000;
 
 #[test]
@@ -68,10 +68,11 @@ fn play_all(runtime: &Runtime, table: &Table) {
     config.rng_seed = RngSeed::Fixed(seed);
     config.max_shrink_time = MAX_SHRINK_MS;
     let tries = Cell::new(1);
-    let played = TestRunner::new(config).run(&scenarios(), |plan| {
+    let played = TestRunner::new(config).run(&scenarios(), |scenario| {
         for _ in 0..tries.get() {
-            // What a call cannot be answered at all is a panic.
-            let played = catch_unwind(AssertUnwindSafe(|| runtime.block_on(play(table, &plan))));
+            // An answer that no order allows is a panic.
+            let played =
+                catch_unwind(AssertUnwindSafe(|| runtime.block_on(play(table, &scenario))));
             if let Err(wrong) = played.unwrap_or_else(|panic| Err(message(&*panic))) {
                 tries.set(TRIES_PER_SCENARIO);
                 return Err(TestCaseError::fail(wrong));
@@ -86,12 +87,12 @@ fn message(panic: &(dyn Any + Send)) -> String {
     panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a call broke off".into())
 }
 
-/// Plays one plan, and says what cannot be explained.
-async fn play(table: &Table, plan: &Scenario) -> Result<(), String> {
-    let game = table.set_up(plan).await;
+/// Plays one scenario, and returns what no order explains.
+async fn play(table: &Table, scenario: &Scenario) -> Result<(), String> {
+    let game = table.set_up(scenario).await;
     let mut before = game.look().await;
-    let prelude = plan.prelude.chunks(1);
-    for round in prelude.chain(plan.rounds.iter().map(Vec::as_slice)) {
+    let prelude = scenario.prelude.chunks(1);
+    for round in prelude.chain(scenario.rounds.iter().map(Vec::as_slice)) {
         let turns = game.play(round).await;
         let after = game.look().await;
         if let Err(wrong) = check_round(&before, &turns, &after) {
@@ -115,7 +116,7 @@ fn check_round(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> Result<()
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join(", ")) }
 }
 
-/// Where somebody was given a seat, and the limit stood still, the limit holds.
+/// The limit holds where a user took a seat and the limit did not change.
 fn no_seat_too_many(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool {
     after.state.licenses.iter().enumerate().all(|(at, terms)| {
         let moved =
@@ -135,7 +136,7 @@ fn later_is_later(before: &Snapshot, after: &Snapshot) -> bool {
     })
 }
 
-/// A seat that was told about in this round carries a time that was told, any other its old one.
+/// A seat that was validated in this round has a time of one of its answers, any other its old time.
 fn checks_are_kept(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool {
     after.checked.iter().all(|(seat, at)| {
         let told = turns.iter().filter_map(|turn| match turn.told {

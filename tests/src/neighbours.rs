@@ -1,5 +1,4 @@
-//! Tenants beside each other: what one does at its worst leaves the others their answers, and licd
-//! its memory.
+//! Tenants beside a greedy one, which cannot take the others' answers or licd's memory.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -9,7 +8,7 @@ use tokio::sync::Notify;
 use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, first_key, licd};
 
-/// How much memory licd may have had in use at most, in KiB.
+/// The peak memory that licd may reach.
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
 
 /// A hundred licenses of a hundred long features for each of ten users, all asked for at once, over

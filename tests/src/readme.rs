@@ -1,5 +1,4 @@
-//! What the README shows is what happens: its `console` blocks are run, line by line, against an
-//! empty licd.
+//! Runs the `console` blocks of the README, line by line, against an empty licd.
 
 use crate::harness::App;
 use crate::journey::Shell;
@@ -25,7 +24,7 @@ fn transcript() -> Vec<Shown> {
     shown
 }
 
-/// Ids and times are others each time, but always as long.
+/// Replaces ids and times, which differ in every run but keep their length.
 fn stable(text: &str) -> String {
     let is_id = |word: &str| word.len() == 30 && word.as_bytes()[3] == b'_';
     let is_time = |word: &str| word.len() == 24 && word.ends_with('Z') && word.contains('T');

@@ -1,4 +1,4 @@
-//! What is said no to, and how: every refusal has one shape, and one place in the order of checks.
+//! Refusals: each has the same shape, and one place in the order of checks.
 
 mod authentication;
 mod bodies;
@@ -16,8 +16,7 @@ mod values;
 
 use crate::harness::Caller;
 
-/// Every operation of the interface: method, address, and a body that it takes. `{…}` stands for
-/// what does not exist.
+/// Every operation of the interface: method, path, and a valid body. `{…}` stands for an unknown id.
 const OPERATIONS: [(&str, &str, &str); 28] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("GET", "/api/v1/key", ""),
@@ -49,7 +48,7 @@ const OPERATIONS: [(&str, &str, &str); 28] = [
     ("GET", "/api/v1/admin/licenses?limit=1", ""),
 ];
 
-/// Ids that are well-formed and nobody's, for the `{…}`.
+/// Replaces each `{…}` by a well-formed unknown id.
 fn with_unknown_ids(text: &str) -> String {
     let kinds = ["prd", "pln", "lic", "usr", "key"];
     kinds.iter().fold(text.to_owned(), |text, kind| {

@@ -1,5 +1,5 @@
-//! Tenants and modes: worlds that see nothing of each other. What belongs to another is answered
-//! exactly like what does not exist.
+//! Tenants and modes are isolated worlds: a record of another world is answered exactly like an
+//! unknown one.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Doing one thing for each row of a file: four rows at a time, a report with a line for each
-//! answer, and a way to go on where it stopped. What is done for a row is the command's business.
+//! Bulk runs: one action for each row of a file, four rows at a time, with a report that has a line
+//! for each answer and from which a later run continues. The command supplies the action.
 
 mod progress;
 mod report;
@@ -23,9 +23,9 @@ pub use report::{Report, ReportLine, RowState};
 pub use source::{ColumnMapping, UserRow};
 
 const ROWS_IN_FLIGHT: usize = 4;
-/// How often a row is tried again that was refused for coming too fast.
+/// How often a row is retried after a rate limit or a busy server refused it.
 const MAX_RETRIES_PER_ROW: u32 = 10;
-/// Seconds of a pause that nobody notices.
+/// Pauses up to this many seconds are reported only once.
 const QUIET_PAUSE_SECONDS: u64 = 2;
 
 /// Flags of every command that takes a file of rows.
@@ -43,7 +43,7 @@ pub struct BulkFlags {
 }
 
 impl BulkFlags {
-    /// Refuses them where no file is given, as nothing would come of them.
+    /// Refuses these flags without a file, as they would have no effect.
     pub fn refuse_without_file(&self) -> Result<()> {
         let flag = match self {
             Self { report: Some(_), .. } => "--report",
@@ -55,7 +55,7 @@ impl BulkFlags {
     }
 }
 
-/// What came of all rows.
+/// The result of all rows.
 pub struct BulkResult {
     /// A line for each row of this run, in the order of the file.
     pub lines: Vec<ReportLine>,
@@ -64,22 +64,22 @@ pub struct BulkResult {
     pub exit: Exit,
 }
 
-/// The state that rows share while they are worked on.
+/// The state that all rows of a run share.
 struct BulkRun<'a> {
     ctx: &'a Context,
     report: &'a Report,
     progress: RowProgress,
-    /// Until when nobody sends: the server asked for it.
+    /// No row is sent before this time, as the server required a pause.
     paused: Cell<Option<Instant>>,
-    /// Whether the person knows that the server asks for pauses.
+    /// Whether a pause was reported already.
     pause_noted: Cell<bool>,
-    /// Why no further row is begun.
+    /// The error after which no further row is started.
     stopped: RefCell<Option<Error>>,
 }
 
-/// Reads and checks every row before anything is done, then does `act` for each that is not done
-/// yet. What `act` gives back is the row's answer in the report, which is of the run called `name`:
-/// the command, and what it is done to.
+/// Reads and checks every row, then calls `act` for each row that an earlier run has not finished.
+/// The value of `act` is the row's answer in the report. `name` identifies the run by its command
+/// and target, so that a report resumes only the run that wrote it.
 pub async fn run<F: Future<Output = Result<Value>>>(
     ctx: &Context,
     flags: &BulkFlags,
@@ -131,7 +131,7 @@ pub async fn run<F: Future<Output = Result<Value>>>(
 }
 
 impl BulkRun<'_> {
-    /// Does one row; none when it was not begun.
+    /// Processes one row; none when it was not started.
     async fn row<F: Future<Output = Result<Value>>>(
         &self,
         row: UserRow,
@@ -144,7 +144,7 @@ impl BulkRun<'_> {
                 return None;
             }
             match act(row.clone()).await {
-                Err(error) if asks_to_wait(&error) && attempts < MAX_RETRIES_PER_ROW => {
+                Err(error) if requires_pause(&error) && attempts < MAX_RETRIES_PER_ROW => {
                     attempts += 1;
                     self.pause(error.retry_after.unwrap_or(1));
                 }
@@ -165,18 +165,18 @@ impl BulkRun<'_> {
         match self.report.write(&line) {
             Ok(()) => Some(line),
             Err(error) => {
-                // Without a report nobody could tell what was done; so nothing more is begun.
+                // Without a report a later run cannot continue, so no further row is started.
                 self.stopped.replace(Some(error));
                 Some(line)
             }
         }
     }
 
-    /// Keeps all rows from being sent for as long as the server asked.
+    /// Delays all rows for as long as the server requires.
     fn pause(&self, seconds: u64) {
         let until = Instant::now() + Duration::from_secs(seconds);
         self.paused.set(self.paused.get().max(Some(until)));
-        // A limit by the second asks again and again; one line tells it.
+        // A limit by the second causes many short pauses; one line reports them.
         if seconds > QUIET_PAUSE_SECONDS || !self.pause_noted.replace(true) {
             self.progress.say(&format!("the server requires a pause of {seconds} s"));
         }
@@ -192,8 +192,8 @@ impl BulkRun<'_> {
     }
 }
 
-/// Too many requests, or a server that is busy just now.
-fn asks_to_wait(error: &Error) -> bool {
+/// Whether the server limits the rate or is temporarily busy.
+fn requires_pause(error: &Error) -> bool {
     error.exit == Exit::RateLimited || error.retry_after.is_some()
 }
 

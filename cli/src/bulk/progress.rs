@@ -1,5 +1,5 @@
-//! How far a bulk run is: a bar with rate and time left on a terminal, a plain line now and then
-//! elsewhere.
+//! The progress of a bulk run: a bar with rate and time left on a terminal, and a plain line every
+//! few seconds elsewhere.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::report::{ReportLine, RowState};
 use crate::context::Context;
 use crate::output::escape::clean;
 
-/// How far apart plain lines are.
+/// The time between two plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
 pub struct RowProgress {
@@ -28,7 +28,7 @@ struct LogLines {
 }
 
 fn rate(state: &ProgressState, text: &mut dyn fmt::Write) {
-    // What cannot be written is only a bar.
+    // A progress bar that cannot be written is no error.
     let _ = write!(text, "{:.1}/s", state.per_sec());
 }
 
@@ -37,7 +37,7 @@ impl RowProgress {
         if ctx.io.terminals.stderr {
             let bar =
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
-            // The bar takes what room the words leave.
+            // The bar fills the rest of the line.
             let template = "{pos} of {len}  {rate}  {eta} left  {wide_bar}";
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style.with_key("rate", rate));
@@ -53,7 +53,7 @@ impl RowProgress {
         Self { bar: ProgressBar::hidden(), lines: Some(lines) }
     }
 
-    /// Counts a row; a failure is told at once.
+    /// Counts a row; a failure is printed at once.
     pub fn count(&self, line: &ReportLine) {
         self.bar.inc(1);
         if line.state == RowState::Failed {
@@ -68,7 +68,7 @@ impl RowProgress {
         }
     }
 
-    /// Says something without tearing the bar.
+    /// Prints a line without breaking the bar.
     pub fn say(&self, text: &str) {
         match &self.lines {
             Some(lines) => lines.io.say(&format!("{}\n", clean(text))),

@@ -1,5 +1,5 @@
-//! The report of a bulk run: a JSON line for each answer, written as it comes, so that a run that
-//! was cut short at any moment can go on without repeating what was done.
+//! The report of a bulk run: a JSON line for each answer, written as it arrives, so that a run that
+//! ended at any moment can continue without repeating a row.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,13 +14,13 @@ use super::source::UserRow;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 
-/// What the report knows of a row.
+/// The state of a row in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowState {
-    /// Something that must not be done twice is about to be asked for.
+    /// A request that must not be repeated is about to be sent.
     Begun,
-    /// A part is done, which the row's answer tells.
+    /// A part is done; the row's answer holds its result.
     Partly,
     Done,
     Failed,
@@ -52,13 +52,13 @@ impl ReportLine {
         Self { error, ..Self::new(row, RowState::Failed, Value::Null) }
     }
 
-    /// Whether a failure tells that nothing was done: the server said so, or was never reached.
+    /// Whether the failed request had no effect: the server refused it, or was never reached.
     fn decided(&self) -> bool {
         self.error["status"].is_number() || self.error["code"] == "unreachable"
     }
 }
 
-/// A line with what the run does, as two runs may have the same users.
+/// A line with the name of its run, as two runs may have the same users.
 #[derive(Serialize, Deserialize)]
 struct ReportEntry {
     run: String,
@@ -66,18 +66,17 @@ struct ReportEntry {
     line: ReportLine,
 }
 
-/// The file, and what it said when it was opened.
+/// The report file and the lines that it held when it was opened.
 pub struct Report {
     run: String,
     path: Option<PathBuf>,
     file: RefCell<Option<File>>,
-    /// The last word on every user, of this run and of those before it.
+    /// The last line of every user, from this run and earlier ones.
     known: RefCell<HashMap<String, ReportLine>>,
 }
 
 impl Report {
-    /// Begins a report of `run`, or goes on with an older one of the same run. A dry run writes
-    /// none.
+    /// Creates a report of `run`, or opens an older one of the same run. A dry run writes none.
     pub fn open(
         ctx: &Context,
         run: String,
@@ -93,7 +92,7 @@ impl Report {
         let mut options = OpenOptions::new();
         match resume {
             Some(_) => options.append(true),
-            // A report that is there already may be the only trace of an earlier run.
+            // An existing report may be the only trace of an earlier run.
             None => options.write(true).create_new(true),
         };
         let mut file = options.open(&path).map_err(|error| failed(&path, &error))?;
@@ -103,11 +102,11 @@ impl Report {
         Ok(Self { run, path: Some(path), file: RefCell::new(Some(file)), known })
     }
 
-    /// Removes a report in which nothing stands, as the run is not begun.
+    /// Removes an empty report, as the run was not started.
     pub fn abandon(&self) {
         let empty = |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() == 0);
         if let Some(path) = self.path.as_ref().filter(empty) {
-            // A file that is left over does no harm.
+            // A leftover file does no harm.
             drop(fs::remove_file(path));
         }
     }
@@ -116,12 +115,12 @@ impl Report {
         self.path.as_deref()
     }
 
-    /// What was answered for a user whose row is done.
+    /// The line of a user whose row is done.
     pub fn done(&self, user: &str) -> Option<ReportLine> {
         self.known.borrow().get(user).filter(|line| line.state == RowState::Done).cloned()
     }
 
-    /// What was left half done for a user.
+    /// The line of a user whose row is partly done.
     pub fn unfinished(&self, user: &str) -> Option<ReportLine> {
         let known = self.known.borrow();
         known
@@ -144,8 +143,8 @@ impl Report {
     }
 }
 
-/// Takes in what a line tells of its user. A failure leaves in force that a part was done, and that
-/// something was begun whose outcome the failure does not tell.
+/// Records the line of a user. A failure does not replace a line of a finished part, nor one of a
+/// started request whose outcome is unknown.
 fn learn(known: &mut HashMap<String, ReportLine>, line: ReportLine) {
     let before = known.get(&line.user).map(|known| known.state);
     let stays = match before {
@@ -158,13 +157,13 @@ fn learn(known: &mut HashMap<String, ReportLine>, line: ReportLine) {
     }
 }
 
-/// The last word on every user. A report of another run tells nothing about this one.
+/// Reads the last line of every user. The report of another run is refused.
 fn read(path: &Path, run: &str) -> Result<HashMap<String, ReportLine>> {
     let file = File::open(path).map_err(|error| failed(path, &error))?;
     let mut known = HashMap::new();
     for (at, text) in BufReader::new(file).lines().enumerate() {
         let text = text.map_err(|error| failed(path, &error))?;
-        // The last line may be cut off when the process was killed; what it told is lost.
+        // The last line may be incomplete when the process was killed.
         let Ok(entry) = serde_json::from_str::<ReportEntry>(&text) else {
             if at == 0 {
                 return Err(Error::usage(format!("{} is not a report.", path.display())));
@@ -187,7 +186,7 @@ fn end_the_last_line(path: &Path, file: &mut File) -> std::io::Result<()> {
     if text.last().is_some_and(|&last| last != b'\n') { file.write_all(b"\n") } else { Ok(()) }
 }
 
-/// In the folder in use, named after the moment.
+/// A path in the current folder, named after the current time.
 fn usual_path(ctx: &Context) -> PathBuf {
     let moment: String =
         ctx.now.to_string().chars().filter(|letter| letter.is_ascii_digit()).collect();

@@ -1,5 +1,5 @@
-//! Files of rows: CSV with a line of titles, or a JSON object a line. All of it is read and checked
-//! before anything is done with it.
+//! Files of rows: CSV with a header line, or JSON lines. A file is read and checked as a whole
+//! before any row is used.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
 
-/// How many bad rows are shown before the rest is only counted.
+/// How many invalid rows an error shows; it counts the rest.
 const MAX_SHOWN_ROWS: usize = 3;
 
-/// One row: a user and what the file says of them.
+/// One row: a user and the fields that the file gives.
 #[derive(Clone, Debug)]
 pub struct UserRow {
-    /// Where it stands in the file, from 1.
+    /// The line in the file, from 1.
     pub line: usize,
     pub user: ExternalId,
     pub email: Option<Line>,
@@ -25,7 +25,7 @@ pub struct UserRow {
     pub metadata: Option<Metadata>,
 }
 
-/// A field that is to be taken from another column.
+/// A field and the column that it is read from.
 #[derive(Clone, Debug)]
 pub struct ColumnMapping {
     field: String,
@@ -148,7 +148,7 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
     found.map(|text| text.parse().map_err(|error| format!("{name} {error}"))).transpose()
 }
 
-/// A field's text: from the mapped column, or from one that is called like it.
+/// A field's text: from the mapped column, or from the column with the field's name.
 fn field(
     record: &Map<String, Value>,
     mapping: &[ColumnMapping],
@@ -168,7 +168,7 @@ fn field(
     }
 }
 
-/// `External-ID`, `external_id` and `externalId` are one title.
+/// Folds `External-ID`, `external_id` and `externalId` to the same title.
 fn folded(title: &str) -> String {
     title.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,5 +1,5 @@
-//! The way to the service: one request at a time, its answer unwrapped or its refusal explained.
-//! Which requests a command needs is the command's; what a refusal says is in [`refusal`].
+//! The HTTP client of the service: it sends one request at a time, unwraps the answer, and turns a
+//! refusal into an error. [`refusal`] writes the errors.
 
 mod record;
 mod refusal;
@@ -34,17 +34,17 @@ pub use trace::Trace;
 /// How many records one page of a list holds.
 const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Before a write whose answer was lost is sent again.
+/// The delay before a write whose answer was lost is sent again.
 const RESEND_DELAY: Duration = Duration::from_millis(300);
 const MAX_REDIRECTS: usize = 5;
 const PATH_ESCAPES: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Where to send requests, and with what.
+/// The server, the key and the connection settings of a client.
 pub struct Target {
     pub server: Url,
     pub key: ApiKey,
-    /// Where the key came from, for the message when it is refused.
+    /// The key's source, for the error when the server refuses it.
     pub key_source: KeySource,
     pub timeout: Span,
     pub ca_cert: Option<CaCert>,
@@ -52,7 +52,7 @@ pub struct Target {
     pub dry_run: bool,
 }
 
-/// Where a key came from.
+/// The source of a key.
 pub enum KeySource {
     /// The profile of this name.
     Profile(String),
@@ -77,7 +77,7 @@ pub struct Client {
     trace: Trace,
 }
 
-/// A write that was asked for and not sent.
+/// A write that a dry run did not send.
 #[derive(Serialize)]
 pub struct PlannedRequest {
     pub method: String,
@@ -87,7 +87,7 @@ pub struct PlannedRequest {
 
 /// A write that was done.
 pub struct Written<T> {
-    /// Whether it made something new.
+    /// Whether the service created a record.
     pub created: bool,
     pub data: T,
 }
@@ -110,7 +110,7 @@ impl Client {
         &self.target.key_source
     }
 
-    /// Where requests go, for the name of a run: which server, and which of its two modes.
+    /// The server and mode, for the name of a bulk run.
     pub fn label(&self) -> String {
         format!("{} ({})", origin(&self.target.server), self.target.key.mode())
     }
@@ -139,7 +139,7 @@ impl Client {
             let response = self.send(&api_request, None, None).await?;
             let (_, page) = record::read::<List<T>>(&api_request, response, &self.trace).await?;
             records.extend(page.data);
-            // A server that gave the same cursor twice would be followed for ever.
+            // A repeated cursor would loop endlessly.
             if page.next_cursor.is_none() || page.next_cursor == cursor {
                 return Ok(records);
             }
@@ -147,7 +147,7 @@ impl Client {
         }
     }
 
-    /// Sends a question that has a body and no effect.
+    /// Sends a POST that changes nothing, so that a dry run sends it too.
     pub async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
         let api_request = ApiRequest { method: Method::POST, path, target: &self.target };
         let response = self.send(&api_request, Some(&to_json(body)?), None).await?;
@@ -155,7 +155,7 @@ impl Client {
         Ok(success.data)
     }
 
-    /// Changes something; on a dry run only notes the request down and returns none.
+    /// Sends a write; a dry run only records the request and returns none.
     pub async fn write<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -165,8 +165,8 @@ impl Client {
         self.write_once(method, path, body, &new_idempotency_key()).await
     }
 
-    /// [`Self::write`] under a name: the service does what came under it once. When no answer
-    /// arrives, the request is therefore sent again.
+    /// [`Self::write`] with a given idempotency key. The service performs the write once per key, so
+    /// a request without an answer is sent again.
     pub async fn write_once<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -204,7 +204,7 @@ impl Client {
         record::read(api_request, response, &self.trace).await
     }
 
-    /// [`Self::write`] with POST, what most writes are.
+    /// [`Self::write`] with POST.
     pub async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -222,7 +222,7 @@ impl Client {
         self.write(Method::PATCH, path, Some(body)).await
     }
 
-    /// Sends, and follows redirects that stay with the server the key is for.
+    /// Sends a request, and follows redirects within the server that the key belongs to.
     async fn send(
         &self,
         api_request: &ApiRequest<'_>,
@@ -267,7 +267,7 @@ impl Client {
     }
 }
 
-/// A name for a write that no other will ever have.
+/// A unique key for one write.
 pub fn new_idempotency_key() -> String {
     Uuid::now_v7().to_string()
 }
@@ -279,13 +279,13 @@ pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<req
         .redirect(reqwest::redirect::Policy::none())
         .timeout(timeout.std());
     if is_loopback(server) {
-        // A proxy would be told the key, and could not reach this machine anyway.
+        // A proxy would see the key, and could not reach this machine anyway.
         http = http.no_proxy();
     }
     let own = ca_cert.map(CaCert::certificates).transpose()?.unwrap_or_default();
     if server.scheme() == "http" {
-        // Nothing will be checked against the system's authorities. Reading them takes time, and
-        // fails where there are none.
+        // Plain HTTP needs no certificate authorities. Loading them takes time, and fails where
+        // there are none.
         http = http.tls_certs_only(own);
     } else if ca_cert.is_some() {
         http = http.tls_certs_merge(own);
@@ -340,7 +340,7 @@ fn redirected(from: &Url, response: &Response) -> Option<Url> {
 fn to_json(body: &impl Serialize) -> Result<serde_json::Value> {
     let mut json = serde_json::to_value(body)
         .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
-    // Null and absent mean the same to the service; what a person reads is shorter without.
+    // Null and absent mean the same to the service; the printed request is shorter without null.
     if let Some(fields) = json.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
     }

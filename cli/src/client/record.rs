@@ -1,4 +1,4 @@
-//! Answers as they arrive: from bytes to records, or to the reason why they are none.
+//! Decodes responses into records, or into the error of a refused or foreign response.
 
 use std::ops::Deref;
 
@@ -12,8 +12,8 @@ use super::Trace;
 use super::refusal::ApiRequest;
 use crate::error::Result;
 
-/// A record twice: typed, to work with, and exactly as the service sent it, so that `-o json` shows
-/// also what a newer service says and this build does not know.
+/// A record in two forms: typed, and as the JSON that the service sent, so that `-o json` also shows
+/// the fields of a newer service.
 #[derive(Clone, Debug)]
 pub struct ApiRecord<T> {
     typed: T,
@@ -81,8 +81,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     }
 }
 
-/// A refusal. `success` and `error` are what every version of the service says; the rest may be
-/// missing.
+/// Decodes a refusal. Every version of the service sends `success` and `error`; the rest is optional.
 fn failure(body: &[u8], request_id: Option<&str>) -> Option<Failure> {
     let mut json: Value = serde_json::from_slice(body).ok()?;
     let fields = json.as_object_mut()?;
@@ -91,7 +90,7 @@ fn failure(body: &[u8], request_id: Option<&str>) -> Option<Failure> {
     serde_json::from_value(json).ok()
 }
 
-/// Whether this is an answer of the service at all.
+/// Whether the body has the service's envelope.
 fn is_envelope(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body)
         .is_ok_and(|json| json.get("success") == Some(&Value::Bool(true)))

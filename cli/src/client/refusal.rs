@@ -1,5 +1,4 @@
-//! What a request that came to nothing means for the person who made it: which exit code, and what
-//! to do next.
+//! Turns failed requests into errors with an exit code and a fix.
 
 use common::Failure;
 use reqwest::{Method, StatusCode, Url};
@@ -9,7 +8,7 @@ use crate::error::{BROKEN_ANSWER, Error, Exit};
 use crate::keystore::origin;
 use crate::output::escape::quote;
 
-/// A request on its way.
+/// A request that was sent.
 pub(super) struct ApiRequest<'a> {
     pub method: Method,
     pub path: &'a str,
@@ -17,7 +16,7 @@ pub(super) struct ApiRequest<'a> {
 }
 
 impl ApiRequest<'_> {
-    /// No answer, or only the beginning of one.
+    /// The error of a request without a complete answer.
     pub(super) fn failed(&self, error: &reqwest::Error) -> Error {
         let server = origin(&self.target.server);
         let cause = cause(error);
@@ -45,7 +44,7 @@ impl ApiRequest<'_> {
         .fix("try again")
     }
 
-    /// The service refused, in its own words.
+    /// The error of a request that the service refused, with the service's own sentence.
     pub(super) fn refused(&self, status: StatusCode, failure: Failure) -> Error {
         let words = format!("\"{}\"", failure.error);
         let wait = match failure.retry_after {
@@ -79,7 +78,7 @@ impl ApiRequest<'_> {
         error.answered(status.as_u16(), Some(failure.request_id))
     }
 
-    /// Something answered, but not licd.
+    /// The error of an answer that does not come from licd.
     pub(super) fn not_the_service(&self, status: StatusCode, body: &[u8]) -> Error {
         let text = String::from_utf8_lossy(body);
         let body = match text.trim_start().chars().next() {
@@ -95,7 +94,7 @@ impl ApiRequest<'_> {
             .fix("check the address given by --server, LICCTL_SERVER or the profile, and proxies")
     }
 
-    /// An answer of the service, and not the expected one: it speaks another version.
+    /// The error of an answer that this version cannot decode.
     pub(super) fn misunderstood(&self, error: &serde_json::Error) -> Error {
         Error::new(
             Exit::Internal,
@@ -121,7 +120,7 @@ impl ApiRequest<'_> {
             .fix(format!("if that address is right, use --server {}", origin(to)))
     }
 
-    /// How a key that works gets to where the refused one came from.
+    /// The way to replace the refused key at its source.
     fn another_key(&self) -> String {
         match &self.target.key_source {
             KeySource::Profile(name) => format!("licctl login --profile {}", quote(name)),
@@ -143,7 +142,7 @@ impl ApiRequest<'_> {
     }
 }
 
-/// The innermost cause: the others only say that there was one.
+/// The innermost cause, which is the only specific one.
 pub fn cause(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(inner) = innermost.source() {

@@ -1,16 +1,15 @@
-//! What is wrong with a secure connection, in words for a person, and what to do about it. Whether
-//! a certificate is good is rustls's to say.
+//! Describes TLS failures and their fixes. rustls decides whether a certificate is valid.
 
 use std::error::Error as StdError;
 use std::io;
 
 use rustls::{CertificateError, Error as TlsError, InvalidMessage};
 
-/// What is said of a connection that ends where TLS was to begin.
+/// The message of a connection that ends during the TLS handshake.
 const HANDSHAKE_EOF: &str = "tls handshake eof";
 const NO_TLS_FIX: &str = "check the port; a server without TLS has an address with http://";
 
-/// Why a connection is not secure, and what would make it so.
+/// The reason why a TLS connection failed, and the fix.
 #[derive(Debug, PartialEq)]
 pub struct TlsFault {
     pub why: String,
@@ -25,7 +24,7 @@ impl TlsFault {
             if let Some(fault) = error.downcast_ref::<TlsError>() {
                 return Some(Self::from(fault));
             }
-            // An error of the operating system's kind hides what it was made from.
+            // An `io::Error` hides the error inside it from `source`.
             let broken = error.downcast_ref::<io::Error>();
             if broken.is_some_and(|error| error.to_string() == HANDSHAKE_EOF) {
                 return Some(Self::because(

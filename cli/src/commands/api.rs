@@ -99,7 +99,7 @@ async fn read(ctx: &Context, file: &str) -> Result<Value> {
     })
 }
 
-/// There are no columns to show of a record of unknown kind.
+/// Shows JSON, as a record of unknown kind has no table.
 fn raw(data: Value) -> Result<View> {
     let records = data.as_array().map_or_else(|| std::slice::from_ref(&data), Vec::as_slice);
     let ids = records.iter().filter_map(|record| record["id"].as_str().map(str::to_owned));

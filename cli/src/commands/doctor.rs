@@ -1,5 +1,5 @@
-//! `licctl doctor`: everything between this terminal and the service, one after the other, each
-//! with what to do when it is not well.
+//! `licctl doctor`: checks everything between this terminal and the service in order, and prints a
+//! fix for each failed check.
 
 use std::fs;
 use std::net::ToSocketAddrs;
@@ -20,13 +20,13 @@ use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::escape::quote;
 
-/// How far clocks may be apart before dates begin to mislead.
+/// The tolerated difference between the clocks of the server and this machine.
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
-/// What one look has found.
+/// The result of one check.
 struct Finding {
     check: &'static str,
-    /// Well, doubtful, or why the run fails.
+    /// OK, a warning, or the exit code of a failed check.
     state: std::result::Result<Tone, Exit>,
     detail: String,
     fix: Option<String>,
@@ -51,7 +51,7 @@ impl Finding {
         Self { check, state: Err(exit), detail: detail.into(), fix: fix.map(str::to_owned) }
     }
 
-    /// What a command would fail with, in one line.
+    /// The error that a command would report, in one line.
     fn from_error(check: &'static str, error: &Error) -> Self {
         let detail = format!("{} {}", error.message(), error.reason().unwrap_or_default());
         Self::failed(check, error.exit, detail.trim(), error.advice())
@@ -109,7 +109,7 @@ fn permissions(ctx: &Context) -> Finding {
     }
 }
 
-/// What can only be looked at once the server is known. A later look needs the earlier ones.
+/// The checks that need the server's address. Later checks depend on earlier ones.
 async fn remote_checks(ctx: &Context, endpoint: &Endpoint, findings: &mut Vec<Finding>) {
     let name = name(&endpoint.server).await;
     findings.push(name);
@@ -222,7 +222,7 @@ async fn key(ctx: &Context, there: bool) -> Finding {
     }
 }
 
-/// What a path answers without a key.
+/// The response to a request without a key.
 struct ProbeResponse {
     status: u16,
     date: Option<DateTime<Utc>>,

@@ -1,5 +1,5 @@
-//! Commands that take several things: each is tried, what failed is told on stderr, and the exit
-//! code says whether all, some or none were done.
+//! Commands that take several items: every item is tried, failures are printed to stderr, and the
+//! exit code shows whether all, some or none succeeded.
 
 use std::future::Future;
 
@@ -7,15 +7,15 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::Format;
 
-/// What became of several things.
+/// The results of several items.
 pub struct ItemResults<T> {
     pub done: Vec<T>,
     pub exit: Exit,
 }
 
-/// Does `act` for every item, one after the other. What is refused does not stop the rest; what
-/// would refuse the rest too (a wrong key, no server) does. When nothing was done, the first error
-/// stands for all.
+/// Calls `act` for every item in order. A refused item does not stop the rest; an error that would
+/// refuse the rest too (a wrong key, no server) does. When no item succeeds, the first error is
+/// returned.
 pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     ctx: &Context,
     items: &[String],
@@ -40,7 +40,7 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     if failed.is_empty() {
         return Ok(ItemResults { done, exit: Exit::Success });
     }
-    // A dry run does nothing, so that nothing is left to be told but what would fail.
+    // A dry run has no successes to report, only the failure.
     if failed.len() == tried && done.is_empty() || ctx.globals.dry_run {
         let (_, first) = failed.swap_remove(0);
         let others = items.len() - 1;
@@ -71,7 +71,7 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     Ok(ItemResults { done, exit: Exit::Partial })
 }
 
-/// The things named on the command line; a lone `-` reads them from stdin.
+/// The items of the command line; a lone `-` reads them from stdin.
 pub async fn read_items(ctx: &Context, given: &[String]) -> Result<Vec<String>> {
     match given {
         [dash] if dash == "-" => {
@@ -82,7 +82,7 @@ pub async fn read_items(ctx: &Context, given: &[String]) -> Result<Vec<String>> 
     }
 }
 
-/// One thing asked for gives one record; several, or a list from stdin, an array.
+/// JSON of one record for one item, and of an array for several items or a list from stdin.
 pub fn one_or_many<T: serde::Serialize>(given: &[String], records: &[T]) -> serde_json::Value {
     let json = |records: &[T]| serde_json::to_value(records).unwrap_or_default();
     match (given, records) {

@@ -143,7 +143,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         return planned();
     };
     let key = made.data;
-    // The secret is what `-q` is for here: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
+    // `-q` prints the secret: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
     let secret = key.key.expose().to_owned();
     let view = View::new(&key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
     let what = format!("{} key {}", role_word(key.record.role), key.record.name);

@@ -1,4 +1,4 @@
-//! `licctl login` and `licctl logout`: the key of a server, kept under a profile's name.
+//! `licctl login` and `licctl logout`: store and remove the key of a profile.
 
 use clap::Args;
 use common::CurrentKey;

@@ -1,4 +1,4 @@
-//! `licctl completions` and `licctl man`: what a packager or a shell wants to have of licctl.
+//! `licctl completions` and `licctl man`: files for shells and packages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ pub fn man(ctx: &Context, args: &ManArgs) -> Result<View> {
 
 fn page(command: &clap::Command) -> std::io::Result<String> {
     let mut page = Vec::new();
-    // What -h leaves out for brevity would stand here without a word of explanation.
+    // Without this, the page would list the flags that -h hides without their descriptions.
     let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
     Man::new(whole).source(concat!("licctl ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())

@@ -1,5 +1,4 @@
-//! The commands, one file for each noun: what each is given, which requests it makes, and what it
-//! shows.
+//! The commands, one file for each noun: their arguments, requests and output.
 
 pub mod api;
 pub mod catalog;
@@ -24,7 +23,7 @@ use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 
-/// Runs a command to what it found or did.
+/// Runs a command and returns its output.
 pub async fn run(ctx: &Context, command: Commands) -> Result<View> {
     match command {
         Commands::Validate(args) => validate::run(ctx, args).await,
@@ -47,7 +46,7 @@ pub async fn run(ctx: &Context, command: Commands) -> Result<View> {
     }
 }
 
-/// What a bulk run shows: its lines, and to a person those that failed.
+/// The output of a bulk run: all lines as data, and a table of the failed ones.
 pub fn bulk_view(finished: &BulkResult) -> Result<View> {
     const COLUMNS: [Column; 3] =
         [Column::new("LINE", 0), Column::new("USER", 0), Column::new("ERROR", 0)];
@@ -62,7 +61,7 @@ pub fn bulk_view(finished: &BulkResult) -> Result<View> {
     Ok(View::new(&finished.lines, ids)?.table(table).exit(finished.exit))
 }
 
-/// What a command shows when its one write was only planned.
+/// The empty output of a dry run, whose planned requests are shown instead.
 pub fn planned() -> Result<View> {
     View::new(serde_json::Value::Null, Vec::new())
 }

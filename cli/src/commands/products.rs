@@ -1,4 +1,4 @@
-//! `licctl products`: what is sold.
+//! `licctl products`: list, show, create and update products.
 
 use clap::{Args, Subcommand};
 use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
@@ -117,7 +117,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     Ok(view.next(next))
 }
 
-/// What `--if-not-exists` found: good when it is what was asked for.
+/// The output for `--if-not-exists`: the existing record, or an error when its settings differ.
 fn existing(ctx: &Context, known: &ApiRecord<Product>, wanted: &CreateProduct) -> Result<View> {
     if wanted.description.is_some() && wanted.description != known.description {
         let have = known.description.as_ref().map_or("none", Line::as_str);

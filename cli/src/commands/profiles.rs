@@ -1,4 +1,4 @@
-//! `licctl profiles`: the servers that this person works with.
+//! `licctl profiles`: list, select, rename and remove profiles.
 
 use clap::Subcommand;
 use serde_json::{Value, json};

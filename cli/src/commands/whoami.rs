@@ -1,4 +1,4 @@
-//! `licctl whoami`: the key in use, what it may do, and whose it is.
+//! `licctl whoami`: the key in use with its role, mode and tenant.
 
 use common::CurrentKey;
 
@@ -16,7 +16,7 @@ pub async fn run(ctx: &Context) -> Result<View> {
     Ok(view.card(card(ctx, &key, client.server().as_str(), &client.key_source().to_string())))
 }
 
-/// What a person wants to know of the key they use.
+/// The card of a key: server, tenant, source, role, mode and expiry.
 pub fn card(
     ctx: &Context,
     key: &CurrentKey,

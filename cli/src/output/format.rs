@@ -1,10 +1,10 @@
-//! The forms of output for programs: JSON, YAML and CSV of the service's own records.
+//! The output formats for programs: JSON, YAML and CSV of the service's records.
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Exit, Result};
 
-/// The form of what is written to stdout.
+/// The format of stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// Aligned columns, for people

@@ -1,5 +1,5 @@
-//! What a command found, and its way to stdout: a table for people, JSON and ids for programs.
-//! Commands describe a [`View`]; only this module and those in it know formats.
+//! The output of commands: tables for people, JSON and ids for programs. Commands return a [`View`];
+//! only this module and its children know the formats.
 
 pub mod cell;
 pub mod escape;
@@ -20,35 +20,35 @@ pub use format::Format;
 pub use jq::Jq;
 use table::{Style, Table};
 
-/// A part of what a person is shown.
+/// A part of the output for a person.
 #[derive(Debug)]
 pub enum Block {
     Table(Table),
     /// Labels and their values, one a line.
     Card(Vec<(&'static str, TextCell)>),
     Line(TextCell),
-    /// What is data as a whole, with line ends of its own.
+    /// Text with line ends of its own.
     Document(String),
 }
 
-/// How this run shows what it found.
+/// The output options of a run.
 pub struct OutputOptions {
     pub format: Format,
     pub jq: Option<Jq>,
     pub color: bool,
 }
 
-/// What a command found or did.
+/// The result of a command.
 #[derive(Debug)]
 pub struct View {
     json: Value,
     ids: Vec<String>,
     blocks: Vec<Block>,
-    /// Said when there is nothing to list.
+    /// The message for an empty list.
     empty: Option<String>,
-    /// Said to a person after a write: what changed.
+    /// The sentence for a person after a write.
     changed: Option<String>,
-    /// Useful commands to go on with.
+    /// Suggested next commands.
     next: Vec<String>,
     pub exit: Exit,
 }
@@ -124,7 +124,7 @@ impl View {
         self
     }
 
-    /// Writes the data to stdout and the words around it to stderr.
+    /// Writes the data to stdout and all other text to stderr.
     pub fn show(&self, io: &Io, options: &OutputOptions) -> Result<()> {
         if let Some(jq) = &options.jq {
             return io.data(&jq.apply(&self.json, io.terminals.stdout)?);
@@ -185,7 +185,7 @@ pub fn show_planned(io: &Io, options: &OutputOptions, planned: &[PlannedRequest]
             io.data(&format::json(body))?;
         }
     }
-    io.say("No request was sent.\n");
+    io.say("No change was sent.\n");
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! Tables: what fits a terminal and what is left out, and the drawing. In a pipe every column
-//! stands whole.
+//! Draws tables, and cuts or hides columns that do not fit the terminal. A pipe gets every column
+//! whole.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Color, ContentArrangement};
@@ -8,10 +8,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::cell::{TextCell, Tone};
 
 const COLUMN_GAP: usize = 2;
-/// Narrow enough for an id and a name on 40 columns: ids alone tell a person nothing.
+/// The smallest width of a flexible column, so that 40 columns hold an id and a name.
 const MIN_COLUMN_WIDTH: usize = 8;
 
-/// A column: its title, and what may happen to it when the terminal is narrow.
+/// A column: its title, and whether it shrinks or hides on a narrow terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     title: &'static str,

@@ -1,4 +1,4 @@
-//! Moments and spans as people say them, and as scripts read them.
+//! Times and spans: parsed from flags, and shown relative to now.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub fn relative(time: Timestamp, now: Timestamp) -> String {
 
 /// The span in its largest fitting unit; none when it is under a second.
 fn rough(span: TimeDelta) -> Option<String> {
-    // Days are rounded: a license of 30 days, just made, is not one of 29.
+    // Days are rounded, so that a new license of 30 days does not show 29.
     let days = (span + TimeDelta::hours(12)).num_days();
     let days = if span.num_days() > 0 || span.num_hours() == 23 { days } else { 0 };
     let units = [
@@ -65,7 +65,7 @@ fn rough(span: TimeDelta) -> Option<String> {
         (span.num_minutes(), "m"),
         (span.num_seconds(), "s"),
     ];
-    // A year and a half is better told in days; years begin where days stop meaning much.
+    // Spans under three years are shown in days, as rounding to years would lose too much.
     let skip = usize::from(days < 3 * 365);
     let largest = units.into_iter().skip(skip).find(|&(number, _)| number > 0);
     largest.map(|(number, unit)| format!("{number}{unit}"))

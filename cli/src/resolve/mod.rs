@@ -1,5 +1,4 @@
-//! From what people type to the record they mean: which records there are to choose from. How one
-//! is chosen is in [`search`].
+//! Finds the record that an argument names. This module reads the candidates; [`search`] chooses.
 
 mod search;
 
@@ -15,7 +14,7 @@ use crate::error::{Error, Result};
 use search::pick;
 pub use search::{Named, Purpose};
 
-/// Above this many, reading the whole list takes less than reading one by one.
+/// Above this many records, one list is faster than single reads.
 const MAX_SINGLE_READS: usize = 25;
 const REQUESTS_IN_FLIGHT: usize = 4;
 
@@ -54,7 +53,7 @@ impl Named for ApiRecord<License> {
     fn id(&self) -> String {
         self.id.to_string()
     }
-    /// Licenses have no name; none is ever typed that equals this.
+    /// Licenses have no name; the empty one matches no argument.
     fn name(&self) -> &str {
         ""
     }
@@ -108,14 +107,13 @@ pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
     pick(ctx, given, &all, Purpose::Write)
 }
 
-/// The user whom the caller's own systems call `given`, if the service knows them.
+/// The user with this external id, if there is one.
 pub async fn find_user(ctx: &Context, given: &str) -> Result<Option<ApiRecord<User>>> {
     let found = ctx.client().await?.list("/api/v1/admin/users", &[("externalId", given)]).await?;
     Ok(found.into_iter().next())
 }
 
-/// The user of that name; or of that id, as the service's answers show it, if no user has it for a
-/// name.
+/// The user with this external id, or else with this id of the service.
 pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
     if let Some(user) = find_user(ctx, given).await? {
         return Ok(user);
@@ -128,7 +126,7 @@ pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
         .fix("licctl users list --search TEXT"))
 }
 
-/// Users by their internal ids, as activations name them.
+/// Users by their ids, which activations hold.
 pub async fn users_by_id(
     ctx: &Context,
     ids: &[UserId],
@@ -147,7 +145,7 @@ pub async fn users_by_id(
     Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }
 
-/// What products and plans are called.
+/// The names of products and plans by id.
 pub struct NameIndex {
     products: HashMap<ProductId, String>,
     plans: HashMap<PlanId, String>,
@@ -167,7 +165,7 @@ impl NameIndex {
         Self { products, plans: HashMap::new() }
     }
 
-    /// The product's name; its id when it was made only just now.
+    /// The product's name; its id when the product is newer than the index.
     pub fn product(&self, id: ProductId) -> String {
         self.products.get(&id).cloned().unwrap_or_else(|| id.to_string())
     }

@@ -1,33 +1,33 @@
-//! Choosing the one record that is meant by an id, a name, or a piece of either. A guess is made
-//! only where a wrong one does no harm.
+//! Chooses the record that an id, a name or a part of an id matches. Inexact matches count only where
+//! a wrong one does no harm.
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::prompt;
 
-/// The shortest piece of an id that stands for it.
+/// The shortest part of an id that matches.
 const MIN_ID_PART_LEN: usize = 6;
 
-/// As many names fit into a line of an error.
+/// The most names that an error lists.
 const MAX_LISTED_NAMES: usize = 6;
 
-/// What the record is wanted for.
+/// Whether the record is read or changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A wrong guess would only show the wrong thing.
+    /// Inexact matches are allowed, as a wrong record would only be shown.
     Read,
-    /// Without a person to notice, only an id or an exact name will do.
+    /// Without a prompt, only an id or an exact name matches.
     Write,
 }
 
-/// A record that people call by name.
+/// A record with an id and a name.
 pub trait Named {
     const NOUN: &str;
     fn id(&self) -> String;
     fn name(&self) -> &str;
 }
 
-/// The one record that `given` means.
+/// The record that `given` matches.
 pub fn pick<T: Named + Clone>(
     ctx: &Context,
     given: &str,
@@ -71,7 +71,7 @@ fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
     }
 }
 
-/// What the person may have meant: a piece of an id that is too short, or one of a few names.
+/// A hint for the error: the part of an id is too short, or a list of the few existing names.
 fn suggestion<T: Named>(given: &str, all: &[T]) -> Option<String> {
     let begins_or_ends = |id: String| id.starts_with(given) || id.ends_with(given);
     if given.len() < MIN_ID_PART_LEN && all.iter().any(|record| begins_or_ends(record.id())) {
@@ -92,7 +92,7 @@ enum Matches {
     Many(Vec<usize>),
 }
 
-/// Looks for the exact name first, then, `loosely`, for less and less.
+/// Matches exact names and ids first; with `loosely` also names in any case and parts of ids.
 fn search<T: Named>(given: &str, all: &[T], loosely: bool) -> Matches {
     if given.is_empty() {
         return Matches::None;

@@ -1,4 +1,4 @@
-//! Files of users: nothing before all is checked, a report, and going on without repeating.
+//! Bulk runs: all rows are checked first, a report is written, and a resumed run repeats nothing.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use crate::support::{
 
 const USERS: &str = "userId,email\nalice,a@example.com\nbob,\ncarol,c@example.com\n";
 
-/// Runs in a folder with the file `users.csv`, and gives the report `out.jsonl` that it left.
+/// Runs in a folder with the file `users.csv`, and returns the report `out.jsonl`.
 fn run(home: &Home, args: &[&str], users: &str) -> (RunOutput, Vec<Value>) {
     let folder = home.dir.path();
     fs::write(folder.join("users.csv"), users).unwrap();
@@ -27,7 +27,7 @@ fn with(args: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
     [args, more].concat()
 }
 
-/// Who was assigned, sorted: four at a time come in any order.
+/// The assigned users, sorted, as four requests at a time arrive in any order.
 fn assigned(server: &FakeServer) -> Vec<String> {
     let requests = server.received().into_iter().filter(|it| it.path.ends_with("/assign"));
     let mut users: Vec<String> =
@@ -141,7 +141,7 @@ const OWN: [&str; 6] = ["licenses", "assign", "--plan", "Pro annual", "--from", 
 fn a_license_that_was_made_is_not_made_again() {
     let server = service();
     let home = Home::with(&server);
-    // As a run leaves it that was killed after the license was made, and while one was being made.
+    // The report of a run that was killed after it created one license and while it created another.
     let run = format!("licenses assign --plan {PLAN}");
     let partly = format!("\"state\":\"partly\",\"answer\":{{\"licenseId\":\"{LICENSE}\"}}");
     let report = [

@@ -1,5 +1,5 @@
-//! Servers behind TLS: a good certificate works, and of a bad one is said what is wrong with it and
-//! what to do, before any key is sent.
+//! Servers behind TLS: a valid certificate is accepted, and an invalid one is refused with a reason
+//! and a fix before any key is sent.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::net::TcpListener;
 
 use crate::support::{FakeServer, Home, KEY, RunOutput, Secured};
 
-/// What a list and doctor say of a server that the key is meant for.
+/// The output of a list and of doctor for this server.
 fn ask(address: &str, flags: &[&str]) -> (RunOutput, String) {
     let home = Home::bare().set("LICCTL_SERVER", address).set("LICCTL_API_KEY", KEY);
     let port = address.rsplit(':').next().unwrap();
@@ -91,7 +91,7 @@ fn an_expired_certificate_is_refused() {
     ");
 }
 
-/// One that hangs up, and one that answers what it takes for a request.
+/// One server hangs up, and one answers the handshake as if it were a request.
 #[test]
 fn a_server_without_tls_is_told_apart() {
     let server = FakeServer::answering(crate::support::answer);
@@ -118,7 +118,7 @@ fn a_server_without_tls_is_told_apart() {
     assert_eq!(refused(&address), seen);
 }
 
-/// As in a small container: nothing to check certificates by.
+/// A small container has no certificate authorities.
 #[test]
 fn a_machine_without_authorities_reaches_what_needs_none() {
     let bare = |address: &str| {

@@ -1,4 +1,4 @@
-//! What every command shows: to a person on a terminal of 100 columns, and as JSON to a program.
+//! The output of every command: on a terminal of 100 columns, and as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use crate::support::{FakeServer, Home, RunOutput, answer, on_screen};
 
 const COLUMNS: usize = 100;
 
-/// The moments of the server's records, and moments that are always as long ago, so that `3d ago`
-/// stays that.
+/// The times of the server's records, each with a time at a fixed distance from now, so that `3d ago`
+/// stays stable.
 fn moments() -> [(&'static str, String); 3] {
     let now = Timestamp::now();
     [
@@ -22,7 +22,7 @@ fn moments() -> [(&'static str, String); 3] {
     .map(|(moment, span)| (moment, now.plus(span - TimeDelta::minutes(5)).to_string()))
 }
 
-/// What a person sees, with the records as if they were of these days.
+/// The output on a screen, with recent times in the records.
 fn on_a_screen(line: &str) -> String {
     let moments = moments();
     let recent = moments.clone();
@@ -34,7 +34,7 @@ fn on_a_screen(line: &str) -> String {
     let args = words(line, home.dir.path());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let seen = seen(&on_screen(&home, &args, COLUMNS), &server, &home);
-    // Where whole moments are shown after all.
+    // Some output shows absolute times.
     moments.iter().fold(seen, |seen, (moment, recent)| seen.replace(recent, moment))
 }
 
@@ -55,7 +55,7 @@ fn machine(server: &FakeServer) -> Home {
     home
 }
 
-/// Both streams, what is said apart from data, with what differs each time put right.
+/// Both streams, with stderr marked by `!` and variable parts replaced.
 fn seen(ran: &RunOutput, server: &FakeServer, home: &Home) -> String {
     let said: String = ran.stderr.lines().map(|line| format!("! {line}\n")).collect();
     let whole = RunOutput { code: ran.code, stdout: ran.stdout.clone(), stderr: said };
@@ -69,7 +69,7 @@ fn every_command_has_its_snapshot() {
     assert_eq!(shown, all, "each command of the program needs a line, and each line a command");
 }
 
-/// A file for each noun. On a screen, what stands behind `!` is said on stderr.
+/// One snapshot file for each noun; lines of stderr begin with `!`.
 #[test]
 fn every_command_shows_this() {
     let mut nouns: BTreeMap<&str, String> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! `licctl doctor`: what is well, what is not, and the exit code of the first thing that is not.
+//! `licctl doctor`: the state of every check, and the exit code of the first failed one.
 
 use serde_json::json;
 
 use crate::support::{FakeServer, Home, Reply, Request, RunOutput, current_key};
 
-/// A service that is well, whose clock is this one.
+/// A healthy service with the clock of this machine.
 fn well(request: &Request) -> Reply {
     let date = chrono::Utc::now().format("%a, %d %b %Y %H:%M:%S GMT").to_string();
     let reply = match request.path.as_str() {

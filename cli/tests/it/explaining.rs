@@ -1,4 +1,4 @@
-//! `licctl validate --explain`: the ladder, the holders and what to do.
+//! `licctl validate --explain`: the steps, the holders and the suggested commands.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn the_ladder_ends_with_who_sits_on_the_seats_and_what_to_do() {
     assert!(!server.lines().iter().any(|line| line.contains("/api/v1/validate")));
 }
 
-/// The limit was lowered below what is held: one seat less would not help.
+/// The limit is below the seats in use, so freeing one seat is not enough.
 #[test]
 fn as_many_seats_are_freed_as_are_too_many() {
     let other = "usr_01h455vb4pex5vsknk084sn0zz";

@@ -1,4 +1,4 @@
-//! The forms of output, and what `-v` tells.
+//! The output formats, and the log of `-v`.
 
 use crate::support::{FakeServer, Home, KEY, OTHER_KEY, Reply, product, service};
 

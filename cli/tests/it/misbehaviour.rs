@@ -1,5 +1,5 @@
-//! Servers that are away, wrong, slow or not licd at all: each has its exit code, leaves stdout
-//! empty and says what to do.
+//! Servers that are unreachable, wrong, slow or not licd: each has its exit code, leaves stdout empty
+//! and prints a fix.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use crate::support::{FakeServer, Home, KEY, Reply, RunOutput, license, product};
 
 const LIST: [&str; 2] = ["products", "list"];
 
-/// Runs a list against a server and gives what a person sees; stdout must be empty.
+/// Runs a list against a server and returns the output; stdout must be empty.
 fn failing(server: &FakeServer, args: &[&str]) -> (RunOutput, String) {
     let home = Home::with(server);
     let ran = home.run(args);
@@ -31,7 +31,7 @@ fn a_web_page_is_not_the_service() {
     }
 }
 
-/// What the interface says of a refusal is a status and a sentence; the rest is more than it asks.
+/// Every refusal has a status and a sentence; all other fields are optional.
 #[test]
 fn a_refusal_without_code_is_one_all_the_same() {
     for (status, exit) in [(401, 4), (403, 5), (429, 8)] {
@@ -43,7 +43,7 @@ fn a_refusal_without_code_is_one_all_the_same() {
     }
 }
 
-/// A proxy would be told the key.
+/// A proxy would see the key.
 #[test]
 fn a_server_on_this_machine_is_asked_without_a_proxy() {
     let (server, proxy) =
@@ -90,7 +90,7 @@ fn a_closed_connection_is_unreachable() {
 
 #[test]
 fn nobody_listening_is_unreachable() {
-    // Bound and dropped, so that nobody answers there.
+    // Bound and dropped, so that the port is closed.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let home = Home::bare().set("LICCTL_API_KEY", KEY);
     let ran = home.run(&["whoami", "--server", &format!("http://{address}")]);

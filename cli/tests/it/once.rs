@@ -1,4 +1,4 @@
-//! Writes are sent under a name, so that sending one again does it no second time.
+//! Every write carries an idempotency key, so that a repeated request has no second effect.
 
 use std::collections::HashSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{FakeServer, Home, LICENSE, Reply, product, service};
 
-/// The names that the writes came under.
+/// The idempotency keys of the requests.
 fn names(server: &FakeServer) -> Vec<Option<String>> {
     let writes = server.received().into_iter().filter(|request| request.method != "GET");
     writes.map(|request| request.idempotency_key).collect()
@@ -62,7 +62,7 @@ fn a_resumed_run_asks_for_a_license_under_the_name_it_noted() {
         let made = all.filter(|request| request.line() == "POST /api/v1/admin/licenses");
         made.map(|request| request.idempotency_key.unwrap()).collect::<Vec<_>>()
     };
-    // As if the run had been killed before the first answer came.
+    // The report of a run that was killed before the first answer.
     let report = fs::read_to_string(folder.join("out.jsonl")).unwrap();
     let first = report.lines().next().unwrap();
     assert!(first.contains("begun") && first.contains(&made(&server)[0]), "{first}");

@@ -22,7 +22,7 @@ fn logged_in(server: &FakeServer) -> Home {
     home
 }
 
-/// The keys that requests came with after the first, which was the login's.
+/// The keys of all requests after the first, which is the login's.
 fn keys_used(server: &FakeServer) -> Vec<String> {
     server.received().iter().skip(1).filter_map(|request| request.key.clone()).collect()
 }
@@ -149,7 +149,7 @@ fn a_file_of_keys_that_others_can_read_is_refused() {
     assert_eq!(server.received().len(), 1);
 }
 
-/// CI systems lay such files out with modes of their own; their owner is told.
+/// CI systems create such files with modes of their own, so this is a note and no error.
 #[cfg(unix)]
 #[test]
 fn a_key_file_that_others_can_read_is_remarked_on() {
@@ -249,7 +249,7 @@ fn without_a_keyring_the_key_goes_into_a_file_of_its_owners_alone() {
     assert_eq!(keys_used(&server), [KEY]);
 }
 
-/// As when somebody logs in at their desk, and later works there from far away.
+/// A keyring that is unreachable later, as over a remote login.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_keyring_that_is_away_is_named_as_the_reason() {

@@ -1,4 +1,4 @@
-//! What the commands that change nothing show, on a machine without a terminal.
+//! The output of commands that change nothing, without a terminal.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Questions on a real terminal, as a person meets them.
+//! Prompts on a real terminal.
 
 use std::process::Command;
 
@@ -20,13 +20,13 @@ fn on_a_terminal(home: &Home, args: &[&str]) -> PtySession {
     spawn_command(command, SCREEN_TIMEOUT_MS).unwrap()
 }
 
-/// Presses these keys, which else wait in a buffer.
+/// Sends these keys and flushes them.
 fn press(terminal: &mut PtySession, keys: &str) {
     terminal.send(keys).unwrap();
     terminal.flush().unwrap();
 }
 
-/// The exit code, after everything was read. The type that carries it has no name out here.
+/// The exit code, parsed from the debug form, as its type is not public.
 fn exit(session: &PtySession) -> i32 {
     let status = format!("{:?}", session.process().wait().unwrap());
     let code = status.strip_prefix("Exited(").and_then(|rest| rest.rsplit(", ").next());
@@ -77,7 +77,7 @@ fn assigning_asks_for_license_and_user() {
     assert_eq!(written(&server).1, json!({ "userId": "dora" }));
 }
 
-/// Whoever says yes must see what to, and the same command without questions takes no parts.
+/// A confirmation shows the whole id, and so does the command without prompts.
 #[test]
 fn a_part_of_an_id_is_told_whole() {
     let server = service();
@@ -91,7 +91,7 @@ fn a_part_of_an_id_is_told_whole() {
     assert_eq!(exit(&terminal), 0);
 }
 
-/// Enter alone, and every other answer than yes, leaves the user there.
+/// Only y deletes the user; Enter alone does not.
 #[test]
 fn a_no_deletes_nobody() {
     let server = service();

@@ -1,4 +1,4 @@
-//! What the commands that change something send and show, on a machine without a terminal.
+//! The requests and output of commands that change data, without a terminal.
 
 use serde_json::{Value, json};
 
@@ -178,7 +178,7 @@ fn revoking_needs_a_yes() {
     assert_eq!(written(&server).1, json!({ "status": "revoked" }));
 }
 
-/// What is deleted is named before the yes, and no write is sent without one.
+/// The confirmation names what it deletes, and no write is sent without it.
 #[test]
 fn deleting_a_user_needs_a_yes() {
     let server = service();
@@ -199,7 +199,7 @@ fn deleting_a_user_needs_a_yes() {
     assert_eq!(run(&server, &["users", "delete", "nobody", "--yes"]).code, 3);
 }
 
-/// The service's own id, as answers and logs show it, is taken where nobody has it for a name.
+/// The service's own id works where no user has it as external id.
 #[test]
 fn a_user_is_also_found_by_the_id_of_the_service() {
     let id = "usr_01h455vb4pex5vsknk084sn02q";
@@ -230,7 +230,7 @@ fn a_dry_run_shows_every_write_and_sends_none() {
       "userId": "bob"
     }
     "#);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "No request was sent.\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "No change was sent.\n"));
     assert!(server.received().iter().all(|request| request.method == "GET"));
 }
 
@@ -279,7 +279,7 @@ fn a_feature_that_is_lacking_is_told_beside_the_json() {
     assert_eq!(ran.stderr, "note: alice lacks the feature fly\n");
 }
 
-/// A variable that is not set in a script makes an empty text, which must not lift a limit.
+/// A script's unset variable becomes an empty text, which must not remove a limit.
 #[test]
 fn an_empty_value_lifts_no_limit() {
     let server = service();

@@ -1,5 +1,5 @@
-//! The primary is lost in the middle of a storm, and its synchronous standby takes over: what was
-//! answered is there, and licd finds the new primary by itself.
+//! The primary is lost under load, and its synchronous standby takes over: answered requests are
+//! there, and licd finds the new primary by itself.
 
 use serde_json::json;
 
@@ -54,7 +54,7 @@ async fn a_primary_that_falls_silent_is_replaced() {
     fail_over(Cluster::freeze).await;
 }
 
-/// A server that takes no writes is no place to start on, and the message says so.
+/// licd does not start on a read-only server, and the message says why.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_standby_alone_is_refused() {

@@ -1,5 +1,5 @@
-//! The database goes away in the middle of a storm, and comes back: nobody waits long, nobody is
-//! told what is not so, and nobody has to restart anything.
+//! The database fails under load and returns: callers wait a bounded time, no answer is wrong, and
+//! nothing needs a restart.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,13 @@ use super::Cluster;
 use crate::harness::{Answer, Caller};
 use crate::nodes::process::{Process, first_key};
 
-/// How long a caller waits at most while the database is away: a time-out of 5 s for the key and
-/// one of 5 s for the rest, and some for a busy machine.
+/// The longest wait while the database is away: a time-out of 5 s for the key and one of 5 s for the
+/// rest, with a margin for a busy machine.
 const MAX_WAIT: Duration = Duration::from_secs(15);
-/// How long all may take to be well again.
+/// The time in which the service recovers.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Clients that make and seat one new user after the other until told to stop.
+/// Clients that create and seat one new user after another until they are stopped.
 pub struct Load {
     stop: AtomicBool,
     /// The users whose seat was confirmed.
@@ -38,7 +38,7 @@ impl Load {
         }
     }
 
-    /// Runs `clients` at each of `callers`. Whatever is not done must be a proper 503.
+    /// Runs `clients` at each of `callers`. Every failure must be a proper 503.
     pub async fn run(&self, callers: &[Caller], clients: usize, license: &str) {
         let all = callers.iter().enumerate().flat_map(|(at, caller)| {
             (0..clients).map(move |client| self.client(caller, format!("{at}-{client}"), license))
@@ -105,7 +105,7 @@ fn refused_well(answer: &Answer) {
     assert!(answer.number("retry-after") >= 1, "{answer}");
 }
 
-/// Asks again and again until it is so, or it has taken too long.
+/// Polls a condition until it holds, or fails after a bound.
 pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_so().await {

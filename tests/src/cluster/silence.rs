@@ -1,5 +1,5 @@
-//! PostgreSQL takes calls and does not answer, or answers and does not write: how long callers wait,
-//! and what `/readyz` says meanwhile.
+//! PostgreSQL accepts connections and does not answer, or is read-only: the callers' wait is bounded,
+//! and `/readyz` is 503 meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::nodes::process::{Process, first_key};
 
 /// How many validations wait at once: several batches.
 const WAITING_REQUESTS: usize = 1500;
-/// Nobody waits longer than 5 s in all. The rest is for a busy machine.
+/// The limit is 5 s; the rest is a margin for a busy machine.
 const MAX_WAIT: Duration = Duration::from_secs(12);
 
 /// The longer the queue, the longer the wait: not here.

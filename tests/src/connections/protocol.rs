@@ -68,7 +68,7 @@ async fn heads_that_others_could_read_differently_are_400() {
     assert_eq!(ask(&app, "GET /healthz HTTP/1.0\r\n\r\n").await.status, 200);
 }
 
-/// What hyper refuses before the router sees it has the same shape, also after good requests.
+/// Refusals of hyper itself have the same shape, also after valid requests.
 #[tokio::test]
 async fn heads_that_cannot_be_read_are_refused_like_all_others() {
     let app = App::start().await;
@@ -99,7 +99,7 @@ async fn heads_that_cannot_be_read_are_refused_like_all_others() {
     }
 }
 
-/// A client that is still sending hears a refusal that came early, whatever it sends.
+/// A client that is still sending receives an early refusal.
 #[tokio::test]
 async fn a_refusal_is_heard_by_who_is_still_sending() {
     /// More than the buffers of both kernels hold.

@@ -1,4 +1,4 @@
-//! Clients that take their time: each phase of a connection has its own bound.
+//! Slow clients: each phase of a connection has its own time-out.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::start;
 use super::wire::Wire;
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
-/// Never over in a test.
+/// A time-out that no test reaches.
 const NO_TIMEOUT: Duration = Duration::from_secs(3600);
 
 const LIMITS: ConnectionLimits = ConnectionLimits {
@@ -62,7 +62,7 @@ async fn an_idle_connection_is_ended() {
     assert_eq!(idle.read_to_end().await, "");
 }
 
-/// What is sent to a client that does not read fills the kernel's buffers, and then it is ended.
+/// Answers to a client that does not read fill the kernel's buffers, and then licd closes it.
 #[tokio::test]
 async fn a_client_that_never_reads_is_ended() {
     let app = start(ConnectionLimits { write_timeout: SHORT_TIMEOUT, ..LIMITS }).await;

@@ -1,4 +1,4 @@
-//! A client that speaks to licd in bytes.
+//! A client that sends and reads bytes.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ impl Wire {
         assert!(read > 0, "no answer but the end after {}", String::from_utf8_lossy(&self.unread));
     }
 
-    /// Waits until licd ends the connection, and answers what it sent before.
+    /// Waits until licd closes the connection, and returns what it sent before.
     pub async fn read_to_end(&mut self) -> String {
         let mut read = std::mem::take(&mut self.unread);
         // A reset is an end as well.

@@ -17,7 +17,7 @@ pub fn exists(before: &State, calls: &[(Call, &CallResult)], after: &State) -> b
     })
 }
 
-/// The judge is judged: games that no service may play, and one that is fair in one order only.
+/// Tests the search itself: impossible results, and one that only a single order explains.
 mod tests {
     use common::{ActivationId, AssignmentId, Reason, Status, Timestamp};
 

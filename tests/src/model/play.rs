@@ -1,4 +1,4 @@
-//! A plan played against a running licd: the calls of a round at once, over HTTP, and then a look
+//! A scenario played against a running licd: the calls of a round at once, over HTTP, and then a look
 //! at what the database holds.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub struct Table {
     pub db: Db,
 }
 
-/// A tenant of one plan's own, so that a database serves many scenarios.
+/// A tenant of its own for each scenario, so that they share a database.
 pub struct Game {
     callers: Vec<Caller>,
     db: Db,
@@ -56,8 +56,8 @@ pub struct Turn {
 }
 
 impl Table {
-    /// A new tenant with the plan's licenses.
-    pub async fn set_up(&self, plan: &Scenario) -> Game {
+    /// A new tenant with the licenses of the scenario.
+    pub async fn set_up(&self, scenario: &Scenario) -> Game {
         let count: Vec<(i64,)> = self.rows("select count(*) from tenants").await;
         let name: Name = format!("game {}", count[0].0).parse().unwrap();
         let (tenant, key) = tenants::create(&self.db, name).await.unwrap();
@@ -68,7 +68,7 @@ impl Table {
             products.push(callers[0].product(&format!("product {n}")).await);
         }
         let mut licenses = Vec::new();
-        for (n, max_seats) in plan.max_seats.iter().enumerate() {
+        for (n, max_seats) in scenario.max_seats.iter().enumerate() {
             let terms = json!({ "maxSeats": max_seats });
             let plan = callers[0].plan_of(&products[product_of(n)], terms).await;
             licenses.push(callers[0].license_of(&plan).await);

@@ -7,8 +7,8 @@ use common::{ActivationId, AssignmentId, Reason, Status};
 
 use super::scenario::{Call, Expiry, PRODUCTS, Terms, product_of};
 
-/// What a call was answered. Licenses are numbers again, and ids are as licd gave them: whoever was
-/// given a seat is told the same seat as long as it is held.
+/// The answer to a call. Licenses are numbers, and ids are as licd gave them: the holder of a seat
+/// gets the same id as long as the seat is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallResult {
     Valid { license: usize, terms: Terms, seat: ActivationId },
@@ -39,7 +39,7 @@ pub struct HeldLicense {
     pub seat: Option<ActivationId>,
 }
 
-/// What a validation comes to.
+/// The result of a validation.
 enum Outcome {
     Keep(AssignmentId),
     Take(AssignmentId),
@@ -53,7 +53,7 @@ impl State {
         links.filter(|link| link.license == license).filter_map(|link| link.seat).collect()
     }
 
-    /// Does the call, and says whether `told` is an answer to it. If not, the state is spoilt.
+    /// Applies the call, and returns whether `told` is its answer. If not, the state is unusable.
     pub fn explains(&mut self, call: Call, told: &CallResult) -> bool {
         match call {
             Call::Validate { product: Some(PRODUCTS..), .. } => *told == CallResult::UnknownProduct,

@@ -1,5 +1,5 @@
-//! What is played: licenses to begin with, and rounds of calls, drawn so that calls of one round
-//! meet on few users and licenses.
+//! Scenarios: initial licenses, and rounds of calls, drawn so that the calls of a round meet on few
+//! users and licenses.
 
 use common::Status;
 use proptest::collection::vec;
@@ -25,7 +25,7 @@ pub enum Expiry {
     Future,
 }
 
-/// What of a license decides about its users.
+/// The terms of a license that decide validations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     pub status: Status,
@@ -48,7 +48,7 @@ pub enum Call {
     Usage { license: usize },
 }
 
-/// A whole game.
+/// The licenses and calls of one game.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub max_seats: Vec<Option<i32>>,

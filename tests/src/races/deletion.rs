@@ -1,4 +1,4 @@
-//! Users who are deleted while others use them.
+//! Users that are deleted while other requests use them.
 
 use std::time::Duration;
 
@@ -63,8 +63,7 @@ async fn a_user_who_comes_and_goes_fails_nobody_at_two_nodes() {
     pair.end().await;
 }
 
-/// A validation that takes a seat while its user is deleted leaves no seat behind, and no license
-/// with a counter that nobody can lower.
+/// A validation that takes a seat while its user is deleted leaves no seat and no wrong counter.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_keeps_the_seat_of_a_deleted_user() {
     let app = App::start().await;

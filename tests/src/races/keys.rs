@@ -1,4 +1,4 @@
-//! Keys that are taken away by each other.
+//! Keys that revoke each other.
 
 use common::{Key, KeyId, Mode, Role, TenantId, Timestamp};
 use licd::http::credentials::Usage;

@@ -1,4 +1,4 @@
-//! What is decided by order and number: how many licenses a user has, and what a cursor sees.
+//! Limits and cursors under concurrency: a user's number of licenses, and the records a cursor sees.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! 401: the key is missing, malformed, damaged, unknown, expired or revoked, and nobody is told
-//! which.
+//! 401: the key is missing, malformed, damaged, unknown, expired or revoked; the answer is the same.
 
 use common::{ApiKey, Mode};
 use insta::assert_snapshot;

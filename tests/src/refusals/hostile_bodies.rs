@@ -9,7 +9,7 @@ use super::raw::{Raw, head, json_headers};
 use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, first_key};
 
-/// What the memory of licd stays below, in KiB.
+/// The peak memory that licd stays below.
 const MAX_MEMORY_KIB: u64 = 200_000;
 
 /// Begins this many requests whose bodies have this length, and holds back the last byte of each.

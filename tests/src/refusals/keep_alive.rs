@@ -88,7 +88,7 @@ async fn nor_is_the_one_after_a_spent_rate_or_a_large_body() {
     }
 }
 
-/// Callers who read the answer only when all of their body is sent hear it all the same.
+/// Callers that read only after sending the whole body receive the answer.
 #[tokio::test]
 async fn the_refusal_of_a_large_body_is_heard() {
     let app = App::start().await;
@@ -120,7 +120,7 @@ async fn a_body_that_never_comes_costs_the_connection_and_not_the_answer() {
     .await;
 }
 
-/// Who waits to be asked for the body is not asked for one that nobody will read.
+/// A refused request gets no `100 Continue`.
 #[tokio::test]
 async fn a_body_that_is_held_back_is_not_asked_for() {
     let app = App::start().await;

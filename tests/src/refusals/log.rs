@@ -1,5 +1,5 @@
-//! What requests leave in the log: a short line each, with the address they came from, and not more
-//! lines than a log can take, however many strangers come.
+//! The log of requests: a short line each, with the client's address, and a bounded number of lines
+//! for requests without a valid key.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::raw::Raw;
 use crate::harness::TestDatabase;
 use crate::nodes::process::{Process, first_key};
 
-/// How long a line may take to appear.
+/// The time in which a line of the log appears.
 const LOG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A licd that logs its requests, and its first key.

@@ -1,4 +1,4 @@
-//! The order of checks: 401, 429, 403, 400, 404, 409. Who fails two of them hears of the first.
+//! The order of checks: 401, 429, 403, 400, 404, 409. The first failed check decides the answer.
 
 use common::{ApiKey, Mode, Role};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::harness::{App, Caller};
 
 const VALIDATE: &str = "/api/v1/validate";
 
-/// What no operation takes as its body.
+/// A body that every operation refuses.
 const BROKEN: &str = r#"{"userId":5,"name":5,"planId":5,"status":5,"externalId":5,"maxSeats":"x"}"#;
 
 /// 401 before 400 and 404, and 403 before them: the body is not even looked at.
@@ -26,7 +26,7 @@ async fn key_and_permission_come_before_body_and_address() {
     }
 }
 
-/// 400 before 404: a body that is no good is said so, though its address leads nowhere.
+/// 400 before 404: an invalid body is refused before an unknown path id.
 #[tokio::test]
 async fn the_body_comes_before_the_address() {
     let app = App::start().await;
@@ -74,7 +74,7 @@ async fn the_conflict_comes_last() {
     assert_eq!(app.post(&revoke, json!({})).await.refusal(), "409 conflict");
 }
 
-/// 401 before 429 before 403: a wrong key uses up nobody's rate, a spent one hears 429 first.
+/// 401 before 429 before 403: a wrong key consumes no rate, and a limited key gets 429 first.
 #[tokio::test]
 async fn the_rate_comes_between_key_and_permission() {
     let app = App::with_limit("2/m").await;

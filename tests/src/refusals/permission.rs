@@ -1,4 +1,4 @@
-//! 403: which role and mode may do what.
+//! 403: the permissions of roles and modes.
 
 use common::{Mode, Role};
 use insta::assert_snapshot;

@@ -1,5 +1,5 @@
-//! What the service has against what the file wants, as steps in the order in which they can be
-//! taken: a product before its plans.
+//! Compares the service's catalog with the file, as steps in executable order: a product before its
+//! plans.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::values::cleared;
 
-/// What is to be done about a record.
+/// The action that a record needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Create,
@@ -43,7 +43,7 @@ impl Action {
     }
 }
 
-/// A field that is not as wanted.
+/// A field that differs from the file.
 pub struct FieldChange {
     pub field: &'static str,
     pub have: Option<String>,
@@ -57,7 +57,7 @@ impl fmt::Display for FieldChange {
     }
 }
 
-/// One record of the file, and what is to be done about it.
+/// One record of the file and its action.
 pub struct CatalogStep<'a> {
     pub action: Action,
     pub changes: Vec<FieldChange>,
@@ -69,7 +69,7 @@ enum Record<'a> {
         want: &'a WantedProduct,
         have: Option<&'a ApiRecord<Product>>,
     },
-    /// The product's id is none while the product is not there yet.
+    /// The product's id is none until the product exists.
     Plan {
         want: &'a WantedPlan,
         have: Option<&'a ApiRecord<Plan>>,
@@ -77,7 +77,7 @@ enum Record<'a> {
     },
 }
 
-/// The steps from what is there to what is wanted.
+/// The steps that turn the catalog into the file's content.
 pub fn between<'a>(catalog: &'a Catalog, manifest: &'a Manifest) -> Result<Vec<CatalogStep<'a>>> {
     let mut steps = Vec::new();
     for wanted in &manifest.products {
@@ -98,7 +98,7 @@ pub fn between<'a>(catalog: &'a Catalog, manifest: &'a Manifest) -> Result<Vec<C
     Ok(steps)
 }
 
-/// The one record of a name; with two nobody could say which is meant.
+/// The only record of a name; two records of one name are an error.
 fn only<'a, T>(
     noun: &str,
     name: &str,
@@ -169,7 +169,8 @@ impl<'a> CatalogStep<'a> {
         }
     }
 
-    /// Does it; gives the product's id when this made one. `new_product` is the one made last.
+    /// Performs the step and returns the id of a created product. `new_product` is the last one
+    /// created.
     pub async fn take(
         &self,
         ctx: &Context,

@@ -1,4 +1,4 @@
-//! The file of products and plans: what it may say, and how it is read and written.
+//! The catalog file of products and plans: its fields, and how it is read and written.
 
 use std::collections::HashSet;
 use std::fs;
@@ -21,7 +21,7 @@ pub struct Manifest {
     pub products: Vec<WantedProduct>,
 }
 
-/// A product as it shall be.
+/// A product of the file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedProduct {
@@ -32,7 +32,7 @@ pub struct WantedProduct {
     pub plans: Vec<WantedPlan>,
 }
 
-/// A plan as it shall be.
+/// A plan of the file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WantedPlan {
@@ -85,7 +85,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// What the service has, as a file would say it.
+    /// The file that describes this catalog.
     pub fn of(catalog: &Catalog) -> Self {
         let products = catalog.products.iter().map(|product| {
             let own = catalog.plans.iter().filter(|plan| plan.product_id == product.id);

@@ -20,7 +20,7 @@ use manifest::Manifest;
 ///
 /// A product matches by its name, and a plan by its name within the product. Applying deletes
 /// nothing, leaves records that the file does not name as they are, and clears fields that the file
-/// omits. Applying a file a second time changes nothing. With --dry-run nothing is sent: the
+/// omits. Applying a file a second time changes nothing. With --dry-run nothing changes: the
 /// differences are shown, as by the diff command.
 #[derive(Args)]
 #[command(after_help = "\
@@ -64,7 +64,7 @@ Examples:
   licctl export > catalog.yaml")]
 pub struct ExportArgs {}
 
-/// What the service has.
+/// The products and plans of the service.
 struct Catalog {
     products: Vec<ApiRecord<Product>>,
     plans: Vec<ApiRecord<Plan>>,
@@ -91,7 +91,7 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
     if ctx.globals.dry_run {
-        return Ok(show(&steps)?.changed("No request was sent."));
+        return Ok(show(&steps)?.changed("No change was sent."));
     }
     let mut done = 0;
     let mut new_product = None;

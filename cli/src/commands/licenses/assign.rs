@@ -59,10 +59,10 @@ pub struct UnassignArgs {
     users: Vec<String>,
 }
 
-/// An assignment and the user as the caller knows them, which the answer does not tell.
+/// An assignment with the user's external id, which the answer lacks.
 struct AssignmentResult {
     user: ExternalId,
-    /// Whether it was made just now.
+    /// Whether this command created the assignment.
     new: bool,
     answer: ApiRecord<Assignment>,
 }
@@ -135,7 +135,7 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     Ok(show(ctx, &given, &removed, &COLUMNS[..2])?.changed(sentence))
 }
 
-/// The license and users that are named, or asked for.
+/// The license and users of the command line, or from prompts.
 async fn license_and_users(
     ctx: &Context,
     license: Option<String>,
@@ -157,7 +157,7 @@ fn external_id(text: &str) -> Result<ExternalId> {
     text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
-/// A 404 names the path, of which the user's name is the last piece.
+/// Rewrites the error of a 404, whose sentence names the path.
 fn not_on_it(error: Error, user: &ExternalId) -> Error {
     if error.exit == crate::error::Exit::NotFound {
         let what = format!("{user} is not assigned to this license.");

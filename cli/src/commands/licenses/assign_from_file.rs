@@ -80,9 +80,9 @@ async fn assign(
     Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
 }
 
-/// Makes the row's license, unless an earlier attempt did. The name of the request is noted before
-/// it is sent: a run that was cut off in between asks under the same name, and is told of the
-/// license that was made then.
+/// Creates the row's license, unless an earlier attempt did. The idempotency key is written to the
+/// report before the request is sent: a resumed run sends the same key, and receives the license
+/// that the first request created.
 async fn own_license(
     client: &Client,
     plan: &ApiRecord<Plan>,
@@ -114,15 +114,15 @@ async fn own_license(
     Ok(Some(id))
 }
 
-/// The service remembers a request for a day. The name tells its age; an hour is for clocks that
-/// differ.
+/// The service keeps an idempotency key for a day. The key contains its time; one hour is left for
+/// clocks that differ.
 fn is_remembered(name: &str) -> bool {
     let made = Uuid::parse_str(name).ok().and_then(|name| name.get_timestamp());
     let Some(made) = made.map(|made| made.to_unix().0) else { return false };
     Timestamp::now().millis() / 1000 < made + 23 * 60 * 60
 }
 
-/// After that, making one license cannot be told from making two.
+/// The error for a key that the service has deleted: a retry could create a second license.
 fn in_doubt(plan: &Plan, row: &UserRow) -> Error {
     let message = "An earlier run may have created a license for this user.";
     Error::new(Exit::Rejected, "in_doubt", message)

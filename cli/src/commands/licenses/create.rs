@@ -51,7 +51,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     for _ in 0..count {
         match client.post(PATH, &body).await {
             Ok(license) => made.extend(license.map(|written| written.data)),
-            Err(error) => return Err(say_what_was_made(ctx, &made, error)),
+            Err(error) => return Err(note_created(ctx, &made, error)),
         }
     }
     for user in &args.assign {
@@ -59,7 +59,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         let id = made.first().map_or_else(|| "NEW-LICENSE".to_owned(), |it| it.id.to_string());
         let body = AssignLicense { user_id: user.clone(), metadata: None };
         let assigned = client.post::<Assignment>(&format!("{PATH}/{id}/assign"), &body).await;
-        assigned.map_err(|error| say_what_was_made(ctx, &made, error))?;
+        assigned.map_err(|error| note_created(ctx, &made, error))?;
     }
     if made.is_empty() {
         return planned();
@@ -67,8 +67,8 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     show(ctx, &args, &plan, &made).await
 }
 
-/// Licenses that exist must not be lost from sight because a later step failed.
-fn say_what_was_made(ctx: &Context, made: &[ApiRecord<License>], error: Error) -> Error {
+/// Prints the licenses that exist although a later step failed.
+fn note_created(ctx: &Context, made: &[ApiRecord<License>], error: Error) -> Error {
     for license in made {
         ctx.note(&format!("license {} was created before this failed", license.id));
     }

@@ -1,5 +1,5 @@
-//! `licctl licenses`: what users hold. Here are the verbs and what all of them show; each verb's
-//! own flags and requests are in a file of its own.
+//! `licctl licenses`: the verbs and the tables that they share. Each verb has a file of its own for
+//! its flags and requests.
 
 mod assign;
 mod assign_from_file;
@@ -89,7 +89,7 @@ fn seats(max: Option<MaxSeats>) -> TextCell {
     max.map_or_else(|| TextCell::text("no limit"), TextCell::of)
 }
 
-/// The status as a validation takes it: an active license that is past its date works no more.
+/// The status as a validation treats it: an active license past its date counts as expired.
 pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
     let word = status_word(license.status);
     match (license.status, past(license, now)) {
@@ -118,7 +118,7 @@ pub fn status_word(status: Status) -> &'static str {
     }
 }
 
-/// Asks which license is meant.
+/// Prompts for a license.
 async fn choose(ctx: &Context) -> Result<ApiRecord<License>> {
     let client = ctx.client().await?;
     let (licenses, names) =

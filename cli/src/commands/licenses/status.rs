@@ -110,7 +110,7 @@ fn show(ctx: &Context, given: &[String], changed: &[StatusChange], status: Statu
         [_] => view.changed(format!("License {} is {word}.", first.id)),
         _ => view.changed(format!("{} licenses are {word}.", changed.len())),
     };
-    // Activating does not move the date, and a support engineer would wonder why nothing works.
+    // Activating does not change the date, so an expired license stays unusable.
     if status == Status::Active && past(first, ctx.now).is_some() {
         return Ok(view.next(format!("licctl licenses update {} --expires-at TIME", first.id)));
     }

@@ -1,4 +1,4 @@
-//! `licctl licenses usage`: who sits on the seats of a license.
+//! `licctl licenses usage`: the seats of a license and their holders.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -83,7 +83,7 @@ pub fn summary(usage: &Usage) -> String {
     }
 }
 
-/// A license without limit is never near it.
+/// Whether this share of the seats is in use; never for a license without a limit.
 fn reaches(usage: &Usage, Percent(limit): Percent) -> bool {
     usage
         .license
@@ -100,7 +100,7 @@ pub async fn holders(
     resolve::users_by_id(ctx, &ids).await
 }
 
-/// What the caller calls the user of a seat.
+/// The external id of a seat's user.
 pub fn caller_id(seat: &Activation, users: &HashMap<UserId, ApiRecord<User>>) -> String {
     let user = users.get(&seat.user_id);
     user.map_or_else(|| seat.user_id.to_string(), |user| user.external_id.to_string())

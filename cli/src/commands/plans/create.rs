@@ -95,7 +95,7 @@ async fn choose_product(ctx: &Context) -> Result<ApiRecord<Product>> {
     Ok(chosen.clone())
 }
 
-/// What `--if-not-exists` found: good when it is what was asked for.
+/// The output for `--if-not-exists`: the existing record, or an error when its settings differ.
 fn existing(known: &ApiRecord<Plan>, wanted: &CreatePlan, names: &NameIndex) -> Result<View> {
     let differences = differences(known, wanted);
     if differences.is_empty() {
@@ -107,7 +107,7 @@ fn existing(known: &ApiRecord<Plan>, wanted: &CreatePlan, names: &NameIndex) -> 
         .fix(format!("licctl plans update {} with the same flags", known.id)))
 }
 
-/// Where a plan is not as wanted; what was not asked for may be anything.
+/// The differences between a plan and the given flags; absent flags match anything.
 fn differences(have: &Plan, want: &CreatePlan) -> Vec<String> {
     fn differ<T: PartialEq + ToString>(
         field: &str,

@@ -1,5 +1,5 @@
-//! `licctl plans`: what licenses are made from. Here are the verbs and what all of them show;
-//! creating and updating are in files of their own.
+//! `licctl plans`: the verbs and the tables that they share. Creating and updating have files of
+//! their own.
 
 mod create;
 mod update;

@@ -1,4 +1,4 @@
-//! `licctl users`: whom licenses are assigned to.
+//! `licctl users`: list, show, create, update, delete and import users.
 
 mod delete;
 mod import;
@@ -137,7 +137,7 @@ async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
     Ok(View::new(&users, ids)?.table(table(ctx, &users)).or_when_empty(hint))
 }
 
-/// Whether the text, in small letters, is in anything a person would search a user by.
+/// Whether the external id, email or name contains the lower-case text.
 fn contains(user: &User, text: &str) -> bool {
     let email = user.email.as_ref().map(Line::as_str);
     let name = user.name.as_ref().map(Name::as_str);

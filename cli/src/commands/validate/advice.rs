@@ -1,4 +1,4 @@
-//! What would make the answer of a validation a yes, as commands ready to run.
+//! Suggests commands after which a validation would succeed.
 
 use common::{ExplainedLicense, Explanation, ExternalId, MaxSeats, Reason, Status, Verdict};
 

@@ -1,5 +1,5 @@
-//! `licctl validate --explain`: the ladder from the key to the answer, who sits on the seats when
-//! they are the reason, and what to do about it.
+//! `licctl validate --explain`: the steps from the key to the answer, the holders of the seats when
+//! seats are the reason, and suggested commands.
 
 use common::{
     CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId,
@@ -18,7 +18,7 @@ use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
 use crate::output::time::relative;
 
-/// The width of the ladder's first words.
+/// The width of a step's label, in columns.
 const LABEL_WIDTH: usize = 9;
 
 pub async fn run(
@@ -69,7 +69,7 @@ fn full_license(explained: &Explanation) -> Option<&ExplainedLicense> {
     licenses.find(|license| license.verdict == Verdict::ExceededSeats)
 }
 
-/// Who sits on the seats of a license, least recently checked first: as names, and as a table.
+/// The holders of a license's seats, least recently checked first: as external ids and as a table.
 async fn seats_of(
     ctx: &Context,
     license: &ExplainedLicense,
@@ -124,7 +124,7 @@ fn answer_line(explained: &Explanation) -> TextCell {
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 
-/// When the license expires or expired, where its status does not say so already.
+/// The expiry, unless the status shows it already.
 fn expiry(ctx: &Context, license: &License) -> String {
     let past = license.expires_at.is_some_and(|end| end <= ctx.now);
     let time = TextCell::time_or("never", license.expires_at, ctx.now);
@@ -136,7 +136,7 @@ fn expiry(ctx: &Context, license: &License) -> String {
     }
 }
 
-/// One license in three lines: what it is, how it stands, and what the validation made of it.
+/// One license in three lines: its product and plan, its state, and the verdict.
 fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [TextCell; 3] {
     let tone = match it.verdict {
         Verdict::Valid => Tone::Good,

@@ -1,4 +1,4 @@
-//! `licctl validate --from`: the question for every user of a file.
+//! `licctl validate --from`: validates every user of a file.
 
 use common::{ProductId, Validate, Validation};
 
@@ -11,7 +11,7 @@ use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::Table;
 
-/// Flags that ask for the users of a file.
+/// Flags that validate the users of a file.
 #[derive(clap::Args)]
 pub struct FromFile {
     /// Validate the users of this file: CSV with a column userId, or JSON lines; - for stdin
@@ -37,7 +37,7 @@ pub async fn run(
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })
     .await?;
-    // What an earlier run was answered counts too: the question is whether all users are licensed.
+    // Answers of an earlier run count too: the exit code covers all users of the file.
     let mut lines = [finished.before, finished.lines].concat();
     lines.sort_by_key(|line| line.line);
     let mut table = Table::new(&COLUMNS);
@@ -63,7 +63,7 @@ pub async fn run(
     Ok(View::new(&lines, ids)?.table(table).exit(exit))
 }
 
-/// The answer that a line carries; none when there was none.
+/// The answer of a line; none when the row failed.
 fn asked(line: &ReportLine, features: &[Feature]) -> Option<UserAnswer> {
     let answer: ApiRecord<Validation> = serde_json::from_value(line.answer.clone()).ok()?;
     let user = line.user.parse().ok()?;

@@ -1,5 +1,5 @@
-//! `licctl validate`: is this user licensed? The real question, asked as the customer's
-//! application asks it; with `--explain` the same decision without any effect, and why.
+//! `licctl validate`: sends the validation that the customer's application sends; with `--explain`
+//! it shows the same decision with its reasons, and changes nothing.
 
 mod advice;
 mod explain;
@@ -76,11 +76,11 @@ enum ExpectedAnswer {
     UserNotFound,
 }
 
-/// What came of one user.
+/// The answer for one user.
 struct UserAnswer {
     user: ExternalId,
     answer: ApiRecord<Validation>,
-    /// Features that were asked for and are not granted.
+    /// Required features that the license lacks.
     lacking: Vec<Feature>,
 }
 
@@ -123,7 +123,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len()))?;
     if !ctx.globals.dry_run {
         for user in &users {
-            ask_about_a_stranger(ctx, user).await?;
+            confirm_unknown_user(ctx, user).await?;
         }
     }
     let client = ctx.client().await?;
@@ -144,7 +144,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     if asked.done.is_empty() {
         return planned();
     }
-    tell_lacking(ctx, &asked.done);
+    note_lacking(ctx, &asked.done);
     let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Success);
     let view = show(&given, &asked.done)?;
     Ok(match (asked.exit, fits) {
@@ -153,8 +153,8 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     })
 }
 
-/// In the table this is the reason; in the service's own answer it does not stand.
-fn tell_lacking(ctx: &Context, asked: &[UserAnswer]) {
+/// Prints lacking features for the formats that show only the service's answer.
+fn note_lacking(ctx: &Context, asked: &[UserAnswer]) {
     for it in asked.iter().filter(|_| ctx.output.format != Format::Table) {
         if let [first, ..] = it.lacking.as_slice() {
             ctx.note(&format!("{} lacks the feature {first}", it.user));
@@ -162,7 +162,7 @@ fn tell_lacking(ctx: &Context, asked: &[UserAnswer]) {
     }
 }
 
-/// An id needs no look-up, for which a key that may only validate would not do.
+/// The product's id. An id needs no look-up, which a key of role validate could not make.
 async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
     match given.parse() {
         Ok(id) => Ok(id),
@@ -170,8 +170,8 @@ async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
     }
 }
 
-/// Validating creates unknown users, so a typo would leave one behind.
-async fn ask_about_a_stranger(ctx: &Context, user: &str) -> Result<()> {
+/// Asks before validating an unknown user, as a typo would create one.
+async fn confirm_unknown_user(ctx: &Context, user: &str) -> Result<()> {
     if !ctx.may_ask() || ctx.globals.yes {
         return Ok(());
     }
@@ -182,7 +182,7 @@ async fn ask_about_a_stranger(ctx: &Context, user: &str) -> Result<()> {
             prompt::confirm(ctx, &question)
         }
         Ok(Some(_)) => Ok(()),
-        // A key that may only validate cannot look; it asks as the application would.
+        // A key of role validate cannot look users up, so it validates without asking.
         Err(error) if error.exit == Exit::Forbidden => Ok(()),
         Err(error) => Err(error),
     }
@@ -268,7 +268,7 @@ fn reason_word(reason: Reason) -> &'static str {
 fn show(given: &[String], asked: &[UserAnswer]) -> Result<View> {
     let users = asked.iter().map(|it| it.user.to_string()).collect();
     let mut json = one_or_many(given, asked);
-    // The service's answer does not name the user, whom one of several answers cannot do without.
+    // The service's answer lacks the user, so several answers need it added.
     for (answer, asked) in json.as_array_mut().into_iter().flatten().zip(asked) {
         answer["user"] = asked.user.as_str().into();
     }

@@ -1,4 +1,4 @@
-//! A server made of canned answers, which remembers what it was asked.
+//! A fake server with canned answers, which records the requests.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -64,7 +64,7 @@ impl Reply {
 
 impl Reply {
     pub fn send(&self, mut stream: impl Write) {
-        // A client that has gone away meanwhile is its own affair.
+        // A client that closed the connection is no error of the server.
         let _ = write!(stream, "{self}");
     }
 }
@@ -84,7 +84,7 @@ impl fmt::Display for Reply {
     }
 }
 
-/// The server: it answers each request with what `answer` makes of it, and remembers them all.
+/// A fake server: `answer` makes the reply to each request, and all requests are recorded.
 pub struct FakeServer {
     pub address: String,
     received: Arc<Mutex<Vec<Request>>>,
@@ -95,7 +95,7 @@ impl FakeServer {
         Self::serving(move |request, stream| answer(request).send(stream))
     }
 
-    /// For answers that are no proper HTTP.
+    /// For answers that are not valid HTTP.
     pub fn serving(serve: impl Fn(&Request, TcpStream) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());

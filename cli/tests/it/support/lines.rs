@@ -1,5 +1,5 @@
-//! A command line for every command there is, to be run as it stands, and the files it names. What
-//! they show and what they must not show is for the tests that run them.
+//! A complete command line for every command, and the files that the lines name. Tests run all of
+//! them.
 
 use std::fs;
 use std::path::Path;

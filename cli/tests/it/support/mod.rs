@@ -1,4 +1,4 @@
-//! A server made of canned answers, and licctl run in an empty environment of its own.
+//! A fake server with canned answers, and licctl run in an empty environment of its own.
 
 mod fake_server;
 pub mod lines;
@@ -38,13 +38,12 @@ impl Home {
         Self { dir: tempfile::tempdir().unwrap(), named: true, variables: Vec::new() }
     }
 
-    /// A person's own machine, whose keyring does not run. Elsewhere than on Linux there would be
-    /// no way not to have one.
+    /// A machine without a running keyring, which only Linux allows.
     #[cfg(target_os = "linux")]
     pub fn without_keyring(server: &FakeServer) -> Self {
         let home = Self { named: false, ..Self::bare() };
         let folder = home.dir.path().display().to_string();
-        // Where the bus is looked for that the keyring would be on.
+        // The keyring would be on this bus.
         let nowhere = format!("unix:path={folder}/bus");
         let home = home.set("HOME", &folder).set("DBUS_SESSION_BUS_ADDRESS", &nowhere);
         home.set("LICCTL_SERVER", &server.address)
@@ -66,7 +65,7 @@ impl Home {
 
     pub fn run_with_input(&self, args: &[&str], input: &str) -> RunOutput {
         let mut child = self.command(args).spawn().unwrap();
-        // A program that never reads it closes the pipe; that is its good right.
+        // A program that reads no input closes the pipe, which is no error.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         RunOutput::from(child.wait_with_output().unwrap())
     }
@@ -86,7 +85,7 @@ impl Home {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct RunOutput {
     pub code: i32,
@@ -99,7 +98,7 @@ impl RunOutput {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Everything that a person sees, with the server's address and the folder made stable.
+    /// Both streams and the exit code, with the server's address and the folder replaced.
     pub fn seen(&self, server: &FakeServer, home: &Home) -> String {
         let text = format!("{}{}[exit {}]", self.stdout, self.stderr, self.code);
         let folder = home.dir.path().display().to_string();

@@ -1,5 +1,4 @@
-//! licctl run within the test, on a terminal that is only said to be one: as wide as a test wants
-//! it, and without anybody to answer questions.
+//! licctl run within the test on a simulated terminal of any width, without prompts.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -28,7 +27,7 @@ impl Sink {
     }
 }
 
-/// What a person sees on a terminal of so many columns, in one colour.
+/// The output on a terminal of this width, without colour.
 pub fn on_screen(home: &Home, args: &[&str], columns: usize) -> RunOutput {
     let (stdout, stderr) = (Sink::default(), Sink::default());
     let streams = Streams {

@@ -1,4 +1,4 @@
-//! A service behind TLS, with a certificate as good or as bad as a test wants it.
+//! A service behind TLS, with a valid or invalid certificate.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -24,7 +24,7 @@ impl Secured {
         Self::with(&CertificateParams::new([name.to_owned()]).unwrap())
     }
 
-    /// With one that was good once.
+    /// With an expired certificate.
     pub fn expired() -> Self {
         let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
         params.not_before = date_time_ymd(2020, 1, 1);
