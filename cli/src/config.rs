@@ -203,7 +203,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_written_is_the_owners_alone() {
+    fn files_are_readable_by_their_owner_only() {
         use std::os::unix::fs::PermissionsExt;
         let (_dir, folder) = folder();
         Config::default().save(&folder).unwrap();

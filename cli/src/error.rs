@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_why_and_what_to_do_in_at_most_five_lines() {
+    fn an_error_has_at_most_five_lines() {
         let place =
             Destination { profile: Some("acme".into()), server: "https://licenses.example".into() };
         insta::assert_snapshot!(refused().text(Some(&place)), @r#"
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_cannot_move_the_cursor() {
+    fn an_error_escapes_control_characters() {
         let error = Error::not_found("No such plan.").because("\u{1b}[2Jgone");
         assert!(!error.text(None).contains('\u{1b}'));
     }

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_and_never_empty_a_field() {
+    fn none_and_never_clear_a_field() {
         assert_eq!("none".parse::<Edit<MaxSeats>>(), Ok(Edit::Clear));
         assert_eq!("5".parse(), Ok(Edit::Set(MaxSeats::new(5).unwrap())));
         assert!("0".parse::<Edit<MaxSeats>>().is_err());

@@ -68,7 +68,7 @@ async fn a_key_that_moves_to_the_keyring_leaves_the_file() {
 }
 
 #[tokio::test]
-async fn a_locked_keyring_is_said_to_be_and_loses_nothing() {
+async fn a_locked_keyring_is_an_error_and_loses_nothing() {
     let keyring = mock::Store::new().unwrap();
     let (_dir, folder) = folder(keyring.clone());
     store(&folder, "acme", &server(), &key(KEY)).await.unwrap();
@@ -100,7 +100,7 @@ async fn a_keyring_that_takes_no_key_leaves_it_to_the_file() {
 }
 
 #[tokio::test]
-async fn a_keyring_that_forgets_is_found_out() {
+async fn a_keyring_that_loses_keys_is_not_used() {
     let (_dir, folder) = folder(Arc::new(Forgetful));
     let place = store(&folder, "acme", &server(), &key(KEY)).await.unwrap();
     assert_eq!(place, KeyPlace::File);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_expression_is_told_where() {
+    fn a_wrong_expression_shows_its_position() {
         for (code, why) in
             [(".[", "at the end"), (".a b", "at: b"), ("nope", "nope is not defined")]
         {

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_only_added_when_asked_for() {
+    fn colour_is_added_only_on_request() {
         let table =
             Table::new(&[Column::new("S", 0)]).with([vec![TextCell::text("ok").toned(Tone::Good)]]);
         let (plain, _) = table.draw(Style { screen: true, color: false, width: None });

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_told_from_now() {
+    fn times_are_relative_to_now() {
         let now: Timestamp = "2027-01-31T12:00:00Z".parse().unwrap();
         for (time, told) in [
             ("2027-01-31T12:00:00.900Z", "just now"),

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_told_when_it_is_little() {
+    fn few_existing_names_are_listed() {
         let told = |given: &str, all: &[Thing]| suggestion(given, all);
         let names = "Existing names: Studio, studio, Render Farm, Pro";
         assert_eq!(told("Stdio", &THINGS).unwrap(), names);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_guessed_when_it_matters() {
+    fn writes_match_exact_names_and_ids_only() {
         assert_eq!(found("render farm", false), [] as [usize; 0]);
         assert_eq!(found("222222", false), [] as [usize; 0]);
         assert_eq!(found("prd_01cccc333333", false), [2]);

@@ -49,7 +49,7 @@ fn every_row_gets_its_line_in_the_report() {
 }
 
 #[test]
-fn one_bad_row_keeps_all_from_being_sent() {
+fn one_invalid_row_prevents_all_requests() {
     let server = service();
     let home = Home::with(&server);
     let users = "userId\nalice\nb,c\nalice\n";
@@ -115,7 +115,7 @@ fn a_report_is_never_overwritten() {
 }
 
 #[test]
-fn a_server_that_asks_to_wait_is_waited_for() {
+fn a_pause_that_the_server_requires_is_kept() {
     for (status, code) in [(429, "rate_limited"), (503, "overloaded")] {
         let asked = AtomicUsize::new(0);
         let server = FakeServer::answering(move |request| {
@@ -172,7 +172,7 @@ fn a_license_that_was_made_is_not_made_again() {
 }
 
 #[test]
-fn many_rows_need_a_yes() {
+fn many_rows_need_a_confirmation() {
     let server = service();
     let home = Home::with(&server);
     let users = format!("userId\n{}", (0..26).map(|n| format!("u{n}\n")).collect::<String>());
@@ -183,7 +183,7 @@ fn many_rows_need_a_yes() {
 }
 
 #[test]
-fn users_are_imported_with_what_the_columns_say() {
+fn users_are_imported_with_all_columns() {
     let server = FakeServer::answering(|_| Reply::data(200, &user("alice")));
     let home = Home::with(&server);
     let users = "login,E-Mail,metadata.team\nalice,a@example.com,blue\n";
@@ -241,7 +241,7 @@ fn a_run_that_is_not_begun_leaves_no_report() {
 }
 
 #[test]
-fn a_mapped_column_must_be_there() {
+fn a_mapped_column_must_exist() {
     let server = service();
     let home = Home::with(&server);
     let args = ["users", "import", "users.csv", "--map", "email=e-mail"];
@@ -263,7 +263,7 @@ fn a_dry_run_of_a_file_writes_no_report() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_finishes_the_rows_in_flight_and_tells_how_to_go_on() {
+fn ctrl_c_finishes_the_rows_in_flight_and_names_the_resume_flag() {
     use std::io::{BufRead, BufReader};
     use std::process::Command;
 

@@ -102,7 +102,7 @@ fn run(line: &str, way: Way, flags: &[&str], server: &FakeServer) -> (String, Ru
 }
 
 #[test]
-fn the_key_shows_up_nowhere() {
+fn the_key_appears_nowhere() {
     for (at, line) in LINES.iter().enumerate() {
         for (way_at, way) in WAYS.into_iter().enumerate() {
             let flags = FLAGS[(at + way_at) % FLAGS.len()];

@@ -30,7 +30,7 @@ fn writes(server: &FakeServer) -> Vec<(String, serde_json::Value)> {
 }
 
 #[test]
-fn what_is_as_the_file_says_is_left_alone() {
+fn records_that_match_the_file_are_left_alone() {
     let server = service();
     let home = Home::with(&server);
     let ran = home.run_with_input(&["diff", "-f", "-"], SAME);
@@ -98,7 +98,7 @@ fn a_product_is_made_before_its_plans() {
 }
 
 #[test]
-fn what_is_exported_applies_without_a_change() {
+fn an_export_applies_without_a_change() {
     let server = service();
     let home = Home::with(&server);
     let exported = home.run(&["export"]);
@@ -120,7 +120,7 @@ fn what_is_exported_applies_without_a_change() {
 }
 
 #[test]
-fn a_file_that_makes_no_sense_sends_nothing() {
+fn an_invalid_file_sends_nothing() {
     let server = service();
     let ran = Home::with(&server).run_with_input(&["apply", "-f", "-"], "version: 3\nproducts: []");
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
@@ -128,7 +128,7 @@ fn a_file_that_makes_no_sense_sends_nothing() {
 }
 
 #[test]
-fn any_endpoint_can_be_asked() {
+fn any_endpoint_can_be_called() {
     let server = service();
     let home = Home::with(&server);
     let ran = home.run(&["api", "admin/users", "-X", "GET", "-F", "externalId=a b"]);

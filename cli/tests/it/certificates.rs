@@ -37,7 +37,7 @@ fn refused(address: &str) -> String {
 }
 
 #[test]
-fn a_certificate_that_nobody_signed_is_refused() {
+fn a_certificate_of_an_unknown_authority_is_refused() {
     let server = Secured::named("localhost");
     insta::assert_snapshot!(refused(&server.address), @"
     error: There is no secure connection to https://localhost:PORT.
@@ -93,7 +93,7 @@ fn an_expired_certificate_is_refused() {
 
 /// One server hangs up, and one answers the handshake as if it were a request.
 #[test]
-fn a_server_without_tls_is_told_apart() {
+fn a_server_without_tls_has_its_own_error() {
     let server = FakeServer::answering(crate::support::answer);
     let seen = refused(&server.address.replace("http:", "https:"));
     insta::assert_snapshot!(seen, @"
@@ -120,7 +120,7 @@ fn a_server_without_tls_is_told_apart() {
 
 /// A small container has no certificate authorities.
 #[test]
-fn a_machine_without_authorities_reaches_what_needs_none() {
+fn a_machine_without_authorities_reaches_plain_http() {
     let bare = |address: &str| {
         let home = Home::bare().set("LICCTL_SERVER", address).set("LICCTL_API_KEY", KEY);
         home.set("SSL_CERT_FILE", "/nowhere").set("SSL_CERT_DIR", "/nowhere")

@@ -12,7 +12,7 @@ fn offered(home: &Home, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn ids_and_names_that_were_listed_are_offered_without_asking_the_server() {
+fn listed_ids_and_names_complete_without_a_request() {
     let server = service();
     let home = Home::with(&server);
     assert_eq!(offered(&home, &["licenses", "assign", "lic"]), [""; 0]);
@@ -41,7 +41,7 @@ fn names_of_one_server_are_not_offered_for_another() {
 }
 
 #[test]
-fn what_is_kept_for_completion_holds_no_key() {
+fn the_completion_cache_holds_no_key() {
     let server = FakeServer::answering(|request| match request.path.contains("plans") {
         true => Reply::list(&[plan("Pro")]),
         false => Reply::list(&[product("Studio")]),

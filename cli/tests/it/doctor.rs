@@ -25,7 +25,7 @@ fn state(ran: &RunOutput, check: &str) -> String {
 }
 
 #[test]
-fn all_is_well() {
+fn all_checks_pass() {
     let server = FakeServer::answering(well);
     let home = Home::with(&server);
     let ran = home.run(&["doctor"]);

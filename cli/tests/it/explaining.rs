@@ -25,7 +25,7 @@ fn advice(ran: &RunOutput) -> Vec<String> {
 }
 
 #[test]
-fn the_ladder_ends_with_who_sits_on_the_seats_and_what_to_do() {
+fn explain_ends_with_the_holders_and_suggested_commands() {
     let licenses = [explained("active", None, "exceeded_seats")];
     let (ran, server) = explain(explanation(Some("exceeded_seats"), &licenses));
     insta::assert_snapshot!(ran.stdout, @"
@@ -51,7 +51,7 @@ fn the_ladder_ends_with_who_sits_on_the_seats_and_what_to_do() {
 
 /// The limit is below the seats in use, so freeing one seat is not enough.
 #[test]
-fn as_many_seats_are_freed_as_are_too_many() {
+fn the_advice_frees_all_excess_seats() {
     let other = "usr_01h455vb4pex5vsknk084sn0zz";
     let mut license = explained("active", None, "exceeded_seats");
     (license["seatsUsed"], license["license"]["maxSeats"]) = (json!(2), json!(1));
@@ -76,7 +76,7 @@ fn as_many_seats_are_freed_as_are_too_many() {
 }
 
 #[test]
-fn every_reason_comes_with_what_to_do() {
+fn every_reason_has_suggested_commands() {
     let past = Some("2026-02-01T12:00:00Z");
     for (reason, license, commands) in [
         (
@@ -111,7 +111,7 @@ fn every_reason_comes_with_what_to_do() {
 }
 
 #[test]
-fn a_yes_needs_nothing_done() {
+fn a_valid_user_has_no_suggested_commands() {
     let (ran, _) = explain(explanation(None, &[explained("active", None, "valid")]));
     assert_eq!(ran.code, 0);
     assert!(ran.stdout.contains("ok  answer    VALID: So it is."), "{}", ran.stdout);

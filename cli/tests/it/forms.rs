@@ -33,7 +33,7 @@ fn jq_picks_from_the_json() {
 }
 
 #[test]
-fn verbose_tells_each_request_and_no_key() {
+fn verbose_logs_each_request_and_no_key() {
     let server = FakeServer::answering(|_| {
         let mut product = product("Acme Studio");
         product["description"] = format!("was {OTHER_KEY}").into();
@@ -52,7 +52,7 @@ fn verbose_tells_each_request_and_no_key() {
 }
 
 #[test]
-fn colour_is_for_terminals_or_when_asked_for() {
+fn colour_is_for_terminals_or_color_always() {
     let server = service();
     let home = Home::with(&server);
     assert!(!home.run(&["licenses", "list"]).stdout.contains('\u{1b}'));

@@ -17,7 +17,7 @@ fn examples(help: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_example_in_the_help_is_a_command_line_that_makes_sense() {
+fn every_example_in_the_help_parses() {
     let home = Home::bare();
     let mut seen = BTreeSet::new();
     for command in commands() {
@@ -52,7 +52,7 @@ fn examples_stand_on_a_terminal_of_80_columns_as_they_are() {
 }
 
 #[test]
-fn every_command_says_what_it_does() {
+fn every_command_has_a_description() {
     let home = Home::bare();
     for command in commands() {
         let args: Vec<&str> = command.iter().map(String::as_str).chain(["-h"]).collect();
@@ -79,7 +79,7 @@ fn the_singular_and_short_forms_work() {
 }
 
 #[test]
-fn a_line_that_makes_no_sense_exits_2_in_either_form() {
+fn an_invalid_line_exits_2_as_text_and_json() {
     let home = Home::bare();
     let ran = home.run(&["plans", "crate"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));

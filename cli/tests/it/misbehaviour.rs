@@ -45,7 +45,7 @@ fn a_refusal_without_code_is_one_all_the_same() {
 
 /// A proxy would see the key.
 #[test]
-fn a_server_on_this_machine_is_asked_without_a_proxy() {
+fn a_server_on_this_machine_is_reached_without_a_proxy() {
     let (server, proxy) =
         (FakeServer::answering(|_| Reply::list(&[])), FakeServer::answering(|_| Reply::list(&[])));
     let home =
@@ -89,7 +89,7 @@ fn a_closed_connection_is_unreachable() {
 }
 
 #[test]
-fn nobody_listening_is_unreachable() {
+fn a_closed_port_is_unreachable() {
     // Bound and dropped, so that the port is closed.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let home = Home::bare().set("LICCTL_API_KEY", KEY);
@@ -99,7 +99,7 @@ fn nobody_listening_is_unreachable() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_waited_for_no_longer_than_asked() {
+fn a_silent_server_ends_with_the_timeout() {
     // The connections are kept open, unanswered, until the test ends.
     let kept = std::sync::Mutex::new(Vec::new());
     let server = FakeServer::serving(move |_, stream| kept.lock().unwrap().push(stream));
@@ -150,7 +150,7 @@ fn redirects_in_a_circle_end() {
 }
 
 #[test]
-fn a_rate_limit_says_how_long_to_wait() {
+fn a_rate_limit_shows_how_long_to_wait() {
     let server = FakeServer::answering(|_| {
         Reply::refusal(429, "rate_limited", "Rate limit exceeded. Please try again later.")
             .with("retry-after", "17")
@@ -175,7 +175,7 @@ fn a_server_without_its_database_is_unreachable() {
 }
 
 #[test]
-fn a_server_that_fails_is_told_apart_from_one_that_refuses() {
+fn a_failure_and_a_refusal_have_different_exit_codes() {
     for (status, code) in [(500, 1), (400, 6), (404, 3), (405, 6), (409, 6), (413, 6), (422, 6)] {
         let server = FakeServer::answering(move |_| Reply::refusal(status, "some", "Some words."));
         let (ran, _) = failing(&server, &LIST);
@@ -230,7 +230,7 @@ fn an_answer_of_another_version_is_named_as_such() {
 }
 
 #[test]
-fn what_the_server_sends_cannot_reach_the_terminal_raw() {
+fn control_characters_of_the_server_are_escaped() {
     let server = FakeServer::answering(|_| Reply::list(&[product("A\u{9b}31m")]));
     let ran = Home::with(&server).run(&LIST);
     // Such a name is no name at all for the wire types; either way nothing raw comes through.
@@ -258,7 +258,7 @@ fn a_list_of_several_pages_comes_whole() {
 }
 
 #[test]
-fn a_reader_that_has_had_enough_is_no_failure() {
+fn a_closed_pipe_is_no_failure() {
     let server = FakeServer::answering(|_| Reply::list(&vec![product("Acme Studio"); 5000]));
     let mut child = Home::with(&server).command(&["products", "list"]).spawn().unwrap();
     drop(child.stdout.take());

@@ -13,7 +13,7 @@ fn names(server: &FakeServer) -> Vec<Option<String>> {
 }
 
 #[test]
-fn every_write_has_a_name_of_its_own_and_no_read_has_one() {
+fn every_write_and_no_read_has_an_idempotency_key() {
     let server = service();
     let ran = Home::with(&server).run(&["licenses", "assign", LICENSE, "alice", "bob"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -24,7 +24,7 @@ fn every_write_has_a_name_of_its_own_and_no_read_has_one() {
 }
 
 #[test]
-fn a_write_whose_answer_was_lost_is_sent_again_under_the_same_name() {
+fn a_lost_write_is_sent_again_with_the_same_key() {
     let asked = AtomicUsize::new(0);
     let server = FakeServer::serving(move |_, stream| {
         if asked.fetch_add(1, Ordering::Relaxed) > 0 {
@@ -46,7 +46,7 @@ fn a_refused_write_is_not_sent_again() {
 }
 
 #[test]
-fn a_resumed_run_asks_for_a_license_under_the_name_it_noted() {
+fn a_resumed_run_repeats_the_idempotency_key_of_its_report() {
     let server = service();
     let home = Home::with(&server);
     let folder = home.dir.path();

@@ -98,7 +98,7 @@ fn a_key_that_does_not_work_is_not_kept_and_the_old_one_stays() {
 }
 
 #[test]
-fn what_is_no_key_is_refused_and_not_repeated() {
+fn an_invalid_key_is_refused_and_not_repeated() {
     let server = service();
     for (args, input) in [
         (&["login", "--api-key-file", "-"][..], "hunter2"),
@@ -152,7 +152,7 @@ fn a_file_of_keys_that_others_can_read_is_refused() {
 /// CI systems create such files with modes of their own, so this is a note and no error.
 #[cfg(unix)]
 #[test]
-fn a_key_file_that_others_can_read_is_remarked_on() {
+fn a_key_file_that_others_can_read_is_noted() {
     use std::os::unix::fs::PermissionsExt;
     let server = service();
     let home = Home::bare().set("LICCTL_SERVER", &server.address);
@@ -187,7 +187,7 @@ fn a_key_file_comes_before_everything() {
 }
 
 #[test]
-fn keys_do_not_travel_unencrypted_unless_asked_to() {
+fn keys_travel_unencrypted_only_with_a_flag() {
     let home = Home::bare().set("LICCTL_API_KEY", KEY);
     // A reserved name, which never resolves: with the flag it fails, but only after trying.
     let far = ["whoami", "--server", "http://licenses.invalid"];
@@ -252,7 +252,7 @@ fn without_a_keyring_the_key_goes_into_a_file_of_its_owners_alone() {
 /// A keyring that is unreachable later, as over a remote login.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_keyring_that_is_away_is_named_as_the_reason() {
+fn an_unreachable_keyring_is_named_as_the_reason() {
     let server = FakeServer::answering(crate::support::answer);
     let home = Home::without_keyring(&server);
     assert_eq!(home.run_with_input(&["login", "--api-key-file", "-"], KEY).code, 0);
@@ -272,7 +272,7 @@ fn a_keyring_that_is_away_is_named_as_the_reason() {
 }
 
 #[test]
-fn no_settings_at_all_is_told_as_such() {
+fn missing_settings_are_an_error() {
     let ran = Home::bare().run(&["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
     insta::assert_snapshot!(ran.stderr, @"

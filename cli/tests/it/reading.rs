@@ -68,7 +68,7 @@ fn usage_can_fail_a_check_before_the_seats_are_gone() {
 }
 
 #[test]
-fn validation_answers_with_its_exit_code() {
+fn validation_sets_the_exit_code() {
     let server = service();
     let ran = run(&server, &["validate", "alice"]);
     insta::assert_snapshot!(ran.stdout, @"
@@ -104,7 +104,7 @@ fn fields_that_this_build_does_not_know_are_shown_all_the_same() {
 }
 
 #[test]
-fn an_empty_list_says_how_to_fill_it() {
+fn an_empty_list_suggests_a_command() {
     let server = FakeServer::answering(|_| Reply::list(&[]));
     let ran = run(&server, &["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));

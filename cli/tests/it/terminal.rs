@@ -42,7 +42,7 @@ fn written(server: &FakeServer) -> (String, serde_json::Value) {
 }
 
 #[test]
-fn a_plan_asks_for_its_product_and_name() {
+fn a_plan_prompts_for_its_product_and_name() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["plans", "create", "--max-seats", "5"]);
@@ -62,7 +62,7 @@ fn a_plan_asks_for_its_product_and_name() {
 }
 
 #[test]
-fn assigning_asks_for_license_and_user() {
+fn assigning_prompts_for_license_and_user() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "assign"]);
@@ -79,7 +79,7 @@ fn assigning_asks_for_license_and_user() {
 
 /// A confirmation shows the whole id, and so does the command without prompts.
 #[test]
-fn a_part_of_an_id_is_told_whole() {
+fn a_part_of_an_id_is_shown_whole() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
@@ -93,7 +93,7 @@ fn a_part_of_an_id_is_told_whole() {
 
 /// Only y deletes the user; Enter alone does not.
 #[test]
-fn a_no_deletes_nobody() {
+fn only_a_confirmation_deletes_a_user() {
     let server = service();
     let home = Home::with(&server);
     for (keys, code) in [("n", 130), ("\r", 130), ("y", 0)] {
@@ -138,7 +138,7 @@ fn ctrl_c_at_a_line_of_text_exits_130() {
 }
 
 #[test]
-fn a_no_is_a_cancellation_and_a_yes_is_remembered() {
+fn declining_cancels_and_confirming_shows_the_flag() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
@@ -156,7 +156,7 @@ fn a_no_is_a_cancellation_and_a_yes_is_remembered() {
 }
 
 #[test]
-fn a_stranger_is_asked_about_before_validating_creates_them() {
+fn validating_an_unknown_user_needs_a_confirmation() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["validate", "nobody"]);
@@ -181,7 +181,7 @@ fn the_key_is_not_shown_while_it_is_typed() {
 }
 
 #[test]
-fn nobody_is_asked_when_stdin_is_piped_or_input_is_refused() {
+fn there_is_no_prompt_without_a_terminal_or_with_no_input() {
     let server = service();
     for (home, script) in [
         (Home::with(&server), "licctl products create < /dev/null"),
@@ -199,7 +199,7 @@ fn nobody_is_asked_when_stdin_is_piped_or_input_is_refused() {
 }
 
 #[test]
-fn a_narrow_terminal_hides_columns_and_says_which() {
+fn a_narrow_terminal_hides_and_names_columns() {
     let server = service();
     let home = Home::with(&server);
     let script = format!("stty cols 60; {} licenses list", env!("CARGO_BIN_EXE_licctl"));

@@ -19,7 +19,7 @@ fn written(server: &FakeServer) -> (String, Value) {
 }
 
 #[test]
-fn what_is_missing_is_named_all_at_once_and_nothing_is_sent() {
+fn all_missing_flags_are_named_and_nothing_is_sent() {
     let server = service();
     for (args, missing) in [
         (&["products", "create"][..], "--name is missing."),
@@ -77,7 +77,7 @@ fn a_plan_is_created_from_flags() {
 }
 
 #[test]
-fn a_write_guesses_no_name() {
+fn a_write_matches_only_exact_names() {
     let server = service();
     let ran = run(&server, &["plans", "create", "--product", "acme studio", "--name", "X"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
@@ -87,7 +87,7 @@ fn a_write_guesses_no_name() {
 }
 
 #[test]
-fn an_existing_plan_is_returned_when_it_is_what_was_wanted() {
+fn an_existing_plan_with_the_same_settings_is_returned() {
     let server = service();
     let same = ["plans", "create", "--if-not-exists", "--product", "Acme Studio"];
     let with = |more: &[&'static str]| [&same[..], &["--name", "Pro annual"], more].concat();
@@ -100,7 +100,7 @@ fn an_existing_plan_is_returned_when_it_is_what_was_wanted() {
 }
 
 #[test]
-fn fields_are_changed_and_emptied() {
+fn fields_are_set_and_cleared() {
     let server = service();
     let args = ["licenses", "update", LICENSE, "--max-seats", "none", "--expires-at"];
     let ran = run(&server, &[&args[..], &["2028-01-31T00:00:00Z", "--feature", "none"]].concat());
@@ -115,7 +115,7 @@ fn fields_are_changed_and_emptied() {
 }
 
 #[test]
-fn users_are_named_by_their_callers_id_in_path_and_body() {
+fn paths_and_bodies_hold_the_external_id() {
     let server = service();
     let ran = run(&server, &["licenses", "unassign", LICENSE, "a/b c?é"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -142,7 +142,7 @@ fn one_user_gives_a_record_and_several_an_array() {
 }
 
 #[test]
-fn one_refusal_among_several_is_told_and_exits_9() {
+fn one_refusal_among_several_is_printed_and_exits_9() {
     let server = service();
     let ran = run(&server, &["licenses", "assign", LICENSE, "alice", "bad", "carol", "-q"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (9, "alice\ncarol\n"));
@@ -164,7 +164,7 @@ fn metadata_goes_along_as_an_object() {
 }
 
 #[test]
-fn revoking_needs_a_yes() {
+fn revoking_needs_a_confirmation() {
     let server = service();
     let ran = run(&server, &["licenses", "revoke", LICENSE]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
@@ -180,7 +180,7 @@ fn revoking_needs_a_yes() {
 
 /// The confirmation names what it deletes, and no write is sent without it.
 #[test]
-fn deleting_a_user_needs_a_yes() {
+fn deleting_a_user_needs_a_confirmation() {
     let server = service();
     let ran = run(&server, &["users", "delete", "alice"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
@@ -257,7 +257,7 @@ fn a_new_key_is_alone_on_stdout() {
 }
 
 #[test]
-fn many_users_are_validated_after_a_yes() {
+fn many_users_need_a_confirmation() {
     let server = service();
     let home = Home::with(&server);
     let users: Vec<String> = (0..26).map(|n| format!("user-{n}")).collect();
@@ -271,7 +271,7 @@ fn many_users_are_validated_after_a_yes() {
 }
 
 #[test]
-fn a_feature_that_is_lacking_is_told_beside_the_json() {
+fn a_lacking_feature_is_noted_beside_the_json() {
     let server = service();
     let home = Home::with(&server);
     let ran = home.run(&["validate", "alice", "--feature", "fly", "-o", "json"]);
@@ -281,7 +281,7 @@ fn a_feature_that_is_lacking_is_told_beside_the_json() {
 
 /// A script's unset variable becomes an empty text, which must not remove a limit.
 #[test]
-fn an_empty_value_lifts_no_limit() {
+fn an_empty_value_removes_no_limit() {
     let server = service();
     let home = Home::with(&server);
     for args in [
@@ -298,7 +298,7 @@ fn an_empty_value_lifts_no_limit() {
 
 /// Nothing was done, so nothing can have succeeded.
 #[test]
-fn a_dry_run_of_what_is_not_there_fails() {
+fn a_dry_run_of_an_unknown_record_fails() {
     let server = FakeServer::answering(|request| match request.path.ends_with(LICENSE) {
         true => Reply::data(200, &license("active")),
         false => Reply::refusal(404, "not_found", "There is no such license."),
@@ -311,7 +311,7 @@ fn a_dry_run_of_what_is_not_there_fails() {
 
 /// A program gets one object also when a part was done.
 #[test]
-fn what_failed_of_several_is_one_object_in_json() {
+fn failures_of_several_items_are_one_json_object() {
     let server = FakeServer::answering(|request| match request.path.contains(LICENSE) {
         true => Reply::data(200, &license("active")),
         false => Reply::refusal(404, "not_found", "There is no such license."),

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_before_anything_is_done() {
+    fn an_invalid_file_is_an_error() {
         for (from, to, why) in [
             ("maxSeats", "seats", "unknown field `seats`"),
             ("maxSeats: 5", "maxSeats: 0", "whole number from 1"),

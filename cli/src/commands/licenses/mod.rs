@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_says_what_a_validation_would() {
+    fn the_status_matches_a_validation() {
         let now: Timestamp = "2027-01-31T12:00:00Z".parse().unwrap();
         let license = |status: &str, expires_at: Option<&str>| -> License {
             serde_json::from_value(serde_json::json!({
