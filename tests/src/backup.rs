@@ -158,7 +158,7 @@ async fn a_full_disk_is_not_the_databases_fault() {
 
 /// The command, in words.
 #[test]
-fn the_command_tells_what_it_did() {
+fn the_command_prints_its_result() {
     let folder = TempDir::new().unwrap();
     let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
     assert!(licd(&["migrate", "--database-url", &url(&live)]).status.success());

@@ -61,27 +61,27 @@ async fn fill(app: &App) {
 }
 
 /// All records of a tenant's mode.
-async fn told(caller: &Caller) -> Vec<Value> {
-    let mut told = Vec::new();
+async fn records(caller: &Caller) -> Vec<Value> {
+    let mut all = Vec::new();
     for list in ["products", "plans", "licenses", "users"] {
-        told.push(caller.get(&format!("/api/v1/admin/{list}")).await.data().clone());
+        all.push(caller.get(&format!("/api/v1/admin/{list}")).await.data().clone());
     }
     let licenses = caller.get("/api/v1/admin/licenses").await;
     for license in licenses.each("id") {
-        told.push(caller.usage(license).await.data().clone());
+        all.push(caller.usage(license).await.data().clone());
     }
-    told
+    all
 }
 
 /// As above, with the keys' records but for the time of their last use.
-async fn told_with_keys(caller: &Caller) -> Vec<Value> {
-    let mut told = told(caller).await;
+async fn records_and_keys(caller: &Caller) -> Vec<Value> {
+    let mut all = records(caller).await;
     let mut keys = caller.get("/api/v1/admin/keys").await.data().clone();
     for key in keys.as_array_mut().unwrap() {
         key.as_object_mut().unwrap().remove("lastUsedAt").unwrap();
     }
-    told.push(keys);
-    told
+    all.push(keys);
+    all
 }
 
 async fn sqlite(folder: &TempDir, name: &str) -> Db {
@@ -99,14 +99,14 @@ async fn number(db: &Db, sql: &'static str) -> i64 {
 
 /// The copy of a copy holds the same keys, licenses and seats.
 #[tokio::test]
-async fn what_is_copied_is_the_same() {
+async fn a_copy_is_the_same() {
     let app = App::start().await;
     fill(&app).await;
     let callers =
         [app.with_key(app.key.as_deref().unwrap()), app.caller(Role::Read, Mode::Test).await];
     let mut before = Vec::new();
     for caller in &callers {
-        before.push(told_with_keys(caller).await);
+        before.push(records_and_keys(caller).await);
     }
 
     let folder = TempDir::new().unwrap();
@@ -120,7 +120,7 @@ async fn what_is_copied_is_the_same() {
 
     let node = Process::start(&home.url, &first_key());
     for (caller, before) in callers.iter().zip(before) {
-        assert_eq!(told_with_keys(&caller.at(&node.base)).await, before);
+        assert_eq!(records_and_keys(&caller.at(&node.base)).await, before);
     }
     let grace = callers[0].at(&node.base).validate("grace").await;
     assert_eq!(grace.verdict(), "valid", "she kept her seat");
@@ -225,7 +225,7 @@ async fn a_copy_is_of_one_moment() {
 
 /// A target that alters values is detected, and keeps nothing.
 #[tokio::test]
-async fn what_arrives_otherwise_is_not_kept() {
+async fn an_altered_copy_is_not_kept() {
     let app = App::start().await;
     fill(&app).await;
     for (table, change) in [
@@ -282,7 +282,7 @@ async fn progress_adds_up() {
 
 /// The command prints the tables on stdout, and everything else on stderr.
 #[tokio::test]
-async fn the_command_shows_what_it_copied() {
+async fn the_command_prints_the_copied_tables() {
     let app = App::start().await;
     fill(&app).await;
     let folder = TempDir::new().unwrap();

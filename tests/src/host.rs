@@ -296,7 +296,7 @@ impl Demo {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_demo_leaves_nothing_behind_whatever_ends_it() {
+async fn every_end_of_a_demo_leaves_nothing_behind() {
     for signal in ["HUP", "TERM", "INT"] {
         let demo = Demo::start();
         assert_eq!(std::fs::read_dir(demo.folder.path()).unwrap().count(), 1);

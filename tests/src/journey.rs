@@ -122,7 +122,7 @@ async fn a_suggested_command_ends_a_refusal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn checks_for_ci_tell_by_their_exit_code() {
+async fn checks_for_ci_set_the_exit_code() {
     let app = App::start().await;
     let shell = Shell::at(&app);
     let catalog = "version: 1\nproducts:\n  - name: Studio\n    plans:\n      \

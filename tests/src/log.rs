@@ -63,7 +63,7 @@ async fn a_log_that_takes_nothing_stops_nothing() {
 
 /// A collector that hangs does not delay requests or the stop.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pipe_that_nobody_reads_stops_nothing() {
+async fn an_unread_pipe_stops_nothing() {
     let (_reader, writer) = std::io::pipe().unwrap();
     let (licd, key, _database) = start(writer, "trace").await;
     everything_is_answered(&licd, &key).await;

@@ -105,7 +105,7 @@ async fn play(table: &Table, scenario: &Scenario) -> Result<(), String> {
 }
 
 fn check_round(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> Result<(), String> {
-    let calls: Vec<_> = turns.iter().map(|turn| (turn.call, &turn.told)).collect();
+    let calls: Vec<_> = turns.iter().map(|turn| (turn.call, &turn.result)).collect();
     let fair = [
         (order::exists(&before.state, &calls, &after.state), "no order explains the answers"),
         (no_seat_too_many(before, turns, after), "there are more holders than seats"),
@@ -139,11 +139,11 @@ fn later_is_later(before: &Snapshot, after: &Snapshot) -> bool {
 /// A seat that was validated in this round has a time of one of its answers, any other its old time.
 fn checks_are_kept(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool {
     after.checked.iter().all(|(seat, at)| {
-        let told = turns.iter().filter_map(|turn| match turn.told {
-            CallResult::Valid { seat: told, .. } if told == *seat => turn.checked,
+        let times = turns.iter().filter_map(|turn| match turn.result {
+            CallResult::Valid { seat: own, .. } if own == *seat => turn.checked,
             _ => None,
         });
-        let told: Vec<Timestamp> = told.collect();
-        told.contains(at) || (told.is_empty() && before.checked.get(seat) == Some(at))
+        let times: Vec<Timestamp> = times.collect();
+        times.contains(at) || (times.is_empty() && before.checked.get(seat) == Some(at))
     })
 }

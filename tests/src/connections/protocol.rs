@@ -101,7 +101,7 @@ async fn heads_that_cannot_be_read_are_refused_like_all_others() {
 
 /// A client that is still sending receives an early refusal.
 #[tokio::test]
-async fn a_refusal_is_heard_by_who_is_still_sending() {
+async fn a_refusal_reaches_a_client_that_is_still_sending() {
     /// More than the buffers of both kernels hold.
     const BODY_BYTES: usize = 20_000_000;
     let app = App::start().await;

@@ -64,7 +64,7 @@ async fn an_idle_connection_is_ended() {
 
 /// Answers to a client that does not read fill the kernel's buffers, and then licd closes it.
 #[tokio::test]
-async fn a_client_that_never_reads_is_ended() {
+async fn a_client_that_never_reads_is_closed() {
     let app = start(ConnectionLimits { write_timeout: SHORT_TIMEOUT, ..LIMITS }).await;
     let mut deaf = Wire::connect(&app.base).await;
     let request = "GET /api/v1/openapi.json HTTP/1.1\r\nhost: licd\r\n\r\n".repeat(100);
@@ -74,7 +74,7 @@ async fn a_client_that_never_reads_is_ended() {
 
 /// A request that is being handled is not the client's delay, nor is a long answer that is read.
 #[tokio::test]
-async fn who_reads_gets_everything() {
+async fn a_client_that_reads_gets_everything() {
     let limits =
         ConnectionLimits { head_timeout: SHORT_TIMEOUT, idle_timeout: SHORT_TIMEOUT, ..LIMITS };
     let app = start(limits).await;

@@ -45,7 +45,7 @@ async fn ask(admin: Caller, license: String, name: String, told: UnboundedSender
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_survives_kill_9() {
+async fn answered_requests_survive_kill_9() {
     let (database, key) = (TestDatabase::empty().await, first_key());
     let mut licd = Process::start(&database.url, &key);
     let license = licd.caller(&key).license(json!({})).await;

@@ -96,7 +96,7 @@ async fn unassigning_frees_the_seat() {
 
 /// Taking off a user who holds no seat frees none.
 #[tokio::test]
-async fn unassigning_who_holds_no_seat_frees_none() {
+async fn unassigning_without_a_seat_frees_none() {
     let app = App::start().await;
     let license = app.license(json!({ "maxSeats": 1 })).await;
     app.assign(&license, "ada").await;

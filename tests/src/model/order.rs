@@ -12,8 +12,8 @@ pub fn exists(before: &State, calls: &[(Call, &CallResult)], after: &State) -> b
     (0..calls.len()).any(|at| {
         let mut state = before.clone();
         let mut rest = calls.to_vec();
-        let (call, told) = rest.remove(at);
-        state.explains(call, told) && exists(&state, &rest, after)
+        let (call, result) = rest.remove(at);
+        state.explains(call, result) && exists(&state, &rest, after)
     })
 }
 
@@ -56,7 +56,7 @@ mod tests {
         };
         assert!(fair(full.clone(), valid(one)), "the second came first");
         assert!(!fair(valid(other), valid(one)), "two holders");
-        assert!(!fair(full.clone(), full.clone()), "a seat that nobody was told of");
+        assert!(!fair(full.clone(), full.clone()), "a seat that nobody was result of");
         assert!(!fair(full, valid(other)), "another seat than the one that is stored");
         assert!(!fair(CallResult::Invalid(Reason::NoLicense), valid(one)), "for no reason");
     }

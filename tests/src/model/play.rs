@@ -51,7 +51,7 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct Turn {
     pub call: Call,
-    pub told: CallResult,
+    pub result: CallResult,
     pub checked: Option<Timestamp>,
 }
 
@@ -90,7 +90,7 @@ impl Game {
             let (products, licenses) = (self.products.clone(), self.licenses.clone());
             async move {
                 let answer = ask(&caller, call, &products, &licenses).await;
-                hear(call, &answer, &licenses)
+                read_answer(call, &answer, &licenses)
             }
         }))
         .await
@@ -215,7 +215,7 @@ async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[Strin
 }
 
 /// Any answer that the call cannot have at all fails the test here.
-fn hear(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
+fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
     let terms = |license: &License| Terms {
         status: license.status,
         max_seats: license.max_seats.map(MaxSeats::get),
@@ -223,7 +223,7 @@ fn hear(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
     };
     let data = || answer.data().clone();
     let mut checked = None;
-    let told = match (call, answer.status) {
+    let result = match (call, answer.status) {
         (Call::Validate { .. } | Call::Explain { .. }, 400) => {
             assert_eq!(answer.refusal(), "400 invalid_request productId");
             CallResult::UnknownProduct
@@ -266,7 +266,7 @@ fn hear(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
         }
         _ => panic!("{call:?} was answered {answer}"),
     };
-    Turn { call, told, checked }
+    Turn { call, result, checked }
 }
 
 fn assignment(data: Value) -> AssignmentId {

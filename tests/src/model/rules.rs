@@ -53,38 +53,42 @@ impl State {
         links.filter(|link| link.license == license).filter_map(|link| link.seat).collect()
     }
 
-    /// Applies the call, and returns whether `told` is its answer. If not, the state is unusable.
-    pub fn explains(&mut self, call: Call, told: &CallResult) -> bool {
+    /// Applies the call, and returns whether `result` is its answer. If not, the state is unusable.
+    pub fn explains(&mut self, call: Call, result: &CallResult) -> bool {
         match call {
-            Call::Validate { product: Some(PRODUCTS..), .. } => *told == CallResult::UnknownProduct,
-            Call::Explain { product: Some(PRODUCTS..), .. } => *told == CallResult::UnknownProduct,
-            Call::Validate { user, product } => self.validate(user, product, told),
-            Call::Explain { user, product } => *told == self.explain(user, product),
-            Call::Assign { user, license } => self.assign(user, license, told),
-            Call::Unassign { user, license } => *told == self.unassign(user, license),
+            Call::Validate { product: Some(PRODUCTS..), .. } => {
+                *result == CallResult::UnknownProduct
+            }
+            Call::Explain { product: Some(PRODUCTS..), .. } => {
+                *result == CallResult::UnknownProduct
+            }
+            Call::Validate { user, product } => self.validate(user, product, result),
+            Call::Explain { user, product } => *result == self.explain(user, product),
+            Call::Assign { user, license } => self.assign(user, license, result),
+            Call::Unassign { user, license } => *result == self.unassign(user, license),
             Call::SetStatus { license, status } => {
                 self.licenses[license].status = status;
-                *told == CallResult::License(self.licenses[license])
+                *result == CallResult::License(self.licenses[license])
             }
             Call::SetSeats { license, max_seats } => {
                 self.licenses[license].max_seats = max_seats;
-                *told == CallResult::License(self.licenses[license])
+                *result == CallResult::License(self.licenses[license])
             }
             Call::SetExpiry { license, expiry } => {
                 self.licenses[license].expiry = expiry;
-                *told == CallResult::License(self.licenses[license])
+                *result == CallResult::License(self.licenses[license])
             }
             Call::MakeUser { user } => {
                 let new = self.users.insert(user, self.links(user)).is_none();
-                *told == CallResult::User { new }
+                *result == CallResult::User { new }
             }
             Call::DeleteUser { user } => {
                 let known = self.users.remove(&user).is_some();
-                *told == if known { CallResult::Deleted } else { CallResult::NoUser }
+                *result == if known { CallResult::Deleted } else { CallResult::NoUser }
             }
             Call::Usage { license } => {
                 let terms = self.licenses[license];
-                *told == CallResult::Usage { terms, seats: self.seats(license) }
+                *result == CallResult::Usage { terms, seats: self.seats(license) }
             }
         }
     }
@@ -93,15 +97,15 @@ impl State {
         self.users.get(&user).cloned().unwrap_or_default()
     }
 
-    fn validate(&mut self, user: usize, product: Option<usize>, told: &CallResult) -> bool {
+    fn validate(&mut self, user: usize, product: Option<usize>, result: &CallResult) -> bool {
         let outcome = self.outcome(user, product);
         let links = self.users.entry(user).or_default();
         let (at, new) = match outcome {
             Outcome::Keep(at) => (at, false),
             Outcome::Take(at) => (at, true),
-            Outcome::Refuse(reason) => return *told == CallResult::Invalid(reason),
+            Outcome::Refuse(reason) => return *result == CallResult::Invalid(reason),
         };
-        let (Some(link), CallResult::Valid { license, terms, seat }) = (links.get_mut(&at), told)
+        let (Some(link), CallResult::Valid { license, terms, seat }) = (links.get_mut(&at), result)
         else {
             return false;
         };
@@ -153,10 +157,10 @@ impl State {
         Outcome::Refuse(reason.unwrap_or(Reason::NoLicense))
     }
 
-    fn assign(&mut self, user: usize, license: usize, told: &CallResult) -> bool {
+    fn assign(&mut self, user: usize, license: usize, result: &CallResult) -> bool {
         let links = self.users.entry(user).or_default();
         let known = links.iter().find(|(_, link)| link.license == license);
-        match (known, told) {
+        match (known, result) {
             (Some((known, _)), CallResult::Assigned { id, new: false }) => known == id,
             (None, CallResult::Assigned { id, new: true }) => {
                 links.insert(*id, HeldLicense { license, seat: None }).is_none()

@@ -35,7 +35,7 @@ async fn keys_that_revoke_each_other_leave_one() {
 /// The times of last use are written while keys are revoked: neither waits for the other in a
 /// circle. The revoked key is older than an admin key, so that both meet the two in either order.
 #[tokio::test(flavor = "multi_thread")]
-async fn revoking_while_last_use_is_written_fails_nobody() {
+async fn revoking_while_last_use_is_written_fails_no_request() {
     let app = App::start().await;
     let mut asking = Vec::new();
     for _ in 0..6 {
@@ -60,7 +60,7 @@ async fn revoking_while_last_use_is_written_fails_nobody() {
 /// The last uses of four keys are written while somebody else holds the third: it is left for the
 /// next time, and neither the writer nor a revocation waits for anybody.
 #[tokio::test(flavor = "multi_thread")]
-async fn noting_the_last_use_waits_for_nobody() {
+async fn writing_the_last_use_waits_for_no_lock() {
     let app = App::start().await;
     let mut keys = vec![app.get("/api/v1/key").await.id()];
     for n in 0..3 {

@@ -47,7 +47,7 @@ async fn follow(caller: Caller, list: &str, mut made: watch::Receiver<bool>) -> 
 /// after the last one that it saw misses none. On PostgreSQL records are committed side by side, and
 /// a later one may be seen first.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_follows_a_list_sees_every_record_once() {
+async fn following_a_list_returns_every_record_once() {
     let app = App::start().await;
     let (all_made, made) = watch::channel(false);
     let following = ["users", "products"].map(|list| {

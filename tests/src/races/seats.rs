@@ -75,7 +75,7 @@ async fn a_seat_that_goes_from_hand_to_hand_has_one_holder() {
 
 /// A limit that is lowered while seats are taken leaves the holders, and lets nobody more in.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_lowered_meanwhile_holds_for_whoever_comes_after() {
+async fn a_lowered_limit_holds_for_later_users() {
     let app = App::start().await;
     let license = app.license(json!({ "maxSeats": 100 })).await;
     for n in 0..60 {

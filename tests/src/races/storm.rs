@@ -81,7 +81,7 @@ async fn through_a_storm_the_books_stay_right() {
 
 /// Successive answers agree under load: after an answer "suspended", the next one is not "valid".
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_holds_for_the_next_request_through_a_storm() {
+async fn an_answer_holds_for_the_next_request_under_load() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     for n in 0..16 {

@@ -29,7 +29,7 @@ async fn without_a_key_every_operation_is_401() {
 
 /// Whatever is wrong with a key, the answer is the same to the letter.
 #[tokio::test]
-async fn what_is_wrong_with_a_key_is_not_told() {
+async fn every_wrong_key_gets_the_same_answer() {
     let app = App::start().await;
     let good = app.key.clone().unwrap();
     let make = async |body| app.post("/api/v1/admin/keys", body).await;

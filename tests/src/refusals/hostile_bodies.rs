@@ -56,7 +56,7 @@ async fn unfinished_bodies_share_a_budget() {
 /// A key that ships inside an application cannot keep out those who administer, nor honest
 /// validations.
 #[tokio::test(flavor = "multi_thread")]
-async fn unfinished_validations_keep_nobody_out() {
+async fn unfinished_validations_block_no_caller() {
     let (database, key) = (TestDatabase::empty().await, first_key());
     let licd = Process::start(&database.url, &key);
     let admin = licd.caller(&key);

@@ -35,7 +35,7 @@ pub async fn log_with(licd: &Process, wanted: impl Fn(&Value) -> bool) -> Vec<Va
 
 /// The method, the path and the request's id are the caller's own words, of any length.
 #[tokio::test]
-async fn a_line_is_short_whatever_the_caller_sends() {
+async fn every_log_line_is_short() {
     let database = TestDatabase::empty().await;
     let (licd, key) = start(&database).await;
     let mut connection = Raw::connect(&licd.base).await;
@@ -59,7 +59,7 @@ async fn a_line_is_short_whatever_the_caller_sends() {
 /// A flood of requests without a key leaves a hundred lines or so, and the number of the others;
 /// requests with a key are all logged.
 #[tokio::test]
-async fn a_flood_of_strangers_does_not_flood_the_log() {
+async fn requests_without_a_valid_key_do_not_flood_the_log() {
     const FLOOD_REQUESTS: usize = 3000;
     let database = TestDatabase::empty().await;
     let (licd, key) = start(&database).await;

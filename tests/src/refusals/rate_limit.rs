@@ -6,7 +6,7 @@ use crate::harness::App;
 
 /// Row 429 of the table of errors: its message, `retryAfter`, and the same number as a header.
 #[tokio::test]
-async fn past_its_rate_a_key_is_told_when_to_come_back() {
+async fn a_limited_key_gets_the_seconds_to_wait() {
     let app = App::with_limit("3/m").await;
     for left in [2, 1, 0] {
         let answer = app.get("/api/v1/key").await;
@@ -78,7 +78,7 @@ async fn authenticated_answers_carry_the_headers() {
 
 /// `off`: there is no limit, and there are no headers.
 #[tokio::test]
-async fn without_a_limit_nothing_is_said_about_it() {
+async fn without_a_limit_there_are_no_headers() {
     let app = App::with_limit("off").await;
     let answer = app.get("/api/v1/key").await;
     assert_eq!((answer.status, answer.header("ratelimit-limit")), (200, None));

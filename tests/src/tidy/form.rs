@@ -4,7 +4,7 @@ use super::{hold, sources, uses};
 
 /// A file that says first what it is for is found by whoever looks for that.
 #[test]
-fn every_file_begins_with_what_it_is_for() {
+fn every_file_begins_with_its_purpose() {
     let silent = sources().into_iter().filter(|source| !source.text.starts_with("//! "));
     let findings: Vec<String> = silent.map(|source| source.path + ": no //! at the top").collect();
     hold("files that do not say what they are for", &findings, &[]);
