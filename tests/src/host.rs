@@ -244,7 +244,7 @@ async fn exposed_files_are_warned_of() {
     allow(path, 0o644);
     assert!(said().contains(&format!("mend it with: chmod 600 {path}")), "{}", said());
     allow(path, 0o600);
-    // The files beside it are there as long as somebody has it open.
+    // SQLite's files beside it exist while the database is open.
     let db = Db::open(&url.parse().unwrap()).await.unwrap();
     licd(&["tenants", "create", "Other", "--database-url", &url]);
     let log = format!("{path}-wal");

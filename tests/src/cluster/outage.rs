@@ -169,7 +169,7 @@ async fn a_database_that_crashes_in_a_storm_loses_nothing_that_was_answered() {
         load.stop();
     };
     tokio::join!(load.run(&callers, 32, &license), outages);
-    assert!(load.slowest() < MAX_WAIT, "somebody waited {:?}", load.slowest());
+    assert!(load.slowest() < MAX_WAIT, "a caller waited {:?}", load.slowest());
     all_seated(&cluster, &callers, &license, &load.seated()).await;
     for node in nodes {
         assert!(node.stop().success());

@@ -56,7 +56,7 @@ mod tests {
         };
         assert!(fair(full.clone(), valid(one)), "the second came first");
         assert!(!fair(valid(other), valid(one)), "two holders");
-        assert!(!fair(full.clone(), full.clone()), "a seat that nobody was result of");
+        assert!(!fair(full.clone(), full.clone()), "a seat that no answer shows");
         assert!(!fair(full, valid(other)), "another seat than the one that is stored");
         assert!(!fair(CallResult::Invalid(Reason::NoLicense), valid(one)), "for no reason");
     }

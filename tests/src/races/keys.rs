@@ -57,8 +57,8 @@ async fn revoking_while_last_use_is_written_fails_no_request() {
     assert_eq!(database.deadlocks().await, 0);
 }
 
-/// The last uses of four keys are written while somebody else holds the third: it is left for the
-/// next time, and neither the writer nor a revocation waits for anybody.
+/// The last uses of four keys are written while another transaction locks the third: it is skipped
+/// until the next time, and neither the writer nor a revocation waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn writing_the_last_use_waits_for_no_lock() {
     let app = App::start().await;
@@ -76,7 +76,7 @@ async fn writing_the_last_use_waits_for_no_lock() {
         from_value(app.get("/api/v1/admin/keys").await.data().clone()).unwrap()
     };
 
-    // SQLite has one writer at a time, so there nobody can hold a single key.
+    // SQLite has one writer at a time, so no transaction can lock a single key.
     let mut holder = None;
     if app.database.is_postgres() {
         let mut tx = app.db().begin().await.unwrap();

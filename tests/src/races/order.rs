@@ -43,8 +43,8 @@ async fn follow(caller: Caller, list: &str, mut made: watch::Receiver<bool>) -> 
     }
 }
 
-/// On SQLite the order of ids is the order of commits, whoever made the record: a reader who goes on
-/// after the last one that it saw misses none. On PostgreSQL records are committed side by side, and
+/// On SQLite the order of ids is the order of commits for every node: a reader that continues after
+/// the last record it read misses none. On PostgreSQL records are committed side by side, and
 /// a later one may be seen first.
 #[tokio::test(flavor = "multi_thread")]
 async fn following_a_list_returns_every_record_once() {

@@ -163,7 +163,7 @@ async fn an_encoded_body_is_415() {
     }
 }
 
-/// RFC 8259: JSON is UTF-8, also where nobody looks. An escape without its other half is well-formed
+/// RFC 8259: JSON is UTF-8, also in unknown members. An escape without its other half is well-formed
 /// by the grammar; only text that is read must be Unicode.
 #[tokio::test]
 async fn a_body_that_is_not_utf8_is_400() {

@@ -179,6 +179,6 @@ async fn a_query_out_of_its_bounds_is_400() {
             assert_eq!(told, format!("400 invalid_request {field}"), "{list}?{query}");
         }
         let ignored = app.get(&format!("/api/v1/admin/{list}?limit=1000&colour=red")).await;
-        assert_eq!(ignored.status, 200, "{list}: what nobody knows is ignored");
+        assert_eq!(ignored.status, 200, "{list}: unknown parameters are ignored");
     }
 }
