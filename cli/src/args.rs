@@ -1,5 +1,5 @@
-//! The command line: the nouns, the flags that work everywhere, and what is said when a line makes
-//! no sense. The verbs and their own flags are with each command.
+//! The command line: the nouns, the global flags, and the errors of lines that cannot be parsed.
+//! Each command defines its own verbs and flags.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,28 +14,28 @@ use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 use crate::io::Io;
 use crate::output::time::Span;
-use crate::output::{Form, Format, Jq};
+use crate::output::{Format, Jq, OutputOptions};
 
-const EXAMPLES: &str = "\
+const START_HERE: &str = "\
 Start here:
-  licctl login                                      keep the key of a server
+  licctl login                                      store the key of a server
   licctl products create --name \"Acme Studio\"
-  licctl plans create --max-seats 5                 asks for what is missing
+  licctl plans create --max-seats 5                 prompts for missing values
   licctl licenses create --plan \"Pro annual\" --assign alice
   licctl validate alice
-  licctl validate alice --explain                   why, and what to do about it
+  licctl validate alice --explain                   the reason and the fix
 
 Exit codes:
-  0 done, or valid    1 internal error    2 usage    3 not found, or ambiguous
-  4 no or wrong key   5 key not allowed   6 refused  7 server not reachable
-  8 rate limited      9 partly done       10 not valid       130 cancelled";
+  0 OK, or valid      1 internal error    2 usage    3 not found, or ambiguous
+  4 no or wrong key   5 key not allowed   6 refused  7 server unreachable
+  8 rate limited      9 partial success   10 not valid       130 cancelled";
 
-const MORE: &str = "Flags that work everywhere are listed by --help.";
+const GLOBAL_FLAGS_HINT: &str = "--help lists the flags that every command takes.";
 
 /// Administers a licensing server: products, plans, licenses, users and keys
 #[derive(Parser)]
 #[command(name = "licctl", version, max_term_width = 100)]
-#[command(after_help = format!("{EXAMPLES}\n\n{MORE}"), after_long_help = EXAMPLES)]
+#[command(after_help = format!("{START_HERE}\n\n{GLOBAL_FLAGS_HINT}"), after_long_help = START_HERE)]
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
@@ -45,117 +45,117 @@ pub struct Cli {
     #[command(flatten)]
     pub globals: Globals,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Commands,
 }
 
 /// The nouns, and the commands that have none.
 #[derive(Subcommand)]
-pub enum Command {
-    Validate(validate::Validate),
-    /// What users hold: create, assign, look into, suspend and revoke licenses
+pub enum Commands {
+    Validate(validate::ValidateArgs),
+    /// Create, list, assign, suspend and revoke licenses
     #[command(subcommand, visible_alias = "license")]
     Licenses(licenses::Verb),
-    /// What licenses are made from
+    /// Manage plans, from which licenses are created
     #[command(subcommand, visible_alias = "plan")]
     Plans(plans::Verb),
-    /// What is sold
+    /// Manage the products that you sell
     #[command(subcommand, visible_alias = "product")]
     Products(products::Verb),
-    /// Whom licenses are assigned to
+    /// Manage the users who hold licenses
     #[command(subcommand, visible_alias = "user")]
     Users(users::Verb),
-    /// API keys, for applications and for people
+    /// Manage the API keys of applications and people
     #[command(subcommand, visible_alias = "key")]
     Keys(keys::Verb),
-    Apply(catalog::Apply),
-    Diff(catalog::Diff),
-    Export(catalog::Export),
-    Api(api::Api),
-    Login(login::Login),
-    Logout(login::Logout),
-    /// Show the key in use, what it may do, and whose it is
+    Apply(catalog::ApplyArgs),
+    Diff(catalog::DiffArgs),
+    Export(catalog::ExportArgs),
+    Api(api::ApiArgs),
+    Login(login::LoginArgs),
+    Logout(login::LogoutArgs),
+    /// Show the API key in use: its role, mode and tenant
     Whoami,
-    /// Look for what keeps licctl from working: settings, network, server, clock, key
+    /// Check the settings, network, server, clock and key
     Doctor,
-    Completions(manual::Completions),
-    Man(manual::ManPage),
-    /// The servers you work with
+    Completions(manual::CompletionsArgs),
+    Man(manual::ManArgs),
+    /// Manage profiles: servers and their keys
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),
 }
 
 /// Flags that work with every command.
 #[derive(Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Profile to use [variable: LICCTL_PROFILE]
     #[arg(short = 'P', long, global = true, value_name = "NAME", hide_short_help = true)]
     pub profile: Option<String>,
-    /// Server to talk to [variable: LICCTL_SERVER]
+    /// Address of the server [variable: LICCTL_SERVER]
     #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
     pub server: Option<String>,
-    /// File that holds the API key, - for stdin; a key itself goes into LICCTL_API_KEY
+    /// File with the API key, - for stdin; LICCTL_API_KEY takes the key itself
     #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
-    /// Form of the output [variable: LICCTL_OUTPUT] [default: table]
-    #[arg(short, long, global = true, value_name = "FORM", hide_short_help = true)]
+    /// Output format [variable: LICCTL_OUTPUT] [default: table]
+    #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
     output: Option<Format>,
-    /// Print what this jq expression makes of the JSON, texts without quotes
+    /// Filter the JSON with this jq expression; strings print without quotes
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
     /// Print ids only, the same as -o ids
     #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
     pub quiet: bool,
-    /// Answer yes to every "are you sure?"
+    /// Answer every confirmation with yes
     #[arg(short, long, global = true, hide_short_help = true)]
     pub yes: bool,
-    /// Ask nothing; what is missing is an error. Implied by CI and without a terminal
+    /// Never prompt: a missing value is an error. Implied by CI and without a terminal
     #[arg(long, global = true, hide_short_help = true)]
     pub no_input: bool,
-    /// Print the requests that would change something, and send none of them
+    /// Print the requests that would change data, and send none of them
     #[arg(short = 'n', long, global = true, hide_short_help = true)]
     pub dry_run: bool,
-    /// Tell each request on stderr; twice, its headers and bodies too, without keys
+    /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted
     #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
-    /// Use colour [variable: NO_COLOR]
+    /// Colour the output [variable: NO_COLOR]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_short_help = true)]
-    pub color: Color,
-    /// How long to wait for an answer
+    pub color: ColorChoice,
+    /// Time to wait for an answer
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
-    /// Trust the certificates of this PEM file too
+    /// Trust the certificates of this PEM file as well
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub ca_cert: Option<PathBuf>,
-    /// Send the key over unencrypted http to other machines
+    /// Allow sending the key over unencrypted http to other machines
     #[arg(long, global = true, hide_short_help = true)]
     pub allow_http: bool,
 }
 
 /// When output is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Color {
+pub enum ColorChoice {
     Auto,
     Always,
     Never,
 }
 
 impl Globals {
-    /// How output is to look, as flags and environment ask for it.
-    pub fn form(&self, env: &Env, terminal: bool) -> Result<Form> {
+    /// The output options that the flags and the environment give.
+    pub fn output_options(&self, env: &Env, terminal: bool) -> Result<OutputOptions> {
         let jq = self.jq.as_deref().map(Jq::compile).transpose()?;
-        Ok(Form { format: self.format(env)?, jq, color: self.colors(env, terminal) })
+        Ok(OutputOptions { format: self.format(env)?, jq, color: self.colors(env, terminal) })
     }
 
     /// Whether output to a person is coloured.
     fn colors(&self, env: &Env, terminal: bool) -> bool {
         match self.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
                 let dumb = env.get("TERM") == Some("dumb");
                 terminal && env.get("NO_COLOR").is_none() && !dumb
             }
@@ -166,8 +166,9 @@ impl Globals {
         if self.jq.is_some() {
             return match self.output {
                 None | Some(Format::Json) => Ok(Format::Json),
-                Some(_) => Err(Error::usage("--jq makes its output from JSON.")
-                    .fix("leave -o out, or use -o json")),
+                Some(_) => {
+                    Err(Error::usage("--jq needs JSON output.").fix("omit -o, or use -o json"))
+                }
             };
         }
         if self.quiet {
@@ -175,7 +176,7 @@ impl Globals {
         }
         let variable = env.get(env::OUTPUT).map(|text| {
             Format::from_str(text, true).map_err(|_| {
-                Error::usage(format!("LICCTL_OUTPUT cannot be {text}."))
+                Error::usage(format!("LICCTL_OUTPUT has the invalid value {text}."))
                     .fix(format!("set it to one of {}", forms()))
             })
         });
@@ -188,14 +189,14 @@ fn forms() -> String {
     forms.map(|form| form.get_name().to_owned()).collect::<Vec<_>>().join(", ")
 }
 
-/// Answers `--help` and `--version`, and says what is wrong with a command line.
+/// Prints `--help` and `--version`, or the error of a command line.
 pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Exit {
     let text = error.render();
     let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     if asked_for {
         let plain = !io.terminals.stdout || env.get("NO_COLOR").is_some();
         let text = if plain { text.to_string() } else { text.ansi().to_string() };
-        return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Done);
+        return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Success);
     }
     if wants_json(env, args) {
         let message = text.to_string();

@@ -1,5 +1,5 @@
-//! Completion of command lines: commands and flags from their definitions, ids and names from what
-//! was seen last. The network is never asked.
+//! Completion of command lines: commands and flags from their definitions, ids and names from the
+//! cache. It sends no request.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,33 +8,35 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
 use crate::args::Cli;
+use crate::completion_cache;
 use crate::config::{Config, Folder};
 use crate::context::{DEFAULT_SERVER, parse_server};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
-use crate::names;
 
-/// The variable by which a shell asks for completions.
-const ASKED: &str = "LICCTL_COMPLETE";
+/// A shell sets this variable when it requests completions.
+const COMPLETE_VARIABLE: &str = "LICCTL_COMPLETE";
 
-/// The script that makes a shell ask.
+/// The script that registers the completion with a shell.
 pub fn script(shell: &str) -> Result<String> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
     let known = shells.completer(shell).ok_or_else(|| {
-        Error::usage(format!("There are no completions for {shell}."))
-            .because(format!("There are for {}.", shells.names().collect::<Vec<_>>().join(", ")))
+        Error::usage(format!("There are no completions for {shell}.")).because(format!(
+            "Completions exist for {}.",
+            shells.names().collect::<Vec<_>>().join(", ")
+        ))
     })?;
     known
-        .write_registration(ASKED, "licctl", "licctl", "licctl", &mut script)
+        .write_registration(COMPLETE_VARIABLE, "licctl", "licctl", "licctl", &mut script)
         .map_err(|error| failed(&error))?;
     String::from_utf8(script).map_err(|error| failed(&error.utf8_error()))
 }
 
-/// Answers a shell that asks; none when none does.
-pub fn answer(env: &Env, args: &[OsString]) -> Option<Result<String>> {
+/// The completions that a shell requests; none when no shell does.
+pub fn respond(env: &Env, args: &[OsString]) -> Option<Result<String>> {
     let shells = Shells::builtins();
-    let shell = shells.completer(env.get(ASKED)?)?;
+    let shell = shells.completer(env.get(COMPLETE_VARIABLE)?)?;
     let words = args.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
     let mut command = with_names(Cli::command(), env);
     command.build();
@@ -51,7 +53,7 @@ fn failed(error: &dyn std::fmt::Display) -> Error {
     Error::new(Exit::Internal, "completion", error.to_string())
 }
 
-/// Tells every argument that names a record where to find names.
+/// Adds a completer to every argument that takes a record.
 fn with_names(command: Command, env: &Env) -> Command {
     let command = command.mut_args(|arg| match kind(arg.get_id().as_str()) {
         Some(kind) => {
@@ -90,7 +92,7 @@ fn candidates(env: &Env, kind: &str, typed: &OsStr) -> Vec<CompletionCandidate> 
     fits.map(candidate).collect()
 }
 
-/// The words that stand for records of a kind, and what they are.
+/// The completions of a kind, with their descriptions.
 fn known(env: &Env, kind: &str) -> Vec<(String, String)> {
     let Ok(folder) = Folder::locate(env) else { return Vec::new() };
     let Ok(config) = Config::load(&folder) else { return Vec::new() };
@@ -102,6 +104,6 @@ fn known(env: &Env, kind: &str) -> Vec<(String, String)> {
     let own = name.and_then(|name| config.profiles.get(name)).map(|it| it.server.to_string());
     let server = env.get(env::SERVER).map(str::to_owned).or(own);
     let server = parse_server(server.as_deref().unwrap_or(DEFAULT_SERVER), env::SERVER);
-    let mut seen = server.map(|server| names::seen(folder, &server)).unwrap_or_default();
+    let mut seen = server.map(|server| completion_cache::load(folder, &server)).unwrap_or_default();
     seen.remove(kind).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Profiles: which servers this person works with, in `config.toml`. It holds no secret; keys are
-//! kept by [`crate::keystore`].
+//! Profiles, the named servers in `config.toml`. The file holds no secret: [`crate::keystore`] stores
+//! the keys.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +14,17 @@ use crate::env::Env;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::Keyring;
 
-/// The name that `login` gives when none is asked for.
+/// The profile that `login` writes when none is named.
 pub const DEFAULT_PROFILE: &str = "default";
 
-/// The folder that everything is kept in.
+/// The folder of the configuration and the cache.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// For what can be lost.
+    /// The folder of files that can be rebuilt.
     cache: PathBuf,
-    /// Named by the environment: it then holds the keys too, and the system's keyring is left
-    /// alone, so that the folder can be carried, mounted and thrown away as one.
+    /// Whether the environment names the folder. It then holds the keys too, instead of the
+    /// system's keyring, so that it can be moved, mounted and deleted as one.
     pub self_contained: bool,
     /// The keyring for the keys of every other folder.
     pub keyring: Keyring,
@@ -37,7 +37,7 @@ impl Folder {
             return Ok(Self { path, cache, self_contained: true, keyring: Keyring::default() });
         }
         let usual = directories::ProjectDirs::from("", "", "licctl").ok_or_else(|| {
-            Error::new(Exit::Usage, "no_home", "There is no home folder to keep profiles in.")
+            Error::new(Exit::Usage, "no_home", "There is no home folder for the profiles.")
                 .fix("set LICCTL_CONFIG_DIR to a folder of your own")
         })?;
         let (path, cache) = (usual.config_dir().to_owned(), usual.cache_dir().to_owned());
@@ -51,7 +51,7 @@ impl Folder {
         Self { path, cache, self_contained: false, keyring }
     }
 
-    /// The folder of what can be lost.
+    /// The cache folder.
     pub fn cache(self) -> Self {
         Self { path: self.cache.clone(), ..self }
     }
@@ -60,7 +60,7 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Reads a TOML file; one that is not there is empty.
+    /// Reads a TOML file; a missing file is empty.
     pub fn read<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T> {
         let path = self.file(name);
         let text = match fs::read_to_string(&path) {
@@ -85,7 +85,7 @@ impl Folder {
         };
         let text = toml::to_string(content).map_err(|error| failed(&error))?;
         create_private(&self.path).map_err(|error| failed(&error))?;
-        // A temporary file is made with mode 0600, and moved over the old one in one step.
+        // A temporary file has mode 0600, and replaces the old file in one step.
         let mut file = tempfile::NamedTempFile::new_in(&self.path).map_err(|e| failed(&e))?;
         file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
         file.persist(&path).map_err(|error| failed(&error))?;
@@ -108,7 +108,7 @@ fn create_private(path: &Path) -> std::io::Result<()> {
 /// The content of `config.toml`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Config {
-    /// The profile in use when no other is asked for.
+    /// The profile in use when no other is named.
     pub current: Option<String>,
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
@@ -133,7 +133,7 @@ pub enum KeyPlace {
 pub fn profile_name(text: &str) -> Result<String> {
     let name = text.parse::<Name>();
     name.map(|name| name.to_string())
-        .map_err(|error| Error::usage(format!("A profile's name {error}.")))
+        .map_err(|error| Error::usage(format!("The profile name {error}.")))
 }
 
 impl Config {
@@ -147,7 +147,7 @@ impl Config {
         folder.write(Self::FILE, self)
     }
 
-    /// The profile of this name, or the list of those there are.
+    /// The profile of this name, or an error that lists the existing ones.
     pub fn get(&self, name: &str) -> Result<&Profile> {
         self.profiles.get(name).ok_or_else(|| {
             let known = self.profiles.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -155,7 +155,7 @@ impl Config {
             if known.is_empty() {
                 error.fix(format!("licctl login --profile {name}"))
             } else {
-                error.because(format!("There are: {known}")).fix("licctl profiles list")
+                error.because(format!("Existing profiles: {known}")).fix("licctl profiles list")
             }
         })
     }
@@ -203,7 +203,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_written_is_the_owners_alone() {
+    fn files_are_readable_by_their_owner_only() {
         use std::os::unix::fs::PermissionsExt;
         let (_dir, folder) = folder();
         Config::default().save(&folder).unwrap();

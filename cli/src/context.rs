@@ -1,5 +1,5 @@
-//! What every command works with: the streams, the settings from flags, environment and profile,
-//! and the client, which is made when first needed.
+//! The context of a run: the streams, the settings from flags, environment and profile, and the
+//! client, which is created on first use.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -11,17 +11,17 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::args::Globals;
-use crate::client::{CaCert, Client, KeySource, Planned, Target, Trace, is_loopback};
+use crate::client::{CaCert, Client, KeySource, PlannedRequest, Target, Trace, is_loopback};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
-use crate::error::{Error, Exit, Place, Result};
+use crate::error::{Destination, Error, Exit, Result};
 use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;
-use crate::output::Form;
+use crate::output::OutputOptions;
 use crate::output::escape::quote;
 
-/// Where licd listens unless told otherwise.
+/// The address on which licd listens by default.
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 
 /// One run of licctl.
@@ -29,67 +29,73 @@ pub struct Context {
     pub io: Rc<Io>,
     pub env: Env,
     pub globals: Globals,
-    pub form: Form,
+    pub output: OutputOptions,
     /// Read once, so that one output agrees with itself.
     pub now: Timestamp,
     /// Writes that a dry run would have sent.
-    pub planned: Rc<RefCell<Vec<Planned>>>,
-    /// The command line as typed, and what was asked for and answered since.
+    pub planned: Rc<RefCell<Vec<PlannedRequest>>>,
+    /// The command line as typed, with the answers to prompts appended.
     words: RefCell<Vec<String>>,
     pub interruption: Interruption,
     asked: Cell<bool>,
     client: OnceCell<Client>,
-    place: RefCell<Option<Place>>,
+    destination: RefCell<Option<Destination>>,
 }
 
-/// Where a command is to work, before any key is looked up.
-pub struct Setting {
+/// The profile and server of a command, before any key is looked up.
+pub struct Endpoint {
     pub profile: Option<(String, Profile)>,
     pub server: Url,
 }
 
 impl Context {
-    pub fn new(io: Io, env: Env, globals: Globals, form: Form, words: Vec<String>) -> Self {
+    pub fn new(
+        io: Io,
+        env: Env,
+        globals: Globals,
+        output: OutputOptions,
+        words: Vec<String>,
+    ) -> Self {
         Self {
             io: Rc::new(io),
             env,
             globals,
-            form,
+            output,
             now: Timestamp::now(),
             planned: Rc::default(),
             words: RefCell::new(words),
             interruption: Interruption::default(),
             asked: Cell::new(false),
             client: OnceCell::new(),
-            place: RefCell::new(None),
+            destination: RefCell::new(None),
         }
     }
 
-    /// Whether there is a person to ask.
+    /// Whether licctl may prompt.
     pub fn may_ask(&self) -> bool {
         let terminals = self.io.terminals;
         let wanted = !self.globals.no_input && self.env.get("CI").is_none();
         terminals.stdin && terminals.stderr && wanted
     }
 
-    /// For commands that change files of this machine, of which a dry run could show nothing.
+    /// Refuses `--dry-run` for commands that send no request.
     pub fn refuse_dry_run(&self) -> Result<()> {
         if !self.globals.dry_run {
             return Ok(());
         }
         Err(Error::usage("--dry-run shows requests to the service; this command sends none.")
-            .fix("run it without, or leave it: nothing was changed"))
+            .fix("run it without --dry-run; nothing was changed"))
     }
 
-    /// Why nobody can be asked, when nobody can.
+    /// Why licctl does not prompt, when it may not.
     pub fn why_not_ask(&self) -> &'static str {
         let terminals = self.io.terminals;
         if !(terminals.stdin && terminals.stderr) {
-            "this is not run from a terminal"
+            "There is no terminal to ask on."
         } else if self.globals.no_input {
-            "--no-input says so"
+            "--no-input turns prompts off."
         } else {
-            "the variable CI is set"
+            "The variable CI turns prompts off."
         }
     }
 
@@ -98,7 +104,7 @@ impl Context {
         self.io.say(&format!("note: {text}\n"));
     }
 
-    /// Remembers an answer, to show the command that needs no questions.
+    /// Records the answer to a prompt, to show the command that needs none.
     pub fn answered(&self, flag: Option<&str>, value: &str) {
         self.asked.set(true);
         let mut words = self.words.borrow_mut();
@@ -106,25 +112,25 @@ impl Context {
         words.push(quote(value).into_owned());
     }
 
-    /// A part of an id was understood as the whole one. Without questions a part is not enough.
+    /// Replaces a part of an id by the whole one, as the command without prompts needs it.
     pub fn meant(&self, part: &str, id: &str) {
         for word in self.words.borrow_mut().iter_mut().filter(|word| **word == part) {
             id.clone_into(word);
         }
     }
 
-    /// The command that would have needed no questions; none when there were none.
-    pub fn without_questions(&self) -> Option<String> {
+    /// The command that needs no prompts; none when there were none.
+    pub fn without_prompts(&self) -> Option<String> {
         self.asked.get().then(|| self.words.borrow().join(" "))
     }
 
-    /// Where requests go, once that is known.
-    pub fn place(&self) -> std::cell::Ref<'_, Option<Place>> {
-        self.place.borrow()
+    /// The destination of requests, once it is known.
+    pub fn destination(&self) -> std::cell::Ref<'_, Option<Destination>> {
+        self.destination.borrow()
     }
 
     /// The profile and server that flags, environment and configuration name, in this order.
-    pub fn setting(&self) -> Result<Setting> {
+    pub fn endpoint(&self) -> Result<Endpoint> {
         let config = match Folder::locate(&self.env) {
             Ok(folder) => Config::load(&folder)?,
             Err(_) => Config::default(),
@@ -147,18 +153,18 @@ impl Context {
         };
         let name = profile.as_ref().map(|(name, _)| name.clone());
         let origin = keystore::origin(&server);
-        self.place.replace(Some(Place { profile: name, server: origin }));
-        Ok(Setting { profile, server })
+        self.destination.replace(Some(Destination { profile: name, server: origin }));
+        Ok(Endpoint { profile, server })
     }
 
     /// The client of this run.
     pub async fn client(&self) -> Result<&Client> {
         self.client
             .get_or_try_init(|| async {
-                let setting = self.setting()?;
-                self.refuse_open_http(&setting.server)?;
-                let (key, key_source) = self.key(&setting).await?;
-                self.connect(setting.server, key, key_source)
+                let endpoint = self.endpoint()?;
+                self.refuse_open_http(&endpoint.server)?;
+                let (key, key_source) = self.key(&endpoint).await?;
+                self.connect(endpoint.server, key, key_source)
             })
             .await
     }
@@ -177,7 +183,7 @@ impl Context {
         self.globals.ca_cert.as_deref().map(CaCert::read).transpose()
     }
 
-    /// Refuses to send a key in the clear to anywhere but this machine.
+    /// Refuses to send a key unencrypted to another machine.
     pub fn refuse_open_http(&self, server: &Url) -> Result<()> {
         if server.scheme() == "https" || is_loopback(server) || self.globals.allow_http {
             return Ok(());
@@ -199,27 +205,27 @@ impl Context {
         Ok(Some((parse_key(text, env::API_KEY)?, source)))
     }
 
-    async fn key(&self, setting: &Setting) -> Result<(ApiKey, KeySource)> {
+    async fn key(&self, endpoint: &Endpoint) -> Result<(ApiKey, KeySource)> {
         let typed = self.globals.profile.is_some() && self.globals.api_key_file.is_none();
         if typed
             && self.env.get(env::API_KEY).is_some()
-            && let Some(kept) = self.kept_key(setting).await?
+            && let Some(kept) = self.kept_key(endpoint).await?
         {
-            self.note("the profile's key is used; LICCTL_API_KEY is set too and is ignored");
+            self.note("licctl uses the profile's key and ignores LICCTL_API_KEY");
             return Ok(kept);
         }
         if let Some(given) = self.given_key().await? {
             return Ok(given);
         }
-        self.kept_key(setting).await?.ok_or_else(|| no_key(setting))
+        self.kept_key(endpoint).await?.ok_or_else(|| no_key(endpoint))
     }
 
-    async fn kept_key(&self, setting: &Setting) -> Result<Option<(ApiKey, KeySource)>> {
-        let Some((name, Profile { key: Some(place), .. })) = &setting.profile else {
+    async fn kept_key(&self, endpoint: &Endpoint) -> Result<Option<(ApiKey, KeySource)>> {
+        let Some((name, Profile { key: Some(place), .. })) = &endpoint.profile else {
             return Ok(None);
         };
         let folder = Folder::locate(&self.env)?;
-        let key = keystore::load(&folder, *place, name, &setting.server).await?;
+        let key = keystore::load(&folder, *place, name, &endpoint.server).await?;
         Ok(key.map(|key| (key, KeySource::Profile(name.clone()))))
     }
 
@@ -228,7 +234,7 @@ impl Context {
             return self.io.read_stdin().await;
         }
         if fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file)) {
-            self.note(&format!("{} can be read by others; chmod 600 it", path.display()));
+            self.note(&format!("others can read {}; chmod 600 it", path.display()));
         }
         fs::read_to_string(path).map_err(|error| {
             Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
@@ -247,27 +253,28 @@ pub fn parse_server(text: &str, from: &str) -> Result<Url> {
     })
 }
 
-/// Reads a key; what is no key may be another secret, so it is not repeated.
+/// Parses a key. The error does not repeat the text, which may be another secret.
 pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
     text.trim().parse().map_err(|error: common::MalformedKey| {
         Error::new(Exit::NotAuthenticated, "malformed_key", format!("{from} holds no API key."))
             .because(format!("It {error}"))
-            .fix("copy the key again, whole")
+            .fix("copy the whole key again")
     })
 }
 
-fn no_key(setting: &Setting) -> Error {
-    let origin = keystore::origin(&setting.server);
+fn no_key(endpoint: &Endpoint) -> Error {
+    let origin = keystore::origin(&endpoint.server);
     let error = |message| Error::new(Exit::NotAuthenticated, "no_key", message);
-    match &setting.profile {
+    match &endpoint.profile {
         Some((name, profile)) if keystore::origin(&profile.server) != origin => {
             let kept = keystore::origin(&profile.server);
-            error(format!("The key of profile {name} is for {kept} and is not sent to {origin}."))
-                .fix(format!("licctl login --profile NAME --server {origin}"))
+            error(format!(
+                "The key of profile {name} belongs to {kept}; licctl does not send it to {origin}."
+            ))
+            .fix(format!("licctl login --profile NAME --server {origin}"))
         }
         Some((name, _)) => error(format!("Profile {name} has no key."))
             .fix(format!("licctl login --profile {name}, or set LICCTL_API_KEY")),
-        None => error("There is no API key to work with.".to_owned())
-            .fix("licctl login, or set LICCTL_API_KEY"),
+        None => error("There is no API key.".to_owned()).fix("licctl login, or set LICCTL_API_KEY"),
     }
 }

@@ -1,5 +1,5 @@
-//! What goes wrong, in words for the person at the terminal, and the exit code that says so to a
-//! script. How the client finds out is its own business; how it is laid out on screen is here.
+//! Errors: the message, reason and fix for a person, the JSON for a program, and the exit code for a
+//! script.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    Done = 0,
+    Success = 0,
     Internal = 1,
     Usage = 2,
     NotFound = 3,
@@ -26,7 +26,7 @@ pub enum Exit {
     Rejected = 6,
     Unreachable = 7,
     RateLimited = 8,
-    /// Of several things asked for, some were done.
+    /// Some of several items succeeded.
     Partial = 9,
     /// The command worked, and its answer is no.
     Negative = 10,
@@ -38,7 +38,7 @@ impl Exit {
         self as u8
     }
 
-    /// Whether trying the next of several things would only fail in the same way.
+    /// Whether the next of several items would fail in the same way.
     pub fn ends_everything(self) -> bool {
         matches!(
             self,
@@ -52,20 +52,19 @@ impl Exit {
     }
 }
 
-/// Everything a refusal can say. Build one with [`Error::new`] and add what is known. It goes into
-/// logs and reports, so that no key comes in, whoever quotes it.
+/// An error of a command. Keys are redacted in every part, as errors go into logs and reports.
 #[derive(Debug)]
 pub struct Error {
     pub exit: Exit,
     code: Cow<'static, str>,
     message: Box<str>,
-    /// Why, as somebody else put it: the server, the operating system.
+    /// The reason, in the words of the server or the operating system.
     reason: Option<Box<str>>,
-    /// What to do about it, a command where there is one.
+    /// The fix, a command where there is one.
     fix: Option<Box<str>>,
     status: Option<u16>,
     request_id: Option<Box<str>>,
-    /// Seconds after which the server wants to be asked again.
+    /// Seconds after which the server accepts a retry.
     pub retry_after: Option<u64>,
 }
 
@@ -91,13 +90,13 @@ impl Error {
         Self::new(Exit::NotFound, "not_found", message)
     }
 
-    /// The person pressed Ctrl-C while something was being done. How far it came is not known here.
+    /// Ctrl-C ended a command whose progress is unknown here.
     pub fn interrupted() -> Self {
-        let message = "Stopped at once; what was done before stays done.";
+        let message = "Stopped at once; completed requests stay in effect.";
         Self::new(Exit::Cancelled, "cancelled", message)
     }
 
-    /// The person said no, or pressed Ctrl-C at a question.
+    /// The person declined, or pressed Ctrl-C at a prompt.
     pub fn cancelled() -> Self {
         Self::new(Exit::Cancelled, "cancelled", "Cancelled; nothing was changed.")
     }
@@ -140,8 +139,8 @@ impl Error {
         self.fix.as_deref()
     }
 
-    /// The lines for a person: what, why, what to do, and where it happened.
-    pub fn text(&self, place: Option<&Place>) -> String {
+    /// The lines for a person: message, reason, fix and destination.
+    pub fn text(&self, place: Option<&Destination>) -> String {
         let mut lines = vec![format!("error: {}", clean(&self.message))];
         lines.extend(self.reason.as_ref().map(|reason| format!("  {}", clean(reason))));
         lines.extend(self.fix.as_ref().map(|fix| format!("fix: {}", clean(fix))));
@@ -173,13 +172,13 @@ impl Error {
     }
 }
 
-/// Where the request went: the last line of an error.
-pub struct Place {
+/// The profile and server of a request, the last line of an error.
+pub struct Destination {
     pub profile: Option<String>,
     pub server: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(profile) = &self.profile {
             write!(f, "profile {} · ", clean(profile))?;
@@ -200,9 +199,9 @@ mod tests {
     }
 
     #[test]
-    fn says_what_why_and_what_to_do_in_at_most_five_lines() {
+    fn an_error_has_at_most_five_lines() {
         let place =
-            Place { profile: Some("acme".into()), server: "https://licenses.example".into() };
+            Destination { profile: Some("acme".into()), server: "https://licenses.example".into() };
         insta::assert_snapshot!(refused().text(Some(&place)), @r#"
         error: The server refused the plan.
           "name: must be a string"
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_cannot_move_the_cursor() {
+    fn an_error_escapes_control_characters() {
         let error = Error::not_found("No such plan.").because("\u{1b}[2Jgone");
         assert!(!error.text(None).contains('\u{1b}'));
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C, for the commands that finish what is in flight before they end.
+//! Ctrl-C, for the commands that finish requests in flight before they end.
 
 use std::cell::Cell;
 
@@ -13,12 +13,12 @@ pub struct Interruption {
 }
 
 impl Interruption {
-    /// From now on Ctrl-C is only noted; pressed twice it ends the run all the same.
+    /// Postpones the end of the run: only a second Ctrl-C ends it at once.
     pub fn hold(&self) {
         self.held.set(true);
     }
 
-    /// Ends [`Self::hold`]; tells whether Ctrl-C was pressed meanwhile.
+    /// Ends [`Self::hold`]; returns whether Ctrl-C was pressed meanwhile.
     pub fn release(&self) -> bool {
         self.held.set(false);
         self.wanted.get()
@@ -33,7 +33,7 @@ impl Interruption {
         self.notify.notified().await;
     }
 
-    /// Notes a Ctrl-C; gives whether the run goes on for now.
+    /// Records a Ctrl-C; returns whether the run continues for now.
     pub fn note(&self) -> bool {
         let first = !self.wanted.replace(true);
         self.notify.notify_waiters();

@@ -1,5 +1,4 @@
-//! The streams of one run: the only writer of stdout, everything said on stderr, and stdin.
-//! What is written, and in which form, is decided elsewhere.
+//! The streams of one run. Only this module writes to stdout and stderr and reads stdin.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
@@ -7,7 +6,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 use crate::error::{Error, Exit, Result};
 use crate::output::escape::redact;
 
-/// What a run reads from and writes to. Tests bring their own.
+/// The streams that a run is given. Tests pass their own.
 pub struct Streams {
     pub stdin: Box<dyn Read + Send>,
     pub stdout: Box<dyn Write>,
@@ -17,7 +16,7 @@ pub struct Streams {
     pub width: Option<usize>,
 }
 
-/// Which of the streams lead to a person.
+/// Which of the streams are terminals.
 #[derive(Clone, Copy, Default)]
 pub struct Terminals {
     pub stdin: bool,
@@ -65,7 +64,7 @@ impl Io {
         }
     }
 
-    /// Writes data. A reader that has had enough (`| head`) is no failure: the rest is dropped.
+    /// Writes data. A closed pipe (`| head`) is no error: the rest is dropped.
     pub fn data(&self, text: &str) -> Result<()> {
         if self.silenced.get() {
             return Ok(());
@@ -83,18 +82,17 @@ impl Io {
         }
     }
 
-    /// Says something to the person. That nobody listens is no failure. Logs keep what is said, so
-    /// no key is: not the one in use, and not one that was typed where it does not belong.
+    /// Writes a message to stderr and ignores failures. Keys are redacted, as logs keep messages.
     pub fn say(&self, text: &str) {
         let mut stderr = self.stderr.borrow_mut();
         let _ = stderr.write_all(redact(text).as_bytes()).and_then(|()| stderr.flush());
     }
 
-    /// Reads stdin to its end, on a thread of its own so that Ctrl-C is heard meanwhile.
+    /// Reads stdin to its end on a thread of its own, so that Ctrl-C is handled meanwhile.
     pub async fn read_stdin(&self) -> Result<String> {
         let stdin = self.stdin.borrow_mut().take();
         let Some(mut stdin) = stdin else {
-            return Err(Error::usage("Stdin can be read only once: only one `-` is possible."));
+            return Err(Error::usage("Only one argument can be `-`: stdin can be read once."));
         };
         let reading = tokio::task::spawn_blocking(move || {
             let mut text = String::new();
@@ -109,7 +107,7 @@ impl Io {
         }
     }
 
-    /// Reads what follows `@` or `-` on a command line: a list, one entry a line, blanks dropped.
+    /// Reads a list from stdin, one entry a line, without blank lines.
     pub async fn read_list(&self) -> Result<Vec<String>> {
         let text = self.read_stdin().await?;
         let lines = BufReader::new(text.as_bytes()).lines();

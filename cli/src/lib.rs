@@ -1,11 +1,12 @@
-//! licctl, the terminal tool that administers licd. [`run`] is the whole program as a function: it
-//! is given arguments, environment and streams, and gives back the exit code.
+//! licctl, the terminal tool that administers licd. [`run`] is the whole program as a function of
+//! arguments, environment and streams; it returns the exit code.
 
 mod args;
 mod bulk;
 mod client;
 mod commands;
 mod completion;
+mod completion_cache;
 mod config;
 mod context;
 mod env;
@@ -13,7 +14,6 @@ mod error;
 mod interruption;
 mod io;
 mod keystore;
-mod names;
 mod output;
 mod prompt;
 mod resolve;
@@ -33,7 +33,7 @@ pub use io::{Streams, Terminals};
 use output::escape::quote;
 use output::{Format, View};
 
-/// Every command and flag there is, for those who document them or make sure that none is left out.
+/// The definition of all commands and flags, for documentation and completeness checks.
 pub fn grammar() -> clap::Command {
     Cli::command()
 }
@@ -42,31 +42,31 @@ pub fn grammar() -> clap::Command {
 pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams) -> u8 {
     let io = Io::new(streams);
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(answer) = completion::answer(&env, &args) {
+    if let Some(answer) = completion::respond(&env, &args) {
         let written = answer.and_then(|lines| io.data(&lines));
-        return written.map_or_else(|error| error.exit, |()| Exit::Done).code();
+        return written.map_or_else(|error| error.exit, |()| Exit::Success).code();
     }
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return args::explain(&io, &env, &args, &error).code(),
     };
-    let form = match cli.globals.form(&env, io.terminals.stdout) {
-        Ok(form) => form,
+    let output = match cli.globals.output_options(&env, io.terminals.stdout) {
+        Ok(output) => output,
         Err(error) => {
             let json = args::wants_json(&env, &args);
             return fail(&io, json, &error, None).code();
         }
     };
-    let json = form.format == Format::Json;
+    let json = output.format == Format::Json;
     let words = args.iter().map(|word| quote(&word.to_string_lossy()).into_owned());
     let words = std::iter::once("licctl".to_owned()).chain(words.skip(1)).collect();
-    let ctx = Context::new(io, env, cli.globals, form, words);
+    let ctx = Context::new(io, env, cli.globals, output, words);
     let ended = drive(&ctx, cli.command).and_then(|view| finish(&ctx, &view));
-    ended.unwrap_or_else(|error| fail(&ctx.io, json, &error, ctx.place().as_ref())).code()
+    ended.unwrap_or_else(|error| fail(&ctx.io, json, &error, ctx.destination().as_ref())).code()
 }
 
 /// Runs the command; Ctrl-C ends it wherever it waits.
-fn drive(ctx: &Context, command: args::Command) -> Result<View> {
+fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
     // Only the first run of a process installs it; that it is there already is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -77,13 +77,13 @@ fn drive(ctx: &Context, command: args::Command) -> Result<View> {
         let mut running = pin!(commands::run(ctx, command));
         loop {
             tokio::select! {
-                // First, so that the signal is caught before a question hides the cursor.
+                // Polled first, so that the handler is installed before a prompt hides the cursor.
                 biased;
                 Ok(()) = tokio::signal::ctrl_c() => {
                     if !ctx.interruption.note() {
                         return Err(Error::interrupted());
                     }
-                    ctx.note("finishing the rows in flight; Ctrl-C again to stop at once");
+                    ctx.note("finishing the rows in flight; press Ctrl-C again to stop at once");
                 }
                 ended = &mut running => return ended,
             }
@@ -97,17 +97,17 @@ fn drive(ctx: &Context, command: args::Command) -> Result<View> {
 fn finish(ctx: &Context, view: &View) -> Result<Exit> {
     let planned = ctx.planned.take();
     if planned.is_empty() {
-        view.show(&ctx.io, &ctx.form)?;
+        view.show(&ctx.io, &ctx.output)?;
     } else {
-        output::show_planned(&ctx.io, &ctx.form, &planned)?;
+        output::show_planned(&ctx.io, &ctx.output, &planned)?;
     }
-    if let Some(command) = ctx.without_questions() {
-        ctx.io.say(&format!("Without questions: {command}\n"));
+    if let Some(command) = ctx.without_prompts() {
+        ctx.io.say(&format!("Without prompts: {command}\n"));
     }
     Ok(view.exit)
 }
 
-fn fail(io: &Io, json: bool, error: &Error, place: Option<&error::Place>) -> Exit {
+fn fail(io: &Io, json: bool, error: &Error, place: Option<&error::Destination>) -> Exit {
     io.say(&if json { format!("{}\n", error.json()) } else { error.text(place) });
     error.exit
 }

@@ -1,5 +1,5 @@
-//! Questions to the person at the terminal, and what happens when there is none: exit 2 and the
-//! flag that would have answered.
+//! Prompts on the terminal. Without a terminal, a missing value ends the run with exit code 2 and
+//! the name of its flag.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Read};
@@ -14,8 +14,7 @@ use crate::error::{Error, Exit, Result};
 use crate::output::escape::clean;
 use crate::output::table::cut;
 
-/// Refuses when something required is missing and nobody can be asked for it. All that is missing
-/// is named at once.
+/// Fails when required values are missing and licctl may not prompt. The error names all of them.
 pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
     let missing: Vec<&str> =
         wanted.iter().filter(|(_, given)| !given).map(|(name, _)| *name).collect();
@@ -24,10 +23,10 @@ pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
     }
     let verb = if missing.len() == 1 { "is" } else { "are" };
     let message = format!("{} {verb} missing.", missing.join(" and "));
-    Err(Error::usage(message).because(format!("Nobody can be asked: {}.", ctx.why_not_ask())))
+    Err(Error::usage(message).because(ctx.why_not_ask()))
 }
 
-/// Asks for a line of text until it is a `T`.
+/// Prompts for a line of text until it parses as a `T`.
 pub fn text<T>(ctx: &Context, question: &str, flag: Option<&str>) -> Result<T>
 where
     T: FromStr,
@@ -37,23 +36,23 @@ where
     let input = Input::<String>::with_theme(theme.as_ref())
         .with_prompt(question)
         .validate_with(|text: &String| text.parse::<T>().map(drop).map_err(|e| e.to_string()));
-    let answer = heard(input.interact_text_on(&Term::stderr()))?;
+    let answer = read_answer(input.interact_text_on(&Term::stderr()))?;
     let value = answer.parse().map_err(|error: T::Err| Error::usage(error.to_string()))?;
     ctx.answered(flag, &answer);
     Ok(value)
 }
 
-/// Asks for a line of text, with an answer that Enter alone gives. Not remembered as a flag.
+/// Prompts for a line of text with a default. The answer is not recorded as a flag.
 pub fn text_or(ctx: &Context, question: &str, usual: &str) -> Result<String> {
     let theme = theme(ctx);
     let input =
         Input::<String>::with_theme(theme.as_ref()).with_prompt(question).default(usual.to_owned());
-    heard(input.interact_text_on(&Term::stderr()))
+    read_answer(input.interact_text_on(&Term::stderr()))
 }
 
-/// Asks to choose one of `labels` by typing a part of it; gives its place.
+/// Prompts for one of `labels`, found by typing a part of it; returns its index.
 pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize> {
-    // A line that wraps would be counted as one when the list is drawn anew.
+    // A wrapped line would count as one line when the list is redrawn.
     let (_, width) = Term::stderr().size();
     let room = usize::from(width).saturating_sub(question.len() + 8).max(20);
     let labels: Vec<_> = labels.iter().map(|label| cut(&clean(label), room)).collect();
@@ -63,24 +62,25 @@ pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize>
         .items(&labels)
         .default(0)
         .max_length(10);
-    heard(select.interact_on_opt(&Term::stderr()))?.ok_or_else(Error::cancelled)
+    read_answer(select.interact_on_opt(&Term::stderr()))?.ok_or_else(Error::cancelled)
 }
 
-/// More things at a time than this are not begun without a yes.
-const MANY: usize = 25;
+/// The largest number of items that needs no confirmation.
+const MAX_UNCONFIRMED: usize = 25;
 
-/// Asks before very many things are done.
+/// Asks for a confirmation before many items are processed.
 pub fn confirm_many(ctx: &Context, count: usize, question: &str) -> Result<()> {
-    if count > MANY { confirm(ctx, question) } else { Ok(()) }
+    if count > MAX_UNCONFIRMED { confirm(ctx, question) } else { Ok(()) }
 }
 
-/// Goes on only when the person says yes, or has said so beforehand with `--yes`.
+/// Asks for a confirmation, unless `--yes` gives it.
 pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
     if ctx.globals.yes || ctx.globals.dry_run {
         return Ok(());
     }
     if !ctx.may_ask() {
-        let error = Error::usage("This needs a yes, and nobody can be asked.").because(question);
+        let error = Error::usage("This needs a confirmation.")
+            .because(format!("{question} {}", ctx.why_not_ask()));
         return Err(error.fix("add --yes"));
     }
     if !yes(ctx, question)? {
@@ -90,17 +90,17 @@ pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
     Ok(())
 }
 
-/// Asks a question; Enter alone means no.
+/// Asks a yes-or-no question; Enter alone means no.
 pub fn yes(ctx: &Context, question: &str) -> Result<bool> {
     let theme = theme(ctx);
     let confirm = Confirm::with_theme(theme.as_ref()).with_prompt(clean(question)).default(false);
-    heard(confirm.interact_on(&Term::stderr()))
+    read_answer(confirm.interact_on(&Term::stderr()))
 }
 
-/// Asks for a secret without showing it. The terminal stays raw from the first to the last letter,
-/// as one that is pasted would else show between two of them.
+/// Prompts for a secret without showing it. The terminal stays raw from the first to the last
+/// character, as a pasted secret would otherwise show between two reads.
 pub fn secret(ctx: &Context, question: &str) -> Result<String> {
-    let raw = Raw::begin().map_err(|error| broken(&error))?;
+    let raw = RawTerminal::begin().map_err(|error| broken(&error))?;
     ctx.io.say(&format!("{question}: "));
     let mut typed = Vec::new();
     let ended = loop {
@@ -122,31 +122,31 @@ pub fn secret(ctx: &Context, question: &str) -> Result<String> {
     drop(raw);
     ctx.io.say("\n");
     ended?;
-    String::from_utf8(typed).map_err(|_| Error::usage("What was typed is no text."))
+    String::from_utf8(typed).map_err(|_| Error::usage("The input is not valid text."))
 }
 
-/// A terminal that hands over every key at once and shows none, until dropped.
-struct Raw;
+/// A terminal in raw mode until dropped.
+struct RawTerminal;
 
-impl Raw {
+impl RawTerminal {
     fn begin() -> std::io::Result<Self> {
         crossterm::terminal::enable_raw_mode().map(|()| Self)
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
-        // There is no better moment to try again, and nobody left to tell.
+        // A drop can neither retry nor report the failure.
         let _ = crossterm::terminal::disable_raw_mode();
     }
 }
 
 fn theme(ctx: &Context) -> Box<dyn Theme> {
-    if ctx.form.color { Box::new(ColorfulTheme::default()) } else { Box::new(SimpleTheme) }
+    if ctx.output.color { Box::new(ColorfulTheme::default()) } else { Box::new(SimpleTheme) }
 }
 
-/// Turns Ctrl-C at a question into its own error, with the cursor shown again.
-fn heard<T>(answer: dialoguer::Result<T>) -> Result<T> {
+/// Turns Ctrl-C at a prompt into its own error, with the cursor shown again.
+fn read_answer<T>(answer: dialoguer::Result<T>) -> Result<T> {
     let dialoguer::Error::IO(error) = match answer {
         Ok(answer) => return Ok(answer),
         Err(error) => error,
@@ -160,6 +160,6 @@ fn heard<T>(answer: dialoguer::Result<T>) -> Result<T> {
 }
 
 fn broken(error: &std::io::Error) -> Error {
-    Error::new(Exit::Internal, "terminal", "The terminal does not answer.")
+    Error::new(Exit::Internal, "terminal", "The terminal does not respond.")
         .because(error.to_string())
 }

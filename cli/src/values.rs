@@ -8,40 +8,40 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// What an update does to a field that can be empty: gives it a value, or empties it.
+/// The update of an optional field: it sets a value, or clears the field.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change<T> {
-    To(T),
+pub enum Edit<T> {
+    Set(T),
     Clear,
 }
 
-impl<T> Change<T> {
-    /// What goes into the request as the field's value.
+impl<T> Edit<T> {
+    /// The field's value in the request.
     pub fn value(change: &Option<Self>) -> Option<T>
     where
         T: Clone,
     {
         match change {
-            Some(Self::To(value)) => Some(value.clone()),
+            Some(Self::Set(value)) => Some(value.clone()),
             _ => None,
         }
     }
 
-    /// What goes into the request's list of fields to empty.
+    /// The field's entry in the request's `clear` list.
     pub fn clears<F>(change: &Option<Self>, field: F) -> Option<F> {
         matches!(change, Some(Self::Clear)).then_some(field)
     }
 }
 
-/// `none` and `never` empty the field. An empty text does not: it is what a script's unset variable
-/// becomes, and would give away what was to be limited.
-impl<T: FromStr> FromStr for Change<T> {
+/// `none` and `never` clear the field. An empty text does not: a script's unset variable must not
+/// remove a limit.
+impl<T: FromStr> FromStr for Edit<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> std::result::Result<Self, T::Err> {
         match text {
             "none" | "never" => Ok(Self::Clear),
-            _ => text.parse().map(Self::To),
+            _ => text.parse().map(Self::Set),
         }
     }
 }
@@ -52,7 +52,7 @@ pub fn cleared<F>(fields: impl IntoIterator<Item = Option<F>>) -> Option<Vec<F>>
     (!fields.is_empty()).then_some(fields)
 }
 
-/// The features that flags name; none when no flag was given.
+/// The features of the flags; none when no flag was given.
 pub fn features(given: &[Feature]) -> Result<Option<Features>> {
     if given.is_empty() {
         return Ok(None);
@@ -61,7 +61,7 @@ pub fn features(given: &[Feature]) -> Result<Option<Features>> {
     features.map(Some).map_err(|error| Error::usage(format!("--feature {error}.")))
 }
 
-/// Like [`features`], and `none` alone stands for no features at all.
+/// Like [`features`], but `none` alone clears the features.
 pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
     match given {
         [only] if only.as_str() == "none" => Ok(Some(Features::default())),
@@ -71,9 +71,9 @@ pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
 
 /// One `KEY=VALUE` of `--metadata`.
 #[derive(Clone, Debug)]
-pub struct Pair(String, String);
+pub struct MetadataPair(String, String);
 
-impl FromStr for Pair {
+impl FromStr for MetadataPair {
     type Err = &'static str;
 
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
@@ -87,23 +87,25 @@ impl FromStr for Pair {
 /// Flags that give metadata.
 #[derive(clap::Args)]
 pub struct MetadataFlags {
-    /// Metadata to attach, one entry; values are text (repeatable)
+    /// Metadata entry with a text value (repeatable)
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "metadata_json")]
-    metadata: Vec<Pair>,
-    /// Metadata to attach, as a JSON object or @FILE that holds one
+    metadata: Vec<MetadataPair>,
+    /// Metadata as a JSON object, or @FILE with one
     #[arg(long, value_name = "JSON")]
     metadata_json: Option<String>,
 }
 
 impl MetadataFlags {
-    /// The metadata asked for; none when no flag was given.
+    /// The metadata of the flags; none when no flag was given.
     pub fn read(&self) -> Result<Option<Metadata>> {
         let map = match &self.metadata_json {
             Some(text) => object(text)?,
             None if self.metadata.is_empty() => return Ok(None),
             None => {
                 let pairs = self.metadata.iter();
-                pairs.map(|Pair(key, value)| (key.clone(), Value::from(value.clone()))).collect()
+                pairs
+                    .map(|MetadataPair(key, value)| (key.clone(), Value::from(value.clone())))
+                    .collect()
             }
         };
         let metadata = Metadata::new(map);
@@ -130,10 +132,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_and_never_empty_a_field() {
-        assert_eq!("none".parse::<Change<MaxSeats>>(), Ok(Change::Clear));
-        assert_eq!("5".parse(), Ok(Change::To(MaxSeats::new(5).unwrap())));
-        assert!("0".parse::<Change<MaxSeats>>().is_err());
+    fn none_and_never_clear_a_field() {
+        assert_eq!("none".parse::<Edit<MaxSeats>>(), Ok(Edit::Clear));
+        assert_eq!("5".parse(), Ok(Edit::Set(MaxSeats::new(5).unwrap())));
+        assert!("0".parse::<Edit<MaxSeats>>().is_err());
     }
 
     #[test]
@@ -146,6 +148,6 @@ mod tests {
         };
         assert_eq!(from_json(r#"{"seat": 4}"#).unwrap().unwrap().get("seat"), Some(&4.into()));
         assert!(from_json("[]").is_err());
-        assert!("=x".parse::<Pair>().is_err());
+        assert!("=x".parse::<MetadataPair>().is_err());
     }
 }

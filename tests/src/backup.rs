@@ -1,7 +1,7 @@
-//! `licd backup`: a file that is whole and private, or no file.
+//! `licd backup`: a complete and private file, or none.
 //!
-//! Backups are SQLite's; what PostgreSQL offers is told instead. The databases here are therefore
-//! files, whatever the other tests run on.
+//! Only SQLite has this command; on PostgreSQL it names the tools to use. The databases here are
+//! therefore always files.
 
 use std::fs::File;
 use std::future::pending;
@@ -107,7 +107,7 @@ async fn large(path: &Path) {
     db.close().await;
 }
 
-/// What killed backups left behind goes with the next; one that is being written does not.
+/// A backup deletes the leftovers of killed ones, and no file that is being written.
 #[tokio::test]
 async fn leftovers_of_killed_backups_are_swept() {
     let folder = TempDir::new().unwrap();
@@ -143,7 +143,7 @@ async fn an_interrupted_backup_leaves_nothing() {
     assert_eq!(files(folder.path()), ["live.db"]);
 }
 
-/// A disk that takes no more is named as what could not be written, and nothing stays on it.
+/// A full disk is an error that names the file, and nothing stays on it.
 #[tokio::test]
 async fn a_full_disk_is_not_the_databases_fault() {
     let folder = TempDir::new().unwrap();
@@ -160,7 +160,7 @@ async fn a_full_disk_is_not_the_databases_fault() {
 
 /// The command, in words.
 #[test]
-fn the_command_tells_what_it_did() {
+fn the_command_prints_its_result() {
     let folder = TempDir::new().unwrap();
     let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
     assert!(licd(&["migrate", "--database-url", &url(&live)]).status.success());

@@ -1,7 +1,7 @@
-//! What meets in one batch of validations: keys of several tenants, modes, roles and states that ask
-//! about users of the same name. Each is answered as if it had come alone.
+//! One batch of validations with keys of several tenants, modes, roles and states, for users of the
+//! same name. Each is answered as if it were alone.
 //!
-//! Over HTTP nobody can say what waits together, so the questions are put to the hot path itself.
+//! HTTP does not control what shares a batch, so the requests go to the hot path directly.
 
 use common::{ApiKey, Mode, Role, Validation};
 use licd::error::Error;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::harness::App;
 
-/// One question after the other: which key, and about whom.
+/// Answers one batch of requests, each with its key and user.
 async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Error>> {
     let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default());
     let question = |&(key, user): &(&str, &str)| ValidationRequest {
@@ -34,8 +34,8 @@ fn told(answer: &Result<Validation, Error>) -> String {
     }
 }
 
-/// The one seat goes to ada, whichever of the tenant's keys asks, and stays hers; namesakes in
-/// another tenant and mode are others; who may not ask changes nothing for those who may.
+/// The only seat goes to ada for every key of the tenant, and stays hers. Users of the same name in
+/// another tenant or mode are separate, and a refused key has no effect on the others.
 #[tokio::test]
 async fn each_key_is_answered_as_if_alone() {
     let app = App::start().await;
@@ -52,7 +52,7 @@ async fn each_key_is_answered_as_if_alone() {
     let revoked = &*key(Role::Validate, Mode::Live).await;
     let own = app.with_key(revoked).get("/api/v1/key").await.id();
     app.post(&format!("/api/v1/admin/keys/{own}/revoke"), json!({})).await.data();
-    let nobodys = ApiKey::generate(Mode::Live);
+    let unknown_key = ApiKey::generate(Mode::Live);
 
     let answers = ask(
         &app,
@@ -64,7 +64,7 @@ async fn each_key_is_answered_as_if_alone() {
             (test, "ada"),
             (other.as_str(), "ada"),
             (second, "ada"),
-            (nobodys.expose(), "ada"),
+            (unknown_key.expose(), "ada"),
             (first, "eve"),
             (second, "eve"),
         ],

@@ -1,5 +1,5 @@
-//! Clocks that disagree: what another node, or this one before its clock was set back, has made
-//! carries a time that is still to come. New records come after it all the same.
+//! Clocks that disagree: records of another node, or of this one before its clock was set back, have
+//! times in the future. New records come after them all the same.
 
 use common::{ActivationId, AssignmentId, KeyId, ProductId, Timestamp, UserId};
 use licd::db::{Db, Value};
@@ -24,8 +24,8 @@ async fn rewrite<'q>(db: &Db, sql: &'static str, value: impl Value<'q>) {
     assert_eq!(conn.query(sql).bind(value).execute().await.unwrap(), 1, "{sql}");
 }
 
-/// A node that starts with an earlier clock than its last one goes on after what is stored: whoever
-/// follows a list by its cursor misses nothing.
+/// A node that restarts with an earlier clock continues after the stored ids, so that a cursor misses
+/// nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_go_on_after_a_restart_with_an_earlier_clock() {
     for list in ["products", "users", "keys"] {
@@ -59,7 +59,7 @@ async fn lists_go_on_after_a_restart_with_an_earlier_clock() {
     }
 }
 
-/// The same of seats, which no key of the database has in one order.
+/// The same for seats, which no database key orders.
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_go_on_after_a_restart_with_an_earlier_clock() {
     let (database, key) = (TestDatabase::empty().await, first_key());

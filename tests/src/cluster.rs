@@ -1,5 +1,4 @@
-//! A PostgreSQL of a test's own, to be stopped, broken and failed over, which nobody may do to the
-//! one that the other tests share.
+//! A PostgreSQL cluster of its own for each test, which the test stops, breaks and fails over.
 //!
 //! These tests need PostgreSQL's programs, so a plain `cargo test` lists them as ignored;
 //! `tests/run` runs them. A cluster lives in a temporary folder, belongs to an unprivileged user
@@ -21,7 +20,7 @@ use tempfile::TempDir;
 
 pub use outage::until;
 
-/// Without fsync: the machine stays up, and what PostgreSQL gave to the system survives its end.
+/// Without fsync: the machine stays up, and writes handed to the system survive PostgreSQL's end.
 const SETTINGS: &str = "
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
@@ -29,7 +28,7 @@ max_connections = 100
 fsync = off
 ";
 
-/// The user whom PostgreSQL runs as, where the tests run as root.
+/// The user that PostgreSQL runs as when the tests run as root.
 #[derive(Clone, Copy)]
 struct Owner {
     uid: u32,
@@ -75,12 +74,12 @@ impl Cluster {
         self.run("pg_ctl", &["promote", "-D", &self.data(), "-w", "-s"]);
     }
 
-    /// Stops all its processes in their tracks: it takes calls and never answers them.
+    /// Pauses all its processes: it accepts connections and never answers.
     pub fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets them go on.
+    /// Resumes its processes.
     pub fn thaw(&self) {
         self.signal("-CONT");
     }
@@ -220,7 +219,7 @@ fn children(parent: &str) -> Vec<String> {
         .collect()
 }
 
-/// Free when it is asked for; who takes it first is seen when the server starts.
+/// A port that is free now; a conflict shows when the server starts.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -1,6 +1,5 @@
-//! What clients do to connections: hold them in silence, dribble, never read, pipeline, break the
-//! rules of HTTP. Each is bounded, none stops the service for others, and each refusal has the
-//! shape that all refusals have.
+//! Clients that hold connections in silence, send slowly, never read, pipeline or break the rules of
+//! HTTP. Each is bounded, none stops the service for others, and each refusal has the usual shape.
 
 mod bound;
 mod protocol;

@@ -1,4 +1,4 @@
-//! `licd copy`: everything arrives, exactly, or nothing does.
+//! `licd copy`: the copy is complete and exact, or there is none.
 //!
 //! A copy goes from the database that the tests run on to an SQLite file and from there back, so
 //! that on PostgreSQL both directions are walked.
@@ -60,28 +60,28 @@ async fn fill(app: &App) {
     app.post(&format!("/api/v1/admin/keys/{revoked}/revoke"), json!({})).await.data();
 }
 
-/// All that the service tells of a tenant's mode.
-async fn told(caller: &Caller) -> Vec<Value> {
-    let mut told = Vec::new();
+/// All records of a tenant's mode.
+async fn records(caller: &Caller) -> Vec<Value> {
+    let mut all = Vec::new();
     for list in ["products", "plans", "licenses", "users"] {
-        told.push(caller.get(&format!("/api/v1/admin/{list}")).await.data().clone());
+        all.push(caller.get(&format!("/api/v1/admin/{list}")).await.data().clone());
     }
     let licenses = caller.get("/api/v1/admin/licenses").await;
     for license in licenses.each("id") {
-        told.push(caller.usage(license).await.data().clone());
+        all.push(caller.usage(license).await.data().clone());
     }
-    told
+    all
 }
 
 /// As above, with the keys' records but for the time of their last use.
-async fn told_with_keys(caller: &Caller) -> Vec<Value> {
-    let mut told = told(caller).await;
+async fn records_and_keys(caller: &Caller) -> Vec<Value> {
+    let mut all = records(caller).await;
     let mut keys = caller.get("/api/v1/admin/keys").await.data().clone();
     for key in keys.as_array_mut().unwrap() {
         key.as_object_mut().unwrap().remove("lastUsedAt").unwrap();
     }
-    told.push(keys);
-    told
+    all.push(keys);
+    all
 }
 
 async fn sqlite(folder: &TempDir, name: &str) -> Db {
@@ -97,16 +97,16 @@ async fn number(db: &Db, sql: &'static str) -> i64 {
     number
 }
 
-/// There and back again: whoever held a key, a license or a seat holds it on the copy of the copy.
+/// The copy of a copy holds the same keys, licenses and seats.
 #[tokio::test]
-async fn what_is_copied_is_the_same() {
+async fn a_copy_is_the_same() {
     let app = App::start().await;
     fill(&app).await;
     let callers =
         [app.with_key(app.key.as_deref().unwrap()), app.caller(Role::Read, Mode::Test).await];
     let mut before = Vec::new();
     for caller in &callers {
-        before.push(told_with_keys(caller).await);
+        before.push(records_and_keys(caller).await);
     }
 
     let folder = TempDir::new().unwrap();
@@ -120,7 +120,7 @@ async fn what_is_copied_is_the_same() {
 
     let node = Process::start(&home.url, &first_key());
     for (caller, before) in callers.iter().zip(before) {
-        assert_eq!(told_with_keys(&caller.at(&node.base)).await, before);
+        assert_eq!(records_and_keys(&caller.at(&node.base)).await, before);
     }
     let grace = callers[0].at(&node.base).validate("grace").await;
     assert_eq!(grace.verdict(), "valid", "she kept her seat");
@@ -157,7 +157,7 @@ async fn metadata_stays_as_it_was_written() {
     }
 }
 
-/// When the target falls silent at the commit, nobody knows whether it kept the copy.
+/// When the target does not answer the commit, the outcome is unknown.
 #[tokio::test]
 #[ignore = "needs PostgreSQL, whose connections can be cut"]
 async fn a_commit_that_is_not_confirmed_is_not_called_undone() {
@@ -223,9 +223,9 @@ async fn a_copy_is_of_one_moment() {
     tokio::join!(storm, copies);
 }
 
-/// A target that changes what it is given is found out, and keeps nothing.
+/// A target that alters values is detected, and keeps nothing.
 #[tokio::test]
-async fn what_arrives_otherwise_is_not_kept() {
+async fn an_altered_copy_is_not_kept() {
     let app = App::start().await;
     fill(&app).await;
     for (table, change) in [
@@ -267,7 +267,7 @@ async fn a_target_that_is_not_empty_is_left_alone() {
     assert_eq!(other.number("select count(*) from worlds").await, 2);
 }
 
-/// Whoever watches is told of every row twice: that it was copied, and that it was verified.
+/// The progress counts every row twice: copied, and verified.
 #[tokio::test]
 async fn progress_adds_up() {
     let app = App::start().await;
@@ -284,9 +284,9 @@ async fn progress_adds_up() {
     assert_eq!(copy::count(&file).await.unwrap(), rows);
 }
 
-/// The command prints what is where now, and says the rest.
+/// The command prints the tables on stdout, and everything else on stderr.
 #[tokio::test]
-async fn the_command_shows_what_it_copied() {
+async fn the_command_prints_the_copied_tables() {
     let app = App::start().await;
     fill(&app).await;
     let folder = TempDir::new().unwrap();

@@ -1,5 +1,5 @@
-//! licd as a process that ends: killed in the middle of a storm, told to stop while it answers.
-//! What was answered is there afterwards, and what was begun is answered.
+//! The end of the licd process: killed under load, or stopped while it answers. Answered requests
+//! survive a kill, and a stop finishes requests in flight.
 
 mod kill;
 pub mod shutdown;

@@ -1,8 +1,8 @@
-//! SQLite on a disk that is full, fails, or loses the file: what cannot be written is refused with
-//! 503, nothing that was answered is lost, and all is well with the first request after the disk is.
+//! SQLite on a disk that is full, fails, or loses the file: failed writes are refused with 503, no
+//! answered request is lost, and the first request after the fault succeeds.
 //!
-//! The disk's faults are made by a small library that is loaded into licd; what it does is in
-//! `faults/shim.c`, which the C compiler that building licd needs turns into a library here.
+//! A preloaded library injects the faults. The tests compile it from `faults/shim.c` with the C
+//! compiler that building licd needs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::cluster::until;
 use crate::harness::Caller;
 use crate::nodes::process::{Process, first_key};
 
-/// A licd on an SQLite file whose disk does as the test says.
+/// A licd on an SQLite file whose disk fails on demand.
 struct Disk {
     node: Process,
     admin: Caller,
@@ -62,8 +62,7 @@ fn build_shim(folder: &Path) -> PathBuf {
     shim
 }
 
-/// Whatever a request wants to write fails with 503 and nothing else; what only reads goes on. The
-/// first request after the disk is well succeeds.
+/// Writes fail with 503, reads succeed, and the first request after the fault succeeds.
 async fn heals_after(fault: &str) {
     let disk = Disk::start();
     let admin = &disk.admin;
@@ -117,7 +116,7 @@ async fn a_failed_sync_heals_with_the_first_request() {
     heals_after("S").await;
 }
 
-/// What is written to a file that has no name any more is lost: nothing is answered as done.
+/// Writes to an unlinked file would be lost, so no write is answered as done.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_was_moved_or_replaced_is_not_written() {
     let disk = Disk::start();

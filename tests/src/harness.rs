@@ -1,4 +1,4 @@
-//! What the tests speak with: a running licd, callers with keys of every kind, and their answers.
+//! The harness: a running licd, callers with keys of every kind, and their answers.
 
 mod answer;
 mod app;

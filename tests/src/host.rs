@@ -1,5 +1,4 @@
-//! The commands of `licd` on the server's host, and what a first start does: the ways in, and what
-//! is refused there.
+//! The commands of `licd` on the server's host, and the first start with its key.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -12,7 +11,7 @@ use crate::crashes::shutdown::begin;
 use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, command, end_of, first_key, licd, licd_with, send};
 
-/// What a command that succeeds prints.
+/// The stdout of a command that succeeds.
 fn printed(args: &[&str]) -> String {
     let output = licd(args);
     let told = String::from_utf8_lossy(&output.stderr);
@@ -20,7 +19,7 @@ fn printed(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a command that fails says, without the database's address.
+/// The stderr of a command that fails, without the database's address.
 fn refused(settings: &[(&str, &str)], args: &[&str], database: &str) -> String {
     let output = licd_with(settings, args);
     assert!(!output.status.success(), "{args:?}");
@@ -109,7 +108,7 @@ async fn tenants_are_made_and_listed_on_the_host() {
     assert_snapshot!(refused(&[], &again, &database.url), @"licd: there is a tenant named Acme already");
 }
 
-/// The way back in, for who has lost every key: by the tenant's name or id.
+/// A new key for a tenant that lost all of its own, by the tenant's name or id.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_made_on_the_host_is_the_way_back_in() {
     let (database, lost) = (TestDatabase::empty().await, first_key());
@@ -145,7 +144,7 @@ async fn nothing_is_made_before_licd_can_listen() {
     assert!(log.contains("licd keys create --tenant default"), "{log}");
 }
 
-/// A first key that standard error does not take is not made: nobody would know it.
+/// No first key is created when standard error cannot show it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_key_that_cannot_be_shown_is_not_made() {
     let database = TestDatabase::empty().await;
@@ -159,7 +158,7 @@ async fn a_first_key_that_cannot_be_shown_is_not_made() {
     assert!(licd.stop().success());
 }
 
-/// What is wrong with an address is said, by every command and without the password in it.
+/// Every command explains a wrong address, without its password.
 #[test]
 fn a_malformed_address_is_not_repeated() {
     for (url, said) in [
@@ -245,7 +244,7 @@ async fn exposed_files_are_warned_of() {
     allow(path, 0o644);
     assert!(said().contains(&format!("mend it with: chmod 600 {path}")), "{}", said());
     allow(path, 0o600);
-    // The files beside it are there as long as somebody has it open.
+    // SQLite's files beside it exist while the database is open.
     let db = Db::open(&url.parse().unwrap()).await.unwrap();
     licd(&["tenants", "create", "Other", "--database-url", &url]);
     let log = format!("{path}-wal");
@@ -297,7 +296,7 @@ impl Demo {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_demo_leaves_nothing_behind_whatever_ends_it() {
+async fn every_end_of_a_demo_leaves_nothing_behind() {
     for signal in ["HUP", "TERM", "INT"] {
         let demo = Demo::start();
         assert_eq!(std::fs::read_dir(demo.folder.path()).unwrap().count(), 1);

@@ -182,7 +182,7 @@ async fn a_malformed_key_is_refused() {
 
 /// An answer of yesterday would keep a revoked license valid.
 #[tokio::test]
-async fn a_validation_is_asked_anew_each_time() {
+async fn a_repeated_validation_is_decided_again() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     app.assign(&license, "ada").await;

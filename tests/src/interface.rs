@@ -1,5 +1,5 @@
-//! The specification, section by section and row by row, with what the project decided where it is
-//! silent. The name of a test, or the comment above it, says which row it is about.
+//! The specification, section by section and row by row, with the project's decisions where it is
+//! silent. The name of a test, or the comment above it, names the row.
 
 mod assignments;
 mod explain;

@@ -1,8 +1,8 @@
-//! licctl and licd as people use them together, each a process of its own: from an empty server to
-//! users with seats, why one of them is refused and what helps, checks for CI, and a long import
-//! that is killed half way. What each command prints is tested with licctl.
+//! licctl and licd together, each a process of its own: from an empty server to users with seats, the
+//! explanation of a refusal and its fix, checks for CI, and a killed import. Other tests cover the
+//! output of each command.
 
-mod gate;
+mod lossy_proxy;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -12,23 +12,23 @@ use tempfile::TempDir;
 
 use crate::harness::App;
 use crate::nodes::process::program;
-use gate::Gate;
+use lossy_proxy::LossyProxy;
 
-/// Somebody at a terminal of theirs, which is none: a script.
-pub struct Desk {
+/// A shell with a server and a key in its environment, and without a terminal.
+pub struct Shell {
     folder: TempDir,
     server: String,
     key: String,
 }
 
-/// What came of a command.
-pub struct Ran {
+/// The result of a command.
+pub struct RunOutput {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Desk {
+impl Shell {
     pub fn at(app: &App) -> Self {
         let (server, key) = (app.base.clone(), app.key.clone().unwrap());
         Self { folder: TempDir::new().unwrap(), server, key }
@@ -44,13 +44,13 @@ impl Desk {
     }
 
     /// Runs a line, whose words hold no blanks.
-    pub fn run(&self, line: &str) -> Ran {
+    pub fn run(&self, line: &str) -> RunOutput {
         let words: Vec<&str> = line.split(' ').collect();
         assert_eq!(words[0], "licctl");
-        Ran::from(self.command(&words[1..]).output().unwrap())
+        RunOutput::from(self.command(&words[1..]).output().unwrap())
     }
 
-    /// Runs a line that works, and gives what it prints.
+    /// Runs a line that succeeds, and returns its output.
     #[track_caller]
     fn get(&self, line: &str) -> String {
         let ran = self.run(line);
@@ -72,7 +72,7 @@ impl Desk {
     }
 }
 
-impl From<Output> for Ran {
+impl From<Output> for RunOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -83,17 +83,17 @@ impl From<Output> for Ran {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_nothing_to_a_user_who_is_refused_and_helped() {
+async fn a_suggested_command_ends_a_refusal() {
     let app = App::start().await;
-    let desk = Desk::at(&app);
-    desk.get("licctl products create --name Studio");
-    desk.get("licctl plans create --product Studio --name Pro --max-seats 2 --feature export");
-    let license = desk.get("licctl licenses create --plan Pro -q");
-    desk.write("team.csv", "login,email\nada,ada@example.com\ngrace,\nlinus,\n");
+    let shell = Shell::at(&app);
+    shell.get("licctl products create --name Studio");
+    shell.get("licctl plans create --product Studio --name Pro --max-seats 2 --feature export");
+    let license = shell.get("licctl licenses create --plan Pro -q");
+    shell.write("team.csv", "login,email\nada,ada@example.com\ngrace,\nlinus,\n");
     let assign = format!("licctl licenses assign {license} --from team.csv --map userId=login");
-    desk.get(&format!("{assign} --report assigned.jsonl"));
+    shell.get(&format!("{assign} --report assigned.jsonl"));
 
-    let asked = desk.run("licctl validate ada grace linus");
+    let asked = shell.run("licctl validate ada grace linus");
     assert_eq!(asked.code, 10, "{}", asked.stderr);
     let answers: Vec<Vec<&str>> = asked
         .stdout
@@ -105,97 +105,97 @@ async fn from_nothing_to_a_user_who_is_refused_and_helped() {
     assert_eq!(answers[2][..2], ["linus", "not"]);
     assert!(asked.stdout.contains("exceeded_seats"), "{}", asked.stdout);
 
-    let why = desk.run("licctl validate linus --explain");
+    let why = shell.run("licctl validate linus --explain");
     assert_eq!(why.code, 10, "{}", why.stderr);
     assert!(
-        why.stdout.contains("2 of 2 seats in use, least recently seen first"),
+        why.stdout.contains("2 of 2 seats in use, least recently checked first"),
         "{}",
         why.stdout
     );
-    // What is advised first works as it stands.
-    let (_, todo) = why.stdout.split_once("What to do:\n").unwrap();
+    // The first suggested command works as printed.
+    let (_, todo) = why.stdout.split_once("Suggested commands:\n").unwrap();
     let advice = todo.lines().next().unwrap().trim();
     assert_eq!(advice, format!("licctl licenses unassign {license} ada"));
-    desk.get(advice);
-    desk.get("licctl validate linus");
-    assert_eq!(desk.run("licctl validate ada --expect no_license").code, 0);
+    shell.get(advice);
+    shell.get("licctl validate linus");
+    assert_eq!(shell.run("licctl validate ada --expect no_license").code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn checks_for_ci_tell_by_their_exit_code() {
+async fn checks_for_ci_set_the_exit_code() {
     let app = App::start().await;
-    let desk = Desk::at(&app);
+    let shell = Shell::at(&app);
     let catalog = "version: 1\nproducts:\n  - name: Studio\n    plans:\n      \
                    - { name: Pro, maxSeats: 1, features: [export] }\n";
-    desk.write("catalog.yaml", catalog);
-    assert_eq!(desk.run("licctl diff -f catalog.yaml").code, 10, "nothing is there yet");
-    desk.get("licctl apply -f catalog.yaml");
-    desk.get("licctl diff -f catalog.yaml");
-    let before = (desk.json("licctl products list"), desk.json("licctl plans list"));
-    let again = desk.json("licctl apply -f catalog.yaml");
+    shell.write("catalog.yaml", catalog);
+    assert_eq!(shell.run("licctl diff -f catalog.yaml").code, 10, "nothing is there yet");
+    shell.get("licctl apply -f catalog.yaml");
+    shell.get("licctl diff -f catalog.yaml");
+    let before = (shell.json("licctl products list"), shell.json("licctl plans list"));
+    let again = shell.json("licctl apply -f catalog.yaml");
     assert!(again.as_array().unwrap().iter().all(|step| step["action"] == "same"), "{again}");
-    let after = (desk.json("licctl products list"), desk.json("licctl plans list"));
+    let after = (shell.json("licctl products list"), shell.json("licctl plans list"));
     assert_eq!(after, before, "not even the time of the last change");
 
-    desk.get("licctl plans update Pro --max-seats 5");
-    let drift = desk.run("licctl diff -f catalog.yaml");
+    shell.get("licctl plans update Pro --max-seats 5");
+    let drift = shell.run("licctl diff -f catalog.yaml");
     assert_eq!((drift.code, drift.stdout.contains("maxSeats: 5 → 1")), (10, true), "drift");
-    let exported = desk.get("licctl export");
-    desk.write("catalog.yaml", &exported);
-    desk.get("licctl diff -f catalog.yaml");
+    let exported = shell.get("licctl export");
+    shell.write("catalog.yaml", &exported);
+    shell.get("licctl diff -f catalog.yaml");
 
-    let license = desk.get("licctl licenses create --plan Pro --assign probe -q");
-    assert_eq!(desk.run(&format!("licctl licenses usage {license} --fail-over 20%")).code, 0);
-    desk.get("licctl validate probe --feature export");
-    assert_eq!(desk.run(&format!("licctl licenses usage {license} --fail-over 20%")).code, 10);
-    assert_eq!(desk.run("licctl validate probe --feature sso").code, 10);
-    desk.get(&format!("licctl licenses suspend {license}"));
-    desk.get("licctl validate probe --expect suspended");
-    assert_eq!(desk.run("licctl validate probe").code, 10);
+    let license = shell.get("licctl licenses create --plan Pro --assign probe -q");
+    assert_eq!(shell.run(&format!("licctl licenses usage {license} --fail-at 20%")).code, 0);
+    shell.get("licctl validate probe --feature export");
+    assert_eq!(shell.run(&format!("licctl licenses usage {license} --fail-at 20%")).code, 10);
+    assert_eq!(shell.run("licctl validate probe --feature sso").code, 10);
+    shell.get(&format!("licctl licenses suspend {license}"));
+    shell.get("licctl validate probe --expect suspended");
+    assert_eq!(shell.run("licctl validate probe").code, 10);
 }
 
-/// Killed with four rows in flight, whose effects are there and whose answers never came.
+/// The run is killed with four rows in flight: the service handled them, and their answers are lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_was_killed_goes_on_and_repeats_nothing() {
     const ROWS: usize = 40;
     let app = App::start().await;
-    let mut desk = Desk::at(&app);
-    desk.get("licctl products create --name Studio");
-    desk.get("licctl plans create --product Studio --name Pro");
+    let mut shell = Shell::at(&app);
+    shell.get("licctl products create --name Studio");
+    shell.get("licctl plans create --product Studio --name Pro");
     let rows: String = (0..ROWS).map(|n| format!("user-{n}\n")).collect();
-    desk.write("users.csv", &format!("userId\n{rows}"));
+    shell.write("users.csv", &format!("userId\n{rows}"));
 
     // A row is two requests: its license, and the assignment. An odd number stops some between.
-    let mut gate = Gate::before(&app.base, 31).await;
-    desk.server = gate.base.clone();
+    let mut proxy = LossyProxy::before(&app.base, 31).await;
+    shell.server = proxy.base.clone();
     let line = "licenses assign --plan Pro --from users.csv --yes";
     let words: Vec<&str> = line.split(' ').chain(["--report", "out.jsonl"]).collect();
-    let mut licctl = desk.command(&words).spawn().unwrap();
+    let mut licctl = shell.command(&words).spawn().unwrap();
     for _ in 0..4 {
-        gate.held().await;
+        proxy.held().await;
     }
     licctl.kill().unwrap();
     licctl.wait().unwrap();
-    let done = |desk: &Desk| {
-        let report = std::fs::read_to_string(desk.path("out.jsonl")).unwrap();
+    let done = |shell: &Shell| {
+        let report = std::fs::read_to_string(shell.path("out.jsonl")).unwrap();
         let lines = report.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["state"] == "done").count()
     };
-    let before = done(&desk);
+    let before = done(&shell);
     assert!((1..ROWS - 3).contains(&before), "half way: {before}");
 
-    desk.server.clone_from(&app.base);
-    let resumed = desk.run(&format!("licctl {line} --resume out.jsonl"));
+    shell.server.clone_from(&app.base);
+    let resumed = shell.run(&format!("licctl {line} --resume out.jsonl"));
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
-    let told = format!("{before} rows were done before and are left alone");
+    let told = format!("skipping {before} rows that an earlier run finished");
     assert!(resumed.stderr.contains(&told), "{}", resumed.stderr);
-    assert_eq!(done(&desk), ROWS);
+    assert_eq!(done(&shell), ROWS);
     assert_eq!(app.number("select count(*) from licenses").await, ROWS as i64);
     assert_eq!(app.number("select count(*) from assignments").await, ROWS as i64);
     let users = "select count(distinct user_id) from assignments";
     assert_eq!(app.number(users).await, ROWS as i64);
     // Once more: there is nothing to do.
-    let again = desk.run(&format!("licctl {line} --resume out.jsonl"));
+    let again = shell.run(&format!("licctl {line} --resume out.jsonl"));
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert_eq!(app.number("select count(*) from licenses").await, ROWS as i64);
 }

@@ -1,5 +1,5 @@
-//! A log that cannot be written costs its lines, and nothing else: whatever becomes of standard
-//! error, every request is answered and SIGTERM ends licd with 0.
+//! A log that cannot be written loses its lines and nothing else: every request is answered, and
+//! SIGTERM ends licd with 0.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeWriter};
@@ -13,13 +13,13 @@ use crate::harness::TestDatabase;
 use crate::nodes::process::{Process, first_key};
 
 /// The longest line, in bytes.
-const MAX_LINE: usize = 8 * 1024;
-/// How many times 250 requests are more than the queue of the log holds.
-const ROUNDS: usize = 12;
-/// What a line says that counts those that are missing.
-const LOST: &str = " log lines were lost";
+const MAX_LINE_BYTES: usize = 8 * 1024;
+/// Rounds of 250 requests that exceed the queue of the log.
+const REQUEST_ROUNDS: usize = 12;
+/// The message of the line that counts lost ones.
+const LOST_LINES_MESSAGE: &str = " log lines were lost";
 
-/// Everything is logged, so that much is logged soon.
+/// A licd that logs to this stream at this level.
 async fn start(stderr: impl Into<Stdio>, log: &str) -> (Process, String, TestDatabase) {
     let (database, key) = (TestDatabase::empty().await, first_key());
     let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_LOG", log)];
@@ -61,9 +61,9 @@ async fn a_log_that_takes_nothing_stops_nothing() {
     }
 }
 
-/// As behind a collector that hangs: not even the end waits for it.
+/// A collector that hangs does not delay requests or the stop.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pipe_that_nobody_reads_stops_nothing() {
+async fn an_unread_pipe_stops_nothing() {
     let (_reader, writer) = std::io::pipe().unwrap();
     let (licd, key, _database) = start(writer, "trace").await;
     everything_is_answered(&licd, &key).await;
@@ -76,7 +76,7 @@ async fn lost_lines_are_counted() {
     let (reader, writer) = std::io::pipe().unwrap();
     let (licd, key, _database) = start(writer, "trace").await;
     let admin = licd.caller(&key);
-    for _ in 0..ROUNDS {
+    for _ in 0..REQUEST_ROUNDS {
         let asked = join_all((0..250).map(|_| admin.get("/api/v1/key"))).await;
         assert!(asked.iter().all(|answer| answer.status == 200));
     }
@@ -84,7 +84,7 @@ async fn lost_lines_are_counted() {
     let reading = tokio::task::spawn_blocking(|| {
         let (mut lines, mut sender) = (Vec::new(), Some(sender));
         for line in BufReader::new(reader).lines().map(Result::unwrap) {
-            if line.contains(LOST) {
+            if line.contains(LOST_LINES_MESSAGE) {
                 sender.take().map(|sender| sender.send(()));
             }
             lines.push(line);
@@ -96,9 +96,10 @@ async fn lost_lines_are_counted() {
     let mut lost = 0;
     let lines = reading.await.unwrap();
     for line in &lines {
-        assert!(line.len() < MAX_LINE, "{line}");
+        assert!(line.len() < MAX_LINE_BYTES, "{line}");
         let entry: Value = serde_json::from_str(line).unwrap();
-        let report = entry["message"].as_str().and_then(|message| message.strip_suffix(LOST));
+        let report =
+            entry["message"].as_str().and_then(|message| message.strip_suffix(LOST_LINES_MESSAGE));
         lost += report.map_or(0, |lost| lost.parse::<u64>().unwrap());
     }
     assert!(lost > 0);

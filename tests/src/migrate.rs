@@ -1,4 +1,4 @@
-//! `licd migrate`: the schema brought up to date ahead, told in words, and never taken backwards.
+//! `licd migrate`: upgrades the schema ahead of a start, prints each step, and never downgrades.
 
 use crate::harness::TestDatabase;
 use crate::nodes::process::licd;
@@ -7,8 +7,8 @@ const FUTURE: &str = "insert into _sqlx_migrations
     (version, description, success, checksum, execution_time, installed_on)
     values (9999, 'of the future', true, $2, 0, $1)";
 
-/// What a command printed and said, with the database's address taken out.
-fn told(database: &TestDatabase, args: &[&str]) -> String {
+/// Both streams of a command, without the database's address.
+fn printed(database: &TestDatabase, args: &[&str]) -> String {
     let url = ["--database-url", &database.url];
     let output = licd(&[args, &url].concat());
     let text = [output.stdout, output.stderr].concat();
@@ -17,14 +17,14 @@ fn told(database: &TestDatabase, args: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn migrating_says_what_it_did() {
+async fn migrating_prints_each_step() {
     let database = TestDatabase::empty().await;
-    insta::assert_snapshot!(told(&database, &["migrate"]), @r"
+    insta::assert_snapshot!(printed(&database, &["migrate"]), @r"
     1  first
     <database> is now at schema version 1: one step.
     ");
     insta::assert_snapshot!(
-        told(&database, &["migrate"]),
+        printed(&database, &["migrate"]),
         @"<database> is at schema version 1; nothing to do."
     );
 }
@@ -39,7 +39,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(told(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 1: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 1: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -57,7 +57,7 @@ async fn a_source_without_a_schema_is_left_alone() {
     };
     assert!(said.contains(expected), "{said}");
     insta::assert_snapshot!(
-        told(&empty, &["migrate"]),
+        printed(&empty, &["migrate"]),
         @r"
     1  first
     <database> is now at schema version 1: one step.

@@ -1,15 +1,15 @@
-//! Random games against a small model of the service: whatever is called at once, some order of the
+//! Random calls against a small model of the service: for all concurrent calls, some order of the
 //! calls explains every answer and all that is stored afterwards.
 //!
-//! `plan` draws the calls, `play` makes them and looks at the database between rounds, `rules` is
+//! `scenario` draws the calls, `play` makes them and looks at the database between rounds, `rules` is
 //! the model, written from the interface's description, and `order` looks for the order. A failure
-//! shows the smallest plan that was found to fail, and the seed with which the same plans are drawn
-//! again: `PROPTEST_RNG_SEED`. `PROPTEST_CASES` is the number of plans, for longer runs.
+//! shows the smallest failing scenario, and the seed with which the same scenarios are drawn
+//! again: `PROPTEST_RNG_SEED`. `PROPTEST_CASES` is the number of scenarios, for longer runs.
 
 mod order;
-mod plan;
 mod play;
 mod rules;
+mod scenario;
 
 use std::any::Any;
 use std::cell::Cell;
@@ -22,16 +22,16 @@ use tokio::runtime::Runtime;
 
 use crate::harness::App;
 use crate::nodes::Pair;
-use plan::{Call, Plan, plans};
-use play::{Seen, Table, Turn};
-use rules::Told;
+use play::{Snapshot, Table, Turn};
+use rules::CallResult;
+use scenario::{Call, Scenario, scenarios};
 
-/// How many plans are played when nobody says.
-const PLANS: u32 = 48;
-/// How often a smaller plan is tried before it counts as harmless: a race is not lost every time.
-const TRIES: u32 = 8;
-/// How long a failing plan is made smaller, in milliseconds.
-const SHRINKING: u32 = 120_000;
+/// The default number of scenarios.
+const SCENARIOS: u32 = 48;
+/// How often a smaller scenario is tried before it counts as passing, as a race may pass by chance.
+const TRIES_PER_SCENARIO: u32 = 8;
+/// The time for shrinking a failing scenario, in milliseconds.
+const MAX_SHRINK_MS: u32 = 120_000;
 
 #[test]
 fn some_order_explains_every_answer() {
@@ -59,21 +59,22 @@ fn some_order_explains_every_answer_of_two_nodes() {
 fn play_all(runtime: &Runtime, table: &Table) {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = PLANS;
+        config.cases = SCENARIOS;
     }
     let seed = match config.rng_seed {
         RngSeed::Fixed(seed) => seed,
-        RngSeed::Random => RandomState::new().hash_one(PLANS),
+        RngSeed::Random => RandomState::new().hash_one(SCENARIOS),
     };
     config.rng_seed = RngSeed::Fixed(seed);
-    config.max_shrink_time = SHRINKING;
+    config.max_shrink_time = MAX_SHRINK_MS;
     let tries = Cell::new(1);
-    let played = TestRunner::new(config).run(&plans(), |plan| {
+    let played = TestRunner::new(config).run(&scenarios(), |scenario| {
         for _ in 0..tries.get() {
-            // What a call cannot be answered at all is a panic.
-            let played = catch_unwind(AssertUnwindSafe(|| runtime.block_on(play(table, &plan))));
+            // An answer that no order allows is a panic.
+            let played =
+                catch_unwind(AssertUnwindSafe(|| runtime.block_on(play(table, &scenario))));
             if let Err(wrong) = played.unwrap_or_else(|panic| Err(message(&*panic))) {
-                tries.set(TRIES);
+                tries.set(TRIES_PER_SCENARIO);
                 return Err(TestCaseError::fail(wrong));
             }
         }
@@ -86,15 +87,15 @@ fn message(panic: &(dyn Any + Send)) -> String {
     panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a call broke off".into())
 }
 
-/// Plays one plan, and says what cannot be explained.
-async fn play(table: &Table, plan: &Plan) -> Result<(), String> {
-    let game = table.lay(plan).await;
+/// Plays one scenario, and returns what no order explains.
+async fn play(table: &Table, scenario: &Scenario) -> Result<(), String> {
+    let game = table.set_up(scenario).await;
     let mut before = game.look().await;
-    let prelude = plan.prelude.chunks(1);
-    for round in prelude.chain(plan.rounds.iter().map(Vec::as_slice)) {
+    let prelude = scenario.prelude.chunks(1);
+    for round in prelude.chain(scenario.rounds.iter().map(Vec::as_slice)) {
         let turns = game.play(round).await;
         let after = game.look().await;
-        if let Err(wrong) = judge(&before, &turns, &after) {
+        if let Err(wrong) = check_round(&before, &turns, &after) {
             let turns: Vec<_> = turns.iter().map(|turn| format!("{turn:?}")).collect();
             return Err(format!("{wrong}\nbefore {before:?}\ncalls {turns:#?}\nafter {after:?}"));
         }
@@ -103,8 +104,8 @@ async fn play(table: &Table, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-fn judge(before: &Seen, turns: &[Turn], after: &Seen) -> Result<(), String> {
-    let calls: Vec<_> = turns.iter().map(|turn| (turn.call, &turn.told)).collect();
+fn check_round(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> Result<(), String> {
+    let calls: Vec<_> = turns.iter().map(|turn| (turn.call, &turn.result)).collect();
     let fair = [
         (order::exists(&before.state, &calls, &after.state), "no order explains the answers"),
         (no_seat_too_many(before, turns, after), "there are more holders than seats"),
@@ -115,8 +116,8 @@ fn judge(before: &Seen, turns: &[Turn], after: &Seen) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join(", ")) }
 }
 
-/// Where somebody was given a seat, and the limit stood still, the limit holds.
-fn no_seat_too_many(before: &Seen, turns: &[Turn], after: &Seen) -> bool {
+/// The limit holds where a user took a seat and the limit did not change.
+fn no_seat_too_many(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool {
     after.state.licenses.iter().enumerate().all(|(at, terms)| {
         let moved =
             |turn: &Turn| matches!(turn.call, Call::SetSeats { license, .. } if license == at);
@@ -127,7 +128,7 @@ fn no_seat_too_many(before: &Seen, turns: &[Turn], after: &Seen) -> bool {
 }
 
 /// Validations look at a user's licenses in the order of assignment.
-fn later_is_later(before: &Seen, after: &Seen) -> bool {
+fn later_is_later(before: &Snapshot, after: &Snapshot) -> bool {
     after.state.users.iter().all(|(user, links)| {
         let had = before.state.users.get(user).cloned().unwrap_or_default();
         let last = had.keys().next_back();
@@ -135,14 +136,14 @@ fn later_is_later(before: &Seen, after: &Seen) -> bool {
     })
 }
 
-/// A seat that was told about in this round carries a time that was told, any other its old one.
-fn checks_are_kept(before: &Seen, turns: &[Turn], after: &Seen) -> bool {
+/// A seat that was validated in this round has a time of one of its answers, any other its old time.
+fn checks_are_kept(before: &Snapshot, turns: &[Turn], after: &Snapshot) -> bool {
     after.checked.iter().all(|(seat, at)| {
-        let told = turns.iter().filter_map(|turn| match turn.told {
-            Told::Valid { seat: told, .. } if told == *seat => turn.checked,
+        let times = turns.iter().filter_map(|turn| match turn.result {
+            CallResult::Valid { seat: own, .. } if own == *seat => turn.checked,
             _ => None,
         });
-        let told: Vec<Timestamp> = told.collect();
-        told.contains(at) || (told.is_empty() && before.checked.get(seat) == Some(at))
+        let times: Vec<Timestamp> = times.collect();
+        times.contains(at) || (times.is_empty() && before.checked.get(seat) == Some(at))
     })
 }

@@ -1,5 +1,4 @@
-//! Tenants beside each other: what one does at its worst leaves the others their answers, and licd
-//! its memory.
+//! Tenants beside a greedy one, which cannot take the others' answers or licd's memory.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -9,8 +8,8 @@ use tokio::sync::Notify;
 use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, first_key, licd};
 
-/// How much memory licd may have had in use at most, in KiB.
-const MEMORY: u64 = 200 * 1024;
+/// The peak memory that licd may reach.
+const MAX_MEMORY_KIB: u64 = 200 * 1024;
 
 /// A hundred licenses of a hundred long features for each of ten users, all asked for at once, over
 /// and over.
@@ -72,6 +71,6 @@ async fn a_greedy_tenant_leaves_its_neighbour_answers_and_licd_memory() {
     };
     tokio::join!(flood, calm);
     let peak = node.peak_memory();
-    assert!(peak < MEMORY, "licd had {peak} KiB in use");
+    assert!(peak < MAX_MEMORY_KIB, "licd had {peak} KiB in use");
     assert!(node.stop().success());
 }

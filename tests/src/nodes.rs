@@ -1,8 +1,7 @@
-//! Several licd on one database, each a process of its own: they start at once, race for the same
-//! seats and users, and obey each other's revocations with the next request.
+//! Several licd processes on one database: they start at once, race for the same seats and users, and
+//! apply each other's revocations from the next request on.
 //!
-//! Nothing is in memory that another node must know; here is where that shows. What happens when
-//! the database goes away is in `cluster`.
+//! `cluster` covers the loss of the database.
 
 pub mod process;
 
@@ -72,7 +71,7 @@ async fn seats_are_exact_across_nodes() {
     pair.end().await;
 }
 
-/// Users whose names tell the round race for ten seats of a new license.
+/// The users of one round race for ten seats of a new license.
 pub async fn race_for_seats([here, there]: &[Caller; 2], round: usize) {
     let license = &here.license(json!({ "maxSeats": 10 })).await;
     let name = |n: usize| format!("user-{round}-{n}");
@@ -96,8 +95,8 @@ pub async fn race_for_seats([here, there]: &[Caller; 2], round: usize) {
     assert_eq!(usage["totalActivations"], 10);
 }
 
-/// Every client claims and frees seats of the same two licenses, half of them the other way round:
-/// whoever locks both must not wait in a circle, and no request may fail.
+/// Every client claims and frees seats of the same two licenses, half of them in the other order.
+/// There must be no deadlock, and no request may fail.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_orders_of_claiming_and_freeing_go_through() {
     let pair = Pair::start().await;
@@ -130,7 +129,7 @@ async fn both_orders_of_claiming_and_freeing_go_through() {
     pair.end().await;
 }
 
-/// Both nodes are asked at once about users that nobody knows: each user is made once.
+/// Both nodes validate the same unknown users at once: each user is created once.
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_users_are_made_once() {
     let pair = Pair::start().await;
@@ -154,7 +153,7 @@ async fn unknown_users_are_made_once() {
     pair.end().await;
 }
 
-/// What one node has answered, the other knows for the next request: again and again.
+/// A change on one node holds for the next request on the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn revocations_hold_on_every_node_at_once() {
     let pair = Pair::start().await;

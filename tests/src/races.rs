@@ -1,5 +1,5 @@
-//! Many callers at once: seats are exact, users are made once, nothing fails, and what the service
-//! counts is what the database holds. Several nodes on one database are in `nodes`.
+//! Concurrent callers: seats are exact, users are created once, nothing fails, and the counters match
+//! the database. `nodes` covers several nodes on one database.
 
 mod deletion;
 mod keys;
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::harness::App;
 
-/// Lets all of them begin at the same moment, and waits for what each has to say.
+/// Starts all futures at the same moment, and waits for their results.
 pub async fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     callers: impl IntoIterator<Item = F>,
 ) -> Vec<T> {
@@ -32,8 +32,7 @@ pub async fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     racing.join_all().await
 }
 
-/// What must hold at every moment, read from the database past all of licd's code: each counter is
-/// the number of activations.
+/// The invariant, read from the database directly: each counter is the number of activations.
 async fn check_books(app: &App) {
     let wrong = "select count(*) from licenses l where l.seats_used <> (
         select count(activation_id) from assignments s where s.license_id = l.id)";

@@ -1,8 +1,7 @@
-//! What the README shows is what happens: its `console` blocks are run, line by line, against an
-//! empty licd.
+//! Runs the `console` blocks of the README, line by line, against an empty licd.
 
 use crate::harness::App;
-use crate::journey::Desk;
+use crate::journey::Shell;
 
 const README: &str = include_str!("../../README.md");
 
@@ -25,7 +24,7 @@ fn transcript() -> Vec<Shown> {
     shown
 }
 
-/// Ids and times are others each time, but always as long.
+/// Replaces ids and times, which differ in every run but keep their length.
 fn stable(text: &str) -> String {
     let is_id = |word: &str| word.len() == 30 && word.as_bytes()[3] == b'_';
     let is_time = |word: &str| word.len() == 24 && word.ends_with('Z') && word.contains('T');
@@ -41,11 +40,11 @@ fn stable(text: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tour_runs_as_it_stands() {
     let app = App::start().await;
-    let desk = Desk::at(&app);
+    let shell = Shell::at(&app);
     let shown = transcript();
     assert!(shown.len() >= 4, "the README has lost its tour");
     for (command, output) in shown {
-        let ran = desk.run(&command);
+        let ran = shell.run(&command);
         assert_eq!(stable(&(ran.stdout + &ran.stderr)), stable(&output), "$ {command}");
     }
 }

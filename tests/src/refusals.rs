@@ -1,4 +1,4 @@
-//! What is said no to, and how: every refusal has one shape, and one place in the order of checks.
+//! Refusals: each has the same shape, and one place in the order of checks.
 
 mod authentication;
 mod bodies;
@@ -16,8 +16,7 @@ mod values;
 
 use crate::harness::Caller;
 
-/// Every operation of the interface: method, address, and a body that it takes. `{…}` stands for
-/// what does not exist.
+/// Every operation of the interface: method, path, and a valid body. `{…}` stands for an unknown id.
 const OPERATIONS: [(&str, &str, &str); 28] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("GET", "/api/v1/key", ""),
@@ -49,8 +48,8 @@ const OPERATIONS: [(&str, &str, &str); 28] = [
     ("GET", "/api/v1/admin/licenses?limit=1", ""),
 ];
 
-/// Ids that are well-formed and nobody's, for the `{…}`.
-fn nobodys(text: &str) -> String {
+/// Replaces each `{…}` by a well-formed unknown id.
+fn with_unknown_ids(text: &str) -> String {
     let kinds = ["prd", "pln", "lic", "usr", "key"];
     kinds.iter().fold(text.to_owned(), |text, kind| {
         text.replace(&format!("{{{kind}}}"), &format!("{kind}_01h455vb4pex5vsknk084sn02q"))
@@ -60,7 +59,7 @@ fn nobodys(text: &str) -> String {
 /// Sends the operation, with this body if it takes one.
 async fn ask(caller: &Caller, (method, path, _): (&str, &str, &str), body: &str) -> String {
     let answer = caller
-        .send(method.parse().unwrap(), &nobodys(path), |request| match body {
+        .send(method.parse().unwrap(), &with_unknown_ids(path), |request| match body {
             "" => request,
             body => request.header("content-type", "application/json").body(body.to_owned()),
         })

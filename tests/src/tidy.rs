@@ -1,4 +1,4 @@
-//! Rules that the sources keep, each with its reason. People then argue about ideas instead.
+//! Rules of the sources, each with its reason.
 //!
 //! An exception stands beside its rule and names one place; one that is no longer needed fails.
 

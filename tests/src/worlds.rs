@@ -1,5 +1,5 @@
-//! Tenants and modes: worlds that see nothing of each other. What belongs to another is answered
-//! exactly like what does not exist.
+//! Tenants and modes are isolated worlds: a record of another world is answered exactly like an
+//! unknown one.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
     ]
 }
 
-async fn told(caller: &Caller, (method, path, body): (Method, String, Value)) -> (u16, Value) {
+async fn send(caller: &Caller, (method, path, body): (Method, String, Value)) -> (u16, Value) {
     let answer = caller
         .send(method, &path, |request| match body {
             Value::Null => request,
@@ -89,18 +89,18 @@ fn unknown(world: &World) -> World {
 
 /// "An id of another tenant or mode: the very same answer" as an unknown one.
 #[tokio::test]
-async fn what_belongs_to_another_world_does_not_exist() {
+async fn records_of_another_world_do_not_exist() {
     let app = App::start().await;
     let (test, foreign) = (app.test_mode().await, app.other_tenant().await);
     let world = settle(&app).await;
     let before = everything(&app).await;
     for stranger in [&test, &foreign] {
         let (reached, missed) = (requests(&world), requests(&unknown(&world)));
-        for (theirs, nobodys) in reached.into_iter().zip(missed) {
+        for (theirs, unknown) in reached.into_iter().zip(missed) {
             let what = format!("{} {}", theirs.0, theirs.1);
-            let answer = told(stranger, theirs).await;
+            let answer = send(stranger, theirs).await;
             assert!(matches!(answer.0, 400 | 404), "{what}: {answer:?}");
-            assert_eq!(answer, told(stranger, nobodys).await, "{what}");
+            assert_eq!(answer, send(stranger, unknown).await, "{what}");
         }
         for list in everything(stranger).await {
             assert_eq!(list, json!([]));

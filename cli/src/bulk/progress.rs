@@ -1,5 +1,5 @@
-//! How far a bulk run is: a bar with rate and time left on a terminal, a plain line now and then
-//! elsewhere.
+//! The progress of a bulk run: a bar with rate and time left on a terminal, and a plain line every
+//! few seconds elsewhere.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,68 +7,68 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::report::{Line, State};
+use super::report::{ReportLine, RowState};
 use crate::context::Context;
 use crate::output::escape::clean;
 
-/// How far apart plain lines are.
-const SELDOM: Duration = Duration::from_secs(5);
+/// The time between two plain lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-pub struct Progress {
+pub struct RowProgress {
     bar: ProgressBar,
-    lines: Option<Lines>,
+    lines: Option<LogLines>,
 }
 
 /// Plain lines, for a log.
-struct Lines {
+struct LogLines {
     io: std::rc::Rc<crate::io::Io>,
     done: Cell<usize>,
     total: usize,
-    told: Cell<Instant>,
+    last_line: Cell<Instant>,
 }
 
 fn rate(state: &ProgressState, text: &mut dyn fmt::Write) {
-    // What cannot be written is only a bar.
+    // A progress bar that cannot be written is no error.
     let _ = write!(text, "{:.1}/s", state.per_sec());
 }
 
-impl Progress {
+impl RowProgress {
     pub fn new(ctx: &Context, total: usize) -> Self {
         if ctx.io.terminals.stderr {
             let bar =
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
-            // The bar takes what room the words leave.
-            let form = "{pos} of {len}  {rate}  {eta} left  {wide_bar}";
-            if let Ok(style) = ProgressStyle::with_template(form) {
+            // The bar fills the rest of the line.
+            let template = "{pos} of {len}  {rate}  {eta} left  {wide_bar}";
+            if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style.with_key("rate", rate));
             }
             return Self { bar, lines: None };
         }
-        let lines = Lines {
+        let lines = LogLines {
             io: ctx.io.clone(),
             done: Cell::new(0),
             total,
-            told: Cell::new(Instant::now()),
+            last_line: Cell::new(Instant::now()),
         };
         Self { bar: ProgressBar::hidden(), lines: Some(lines) }
     }
 
-    /// Counts a row; a failure is told at once.
-    pub fn tell(&self, line: &Line) {
+    /// Counts a row; a failure is printed at once.
+    pub fn count(&self, line: &ReportLine) {
         self.bar.inc(1);
-        if line.state == State::Failed {
+        if line.state == RowState::Failed {
             let why = line.error["message"].as_str().unwrap_or_default();
             self.say(&format!("line {}: {}: {why}", line.line, line.user));
         }
         let Some(lines) = &self.lines else { return };
         lines.done.set(lines.done.get() + 1);
-        if lines.told.get().elapsed() >= SELDOM {
-            lines.told.set(Instant::now());
+        if lines.last_line.get().elapsed() >= LINE_INTERVAL {
+            lines.last_line.set(Instant::now());
             lines.io.say(&format!("{} of {}\n", lines.done.get(), lines.total));
         }
     }
 
-    /// Says something without tearing the bar.
+    /// Prints a line without breaking the bar.
     pub fn say(&self, text: &str) {
         match &self.lines {
             Some(lines) => lines.io.say(&format!("{}\n", clean(text))),

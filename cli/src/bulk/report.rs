@@ -1,5 +1,5 @@
-//! The report of a bulk run: a JSON line for each answer, written as it comes, so that a run that
-//! was cut short at any moment can go on without repeating what was done.
+//! The report of a bulk run: a JSON line for each answer, written as it arrives, so that a run that
+//! ended at any moment can continue without repeating a row.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::source::Row;
+use super::source::UserRow;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 
-/// What the report knows of a row.
+/// The state of a row in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Something that must not be done twice is about to be asked for.
+pub enum RowState {
+    /// A request that must not be repeated is about to be sent.
     Begun,
-    /// A part is done, which the row's answer tells.
+    /// A part is done; the row's answer holds its result.
     Partly,
     Done,
     Failed,
@@ -28,56 +28,55 @@ pub enum State {
 
 /// One line of the report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Line {
+pub struct ReportLine {
     pub line: usize,
     pub user: String,
-    pub state: State,
+    pub state: RowState,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub answer: Value,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub error: Value,
 }
 
-impl Line {
-    pub fn new(row: &Row, state: State, answer: Value) -> Self {
+impl ReportLine {
+    pub fn new(row: &UserRow, state: RowState, answer: Value) -> Self {
         Self { line: row.line, user: row.user.to_string(), state, answer, error: Value::Null }
     }
 
-    pub fn done(row: &Row, answer: Value) -> Self {
-        Self::new(row, State::Done, answer)
+    pub fn done(row: &UserRow, answer: Value) -> Self {
+        Self::new(row, RowState::Done, answer)
     }
 
-    pub fn failed(row: &Row, error: &Error) -> Self {
+    pub fn failed(row: &UserRow, error: &Error) -> Self {
         let error = error.json();
-        Self { error, ..Self::new(row, State::Failed, Value::Null) }
+        Self { error, ..Self::new(row, RowState::Failed, Value::Null) }
     }
 
-    /// Whether a failure tells that nothing was done: the server said so, or was never reached.
+    /// Whether the failed request had no effect: the server refused it, or was never reached.
     fn decided(&self) -> bool {
         self.error["status"].is_number() || self.error["code"] == "unreachable"
     }
 }
 
-/// A line with what the run does, as two runs may have the same users.
+/// A line with the name of its run, as two runs may have the same users.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct ReportEntry {
     run: String,
     #[serde(flatten)]
-    line: Line,
+    line: ReportLine,
 }
 
-/// The file, and what it said when it was opened.
+/// The report file and the lines that it held when it was opened.
 pub struct Report {
     run: String,
     path: Option<PathBuf>,
     file: RefCell<Option<File>>,
-    /// The last word on every user, of this run and of those before it.
-    known: RefCell<HashMap<String, Line>>,
+    /// The last line of every user, from this run and earlier ones.
+    known: RefCell<HashMap<String, ReportLine>>,
 }
 
 impl Report {
-    /// Begins a report of `run`, or goes on with an older one of the same run. A dry run writes
-    /// none.
+    /// Creates a report of `run`, or opens an older one of the same run. A dry run writes none.
     pub fn open(
         ctx: &Context,
         run: String,
@@ -93,7 +92,7 @@ impl Report {
         let mut options = OpenOptions::new();
         match resume {
             Some(_) => options.append(true),
-            // A report that is there already may be the only trace of an earlier run.
+            // An existing report may be the only trace of an earlier run.
             None => options.write(true).create_new(true),
         };
         let mut file = options.open(&path).map_err(|error| failed(&path, &error))?;
@@ -103,11 +102,11 @@ impl Report {
         Ok(Self { run, path: Some(path), file: RefCell::new(Some(file)), known })
     }
 
-    /// Removes a report in which nothing stands, as the run is not begun.
+    /// Removes an empty report, as the run was not started.
     pub fn abandon(&self) {
         let empty = |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() == 0);
         if let Some(path) = self.path.as_ref().filter(empty) {
-            // A file that is left over does no harm.
+            // A leftover file does no harm.
             drop(fs::remove_file(path));
         }
     }
@@ -116,24 +115,27 @@ impl Report {
         self.path.as_deref()
     }
 
-    /// What was answered for a user whose row is done.
-    pub fn done(&self, user: &str) -> Option<Line> {
-        self.known.borrow().get(user).filter(|line| line.state == State::Done).cloned()
+    /// The line of a user whose row is done.
+    pub fn done(&self, user: &str) -> Option<ReportLine> {
+        self.known.borrow().get(user).filter(|line| line.state == RowState::Done).cloned()
     }
 
-    /// What was left half done for a user.
-    pub fn unfinished(&self, user: &str) -> Option<Line> {
+    /// The line of a user whose row is partly done.
+    pub fn unfinished(&self, user: &str) -> Option<ReportLine> {
         let known = self.known.borrow();
-        known.get(user).filter(|line| matches!(line.state, State::Begun | State::Partly)).cloned()
+        known
+            .get(user)
+            .filter(|line| matches!(line.state, RowState::Begun | RowState::Partly))
+            .cloned()
     }
 
     /// Hands a line to the operating system, which keeps it even if this process is killed.
-    pub fn write(&self, line: &Line) -> Result<()> {
+    pub fn write(&self, line: &ReportLine) -> Result<()> {
         learn(&mut self.known.borrow_mut(), line.clone());
         let (Some(path), Some(file)) = (&self.path, &mut *self.file.borrow_mut()) else {
             return Ok(());
         };
-        let entry = Entry { run: self.run.clone(), line: line.clone() };
+        let entry = ReportEntry { run: self.run.clone(), line: line.clone() };
         let mut text = serde_json::to_string(&entry)
             .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
         text.push('\n');
@@ -141,13 +143,13 @@ impl Report {
     }
 }
 
-/// Takes in what a line tells of its user. A failure leaves in force that a part was done, and that
-/// something was begun whose outcome the failure does not tell.
-fn learn(known: &mut HashMap<String, Line>, line: Line) {
+/// Records the line of a user. A failure does not replace a line of a finished part, nor one of a
+/// started request whose outcome is unknown.
+fn learn(known: &mut HashMap<String, ReportLine>, line: ReportLine) {
     let before = known.get(&line.user).map(|known| known.state);
     let stays = match before {
-        Some(State::Partly) => line.state == State::Failed,
-        Some(State::Begun) => line.state == State::Failed && !line.decided(),
+        Some(RowState::Partly) => line.state == RowState::Failed,
+        Some(RowState::Begun) => line.state == RowState::Failed && !line.decided(),
         _ => false,
     };
     if !stays {
@@ -155,24 +157,24 @@ fn learn(known: &mut HashMap<String, Line>, line: Line) {
     }
 }
 
-/// The last word on every user. A report of another run tells nothing about this one.
-fn read(path: &Path, run: &str) -> Result<HashMap<String, Line>> {
+/// Reads the last line of every user. The report of another run is refused.
+fn read(path: &Path, run: &str) -> Result<HashMap<String, ReportLine>> {
     let file = File::open(path).map_err(|error| failed(path, &error))?;
     let mut known = HashMap::new();
     for (at, text) in BufReader::new(file).lines().enumerate() {
         let text = text.map_err(|error| failed(path, &error))?;
-        // The last line may be cut off when the process was killed; what it told is lost.
-        let Ok(entry) = serde_json::from_str::<Entry>(&text) else {
+        // The last line may be incomplete when the process was killed.
+        let Ok(entry) = serde_json::from_str::<ReportEntry>(&text) else {
             if at == 0 {
-                return Err(Error::usage(format!("{} is no report.", path.display())));
+                return Err(Error::usage(format!("{} is not a report.", path.display())));
             }
             continue;
         };
         if entry.run != run {
             let message = format!("{} is the report of another run.", path.display());
             return Err(Error::usage(message)
-                .because(format!("It is of \"{}\", and this is \"{run}\"", entry.run))
-                .fix("leave --resume out, or name this run's own report"));
+                .because(format!("It belongs to \"{}\"; this run is \"{run}\"", entry.run))
+                .fix("omit --resume, or give the report of this run"));
         }
         learn(&mut known, entry.line);
     }
@@ -184,7 +186,7 @@ fn end_the_last_line(path: &Path, file: &mut File) -> std::io::Result<()> {
     if text.last().is_some_and(|&last| last != b'\n') { file.write_all(b"\n") } else { Ok(()) }
 }
 
-/// In the folder in use, named after the moment.
+/// A path in the current folder, named after the current time.
 fn usual_path(ctx: &Context) -> PathBuf {
     let moment: String =
         ctx.now.to_string().chars().filter(|letter| letter.is_ascii_digit()).collect();

@@ -1,5 +1,5 @@
-//! Files of rows: CSV with a line of titles, or a JSON object a line. All of it is read and checked
-//! before anything is done with it.
+//! Files of rows: CSV with a header line, or JSON lines. A file is read and checked as a whole
+//! before any row is used.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
 
-/// How many bad rows are shown before the rest is only counted.
-const SHOWN: usize = 3;
+/// How many invalid rows an error shows; it counts the rest.
+const MAX_SHOWN_ROWS: usize = 3;
 
-/// One row: a user and what the file says of them.
+/// One row: a user and the fields that the file gives.
 #[derive(Clone, Debug)]
-pub struct Row {
-    /// Where it stands in the file, from 1.
+pub struct UserRow {
+    /// The line in the file, from 1.
     pub line: usize,
     pub user: ExternalId,
     pub email: Option<Line>,
@@ -25,14 +25,14 @@ pub struct Row {
     pub metadata: Option<Metadata>,
 }
 
-/// A field that is to be taken from another column.
+/// A field and the column that it is read from.
 #[derive(Clone, Debug)]
-pub struct Mapping {
+pub struct ColumnMapping {
     field: String,
     column: String,
 }
 
-impl FromStr for Mapping {
+impl FromStr for ColumnMapping {
     type Err = &'static str;
 
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
@@ -46,7 +46,7 @@ impl FromStr for Mapping {
 }
 
 /// The rows of a file, or of stdin for `-`.
-pub async fn read(ctx: &Context, file: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
+pub async fn read(ctx: &Context, file: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
     let text = match file {
         "-" => ctx.io.read_stdin().await?,
         path => fs::read_to_string(path).map_err(|error| {
@@ -56,7 +56,7 @@ pub async fn read(ctx: &Context, file: &str, mapping: &[Mapping]) -> Result<Vec<
     parse(file, &text, mapping)
 }
 
-fn parse(file: &str, text: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
+fn parse(file: &str, text: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
     let text = text.trim_start_matches('\u{feff}');
     let (titles, records) =
         if text.trim_start().starts_with('{') { json_lines(text) } else { csv(text)? };
@@ -75,7 +75,9 @@ fn parse(file: &str, text: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
     for (line, record) in records {
         match record.and_then(|record| row(line, &record, mapping)) {
             Ok(row) => match seen.insert(row.user.clone(), line) {
-                Some(first) => wrong.push((line, format!("{} was on line {first}", row.user))),
+                Some(first) => {
+                    wrong.push((line, format!("{} is already on line {first}", row.user)))
+                }
                 None => rows.push(row),
             },
             Err(why) => wrong.push((line, why)),
@@ -84,23 +86,24 @@ fn parse(file: &str, text: &str, mapping: &[Mapping]) -> Result<Vec<Row>> {
     if wrong.is_empty() { Ok(rows) } else { Err(refused(file, rows.len(), &wrong)) }
 }
 
-type Record = std::result::Result<Map<String, Value>, String>;
+type ParsedRecord = std::result::Result<Map<String, Value>, String>;
 
 /// The names of all columns, and the records with their lines.
-type Records = (BTreeSet<String>, Vec<(usize, Record)>);
+type ParsedFile = (BTreeSet<String>, Vec<(usize, ParsedRecord)>);
 
-fn json_lines(text: &str) -> Records {
+fn json_lines(text: &str) -> ParsedFile {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let records: Vec<(usize, Record)> = lines
+    let records: Vec<(usize, ParsedRecord)> = lines
         .map(|(at, line)| (at + 1, serde_json::from_str(line).map_err(|error| error.to_string())))
         .collect();
     let good = records.iter().filter_map(|(_, record)| record.as_ref().ok());
     (good.flat_map(Map::keys).cloned().collect(), records)
 }
 
-fn csv(text: &str) -> Result<Records> {
+fn csv(text: &str) -> Result<ParsedFile> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
-    let broken = |error: csv::Error| Error::usage("The file is no CSV.").because(error.to_string());
+    let broken =
+        |error: csv::Error| Error::usage("The file is not valid CSV.").because(error.to_string());
     let titles = reader.headers().map_err(broken)?.clone();
     let records = reader.records().map(|record| match record {
         Ok(record) => {
@@ -123,11 +126,11 @@ fn csv(text: &str) -> Result<Records> {
 fn row(
     line: usize,
     record: &Map<String, Value>,
-    mapping: &[Mapping],
-) -> std::result::Result<Row, String> {
+    mapping: &[ColumnMapping],
+) -> std::result::Result<UserRow, String> {
     let user = field(record, mapping, "userId", &["userid", "externalid", "user"])?;
-    let user = user.ok_or("has no userId (name another column with --map userId=COLUMN)")?;
-    Ok(Row {
+    let user = user.ok_or("has no userId (map another column with --map userId=COLUMN)")?;
+    Ok(UserRow {
         line,
         user: user.parse().map_err(|error| format!("userId {error}"))?,
         email: parsed(record, mapping, "email")?,
@@ -138,17 +141,17 @@ fn row(
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(
     record: &Map<String, Value>,
-    mapping: &[Mapping],
+    mapping: &[ColumnMapping],
     name: &str,
 ) -> std::result::Result<Option<T>, String> {
     let found = field(record, mapping, name, &[name])?;
     found.map(|text| text.parse().map_err(|error| format!("{name} {error}"))).transpose()
 }
 
-/// A field's text: from the mapped column, or from one that is called like it.
+/// A field's text: from the mapped column, or from the column with the field's name.
 fn field(
     record: &Map<String, Value>,
-    mapping: &[Mapping],
+    mapping: &[ColumnMapping],
     name: &str,
     titles: &[&str],
 ) -> std::result::Result<Option<String>, String> {
@@ -161,11 +164,11 @@ fn field(
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(Value::Number(number)) => Ok(Some(number.to_string())),
-        Some(_) => Err(format!("{name} must be a text")),
+        Some(_) => Err(format!("{name} must be a string")),
     }
 }
 
-/// `External-ID`, `external_id` and `externalId` are one title.
+/// Folds `External-ID`, `external_id` and `externalId` to the same title.
 fn folded(title: &str) -> String {
     title.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -190,19 +193,20 @@ fn metadata(record: &Map<String, Value>) -> std::result::Result<Option<Metadata>
 
 fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
     let total = good + wrong.len();
-    let shown: Vec<String> =
-        wrong.iter().take(SHOWN).map(|(line, why)| format!("line {line}: {why}")).collect();
-    let more = match wrong.len().saturating_sub(SHOWN) {
+    let shown: Vec<String> = wrong
+        .iter()
+        .take(MAX_SHOWN_ROWS)
+        .map(|(line, why)| format!("line {line}: {why}"))
+        .collect();
+    let more = match wrong.len().saturating_sub(MAX_SHOWN_ROWS) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
     let message = match total {
-        1 => format!("The only row of {file} cannot be used."),
-        _ => format!("{} of the {total} rows of {file} cannot be used.", wrong.len()),
+        1 => format!("The only row of {file} is invalid."),
+        _ => format!("{} of the {total} rows of {file} are invalid.", wrong.len()),
     };
-    Error::usage(message)
-        .because(shown.join("; ") + &more)
-        .fix("correct the file; nothing was done yet")
+    Error::usage(message).because(shown.join("; ") + &more).fix("correct the file; no row was sent")
 }
 
 #[cfg(test)]
@@ -210,7 +214,8 @@ mod tests {
     use super::*;
 
     fn users(text: &str, mapping: &[&str]) -> Result<Vec<String>> {
-        let mapping: Vec<Mapping> = mapping.iter().map(|text| text.parse().unwrap()).collect();
+        let mapping: Vec<ColumnMapping> =
+            mapping.iter().map(|text| text.parse().unwrap()).collect();
         let rows = parse("users", text, &mapping)?;
         Ok(rows.into_iter().map(|row| format!("{row:?}")).collect())
     }
@@ -238,7 +243,7 @@ mod tests {
         let text = "userId\nalice\nalice\n\"a\u{7}\"\nbob,x\n\"\"\n\"\u{8}\"\n";
         let error = users(text, &[]).unwrap_err().text(None);
         assert!(error.contains("of the"), "{error}");
-        assert!(error.contains("line 3: alice was on line 2"), "{error}");
+        assert!(error.contains("line 3: alice is already on line 2"), "{error}");
         assert!(error.contains("line 4: userId must be"), "{error}");
         assert!(error.contains("and 2 more"), "{error}");
     }

@@ -1,9 +1,9 @@
-//! The way to the service: one request at a time, its answer unwrapped or its refusal explained.
-//! Which requests a command needs is the command's; what a refusal says is in [`refusal`].
+//! The HTTP client of the service: it sends one request at a time, unwraps the answer, and turns a
+//! refusal into an error. [`refusal`] writes the errors.
 
-mod answer;
+mod record;
 mod refusal;
-mod secure;
+mod tls;
 mod trace;
 
 use std::cell::RefCell;
@@ -25,25 +25,26 @@ use uuid::Uuid;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
 use crate::output::time::Span;
-pub use answer::Answer;
-use refusal::Asked;
+pub use record::ApiRecord;
+use refusal::ApiRequest;
 pub use refusal::cause;
-pub use secure::Fault;
+pub use tls::TlsFault;
 pub use trace::Trace;
 
 /// How many records one page of a list holds.
-const PAGE: usize = 1000;
+const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Before a write whose answer was lost is sent again.
-const PAUSE: Duration = Duration::from_millis(300);
-const MOST_REDIRECTS: usize = 5;
-const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// The delay before a write whose answer was lost is sent again.
+const RESEND_DELAY: Duration = Duration::from_millis(300);
+const MAX_REDIRECTS: usize = 5;
+const PATH_ESCAPES: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Where to send requests, and with what.
+/// The server, the key and the connection settings of a client.
 pub struct Target {
     pub server: Url,
     pub key: ApiKey,
-    /// Where the key came from, for the message when it is refused.
+    /// The key's source, for the error when the server refuses it.
     pub key_source: KeySource,
     pub timeout: Span,
     pub ca_cert: Option<CaCert>,
@@ -51,7 +52,7 @@ pub struct Target {
     pub dry_run: bool,
 }
 
-/// Where a key came from.
+/// The source of a key.
 pub enum KeySource {
     /// The profile of this name.
     Profile(String),
@@ -72,13 +73,13 @@ impl fmt::Display for KeySource {
 pub struct Client {
     http: reqwest::Client,
     target: Target,
-    planned: Rc<RefCell<Vec<Planned>>>,
+    planned: Rc<RefCell<Vec<PlannedRequest>>>,
     trace: Trace,
 }
 
-/// A write that was asked for and not sent.
+/// A write that a dry run did not send.
 #[derive(Serialize)]
-pub struct Planned {
+pub struct PlannedRequest {
     pub method: String,
     pub path: String,
     pub body: Option<serde_json::Value>,
@@ -86,13 +87,17 @@ pub struct Planned {
 
 /// A write that was done.
 pub struct Written<T> {
-    /// Whether it made something new.
+    /// Whether the service created a record.
     pub created: bool,
     pub data: T,
 }
 
 impl Client {
-    pub fn new(target: Target, planned: Rc<RefCell<Vec<Planned>>>, trace: Trace) -> Result<Self> {
+    pub fn new(
+        target: Target,
+        planned: Rc<RefCell<Vec<PlannedRequest>>>,
+        trace: Trace,
+    ) -> Result<Self> {
         let http = http(&target.server, target.timeout, target.ca_cert.as_ref())?;
         Ok(Self { http, target, planned, trace })
     }
@@ -105,15 +110,15 @@ impl Client {
         &self.target.key_source
     }
 
-    /// Where requests go, for the name of a run: which server, and which of its two modes.
-    pub fn place(&self) -> String {
+    /// The server and mode, for the name of a bulk run.
+    pub fn label(&self) -> String {
         format!("{} ({})", origin(&self.target.server), self.target.key.mode())
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let asked = Asked { method: Method::GET, path, target: &self.target };
-        let response = self.send(&asked, None, None).await?;
-        let (_, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
+        let api_request = ApiRequest { method: Method::GET, path, target: &self.target };
+        let response = self.send(&api_request, None, None).await?;
+        let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
         Ok(success.data)
     }
 
@@ -127,14 +132,14 @@ impl Client {
         let mut cursor: Option<String> = None;
         loop {
             let mut query = url_encoded(filters);
-            query.push(format!("limit={PAGE}"));
+            query.push(format!("limit={PAGE_SIZE}"));
             query.extend(cursor.as_ref().map(|cursor| format!("after={}", encode(cursor))));
             let path = format!("{path}?{}", query.join("&"));
-            let asked = Asked { method: Method::GET, path: &path, target: &self.target };
-            let response = self.send(&asked, None, None).await?;
-            let (_, page) = answer::read::<List<T>>(&asked, response, &self.trace).await?;
+            let api_request = ApiRequest { method: Method::GET, path: &path, target: &self.target };
+            let response = self.send(&api_request, None, None).await?;
+            let (_, page) = record::read::<List<T>>(&api_request, response, &self.trace).await?;
             records.extend(page.data);
-            // A server that gave the same cursor twice would be followed for ever.
+            // A repeated cursor would loop endlessly.
             if page.next_cursor.is_none() || page.next_cursor == cursor {
                 return Ok(records);
             }
@@ -142,15 +147,15 @@ impl Client {
         }
     }
 
-    /// Sends a question that has a body and no effect.
+    /// Sends a POST that changes nothing, so that a dry run sends it too.
     pub async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
-        let asked = Asked { method: Method::POST, path, target: &self.target };
-        let response = self.send(&asked, Some(&to_json(body)?), None).await?;
-        let (_, success) = answer::read::<Success<T>>(&asked, response, &self.trace).await?;
+        let api_request = ApiRequest { method: Method::POST, path, target: &self.target };
+        let response = self.send(&api_request, Some(&to_json(body)?), None).await?;
+        let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
         Ok(success.data)
     }
 
-    /// Changes something; on a dry run only notes the request down and returns none.
+    /// Sends a write; a dry run only records the request and returns none.
     pub async fn write<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -160,8 +165,8 @@ impl Client {
         self.write_once(method, path, body, &new_idempotency_key()).await
     }
 
-    /// [`Self::write`] under a name: the service does what came under it once. When no answer
-    /// arrives, the request is therefore sent again.
+    /// [`Self::write`] with a given idempotency key. The service performs the write once per key, so
+    /// a request without an answer is sent again.
     pub async fn write_once<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -172,15 +177,15 @@ impl Client {
         let body = body.map(to_json).transpose()?;
         if self.target.dry_run {
             let (method, path) = (method.to_string(), path.to_owned());
-            self.planned.borrow_mut().push(Planned { method, path, body });
+            self.planned.borrow_mut().push(PlannedRequest { method, path, body });
             return Ok(None);
         }
-        let asked = Asked { method, path, target: &self.target };
-        let sent = self.send_and_read(&asked, body.as_ref(), idempotency_key).await;
+        let api_request = ApiRequest { method, path, target: &self.target };
+        let sent = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
         let answered = match sent {
             Err(lost) if lost.is_lost_answer() => {
-                tokio::time::sleep(PAUSE).await;
-                let again = self.send_and_read(&asked, body.as_ref(), idempotency_key).await;
+                tokio::time::sleep(RESEND_DELAY).await;
+                let again = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
                 again.map_err(|_| lost)
             }
             decided => decided,
@@ -191,15 +196,15 @@ impl Client {
 
     async fn send_and_read<T: DeserializeOwned>(
         &self,
-        asked: &Asked<'_>,
+        api_request: &ApiRequest<'_>,
         body: Option<&serde_json::Value>,
         idempotency_key: &str,
     ) -> Result<(StatusCode, Success<T>)> {
-        let response = self.send(asked, body, Some(idempotency_key)).await?;
-        answer::read(asked, response, &self.trace).await
+        let response = self.send(api_request, body, Some(idempotency_key)).await?;
+        record::read(api_request, response, &self.trace).await
     }
 
-    /// [`Self::write`] with POST, what most writes are.
+    /// [`Self::write`] with POST.
     pub async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -217,16 +222,16 @@ impl Client {
         self.write(Method::PATCH, path, Some(body)).await
     }
 
-    /// Sends, and follows redirects that stay with the server the key is for.
+    /// Sends a request, and follows redirects within the server that the key belongs to.
     async fn send(
         &self,
-        asked: &Asked<'_>,
+        api_request: &ApiRequest<'_>,
         body: Option<&serde_json::Value>,
         idempotency_key: Option<&str>,
     ) -> Result<Response> {
-        let mut url = self.url(asked.path)?;
-        for _ in 0..=MOST_REDIRECTS {
-            let mut request = self.http.request(asked.method.clone(), url.clone());
+        let mut url = self.url(api_request.path)?;
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = self.http.request(api_request.method.clone(), url.clone());
             request = request.header(AUTHORIZATION, bearer(&self.target.key)?);
             if let Some(body) = body {
                 request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
@@ -234,33 +239,35 @@ impl Client {
             if let Some(key) = idempotency_key {
                 request = request.header(IDEMPOTENCY_KEY, key);
             }
-            let request = request.build().map_err(|error| asked.failed(&error))?;
+            let request = request.build().map_err(|error| api_request.failed(&error))?;
             self.trace.sent(&request, body);
-            let line = (request.method().to_string(), asked.path.to_owned());
+            let line = (request.method().to_string(), api_request.path.to_owned());
             let since = Instant::now();
             let sent = self.http.execute(request).await;
-            let response = sent.map_err(|error| asked.failed(&error))?;
+            let response = sent.map_err(|error| api_request.failed(&error))?;
             self.trace.answered(&line, since, &response);
             let Some(next) = redirected(&url, &response) else { return Ok(response) };
             // Other redirects may turn a write into a read.
             let keeps_the_method = matches!(response.status().as_u16(), 307 | 308);
-            if origin(&next) != origin(&url) || !(keeps_the_method || asked.method == Method::GET) {
-                return Err(asked.redirected(&next));
+            if origin(&next) != origin(&url)
+                || !(keeps_the_method || api_request.method == Method::GET)
+            {
+                return Err(api_request.redirected(&next));
             }
             url = next;
         }
-        Err(asked.redirected(&url))
+        Err(api_request.redirected(&url))
     }
 
     fn url(&self, path: &str) -> Result<Url> {
         let base = self.target.server.as_str().trim_end_matches('/');
         Url::parse(&format!("{base}{path}")).map_err(|error| {
-            Error::usage(format!("{path} is no path on the server.")).because(error.to_string())
+            Error::usage(format!("{path} is not a valid path.")).because(error.to_string())
         })
     }
 }
 
-/// A name for a write that no other will ever have.
+/// A unique key for one write.
 pub fn new_idempotency_key() -> String {
     Uuid::now_v7().to_string()
 }
@@ -272,13 +279,13 @@ pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<req
         .redirect(reqwest::redirect::Policy::none())
         .timeout(timeout.std());
     if is_loopback(server) {
-        // A proxy would be told the key, and could not reach this machine anyway.
+        // A proxy would see the key, and could not reach this machine anyway.
         http = http.no_proxy();
     }
     let own = ca_cert.map(CaCert::certificates).transpose()?.unwrap_or_default();
     if server.scheme() == "http" {
-        // Nothing will be checked against the system's authorities. Reading them takes time, and
-        // fails where there are none.
+        // Plain HTTP needs no certificate authorities. Loading them takes time, and fails where
+        // there are none.
         http = http.tls_certs_only(own);
     } else if ca_cert.is_some() {
         http = http.tls_certs_merge(own);
@@ -312,7 +319,7 @@ impl CaCert {
     }
 
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
-        let what = format!("{} holds no certificate in PEM form.", self.path.display());
+        let what = format!("{} holds no certificate in PEM format.", self.path.display());
         let found = reqwest::Certificate::from_pem_bundle(&self.pem);
         found.ok().filter(|found| !found.is_empty()).ok_or_else(|| Error::usage(what))
     }
@@ -320,7 +327,7 @@ impl CaCert {
 
 fn bearer(key: &ApiKey) -> Result<HeaderValue> {
     let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose()))
-        .map_err(|_| Error::usage("The key cannot be sent: it is no header value."))?;
+        .map_err(|_| Error::usage("The key is not a valid header value."))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -333,7 +340,7 @@ fn redirected(from: &Url, response: &Response) -> Option<Url> {
 fn to_json(body: &impl Serialize) -> Result<serde_json::Value> {
     let mut json = serde_json::to_value(body)
         .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
-    // Null and absent mean the same to the service; what a person reads is shorter without.
+    // Null and absent mean the same to the service; the printed request is shorter without null.
     if let Some(fields) = json.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
     }
@@ -346,5 +353,5 @@ fn url_encoded(pairs: &[(&str, &str)]) -> Vec<String> {
 
 /// Encodes a caller's own text for a path or a query.
 pub fn encode(text: &str) -> String {
-    utf8_percent_encode(text, IN_A_PATH).to_string()
+    utf8_percent_encode(text, PATH_ESCAPES).to_string()
 }

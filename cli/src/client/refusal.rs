@@ -1,23 +1,22 @@
-//! What a request that came to nothing means for the person who made it: which exit code, and what
-//! to do next.
+//! Turns failed requests into errors with an exit code and a fix.
 
 use common::Failure;
 use reqwest::{Method, StatusCode, Url};
 
-use super::{Fault, KeySource, Target};
+use super::{KeySource, Target, TlsFault};
 use crate::error::{BROKEN_ANSWER, Error, Exit};
 use crate::keystore::origin;
 use crate::output::escape::quote;
 
-/// A request on its way.
-pub(super) struct Asked<'a> {
+/// A request that was sent.
+pub(super) struct ApiRequest<'a> {
     pub method: Method,
     pub path: &'a str,
     pub target: &'a Target,
 }
 
-impl Asked<'_> {
-    /// No answer, or only the beginning of one.
+impl ApiRequest<'_> {
+    /// The error of a request without a complete answer.
     pub(super) fn failed(&self, error: &reqwest::Error) -> Error {
         let server = origin(&self.target.server);
         let cause = cause(error);
@@ -27,44 +26,49 @@ impl Asked<'_> {
             return unreachable("timeout", format!("{server} did not answer within {seconds} s."))
                 .fix(format!("wait longer with --timeout {}s", seconds * 4));
         }
-        if let Some(fault) = Fault::of(error) {
-            return unreachable("tls", format!("No secure connection to {server}."))
+        if let Some(fault) = TlsFault::of(error) {
+            return unreachable("tls", format!("There is no secure connection to {server}."))
                 .because(fault.why)
                 .fix(fault.fix);
         }
         if error.is_connect() {
             return unreachable("unreachable", format!("{server} cannot be reached."))
                 .because(cause)
-                .fix("check that licd runs there, or name another with --server URL");
+                .fix("check that licd runs there, or give another address with --server URL");
         }
-        unreachable(BROKEN_ANSWER, format!("{server} broke off its answer."))
-            .because(cause)
-            .fix("try again")
+        unreachable(
+            BROKEN_ANSWER,
+            format!("{server} closed the connection before the end of its answer."),
+        )
+        .because(cause)
+        .fix("try again")
     }
 
-    /// The service refused, in its own words.
+    /// The error of a request that the service refused, with the service's own sentence.
     pub(super) fn refused(&self, status: StatusCode, failure: Failure) -> Error {
         let words = format!("\"{}\"", failure.error);
         let wait = match failure.retry_after {
             Some(seconds) => format!("try again in {seconds} s"),
             None => "try again in a moment".to_owned(),
         };
-        let key = format!("the key {}… from {}", self.target.key.prefix(), self.target.key_source);
+        let key = format!("key {}… from {}", self.target.key.prefix(), self.target.key_source);
         let error = match status.as_u16() {
-            401 => Error::new(Exit::NotAuthenticated, "", format!("The server refused {key}."))
-                .because(format!("{words}: it is unknown, expired or revoked"))
+            401 => Error::new(Exit::NotAuthenticated, "", format!("The server refused the {key}."))
+                .because(format!("{words}: the key is unknown, expired or revoked"))
                 .fix(self.another_key()),
-            403 => Error::new(Exit::Forbidden, "", format!("With {key} this is not allowed."))
-                .because(words)
-                .fix("use a key of another role or mode; licctl whoami tells those of this one"),
+            403 => {
+                Error::new(Exit::Forbidden, "", format!("The {key} does not allow this request."))
+                    .because(words)
+                    .fix("use a key of another role or mode; licctl whoami shows those of this key")
+            }
             404 => Error::new(Exit::NotFound, "", self.nothing_there()).because(words),
-            429 => Error::new(Exit::RateLimited, "", "Too many requests with this key.")
+            429 => Error::new(Exit::RateLimited, "", "The key has reached its rate limit.")
                 .because(words)
                 .fix(wait),
             502..=504 => Error::new(Exit::Unreachable, "", "The server cannot answer right now.")
                 .because(words)
                 .fix(wait),
-            500.. => Error::new(Exit::Internal, "", "The server failed.")
+            500.. => Error::new(Exit::Internal, "", "The server has an internal error.")
                 .because(words)
                 .fix("look for the request id in the server's log"),
             _ => Error::new(Exit::Rejected, "", "The server refused the request.").because(words),
@@ -74,47 +78,54 @@ impl Asked<'_> {
         error.answered(status.as_u16(), Some(failure.request_id))
     }
 
-    /// Something answered, but not licd.
+    /// The error of an answer that does not come from licd.
     pub(super) fn not_the_service(&self, status: StatusCode, body: &[u8]) -> Error {
         let text = String::from_utf8_lossy(body);
-        let what = match text.trim_start().chars().next() {
-            None => "nothing",
+        let body = match text.trim_start().chars().next() {
+            None => "an empty body",
             Some('<') => "a web page",
-            Some('{' | '[') => "half an answer, or one of another program",
+            Some('{' | '[') => "incomplete or unknown JSON",
             Some(_) => "plain text",
         };
         let server = origin(&self.target.server);
         let message =
-            format!("What answers at {server} is not licd: status {} and {what}.", status.as_u16());
+            format!("{server} is not licd: it answers with status {} and {body}.", status.as_u16());
         Error::new(Exit::Unreachable, "not_licd", message)
             .fix("check the address given by --server, LICCTL_SERVER or the profile, and proxies")
     }
 
-    /// An answer of the service, and not the expected one: it speaks another version.
+    /// The error of an answer that this version cannot decode.
     pub(super) fn misunderstood(&self, error: &serde_json::Error) -> Error {
-        Error::new(Exit::Internal, "misunderstood", "The server's answer is not understood.")
-            .because(format!("{} {}: {error}", self.method, self.path))
-            .fix("use the licctl of the server's version")
+        Error::new(
+            Exit::Internal,
+            "misunderstood",
+            "licctl does not understand the server's answer.",
+        )
+        .because(format!("{} {}: {error}", self.method, self.path))
+        .fix("use the licctl of the server's version")
     }
 
     pub(super) fn redirected(&self, to: &Url) -> Error {
         let server = origin(&self.target.server);
         if origin(to) == server {
-            let message = format!("{server} points to itself again and again.");
+            let message = format!("{server} redirects in a loop.");
             return Error::new(Exit::Unreachable, "redirected", message)
                 .fix("check the address given by --server, LICCTL_SERVER or the profile");
         }
-        let message = format!("{server} points to {}, where the key is not sent.", origin(to));
+        let message = format!(
+            "{server} redirects to {}, and licctl does not send the key there.",
+            origin(to)
+        );
         Error::new(Exit::Unreachable, "redirected", message)
-            .fix(format!("if that is right, use --server {}", origin(to)))
+            .fix(format!("if that address is right, use --server {}", origin(to)))
     }
 
-    /// How a key that works gets to where the refused one came from.
+    /// The way to replace the refused key at its source.
     fn another_key(&self) -> String {
         match &self.target.key_source {
             KeySource::Profile(name) => format!("licctl login --profile {}", quote(name)),
             KeySource::Given(place) => {
-                format!("put a key that works where this one is from: {place}")
+                format!("replace the key from {place} with an active one")
             }
         }
     }
@@ -126,12 +137,12 @@ impl Asked<'_> {
                 let id = rest.split('/').next().unwrap_or_default();
                 format!("There is no {} {id}.", nouns.trim_end_matches('s'))
             }
-            None => format!("{path} is not there."),
+            None => format!("{path} does not exist."),
         }
     }
 }
 
-/// The innermost cause: the others only say that there was one.
+/// The innermost cause, which is the only specific one.
 pub fn cause(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(inner) = innermost.source() {

@@ -1,4 +1,4 @@
-//! `-v` and `-vv`: what goes over the wire, on stderr, which carries no key.
+//! `-v` and `-vv`: logs requests and responses to stderr, without keys.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::io::Io;
 use crate::output::escape::clean;
 
-/// What to tell, and to whom.
+/// The log of requests and its level.
 pub struct Trace {
     io: Rc<Io>,
     /// 0 for nothing, 1 for a line for each request, 2 for headers and bodies too.

@@ -15,7 +15,8 @@ use crate::output::View;
 
 /// Send a request to any endpoint
 ///
-/// The answer's data is printed as JSON. With fields or input the method is POST unless given.
+/// The data of the answer is printed as JSON. The default method is GET, or POST with fields or
+/// input.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -24,26 +25,26 @@ Examples:
       -F name=Pro -F maxSeats=5
   licctl api -X GET admin/users -F externalId=alice
   licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input p.json")]
-pub struct Api {
-    /// Its path; /api/v1/ may be left out
+pub struct ApiArgs {
+    /// Path of the endpoint; /api/v1/ is optional
     path: String,
-    /// The method: GET, POST, PATCH, PUT or DELETE
+    /// Method: GET, POST, PATCH, PUT or DELETE
     #[arg(short = 'X', long)]
     method: Option<Method>,
-    /// A field of the body, or of the query with GET; numbers, true, false and null are taken as
-    /// JSON, everything else as text (repeatable)
+    /// Field of the body, or of the query with GET; numbers, true, false and null are JSON,
+    /// anything else is text (repeatable)
     #[arg(short = 'F', long = "field", value_name = "KEY=VALUE")]
-    fields: Vec<Field>,
-    /// A file with the body, - for stdin
+    fields: Vec<FieldArg>,
+    /// File with the body, - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "fields")]
     input: Option<String>,
 }
 
 /// One `KEY=VALUE` of `--field`.
 #[derive(Clone, Debug)]
-struct Field(String, Value);
+struct FieldArg(String, Value);
 
-impl FromStr for Field {
+impl FromStr for FieldArg {
     type Err = &'static str;
 
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
@@ -54,7 +55,7 @@ impl FromStr for Field {
     }
 }
 
-pub async fn run(ctx: &Context, args: Api) -> Result<View> {
+pub async fn run(ctx: &Context, args: ApiArgs) -> Result<View> {
     let body = match &args.input {
         Some(file) => Some(read(ctx, file).await?),
         None if args.fields.is_empty() => None,
@@ -81,7 +82,7 @@ pub async fn run(ctx: &Context, args: Api) -> Result<View> {
     }
 }
 
-fn pair(Field(key, value): &Field) -> String {
+fn pair(FieldArg(key, value): &FieldArg) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     format!("{}={}", encode(key), encode(&text))
 }
@@ -93,11 +94,12 @@ async fn read(ctx: &Context, file: &str) -> Result<Value> {
             Error::usage(format!("{path} cannot be read.")).because(error.to_string())
         })?,
     };
-    serde_json::from_str(&text)
-        .map_err(|error| Error::usage(format!("{file} is no JSON.")).because(error.to_string()))
+    serde_json::from_str(&text).map_err(|error| {
+        Error::usage(format!("{file} is not valid JSON.")).because(error.to_string())
+    })
 }
 
-/// There are no columns to show of a record of unknown kind.
+/// Shows JSON, as a record of unknown kind has no table.
 fn raw(data: Value) -> Result<View> {
     let records = data.as_array().map_or_else(|| std::slice::from_ref(&data), Vec::as_slice);
     let ids = records.iter().filter_map(|record| record["id"].as_str().map(str::to_owned));

@@ -1,5 +1,5 @@
-//! `licctl doctor`: everything between this terminal and the service, one after the other, each
-//! with what to do when it is not well.
+//! `licctl doctor`: checks everything between this terminal and the service in order, and prints a
+//! fix for each failed check.
 
 use std::fs;
 use std::net::ToSocketAddrs;
@@ -11,45 +11,50 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::keys::{mode_word, role_word};
-use crate::client::{self, Fault};
+use crate::client::{self, TlsFault};
 use crate::config::{Config, Folder};
-use crate::context::{Context, Setting};
+use crate::context::{Context, Endpoint};
 use crate::error::{Error, Exit, Result};
 use crate::keystore::{self, others_can_read};
 use crate::output::View;
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::output::escape::quote;
 
-/// How far clocks may be apart before dates begin to mislead.
-const TOLERABLE: i64 = 30;
+/// The tolerated difference between the clocks of the server and this machine.
+const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
-/// What one look has found.
+/// The result of one check.
 struct Finding {
-    what: &'static str,
-    /// Well, doubtful, or why the run fails.
+    check: &'static str,
+    /// OK, a warning, or the exit code of a failed check.
     state: std::result::Result<Tone, Exit>,
     detail: String,
     fix: Option<String>,
 }
 
 impl Finding {
-    fn well(what: &'static str, detail: impl Into<String>) -> Self {
-        Self { what, state: Ok(Tone::Good), detail: detail.into(), fix: None }
+    fn ok(check: &'static str, detail: impl Into<String>) -> Self {
+        Self { check, state: Ok(Tone::Good), detail: detail.into(), fix: None }
     }
 
-    fn doubtful(what: &'static str, detail: impl Into<String>, fix: &str) -> Self {
+    fn warning(check: &'static str, detail: impl Into<String>, fix: &str) -> Self {
         let fix = Some(fix.to_owned());
-        Self { what, state: Ok(Tone::Warning), detail: detail.into(), fix }
+        Self { check, state: Ok(Tone::Warning), detail: detail.into(), fix }
     }
 
-    fn ill(what: &'static str, exit: Exit, detail: impl Into<String>, fix: Option<&str>) -> Self {
-        Self { what, state: Err(exit), detail: detail.into(), fix: fix.map(str::to_owned) }
+    fn failed(
+        check: &'static str,
+        exit: Exit,
+        detail: impl Into<String>,
+        fix: Option<&str>,
+    ) -> Self {
+        Self { check, state: Err(exit), detail: detail.into(), fix: fix.map(str::to_owned) }
     }
 
-    /// What a command would fail with, in one line.
-    fn of(what: &'static str, error: &Error) -> Self {
+    /// The error that a command would report, in one line.
+    fn from_error(check: &'static str, error: &Error) -> Self {
         let detail = format!("{} {}", error.message(), error.reason().unwrap_or_default());
-        Self::ill(what, error.exit, detail.trim(), error.advice())
+        Self::failed(check, error.exit, detail.trim(), error.advice())
     }
 
     fn word(&self) -> &'static str {
@@ -63,14 +68,14 @@ impl Finding {
 
 pub async fn run(ctx: &Context) -> Result<View> {
     let mut findings = vec![configuration(ctx), permissions(ctx)];
-    match ctx.setting() {
-        Ok(setting) => {
-            findings.push(Finding::well("server", keystore::origin(&setting.server)));
-            around(ctx, &setting, &mut findings).await;
+    match ctx.endpoint() {
+        Ok(endpoint) => {
+            findings.push(Finding::ok("server", keystore::origin(&endpoint.server)));
+            remote_checks(ctx, &endpoint, &mut findings).await;
         }
-        Err(error) => findings.push(Finding::of("server", &error)),
+        Err(error) => findings.push(Finding::from_error("server", &error)),
     }
-    let exit = findings.iter().find_map(|finding| finding.state.err()).unwrap_or(Exit::Done);
+    let exit = findings.iter().find_map(|finding| finding.state.err()).unwrap_or(Exit::Success);
     show(&findings).map(|view| view.exit(exit))
 }
 
@@ -81,34 +86,34 @@ fn configuration(ctx: &Context) -> Finding {
             let count = config.profiles.len();
             let noun = if count == 1 { "profile" } else { "profiles" };
             let path = folder.file("").display().to_string();
-            Finding::well("configuration", format!("{path} has {count} {noun}"))
+            Finding::ok("configuration", format!("{path} has {count} {noun}"))
         }
-        Err(error) => Finding::of("configuration", &error),
+        Err(error) => Finding::from_error("configuration", &error),
     }
 }
 
 fn permissions(ctx: &Context) -> Finding {
     let Ok(folder) = Folder::locate(&ctx.env) else {
-        return Finding::well("permissions", "nothing is kept");
+        return Finding::ok("permissions", "no key is stored");
     };
-    let path = folder.file(keystore::FILE);
+    let path = folder.file(keystore::CREDENTIALS_FILE);
     let shown = path.display().to_string();
     match fs::metadata(&path) {
         Ok(file) if others_can_read(&file) => {
             let fix = format!("chmod 600 {}", quote(&shown));
-            let detail = format!("{shown} can be read by others");
-            Finding::ill("permissions", Exit::NotAuthenticated, detail, Some(&fix))
+            let detail = format!("others can read {shown}");
+            Finding::failed("permissions", Exit::NotAuthenticated, detail, Some(&fix))
         }
-        Ok(_) => Finding::well("permissions", format!("only you can read {shown}")),
-        Err(_) => Finding::well("permissions", "no key is kept in a file"),
+        Ok(_) => Finding::ok("permissions", format!("only you can read {shown}")),
+        Err(_) => Finding::ok("permissions", "no key is stored in a file"),
     }
 }
 
-/// What can only be looked at once the server is known. A later look needs the earlier ones.
-async fn around(ctx: &Context, setting: &Setting, findings: &mut Vec<Finding>) {
-    let name = name(&setting.server).await;
+/// The checks that need the server's address. Later checks depend on earlier ones.
+async fn remote_checks(ctx: &Context, endpoint: &Endpoint, findings: &mut Vec<Finding>) {
+    let name = name(&endpoint.server).await;
     findings.push(name);
-    let reached = connection(ctx, &setting.server).await;
+    let reached = connection(ctx, &endpoint.server).await;
     let there = reached.iter().all(|finding| finding.state.is_ok());
     findings.extend(reached);
     findings.push(key(ctx, there).await);
@@ -127,13 +132,13 @@ async fn name(server: &Url) -> Finding {
     match resolved.await {
         Ok(Ok(mut addresses)) => {
             addresses.dedup();
-            Finding::well("name", format!("{host} is {}", addresses.join(", ")))
+            Finding::ok("name", format!("{host} is {}", addresses.join(", ")))
         }
         Ok(Err(error)) => {
             let fix = "check the server's name and this machine's network";
-            Finding::ill("name", Exit::Unreachable, format!("{host}: {error}"), Some(fix))
+            Finding::failed("name", Exit::Unreachable, format!("{host}: {error}"), Some(fix))
         }
-        Err(error) => Finding::ill("name", Exit::Internal, error.to_string(), None),
+        Err(error) => Finding::failed("name", Exit::Internal, error.to_string(), None),
     }
 }
 
@@ -145,16 +150,18 @@ async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
         Err(error) => return vec![error],
     };
     if health.body["success"] != true {
-        let detail = format!("what answers is not licd: status {}", health.status);
-        let fix = "check the address, and proxies in between";
-        return vec![Finding::ill("connection", Exit::Unreachable, detail, Some(fix))];
+        let detail = format!("the server is not licd: status {}", health.status);
+        let fix = "check the address and the proxies on the way";
+        return vec![Finding::failed("connection", Exit::Unreachable, detail, Some(fix))];
     }
-    let connected = Finding::well("connection", format!("licd answers, {secure}"));
+    let connected = Finding::ok("connection", format!("licd answers, {secure}"));
     let ready = match probe(ctx, server, "/readyz").await {
-        Ok(answer) if answer.body["success"] == true => Finding::well("database", "it answers"),
+        Ok(answer) if answer.body["success"] == true => {
+            Finding::ok("database", "licd can reach it")
+        }
         _ => {
             let fix = "look at the server's log, and at its database";
-            Finding::ill("database", Exit::Unreachable, "licd cannot reach it", Some(fix))
+            Finding::failed("database", Exit::Unreachable, "licd cannot reach it", Some(fix))
         }
     };
     vec![connected, ready, clock(health.date, ctx.now), version(ctx, server).await]
@@ -162,17 +169,18 @@ async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
 
 fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> Finding {
     let Some(server) = date.and_then(|date| date.to_rfc3339().parse::<Timestamp>().ok()) else {
-        return Finding::doubtful("clock", "the server tells no time", "compare it by hand");
+        return Finding::warning("clock", "the server sends no date", "compare the clocks by hand");
     };
     let ahead = server.since(now);
     match ahead.num_seconds() {
-        seconds if seconds.abs() <= TOLERABLE => {
-            Finding::well("clock", format!("this machine and the server agree to {TOLERABLE} s"))
-        }
+        seconds if seconds.abs() <= MAX_CLOCK_SKEW_SECONDS => Finding::ok(
+            "clock",
+            format!("this machine and the server agree within {MAX_CLOCK_SKEW_SECONDS} s"),
+        ),
         seconds => {
             let side = if ahead > TimeDelta::zero() { "ahead of" } else { "behind" };
             let detail = format!("the server is {} s {side} this machine", seconds.abs());
-            Finding::doubtful("clock", detail, "set the clock that is wrong; dates would mislead")
+            Finding::warning("clock", detail, "correct the wrong clock; dates are misleading")
         }
     }
 }
@@ -181,79 +189,87 @@ async fn version(ctx: &Context, server: &Url) -> Finding {
     let own = env!("CARGO_PKG_VERSION");
     let answer = probe(ctx, server, "/api/v1/openapi.json").await;
     match answer.ok().and_then(|it| it.body["info"]["version"].as_str().map(str::to_owned)) {
-        Some(theirs) if theirs == own => Finding::well("version", format!("both {own}")),
+        Some(theirs) if theirs == own => Finding::ok("version", format!("licd and licctl {own}")),
         Some(theirs) => {
             let detail = format!("licd {theirs}, licctl {own}");
-            Finding::doubtful("version", detail, "use the licctl of the server's version")
+            Finding::warning("version", detail, "use the licctl of the server's version")
         }
-        None => Finding::doubtful("version", "the server does not tell its own", "none is needed"),
+        None => Finding::warning(
+            "version",
+            "the server does not show its version",
+            "no action is needed",
+        ),
     }
 }
 
 async fn key(ctx: &Context, there: bool) -> Finding {
     let client = match ctx.client().await {
         Ok(client) => client,
-        Err(error) => return Finding::of("key", &error),
+        Err(error) => return Finding::from_error("key", &error),
     };
     let source = client.key_source();
     if !there {
-        let detail = format!("from {source}, not tried");
-        return Finding { fix: None, ..Finding::doubtful("key", detail, "") };
+        let detail = format!("from {source}, not checked");
+        return Finding { fix: None, ..Finding::warning("key", detail, "") };
     }
     match client.get::<CurrentKey>("/api/v1/key").await {
         Ok(key) => {
             let (role, mode, tenant) = (role_word(key.role), mode_word(key.mode), key.tenant.name);
-            let detail = format!("{}… from {source}: {role}, {mode}, of {tenant}", key.prefix);
-            Finding::well("key", detail)
+            let detail = format!("{}… from {source}: {role}, {mode}, tenant {tenant}", key.prefix);
+            Finding::ok("key", detail)
         }
-        Err(error) => Finding::of("key", &error),
+        Err(error) => Finding::from_error("key", &error),
     }
 }
 
-/// What a path answers without a key.
-struct Probed {
+/// The response to a request without a key.
+struct ProbeResponse {
     status: u16,
     date: Option<DateTime<Utc>>,
     body: Value,
 }
 
-async fn probe(ctx: &Context, server: &Url, path: &str) -> std::result::Result<Probed, Finding> {
-    let of = |error: Error| Finding::of("connection", &error);
-    let ca_cert = ctx.ca_cert().map_err(of)?;
-    let http = client::http(server, ctx.globals.timeout, ca_cert.as_ref()).map_err(of)?;
+async fn probe(
+    ctx: &Context,
+    server: &Url,
+    path: &str,
+) -> std::result::Result<ProbeResponse, Finding> {
+    let failed = |error: Error| Finding::from_error("connection", &error);
+    let ca_cert = ctx.ca_cert().map_err(failed)?;
+    let http = client::http(server, ctx.globals.timeout, ca_cert.as_ref()).map_err(failed)?;
     let url = format!("{}{path}", server.as_str().trim_end_matches('/'));
     let broken = |error: reqwest::Error| {
-        let (why, fix) = match Fault::of(&error) {
+        let (why, fix) = match TlsFault::of(&error) {
             Some(fault) => (fault.why, fault.fix),
             None => (client::cause(&error), "check that licd runs there"),
         };
-        Finding::ill("connection", Exit::Unreachable, why, Some(fix))
+        Finding::failed("connection", Exit::Unreachable, why, Some(fix))
     };
     let response = http.get(url).send().await.map_err(broken)?;
     let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
     let date = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok()).map(|it| it.to_utc());
     let status = response.status().as_u16();
     let body = response.bytes().await.map_err(broken)?;
-    Ok(Probed { status, date, body: serde_json::from_slice(&body).unwrap_or_default() })
+    Ok(ProbeResponse { status, date, body: serde_json::from_slice(&body).unwrap_or_default() })
 }
 
 fn show(findings: &[Finding]) -> Result<View> {
     let json = |finding: &Finding| {
         json!({
-            "check": finding.what,
+            "check": finding.check,
             "state": finding.word(),
             "detail": finding.detail,
             "fix": finding.fix,
         })
     };
     let all: Vec<Value> = findings.iter().map(json).collect();
-    let mut view = View::new(all, findings.iter().map(|it| it.what.to_owned()).collect())?;
+    let mut view = View::new(all, findings.iter().map(|it| it.check.to_owned()).collect())?;
     for finding in findings {
-        let line = format!("{:<8} {:<14} {}", finding.word(), finding.what, finding.detail);
+        let line = format!("{:<8} {:<14} {}", finding.word(), finding.check, finding.detail);
         let tone = finding.state.unwrap_or(Tone::Bad);
-        view = view.line(Cell::text(line).toned(tone));
+        view = view.line(TextCell::text(line).toned(tone));
         if let Some(fix) = &finding.fix {
-            view = view.line(Cell::text(format!("{:<8} fix: {fix}", "")));
+            view = view.line(TextCell::text(format!("{:<8} fix: {fix}", "")));
         }
     }
     Ok(view)

@@ -5,12 +5,12 @@ use common::{CreateKey, CreatedKey, Key, Mode, Name, Role, Timestamp};
 use reqwest::Method;
 
 use super::planned;
-use crate::client::Answer;
+use crate::client::ApiRecord;
+use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
-use crate::names;
 use crate::output::View;
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::time::Span;
 use crate::prompt;
@@ -31,48 +31,48 @@ const COLUMNS: [Column; 9] = [
 
 #[derive(Subcommand)]
 pub enum Verb {
-    /// List keys; their secrets are never shown again
+    /// List keys, without their secrets
     #[command(visible_alias = "ls")]
     List,
-    /// Create a key and print it, this once
+    /// Create a key and print its secret once
     #[command(
         visible_alias = "new",
         after_help = "\
 Roles:
-  validate  ask whether a user is licensed, nothing else: for your application
-  read      see everything, change nothing: for support
-  admin     everything
+  validate  validate users, nothing else: for your application
+  read      read everything, change nothing: for support
+  admin     read and change everything
 
 Examples:
   licctl keys create --name \"Acme Studio 4.2\" --role validate
   licctl keys create --name ci --role admin --mode test --expires-in 90d -q"
     )]
-    Create(Create),
-    /// Revoke a key, at once and for good
+    Create(CreateArgs),
+    /// Revoke a key at once and permanently
     #[command(after_help = "\
 Examples:
   licctl keys revoke key_01k2v4p8qsf8brz6c7y0sjvkd3 --yes")]
     Revoke {
-        /// Its id or name
+        /// Key id or name
         key: String,
     },
 }
 
 #[derive(Args)]
-pub struct Create {
-    /// What the key is for
+pub struct CreateArgs {
+    /// Name of the key, such as its purpose
     #[arg(long)]
     name: Option<Name>,
-    /// What it may do
+    /// Role of the key
     #[arg(long)]
     role: Option<RoleArg>,
-    /// Whether it works with live or test records; as the key in use when absent
+    /// Mode of the key; that of the key in use when absent
     #[arg(long)]
     mode: Option<ModeArg>,
-    /// When it stops working, as in 2027-01-31T12:00:00Z; never when absent
+    /// Time of expiry, as in 2027-01-31T12:00:00Z; no expiry when absent
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     expires_at: Option<Timestamp>,
-    /// After how long it stops working, as in 90d
+    /// Time until expiry, as in 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
 }
@@ -120,18 +120,18 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 }
 
 async fn list(ctx: &Context) -> Result<View> {
-    let keys: Vec<Answer<Key>> = ctx.client().await?.list(PATH, &[]).await?;
-    names::remember(ctx, &keys);
+    let keys: Vec<ApiRecord<Key>> = ctx.client().await?.list(PATH, &[]).await?;
+    completion_cache::remember(ctx, &keys);
     let ids = keys.iter().map(|key| key.id.to_string()).collect();
     Ok(View::new(&keys, ids)?.table(table(ctx, &keys)))
 }
 
-async fn create(ctx: &Context, args: Create) -> Result<View> {
+async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let wanted = [("--name", args.name.is_some()), ("--role", args.role.is_some())];
     prompt::require(ctx, &wanted)?;
     let name = match args.name {
         Some(name) => name,
-        None => prompt::text(ctx, "Name of the key (what it is for)", Some("--name"))?,
+        None => prompt::text(ctx, "Name of the key (such as its purpose)", Some("--name"))?,
     };
     let role = match args.role {
         Some(role) => role.into(),
@@ -139,22 +139,22 @@ async fn create(ctx: &Context, args: Create) -> Result<View> {
     };
     let expires_at = args.expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
     let body = CreateKey { name, role, mode: args.mode.map(Into::into), expires_at };
-    let Some(made) = ctx.client().await?.post::<Answer<CreatedKey>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.post::<ApiRecord<CreatedKey>>(PATH, &body).await? else {
         return planned();
     };
     let key = made.data;
-    // The secret is what `-q` is for here: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
+    // `-q` prints the secret: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
     let secret = key.key.expose().to_owned();
-    let view = View::new(&key, vec![secret.clone()])?.line(Cell::word(secret.clone(), secret));
+    let view = View::new(&key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
     let what = format!("{} key {}", role_word(key.record.role), key.record.name);
-    Ok(view.changed(format!("Created {what}. It is shown this once: keep it now.")))
+    Ok(view.changed(format!("Created {what}. Store the secret now: it is shown only once.")))
 }
 
 fn ask_role(ctx: &Context) -> Result<Role> {
     let roles = [
-        ("validate", "ask whether a user is licensed: for your application", Role::Validate),
-        ("read", "see everything, change nothing: for support", Role::Read),
-        ("admin", "everything", Role::Admin),
+        ("validate", "validate users, nothing else: for your application", Role::Validate),
+        ("read", "read everything, change nothing: for support", Role::Read),
+        ("admin", "read and change everything", Role::Admin),
     ];
     let labels: Vec<_> =
         roles.iter().map(|(word, about, _)| format!("{word:<8}  {about}")).collect();
@@ -167,11 +167,11 @@ async fn revoke(ctx: &Context, given: &str) -> Result<View> {
     let key = resolve::key(ctx, given).await?;
     let what = format!("{} key {} ({}…)", role_word(key.role), key.name, key.prefix);
     if key.revoked_at.is_none() {
-        prompt::confirm(ctx, &format!("Revoke the {what}? Whoever uses it is locked out."))?;
+        prompt::confirm(ctx, &format!("Revoke the {what}? Applications that use it lose access."))?;
     }
     let path = format!("{PATH}/{}/revoke", key.id);
     let client = ctx.client().await?;
-    let revoked = client.write::<Answer<Key>>(Method::POST, &path, None::<&()>).await?;
+    let revoked = client.write::<ApiRecord<Key>>(Method::POST, &path, None::<&()>).await?;
     let Some(revoked) = revoked.map(|written| written.data) else {
         return planned();
     };
@@ -180,30 +180,30 @@ async fn revoke(ctx: &Context, given: &str) -> Result<View> {
     Ok(view.changed(format!("Revoked the {what}.")))
 }
 
-fn table(ctx: &Context, keys: &[Answer<Key>]) -> Table {
-    let row = |key: &Answer<Key>| {
+fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
+    let row = |key: &ApiRecord<Key>| {
         vec![
-            Cell::of(key.id),
-            Cell::text(key.name.as_str()),
-            Cell::text(&key.prefix),
-            Cell::text(role_word(key.role)),
-            Cell::text(mode_word(key.mode)),
-            Cell::past(key.created_at, ctx.now),
-            Cell::time_or("never", key.last_used_at, ctx.now),
-            Cell::time_or("never", key.expires_at, ctx.now),
+            TextCell::of(key.id),
+            TextCell::text(key.name.as_str()),
+            TextCell::text(&key.prefix),
+            TextCell::text(role_word(key.role)),
+            TextCell::text(mode_word(key.mode)),
+            TextCell::past(key.created_at, ctx.now),
+            TextCell::time_or("never", key.last_used_at, ctx.now),
+            TextCell::time_or("never", key.expires_at, ctx.now),
             state(key, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(keys.iter().map(row))
 }
 
-fn state(key: &Key, now: Timestamp) -> Cell {
+fn state(key: &Key, now: Timestamp) -> TextCell {
     if key.revoked_at.is_some() {
-        Cell::text("revoked").toned(Tone::Bad)
+        TextCell::text("revoked").toned(Tone::Bad)
     } else if key.expires_at.is_some_and(|end| end <= now) {
-        Cell::text("expired").toned(Tone::Warning)
+        TextCell::text("expired").toned(Tone::Warning)
     } else {
-        Cell::text("works").toned(Tone::Good)
+        TextCell::text("active").toned(Tone::Good)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `licctl login` and `licctl logout`: the key of a server, kept under a profile's name.
+//! `licctl login` and `licctl logout`: store and remove the key of a profile.
 
 use clap::Args;
 use common::CurrentKey;
@@ -6,37 +6,35 @@ use serde_json::json;
 use url::Url;
 
 use super::whoami;
-use crate::client::{Answer, KeySource};
+use crate::client::{ApiRecord, KeySource};
 use crate::config::{Config, DEFAULT_PROFILE, Folder, Profile, profile_name};
-use crate::context::{Context, parse_key, parse_server};
+use crate::context::{Context, DEFAULT_SERVER, parse_key, parse_server};
 use crate::env;
 use crate::error::{Error, Result};
 use crate::keystore;
 use crate::output::View;
 use crate::prompt;
 
-const LOCAL: &str = "http://127.0.0.1:8080";
-
-/// Keep the key of a server, after checking that it works
+/// Store the API key of a server, after checking it
 ///
-/// The key is asked for without being shown, or read from --api-key-file or LICCTL_API_KEY. It is
-/// kept in the system's keyring where that works, otherwise in credentials.toml, which only you
-/// can read. When LICCTL_CONFIG_DIR is set, everything is kept in that folder.
+/// The key comes from --api-key-file, LICCTL_API_KEY or a hidden prompt. It is stored in the
+/// system's keyring, or, without one, in credentials.toml, which only you can read. When
+/// LICCTL_CONFIG_DIR is set, that folder holds everything.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl login --server https://licenses.example.com
   licctl login --profile staging --api-key-file key.txt
   pass show licenses | licctl login --profile live --api-key-file -")]
-pub struct Login {}
+pub struct LoginArgs {}
 
-/// Forget the key of the profile in use, or of the one that --profile names
+/// Remove the stored key of the profile in use, or of --profile
 ///
-/// The key goes on working; to end that, use licctl keys revoke.
+/// The key stays active; licctl keys revoke ends it.
 #[derive(Args)]
-pub struct Logout {}
+pub struct LogoutArgs {}
 
-pub async fn login(ctx: &Context, _: Login) -> Result<View> {
+pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
     let folder = Folder::locate(&ctx.env)?;
     let mut config = Config::load(&folder)?;
@@ -51,19 +49,19 @@ pub async fn login(ctx: &Context, _: Login) -> Result<View> {
         moves.filter(|old| keystore::origin(&old.server) != keystore::origin(&server))
     {
         let old = keystore::origin(&old.server);
-        let question = format!("Profile {name} is for {old}. Replace it, and forget its key?");
+        let question = format!("Profile {name} belongs to {old}. Replace it and remove its key?");
         prompt::confirm(ctx, &question)?;
     }
     let (key, source) = match ctx.given_key().await? {
         Some(given) => given,
         None => {
             let typed = prompt::secret(ctx, &format!("API key for {}", keystore::origin(&server)))?;
-            let source = KeySource::Given("what you typed".to_owned());
-            (parse_key(&typed, "What you typed")?, source)
+            let source = KeySource::Given("the prompt".to_owned());
+            (parse_key(&typed, "The input")?, source)
         }
     };
     let client = ctx.connect(server.clone(), key.clone(), source)?;
-    let current: Answer<CurrentKey> = client.get("/api/v1/key").await?;
+    let current: ApiRecord<CurrentKey> = client.get("/api/v1/key").await?;
     let place = keystore::store(&folder, &name, &server, &key).await?;
     let profile = Profile { server: server.clone(), key: Some(place) };
     if let Some(old) = config.profiles.insert(name.clone(), profile) {
@@ -78,7 +76,8 @@ pub async fn login(ctx: &Context, _: Login) -> Result<View> {
 }
 
 fn server(ctx: &Context, known: Option<&Profile>) -> Result<Url> {
-    let usual = known.map_or_else(|| LOCAL.to_owned(), |profile| profile.server.to_string());
+    let usual =
+        known.map_or_else(|| DEFAULT_SERVER.to_owned(), |profile| profile.server.to_string());
     match (&ctx.globals.server, ctx.env.get(env::SERVER)) {
         (Some(flag), _) => parse_server(flag, "--server"),
         (None, Some(variable)) => parse_server(variable, env::SERVER),
@@ -99,14 +98,14 @@ pub async fn forget(folder: &Folder, config: &Config, name: &str) -> Result<bool
     }
 }
 
-pub async fn logout(ctx: &Context, _: Logout) -> Result<View> {
+pub async fn logout(ctx: &Context, _: LogoutArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
     let folder = Folder::locate(&ctx.env)?;
     let mut config = Config::load(&folder)?;
     let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
     let name = named.or(config.current.as_deref()).map(str::to_owned);
     let Some(name) = name else {
-        return Err(Error::not_found("You are not logged in anywhere.").fix("licctl login"));
+        return Err(Error::not_found("There is no profile to log out of.").fix("licctl login"));
     };
     config.get(&name)?;
     let had_key = forget(&folder, &config, &name).await?;
@@ -115,7 +114,7 @@ pub async fn logout(ctx: &Context, _: Logout) -> Result<View> {
     }
     config.save(&folder)?;
     let sentence = if had_key {
-        format!("Forgot the key of profile {name}. It goes on working until it is revoked.")
+        format!("Removed the key of profile {name}. The key stays active until it is revoked.")
     } else {
         format!("Profile {name} had no key.")
     };

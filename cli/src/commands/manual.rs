@@ -1,4 +1,4 @@
-//! `licctl completions` and `licctl man`: what a packager or a shell wants to have of licctl.
+//! `licctl completions` and `licctl man`: files for shells and packages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
 
-/// Print the script that makes a shell complete licctl's commands, flags, ids and names
+/// Print a completion script for commands, flags, ids and names
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -20,10 +20,10 @@ Examples:
   licctl completions zsh > ~/.zfunc/_licctl
   licctl completions fish > ~/.config/fish/completions/licctl.fish
 
-Ids and names are those of the lists that were shown last; the network is never
-asked.")]
-pub struct Completions {
-    /// bash, elvish, fish, powershell or zsh
+Ids and names come from the lists that licctl showed last; completing sends no
+request.")]
+pub struct CompletionsArgs {
+    /// Shell: bash, elvish, fish, powershell or zsh
     shell: String,
 }
 
@@ -34,8 +34,8 @@ Examples:
   licctl man > licctl.1
   licctl man plans create > licctl-plans-create.1
   licctl man --all-to /usr/local/share/man/man1")]
-pub struct ManPage {
-    /// The command to print the page of; licctl itself when absent
+pub struct ManArgs {
+    /// Command to describe; licctl itself when absent
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the pages of all commands to this folder
@@ -43,11 +43,11 @@ pub struct ManPage {
     all_to: Option<PathBuf>,
 }
 
-pub fn completions(args: &Completions) -> Result<View> {
+pub fn completions(args: &CompletionsArgs) -> Result<View> {
     completion::script(&args.shell).map(View::text)
 }
 
-pub fn man(ctx: &Context, args: &ManPage) -> Result<View> {
+pub fn man(ctx: &Context, args: &ManArgs) -> Result<View> {
     let mut command = Cli::command();
     command.build();
     if let Some(folder) = &args.all_to {
@@ -56,7 +56,7 @@ pub fn man(ctx: &Context, args: &ManPage) -> Result<View> {
             Error::usage(format!("{} cannot be written to.", folder.display()))
                 .because(error.to_string())
         })?;
-        ctx.note(&format!("{count} pages were written to {}", folder.display()));
+        ctx.note(&format!("wrote {count} pages to {}", folder.display()));
         return View::new(count, Vec::new());
     }
     let mut found = &command;
@@ -71,7 +71,7 @@ pub fn man(ctx: &Context, args: &ManPage) -> Result<View> {
 
 fn page(command: &clap::Command) -> std::io::Result<String> {
     let mut page = Vec::new();
-    // What -h leaves out for brevity would stand here without a word of explanation.
+    // Without this, the page would list the flags that -h hides without their descriptions.
     let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
     Man::new(whole).source(concat!("licctl ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())

@@ -1,19 +1,19 @@
-//! `licctl products`: what is sold.
+//! `licctl products`: list, show, create and update products.
 
 use clap::{Args, Subcommand};
 use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 
 use super::planned;
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
-use crate::values::{Change, cleared};
+use crate::values::{Edit, cleared};
 
 const PATH: &str = "/api/v1/admin/products";
 const COLUMNS: [Column; 4] = [
@@ -31,7 +31,7 @@ pub enum Verb {
     /// Show a product
     #[command(visible_alias = "show")]
     Get {
-        /// Its id, its name, or 6 or more characters from either end of its id
+        /// Product id or name, or at least 6 characters from either end of the id
         product: String,
     },
     /// Create a product
@@ -42,38 +42,38 @@ Examples:
   licctl products create --name \"Acme Studio\"
   licctl products create --name \"Acme Studio\" --if-not-exists -q"
     )]
-    Create(Create),
+    Create(CreateArgs),
     /// Change a product's name or description
     #[command(after_help = "\
 Examples:
   licctl products update \"Acme Studio\" --description \"The desktop application\"
   licctl products update \"Acme Studio\" --description none")]
-    Update(Update),
+    Update(UpdateArgs),
 }
 
 #[derive(Args)]
-pub struct Create {
-    /// What the product is called
+pub struct CreateArgs {
+    /// Name of the product
     #[arg(long)]
     name: Option<Name>,
-    /// A line about it
+    /// Description of the product, one line
     #[arg(long, value_name = "TEXT")]
     description: Option<Line>,
-    /// When a product of this name is there already, show it instead
+    /// Show the existing product if one has this name
     #[arg(long)]
     if_not_exists: bool,
 }
 
 #[derive(Args)]
-pub struct Update {
-    /// Its id or name
+pub struct UpdateArgs {
+    /// Product id or name
     product: String,
-    /// A new name
+    /// New name
     #[arg(long)]
     name: Option<Name>,
-    /// A new description, or none
+    /// New description, or none
     #[arg(long, value_name = "TEXT or none")]
-    description: Option<Change<Line>>,
+    description: Option<Edit<Line>>,
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -96,7 +96,7 @@ async fn list(ctx: &Context) -> Result<View> {
     Ok(View::new(&products, ids)?.table(table(ctx, &products)).or_when_empty(hint))
 }
 
-async fn create(ctx: &Context, args: Create) -> Result<View> {
+async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--name", args.name.is_some())])?;
     let name = match args.name {
         Some(name) => name,
@@ -109,7 +109,7 @@ async fn create(ctx: &Context, args: Create) -> Result<View> {
             return existing(ctx, &known, &body);
         }
     }
-    let Some(made) = ctx.client().await?.post::<Answer<Product>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.post::<ApiRecord<Product>>(PATH, &body).await? else {
         return planned();
     };
     let next = format!("licctl plans create --product {}", quote(made.data.name.as_str()));
@@ -117,8 +117,8 @@ async fn create(ctx: &Context, args: Create) -> Result<View> {
     Ok(view.next(next))
 }
 
-/// What `--if-not-exists` found: good when it is what was asked for.
-fn existing(ctx: &Context, known: &Answer<Product>, wanted: &CreateProduct) -> Result<View> {
+/// The output for `--if-not-exists`: the existing record, or an error when its settings differ.
+fn existing(ctx: &Context, known: &ApiRecord<Product>, wanted: &CreateProduct) -> Result<View> {
     if wanted.description.is_some() && wanted.description != known.description {
         let have = known.description.as_ref().map_or("none", Line::as_str);
         let want = wanted.description.as_ref().map_or("none", Line::as_str);
@@ -127,21 +127,21 @@ fn existing(ctx: &Context, known: &Answer<Product>, wanted: &CreateProduct) -> R
             .because(format!("description: {have} → {want}"))
             .fix(format!("licctl products update {} --description {}", known.id, quote(want))));
     }
-    Ok(show(ctx, known)?.changed(format!("Product {} is there already.", known.name)))
+    Ok(show(ctx, known)?.changed(format!("Product {} already exists.", known.name)))
 }
 
-async fn update(ctx: &Context, args: Update) -> Result<View> {
+async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let body = UpdateProduct {
         name: args.name,
-        description: Change::value(&args.description),
-        clear: cleared([Change::clears(&args.description, ProductField::Description)]),
+        description: Edit::value(&args.description),
+        clear: cleared([Edit::clears(&args.description, ProductField::Description)]),
     };
     if body.name.is_none() && args.description.is_none() {
-        return Err(Error::usage("Nothing is to change.").fix("give --name or --description"));
+        return Err(Error::usage("There is nothing to change.").fix("give --name or --description"));
     }
     let product = resolve::product(ctx, &args.product, Purpose::Write).await?;
     let path = format!("{PATH}/{}", product.id);
-    match ctx.client().await?.patch::<Answer<Product>>(&path, &body).await? {
+    match ctx.client().await?.patch::<ApiRecord<Product>>(&path, &body).await? {
         Some(now) => {
             Ok(show(ctx, &now.data)?.changed(format!("Updated product {}.", now.data.name)))
         }
@@ -149,29 +149,29 @@ async fn update(ctx: &Context, args: Update) -> Result<View> {
     }
 }
 
-fn show(ctx: &Context, product: &Answer<Product>) -> Result<View> {
+fn show(ctx: &Context, product: &ApiRecord<Product>) -> Result<View> {
     let view = View::new(product, vec![product.id.to_string()])?;
     Ok(view.table(table(ctx, std::slice::from_ref(product))))
 }
 
-fn table(ctx: &Context, products: &[Answer<Product>]) -> Table {
-    let row = |product: &Answer<Product>| {
+fn table(ctx: &Context, products: &[ApiRecord<Product>]) -> Table {
+    let row = |product: &ApiRecord<Product>| {
         vec![
-            Cell::of(product.id),
-            Cell::text(product.name.as_str()),
-            Cell::maybe(product.description.as_ref()),
-            Cell::past(product.created_at, ctx.now),
+            TextCell::of(product.id),
+            TextCell::text(product.name.as_str()),
+            TextCell::maybe(product.description.as_ref()),
+            TextCell::past(product.created_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(products.iter().map(row))
 }
 
-fn card(ctx: &Context, product: &Product) -> Vec<(&'static str, Cell)> {
+fn card(ctx: &Context, product: &Product) -> Vec<(&'static str, TextCell)> {
     vec![
-        ("product", Cell::text(product.name.as_str())),
-        ("id", Cell::of(product.id)),
-        ("description", Cell::maybe(product.description.as_ref())),
-        ("created", Cell::past(product.created_at, ctx.now)),
-        ("updated", Cell::past(product.updated_at, ctx.now)),
+        ("product", TextCell::text(product.name.as_str())),
+        ("id", TextCell::of(product.id)),
+        ("description", TextCell::maybe(product.description.as_ref())),
+        ("created", TextCell::past(product.created_at, ctx.now)),
+        ("updated", TextCell::past(product.updated_at, ctx.now)),
     ]
 }

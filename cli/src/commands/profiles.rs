@@ -1,4 +1,4 @@
-//! `licctl profiles`: the servers that this person works with.
+//! `licctl profiles`: list, select, rename and remove profiles.
 
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::keystore;
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::prompt;
 
@@ -25,21 +25,21 @@ pub enum Verb {
     /// List the profiles
     #[command(visible_alias = "ls")]
     List,
-    /// Use a profile from now on
+    /// Select the profile to use
     Use {
-        /// Its name
+        /// Name of the profile
         profile: String,
     },
-    /// Give a profile another name
+    /// Rename a profile
     Rename {
-        /// Its name now
+        /// Current name of the profile
         profile: String,
-        /// Its new name
+        /// New name of the profile
         new_name: String,
     },
-    /// Remove a profile and forget its key
+    /// Remove a profile and its key
     Remove {
-        /// Its name
+        /// Name of the profile
         profile: String,
     },
 }
@@ -63,15 +63,15 @@ fn list(config: &Config) -> Result<View> {
     let row = |(name, profile): (&String, &Profile)| {
         let current = config.current.as_ref() == Some(name);
         vec![
-            Cell::text(name),
-            Cell::text(if current { "yes" } else { "" }),
-            Cell::text(profile.server.as_str().trim_end_matches('/')),
-            Cell::text(key_word(profile)),
+            TextCell::text(name),
+            TextCell::text(if current { "yes" } else { "" }),
+            TextCell::text(profile.server.as_str().trim_end_matches('/')),
+            TextCell::text(key_word(profile)),
         ]
     };
     let table = Table::new(&COLUMNS).with(config.profiles.iter().map(row));
     let view = View::new(all, config.profiles.keys().cloned().collect())?.table(table);
-    Ok(view.or_when_empty("There are no profiles yet. Make one: licctl login"))
+    Ok(view.or_when_empty("There are no profiles yet. Create one: licctl login"))
 }
 
 fn json(config: &Config, name: &str, profile: &Profile) -> Value {
@@ -102,33 +102,33 @@ async fn rename(folder: &Folder, mut config: Config, old: &str, new: String) -> 
     let profile = config.get(old)?.clone();
     let new = profile_name(&new)?;
     if config.profiles.contains_key(&new) {
-        let message = format!("There is a profile {new} already.");
+        let message = format!("Profile {new} already exists.");
         return Err(Error::new(Exit::Rejected, "exists", message)
             .fix(format!("licctl profiles remove {new}")));
     }
     // The key is bound to the profile's name, so it moves with it: first to its new place, and
     // only when it is safe there out of the old one.
-    let mut moved = profile.clone();
+    let mut renamed = profile.clone();
     if let Some(place) = profile.key {
-        moved.key = match keystore::load(folder, place, old, &profile.server).await? {
+        renamed.key = match keystore::load(folder, place, old, &profile.server).await? {
             Some(key) => Some(keystore::store(folder, &new, &profile.server, &key).await?),
             None => None,
         };
     }
     forget(folder, &config, old).await?;
     config.profiles.remove(old);
-    config.profiles.insert(new.clone(), moved);
+    config.profiles.insert(new.clone(), renamed);
     if config.current.as_deref() == Some(old) {
         config.current = Some(new.clone());
     }
     config.save(folder)?;
-    done(&config, new, |new| format!("Profile {old} is now called {new}."))
+    done(&config, new, |new| format!("Renamed profile {old} to {new}."))
 }
 
 async fn remove(ctx: &Context, folder: &Folder, mut config: Config, name: &str) -> Result<View> {
     let profile = config.get(name)?.clone();
     if profile.key.is_some() {
-        prompt::confirm(ctx, &format!("Remove profile {name}, and forget its key?"))?;
+        prompt::confirm(ctx, &format!("Remove profile {name} and its key?"))?;
     }
     let json = json(&config, name, &profile);
     forget(folder, &config, name).await?;

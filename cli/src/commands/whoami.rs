@@ -1,35 +1,35 @@
-//! `licctl whoami`: the key in use, what it may do, and whose it is.
+//! `licctl whoami`: the key in use with its role, mode and tenant.
 
 use common::CurrentKey;
 
 use super::keys::{mode_word, role_word};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 
 pub async fn run(ctx: &Context) -> Result<View> {
     let client = ctx.client().await?;
-    let key: Answer<CurrentKey> = client.get("/api/v1/key").await?;
+    let key: ApiRecord<CurrentKey> = client.get("/api/v1/key").await?;
     let view = View::new(&key, vec![key.id.to_string()])?;
     Ok(view.card(card(ctx, &key, client.server().as_str(), &client.key_source().to_string())))
 }
 
-/// What a person wants to know of the key they use.
+/// The card of a key: server, tenant, source, role, mode and expiry.
 pub fn card(
     ctx: &Context,
     key: &CurrentKey,
     server: &str,
     source: &str,
-) -> Vec<(&'static str, Cell)> {
+) -> Vec<(&'static str, TextCell)> {
     vec![
-        ("server", Cell::text(server.trim_end_matches('/'))),
-        ("tenant", Cell::text(format!("{} ({})", key.tenant.name, key.tenant.id))),
-        ("key", Cell::text(format!("{}… {} ({})", key.prefix, key.name, key.id))),
-        ("from", Cell::text(source)),
-        ("role", Cell::text(role_word(key.role))),
-        ("mode", Cell::text(mode_word(key.mode))),
-        ("expires", Cell::time_or("never", key.expires_at, ctx.now)),
+        ("server", TextCell::text(server.trim_end_matches('/'))),
+        ("tenant", TextCell::text(format!("{} ({})", key.tenant.name, key.tenant.id))),
+        ("key", TextCell::text(format!("{}… {} ({})", key.prefix, key.name, key.id))),
+        ("from", TextCell::text(source)),
+        ("role", TextCell::text(role_word(key.role))),
+        ("mode", TextCell::text(mode_word(key.mode))),
+        ("expires", TextCell::time_or("never", key.expires_at, ctx.now)),
     ]
 }

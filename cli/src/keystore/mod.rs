@@ -1,6 +1,6 @@
-//! Where keys are kept: the system's keyring when it gives back what it was given, a file that only
-//! its owner can read otherwise. A key is kept together with the server it is for, and is given
-//! out for that server only. How to speak to the keyring is in [`system`].
+//! Stores keys in the system's keyring when a stored key reads back, and otherwise in a file that
+//! only its owner can read. A key is stored with its server, and returned for that server only.
+//! [`system`] accesses the keyring.
 
 mod system;
 #[cfg(test)]
@@ -20,7 +20,7 @@ use crate::error::{Error, Exit, Result};
 pub use system::Keyring;
 
 /// The name of the file.
-pub const FILE: &str = "credentials.toml";
+pub const CREDENTIALS_FILE: &str = "credentials.toml";
 
 /// The content of `credentials.toml`.
 #[derive(Default, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ struct Credential {
     key: String,
 }
 
-/// Keeps a key for a profile, and says where.
+/// Stores the key of a profile and returns the place.
 pub async fn store(folder: &Folder, profile: &str, server: &Url, key: &ApiKey) -> Result<KeyPlace> {
     if !folder.self_contained && folder.keyring.keeps(account(profile, server), key.clone()).await {
         forget_in_file(folder, profile)?;
@@ -43,7 +43,7 @@ pub async fn store(folder: &Folder, profile: &str, server: &Url, key: &ApiKey) -
     let mut kept = read_file(folder)?;
     let credential = Credential { origin: origin(server), key: key.expose().to_owned() };
     kept.0.insert(profile.to_owned(), credential);
-    folder.write(FILE, &kept)?;
+    folder.write(CREDENTIALS_FILE, &kept)?;
     Ok(KeyPlace::File)
 }
 
@@ -70,7 +70,7 @@ pub async fn load(
     text.map(|text| text.parse().map_err(damaged)).transpose()
 }
 
-/// Removes the key of a profile from where it is kept.
+/// Removes the stored key of a profile.
 pub async fn forget(folder: &Folder, place: KeyPlace, profile: &str, server: &Url) -> Result<()> {
     match place {
         KeyPlace::Keyring => folder.keyring.forget(account(profile, server)).await,
@@ -78,8 +78,8 @@ pub async fn forget(folder: &Folder, place: KeyPlace, profile: &str, server: &Ur
     }
 }
 
-/// Removes what [`store`] did not overwrite of a profile's older key: an entry of the keyring that
-/// is for another server, or no longer used.
+/// Removes the older key of a profile where [`store`] did not overwrite it: a keyring entry of
+/// another server, or one that is no longer used.
 pub async fn forget_replaced(
     folder: &Folder,
     profile: &str,
@@ -95,15 +95,15 @@ pub async fn forget_replaced(
     }
 }
 
-/// Where the keys of this place are, for a person.
+/// A description of the place for a person.
 pub fn describe(folder: &Folder, place: KeyPlace) -> String {
     match place {
         KeyPlace::Keyring => "the system's keyring".to_owned(),
-        KeyPlace::File => folder.file(FILE).display().to_string(),
+        KeyPlace::File => folder.file(CREDENTIALS_FILE).display().to_string(),
     }
 }
 
-/// Scheme, host and port: what a key is bound to.
+/// Scheme, host and port, to which a key is bound.
 pub fn origin(server: &Url) -> String {
     server.origin().ascii_serialization()
 }
@@ -113,21 +113,21 @@ fn account(profile: &str, server: &Url) -> String {
 }
 
 fn read_file(folder: &Folder) -> Result<Credentials> {
-    refuse_when_others_can_read(&folder.file(FILE))?;
-    folder.read(FILE)
+    refuse_when_others_can_read(&folder.file(CREDENTIALS_FILE))?;
+    folder.read(CREDENTIALS_FILE)
 }
 
 fn forget_in_file(folder: &Folder, profile: &str) -> Result<()> {
     let mut kept = read_file(folder)?;
     match kept.0.remove(profile) {
-        Some(_) => folder.write(FILE, &kept),
+        Some(_) => folder.write(CREDENTIALS_FILE, &kept),
         None => Ok(()),
     }
 }
 
 fn refuse_when_others_can_read(path: &Path) -> Result<()> {
     if fs::metadata(path).is_ok_and(|file| others_can_read(&file)) {
-        let what = format!("{} can be read by others, and holds keys.", path.display());
+        let what = format!("Others can read {}, which holds keys.", path.display());
         let path = path.display().to_string();
         return Err(Error::new(Exit::NotAuthenticated, "exposed_key", what)
             .fix(format!("chmod 600 {}", crate::output::escape::quote(&path))));

@@ -1,4 +1,4 @@
-//! The system's keyring. It may be away or locked, and may take what it then does not keep.
+//! The system's keyring. It may be missing or locked, or lose what it accepted.
 
 use common::ApiKey;
 use keyring::Entry;
@@ -7,18 +7,18 @@ use crate::error::{Error, Exit, Result};
 
 const SERVICE: &str = "licctl";
 
-/// The keyring that keys are kept in.
+/// The keyring that stores keys.
 #[derive(Clone, Debug, Default)]
 pub enum Keyring {
     #[default]
     OfTheSystem,
-    /// One that a test has made.
+    /// A keyring of a test.
     #[cfg(test)]
     Of(std::sync::Arc<keyring_core::CredentialStore>),
 }
 
 impl Keyring {
-    /// Whether the keyring took the key: read back, since some accept what they then do not keep.
+    /// Stores the key and reads it back, as some keyrings lose what they accepted.
     pub async fn keeps(&self, account: String, key: ApiKey) -> bool {
         let stored = self.with(account, move |entry| {
             entry.set_password(key.expose())?;
@@ -42,7 +42,7 @@ impl Keyring {
         }
     }
 
-    /// On a thread of its own: the keyring may ask the person for its password, which takes time.
+    /// Runs on a thread of its own, as the keyring may prompt for its password.
     async fn with<T: Send + 'static>(
         &self,
         account: String,
@@ -63,7 +63,7 @@ impl Keyring {
 }
 
 fn failed(error: &keyring::Error) -> Error {
-    // That there is none says nothing of why.
+    // A missing store has a cause of its own, which is more specific.
     let why = match error {
         keyring::Error::NoDefaultStore => Entry::store_status().as_ref().err(),
         _ => None,

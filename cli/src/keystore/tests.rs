@@ -43,7 +43,7 @@ async fn a_keyring_that_works_keeps_the_key_and_no_file_does() {
     let (_dir, folder) = folder(mock::Store::new().unwrap());
     let place = store(&folder, "acme", &server(), &key(KEY)).await.unwrap();
     assert_eq!(place, KeyPlace::Keyring);
-    assert!(!folder.file(FILE).exists());
+    assert!(!folder.file(CREDENTIALS_FILE).exists());
     assert_eq!(kept(&folder, place).await.unwrap().as_deref(), Some(KEY));
     let elsewhere: Url = "https://other.example".parse().unwrap();
     assert!(load(&folder, place, "acme", &elsewhere).await.unwrap().is_none());
@@ -64,11 +64,11 @@ async fn a_key_that_moves_to_the_keyring_leaves_the_file() {
         store(&folder, "acme", &server(), &key(OTHER_KEY)).await.unwrap(),
         KeyPlace::Keyring
     );
-    assert!(!fs::read_to_string(folder.file(FILE)).unwrap().contains("CANARY"));
+    assert!(!fs::read_to_string(folder.file(CREDENTIALS_FILE)).unwrap().contains("CANARY"));
 }
 
 #[tokio::test]
-async fn a_locked_keyring_is_said_to_be_and_loses_nothing() {
+async fn a_locked_keyring_is_an_error_and_loses_nothing() {
     let keyring = mock::Store::new().unwrap();
     let (_dir, folder) = folder(keyring.clone());
     store(&folder, "acme", &server(), &key(KEY)).await.unwrap();
@@ -94,13 +94,13 @@ async fn a_keyring_that_takes_no_key_leaves_it_to_the_file() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(folder.file(FILE)).unwrap().permissions().mode();
+        let mode = fs::metadata(folder.file(CREDENTIALS_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 }
 
 #[tokio::test]
-async fn a_keyring_that_forgets_is_found_out() {
+async fn a_keyring_that_loses_keys_is_not_used() {
     let (_dir, folder) = folder(Arc::new(Forgetful));
     let place = store(&folder, "acme", &server(), &key(KEY)).await.unwrap();
     assert_eq!(place, KeyPlace::File);

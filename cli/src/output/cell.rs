@@ -1,4 +1,4 @@
-//! What stands in a table or on a card: one value, as a person and as a script want to read it.
+//! A value of a table, card or line, in a form for people and one for scripts.
 
 use common::Timestamp;
 
@@ -13,27 +13,27 @@ pub enum Tone {
     Bad,
 }
 
-/// One value in two spellings: `screen` for a person at a terminal, `plain` for everything else.
+/// A value in two forms: `screen` for a terminal, `plain` for everything else.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct TextCell {
     pub screen: String,
     pub plain: String,
     pub tone: Option<Tone>,
 }
 
-impl Cell {
+impl TextCell {
     pub fn text(text: impl AsRef<str>) -> Self {
         let text = clean(text.as_ref()).into_owned();
         Self { screen: text.clone(), plain: text, tone: None }
     }
 
-    /// Something of the service's: an id, a number.
+    /// A value of the service, such as an id or a number.
     #[expect(clippy::needless_pass_by_value, reason = "ids and numbers are copied anyway")]
     pub fn of(value: impl ToString) -> Self {
         Self::text(value.to_string())
     }
 
-    /// Something that may be missing; a dash on a screen, nothing in a pipe.
+    /// An optional value; a dash on a screen, nothing in a pipe.
     pub fn maybe(value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => Self::of(value),
@@ -41,7 +41,7 @@ impl Cell {
         }
     }
 
-    /// Two spellings of our own.
+    /// A value with its two forms given.
     pub fn word(screen: impl Into<String>, plain: impl Into<String>) -> Self {
         Self { screen: screen.into(), plain: plain.into(), tone: None }
     }
@@ -51,7 +51,7 @@ impl Cell {
         Self::word(relative(time.min(now), now), time.to_string())
     }
 
-    /// A moment that may never come; `never` says it.
+    /// An optional time; `never` stands for none.
     pub fn time_or(never: &str, time: Option<Timestamp>, now: Timestamp) -> Self {
         time.map_or_else(
             || Self::word(never, never),

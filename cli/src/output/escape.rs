@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Writes control characters as escapes, so that what a server sends cannot move the cursor, ring
-/// or recolour. Marks that turn the direction of writing count as such.
+/// Escapes control characters, so that text of a server cannot move the cursor, ring or recolour.
+/// Marks that change the writing direction count as control characters.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.contains(unsafe_to_show) {
         return Cow::Borrowed(text);
@@ -24,9 +24,9 @@ fn unsafe_to_show(letter: char) -> bool {
     letter.is_control() || turns.iter().any(|marks| marks.contains(&letter))
 }
 
-/// Cuts everything that looks like a key to the 12 characters that are shown of keys anyway.
+/// Cuts everything that looks like a key to its public prefix of 12 characters.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    const SHOWN: usize = "sk_live_".len() + 4;
+    const SHOWN_KEY_CHARS: usize = "sk_live_".len() + 4;
     let key = |text: &str| text.find("sk_live_").into_iter().chain(text.find("sk_test_")).min();
     if key(text).is_none() {
         return Cow::Borrowed(text);
@@ -38,8 +38,8 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         let word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let end = key.find(|letter| !word(letter)).unwrap_or(key.len());
         safe += before;
-        safe += &key[..end.min(SHOWN)];
-        safe += if end > SHOWN { "…" } else { "" };
+        safe += &key[..end.min(SHOWN_KEY_CHARS)];
+        safe += if end > SHOWN_KEY_CHARS { "…" } else { "" };
         rest = &key[end..];
     }
     Cow::Owned(safe + rest)

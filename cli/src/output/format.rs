@@ -1,22 +1,22 @@
-//! The forms of output for programs: JSON, YAML and CSV of the service's own records.
+//! The output formats for programs: JSON, YAML and CSV of the service's records.
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Exit, Result};
 
-/// The form of what is written to stdout.
+/// The format of stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// Aligned columns, for people
     #[default]
     Table,
-    /// The service's own records, whole
+    /// The service's records as JSON
     Json,
-    /// The same as YAML
+    /// The service's records as YAML
     Yaml,
-    /// The same as CSV, a line for each record
+    /// The service's records as CSV, a line for each
     Csv,
-    /// One id a line
+    /// Ids, one a line
     Ids,
 }
 
@@ -80,7 +80,7 @@ fn field(value: &Value) -> String {
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Error {
-    Error::new(Exit::Internal, "output", "The answer cannot be written in this form.")
+    Error::new(Exit::Internal, "output", "The answer cannot be written in this format.")
         .because(error.to_string())
 }
 

@@ -29,7 +29,7 @@ impl Jq {
         let compiled = Compiler::default().with_funs(functions).compile(modules);
         compiled.map(Self).map_err(|errors| {
             let unknown = errors.into_iter().flat_map(|(_, errors)| errors).next();
-            refused(&unknown.map_or_else(String::new, |(name, _)| format!("{name} is not known")))
+            refused(&unknown.map_or_else(String::new, |(name, _)| format!("{name} is not defined")))
         })
     }
 
@@ -71,7 +71,7 @@ fn complaint(error: &LoadError<&str>) -> String {
 }
 
 fn refused(why: &str) -> Error {
-    let error = Error::usage("--jq has no valid expression.");
+    let error = Error::usage("--jq needs a valid expression.");
     if why.is_empty() { error } else { error.because(why) }
 }
 
@@ -95,8 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_expression_is_told_where() {
-        for (code, why) in [(".[", "at the end"), (".a b", "at: b"), ("nope", "nope is not known")]
+    fn a_wrong_expression_shows_its_position() {
+        for (code, why) in
+            [(".[", "at the end"), (".a b", "at: b"), ("nope", "nope is not defined")]
         {
             let error = apply(code).unwrap_err();
             assert!(error.text(None).contains(why), "{code}: {}", error.text(None));

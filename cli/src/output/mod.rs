@@ -1,5 +1,5 @@
-//! What a command found, and its way to stdout: a table for people, JSON and ids for programs.
-//! Commands describe a [`View`]; only this module and those in it know formats.
+//! The output of commands: tables for people, JSON and ids for programs. Commands return a [`View`];
+//! only this module and its children know the formats.
 
 pub mod cell;
 pub mod escape;
@@ -12,43 +12,43 @@ use anstyle::{AnsiColor, Effects, Style as Ansi};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
-use crate::client::Planned;
+use crate::client::PlannedRequest;
 use crate::error::{Error, Exit, Result};
 use crate::io::Io;
-use cell::{Cell, Tone};
+use cell::{TextCell, Tone};
 pub use format::Format;
 pub use jq::Jq;
 use table::{Style, Table};
 
-/// A part of what a person is shown.
+/// A part of the output for a person.
 #[derive(Debug)]
 pub enum Block {
     Table(Table),
     /// Labels and their values, one a line.
-    Card(Vec<(&'static str, Cell)>),
-    Line(Cell),
-    /// What is data as a whole, with line ends of its own.
+    Card(Vec<(&'static str, TextCell)>),
+    Line(TextCell),
+    /// Text with line ends of its own.
     Document(String),
 }
 
-/// How this run shows what it found.
-pub struct Form {
+/// The output options of a run.
+pub struct OutputOptions {
     pub format: Format,
     pub jq: Option<Jq>,
     pub color: bool,
 }
 
-/// What a command found or did.
+/// The result of a command.
 #[derive(Debug)]
 pub struct View {
     json: Value,
     ids: Vec<String>,
     blocks: Vec<Block>,
-    /// Said when there is nothing to list.
+    /// The message for an empty list.
     empty: Option<String>,
-    /// Said to a person after a write: what changed.
+    /// The sentence for a person after a write.
     changed: Option<String>,
-    /// Useful commands to go on with.
+    /// Suggested next commands.
     next: Vec<String>,
     pub exit: Exit,
 }
@@ -59,7 +59,7 @@ impl View {
             .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
         let (empty, changed) = (None, None);
         let (blocks, next) = (Vec::new(), Vec::new());
-        Ok(Self { json, ids, blocks, empty, changed, next, exit: Exit::Done })
+        Ok(Self { json, ids, blocks, empty, changed, next, exit: Exit::Success })
     }
 
     pub fn table(mut self, table: Table) -> Self {
@@ -67,12 +67,12 @@ impl View {
         self
     }
 
-    pub fn card(mut self, card: Vec<(&'static str, Cell)>) -> Self {
+    pub fn card(mut self, card: Vec<(&'static str, TextCell)>) -> Self {
         self.blocks.push(Block::Card(card));
         self
     }
 
-    pub fn line(mut self, line: Cell) -> Self {
+    pub fn line(mut self, line: TextCell) -> Self {
         self.blocks.push(Block::Line(line));
         self
     }
@@ -86,7 +86,7 @@ impl View {
             empty: None,
             changed: None,
             next: Vec::new(),
-            exit: Exit::Done,
+            exit: Exit::Success,
         };
         view.blocks.push(Block::Document(text));
         view
@@ -124,19 +124,19 @@ impl View {
         self
     }
 
-    /// Writes the data to stdout and the words around it to stderr.
-    pub fn show(&self, io: &Io, form: &Form) -> Result<()> {
-        if let Some(jq) = &form.jq {
+    /// Writes the data to stdout and all other text to stderr.
+    pub fn show(&self, io: &Io, options: &OutputOptions) -> Result<()> {
+        if let Some(jq) = &options.jq {
             return io.data(&jq.apply(&self.json, io.terminals.stdout)?);
         }
-        match form.format {
+        match options.format {
             Format::Json => io.data(&format::json(&self.json)),
             Format::Yaml => io.data(&format::yaml(&self.json)?),
             Format::Csv => io.data(&format::csv(&self.json)?),
             Format::Ids => {
                 io.data(&self.ids.iter().map(|id| format!("{id}\n")).collect::<String>())
             }
-            Format::Table => self.show_to_a_person(io, form.color),
+            Format::Table => self.show_to_a_person(io, options.color),
         }
     }
 
@@ -163,7 +163,7 @@ impl View {
         }
         io.data(&text)?;
         if !hidden.is_empty() {
-            let line = format!("hidden for lack of room: {} (-o json has all)", hidden.join(", "));
+            let line = format!("hidden columns: {} (-o json has all)", hidden.join(", "));
             io.say(&(dim(&line, color) + "\n"));
         }
         if io.terminals.stderr {
@@ -175,9 +175,9 @@ impl View {
 }
 
 /// Shows the requests that a dry run would have sent.
-pub fn show_planned(io: &Io, form: &Form, planned: &[Planned]) -> Result<()> {
-    if !matches!(form.format, Format::Table | Format::Ids) {
-        return View::new(planned, Vec::new())?.show(io, form);
+pub fn show_planned(io: &Io, options: &OutputOptions, planned: &[PlannedRequest]) -> Result<()> {
+    if !matches!(options.format, Format::Table | Format::Ids) {
+        return View::new(planned, Vec::new())?.show(io, options);
     }
     for request in planned {
         io.data(&format!("{} {}\n", request.method, request.path))?;
@@ -185,13 +185,13 @@ pub fn show_planned(io: &Io, form: &Form, planned: &[Planned]) -> Result<()> {
             io.data(&format::json(body))?;
         }
     }
-    io.say("Nothing was sent.\n");
+    io.say("No change was sent.\n");
     Ok(())
 }
 
-fn draw_card(card: &[(&'static str, Cell)], style: Style) -> String {
+fn draw_card(card: &[(&'static str, TextCell)], style: Style) -> String {
     let width = card.iter().map(|(label, _)| label.width()).max().unwrap_or(0);
-    let line = |(label, cell): &(&'static str, Cell)| {
+    let line = |(label, cell): &(&'static str, TextCell)| {
         let space = " ".repeat(width - label.width() + 2);
         format!("{}{space}{}", dim(label, style.color), paint(cell, style)).trim_end().to_owned()
             + "\n"
@@ -199,7 +199,7 @@ fn draw_card(card: &[(&'static str, Cell)], style: Style) -> String {
     card.iter().map(line).collect()
 }
 
-fn paint(cell: &Cell, style: Style) -> String {
+fn paint(cell: &TextCell, style: Style) -> String {
     let text = cell.shown(style.screen);
     let Some(tone) = cell.tone.filter(|_| style.color) else {
         return text.to_owned();

@@ -1,17 +1,17 @@
-//! Tables: what fits a terminal and what is left out, and the drawing. In a pipe every column
-//! stands whole.
+//! Draws tables, and cuts or hides columns that do not fit the terminal. A pipe gets every column
+//! whole.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Color, ContentArrangement};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::cell::{Cell, Tone};
+use super::cell::{TextCell, Tone};
 
-const GAP: usize = 2;
-/// Narrow enough for an id and a name on 40 columns: ids alone tell a person nothing.
-const NARROWEST: usize = 8;
+const COLUMN_GAP: usize = 2;
+/// The smallest width of a flexible column, so that 40 columns hold an id and a name.
+const MIN_COLUMN_WIDTH: usize = 8;
 
-/// A column: its title, and what may happen to it when the terminal is narrow.
+/// A column: its title, and whether it shrinks or hides on a narrow terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     title: &'static str,
@@ -36,7 +36,7 @@ impl Column {
 #[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TextCell>>,
 }
 
 /// How to draw.
@@ -53,11 +53,11 @@ impl Table {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    pub fn row(&mut self, cells: Vec<Cell>) {
+    pub fn row(&mut self, cells: Vec<TextCell>) {
         self.rows.push(cells);
     }
 
-    pub fn with(mut self, rows: impl IntoIterator<Item = Vec<Cell>>) -> Self {
+    pub fn with(mut self, rows: impl IntoIterator<Item = Vec<TextCell>>) -> Self {
         self.rows.extend(rows);
         self
     }
@@ -90,7 +90,7 @@ impl Table {
             }));
         }
         for column in table.column_iter_mut() {
-            column.set_padding((0, GAP as u16));
+            column.set_padding((0, COLUMN_GAP as u16));
         }
         let hidden = self.columns.iter().zip(&fit).filter(|(_, width)| width.is_none());
         (table.trim_fmt() + "\n", hidden.map(|(column, _)| column.title).collect())
@@ -116,7 +116,8 @@ fn fit(columns: &[Column], natural: &[usize], width: usize) -> Vec<Option<usize>
         while total(&tight) > width {
             let widest = columns.iter().zip(tight.iter_mut()).filter_map(|(column, width)| {
                 let width = width.as_mut()?;
-                (column.flexible && *width > NARROWEST.max(column.title.width())).then_some(width)
+                (column.flexible && *width > MIN_COLUMN_WIDTH.max(column.title.width()))
+                    .then_some(width)
             });
             match widest.max_by_key(|width| **width) {
                 Some(widest) => *widest -= 1,
@@ -136,14 +137,14 @@ fn fit(columns: &[Column], natural: &[usize], width: usize) -> Vec<Option<usize>
 
 fn total(widths: &[Option<usize>]) -> usize {
     let shown: Vec<usize> = widths.iter().copied().flatten().collect();
-    shown.iter().sum::<usize>() + GAP * shown.len().saturating_sub(1)
+    shown.iter().sum::<usize>() + COLUMN_GAP * shown.len().saturating_sub(1)
 }
 
 fn heading(column: &Column) -> comfy_table::Cell {
     comfy_table::Cell::new(column.title).add_attribute(Attribute::Dim)
 }
 
-fn draw_cell(cell: &Cell, screen: bool, width: usize) -> comfy_table::Cell {
+fn draw_cell(cell: &TextCell, screen: bool, width: usize) -> comfy_table::Cell {
     let drawn = comfy_table::Cell::new(cut(cell.shown(screen), width));
     match cell.tone {
         Some(tone) => drawn.fg(color(tone)),
@@ -188,7 +189,12 @@ mod tests {
             Column::new("SEATS", 2),
         ];
         let row = |id, name, features, seats| {
-            vec![Cell::text(id), Cell::text(name), Cell::text(features), Cell::text(seats)]
+            vec![
+                TextCell::text(id),
+                TextCell::text(name),
+                TextCell::text(features),
+                TextCell::text(seats),
+            ]
         };
         Table::new(&columns).with([
             row("pln_1", "Professional, yearly", "export,sso,api", "5"),
@@ -241,9 +247,9 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_only_added_when_asked_for() {
+    fn colour_is_added_only_on_request() {
         let table =
-            Table::new(&[Column::new("S", 0)]).with([vec![Cell::text("ok").toned(Tone::Good)]]);
+            Table::new(&[Column::new("S", 0)]).with([vec![TextCell::text("ok").toned(Tone::Good)]]);
         let (plain, _) = table.draw(Style { screen: true, color: false, width: None });
         let (colored, _) = table.draw(Style { screen: true, color: true, width: None });
         assert_eq!(plain, "S\nok\n");

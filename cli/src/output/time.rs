@@ -1,4 +1,4 @@
-//! Moments and spans as people say them, and as scripts read them.
+//! Times and spans: parsed from flags, and shown relative to now.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -24,8 +24,8 @@ impl FromStr for Span {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WHAT: &str = "must be a span as in 30s, 15m, 12h, 90d or 2w";
-        let split = text.find(|letter: char| !letter.is_ascii_digit()).ok_or(WHAT)?;
+        const SPAN_SYNTAX: &str = "must be a span as in 30s, 15m, 12h, 90d or 2w";
+        let split = text.find(|letter: char| !letter.is_ascii_digit()).ok_or(SPAN_SYNTAX)?;
         let (number, unit) = text.split_at(split);
         let seconds = match unit {
             "s" => 1,
@@ -33,11 +33,11 @@ impl FromStr for Span {
             "h" => 60 * 60,
             "d" => 24 * 60 * 60,
             "w" => 7 * 24 * 60 * 60,
-            _ => return Err(WHAT),
+            _ => return Err(SPAN_SYNTAX),
         };
-        let number: u32 = number.parse().map_err(|_| WHAT)?;
+        let number: u32 = number.parse().map_err(|_| SPAN_SYNTAX)?;
         if number == 0 || u64::from(number) * seconds > 36_500 * 24 * 60 * 60 {
-            return Err("must be longer than nothing and at most 36500d");
+            return Err("must be from 1s to 36500d");
         }
         Ok(Self(Duration::from_secs(u64::from(number) * seconds)))
     }
@@ -55,7 +55,7 @@ pub fn relative(time: Timestamp, now: Timestamp) -> String {
 
 /// The span in its largest fitting unit; none when it is under a second.
 fn rough(span: TimeDelta) -> Option<String> {
-    // Days are rounded: a license of 30 days, just made, is not one of 29.
+    // Days are rounded, so that a new license of 30 days does not show 29.
     let days = (span + TimeDelta::hours(12)).num_days();
     let days = if span.num_days() > 0 || span.num_hours() == 23 { days } else { 0 };
     let units = [
@@ -65,7 +65,7 @@ fn rough(span: TimeDelta) -> Option<String> {
         (span.num_minutes(), "m"),
         (span.num_seconds(), "s"),
     ];
-    // A year and a half is better told in days; years begin where days stop meaning much.
+    // Spans under three years are shown in days, as rounding to years would lose too much.
     let skip = usize::from(days < 3 * 365);
     let largest = units.into_iter().skip(skip).find(|&(number, _)| number > 0);
     largest.map(|(number, unit)| format!("{number}{unit}"))
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_told_from_now() {
+    fn times_are_relative_to_now() {
         let now: Timestamp = "2027-01-31T12:00:00Z".parse().unwrap();
         for (time, told) in [
             ("2027-01-31T12:00:00.900Z", "just now"),

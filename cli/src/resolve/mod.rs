@@ -1,5 +1,4 @@
-//! From what people type to the record they mean: which records there are to choose from. How one
-//! is chosen is in [`search`].
+//! Finds the record that an argument names. This module reads the candidates; [`search`] chooses.
 
 mod search;
 
@@ -8,18 +7,18 @@ use std::collections::HashMap;
 use common::{Key, License, LicenseId, Plan, PlanId, Product, ProductId, User, UserId};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-use crate::client::{Answer, encode};
+use crate::client::{ApiRecord, encode};
+use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::names;
 use search::pick;
 pub use search::{Named, Purpose};
 
-/// Above this many, reading the whole list takes less than reading one by one.
-const FEW: usize = 25;
-const AT_A_TIME: usize = 4;
+/// Above this many records, one list is faster than single reads.
+const MAX_SINGLE_READS: usize = 25;
+const REQUESTS_IN_FLIGHT: usize = 4;
 
-impl Named for Answer<Product> {
+impl Named for ApiRecord<Product> {
     const NOUN: &str = "product";
     fn id(&self) -> String {
         self.id.to_string()
@@ -29,7 +28,7 @@ impl Named for Answer<Product> {
     }
 }
 
-impl Named for Answer<Plan> {
+impl Named for ApiRecord<Plan> {
     const NOUN: &str = "plan";
     fn id(&self) -> String {
         self.id.to_string()
@@ -39,7 +38,7 @@ impl Named for Answer<Plan> {
     }
 }
 
-impl Named for Answer<Key> {
+impl Named for ApiRecord<Key> {
     const NOUN: &str = "key";
     fn id(&self) -> String {
         self.id.to_string()
@@ -49,74 +48,73 @@ impl Named for Answer<Key> {
     }
 }
 
-impl Named for Answer<License> {
+impl Named for ApiRecord<License> {
     const NOUN: &str = "license";
     fn id(&self) -> String {
         self.id.to_string()
     }
-    /// Licenses have no name; none is ever typed that equals this.
+    /// Licenses have no name; the empty one matches no argument.
     fn name(&self) -> &str {
         ""
     }
 }
 
-pub async fn products(ctx: &Context) -> Result<Vec<Answer<Product>>> {
+pub async fn products(ctx: &Context) -> Result<Vec<ApiRecord<Product>>> {
     let products = ctx.client().await?.list("/api/v1/admin/products", &[]).await?;
-    names::remember(ctx, &products);
+    completion_cache::remember(ctx, &products);
     Ok(products)
 }
 
-pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<Answer<Plan>>> {
+pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<ApiRecord<Plan>>> {
     let product = of.map(|id| id.to_string());
     let filter: Vec<_> = product.iter().map(|id| ("productId", id.as_str())).collect();
     let plans = ctx.client().await?.list("/api/v1/admin/plans", &filter).await?;
     if of.is_none() {
-        names::remember(ctx, &plans);
+        completion_cache::remember(ctx, &plans);
     }
     Ok(plans)
 }
 
-pub async fn product(ctx: &Context, given: &str, purpose: Purpose) -> Result<Answer<Product>> {
+pub async fn product(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<Product>> {
     if given.parse::<ProductId>().is_ok() {
         return ctx.client().await?.get(&format!("/api/v1/admin/products/{given}")).await;
     }
     pick(ctx, given, &products(ctx).await?, purpose)
 }
 
-pub async fn plan(ctx: &Context, given: &str, purpose: Purpose) -> Result<Answer<Plan>> {
+pub async fn plan(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<Plan>> {
     if given.parse::<PlanId>().is_ok() {
         return ctx.client().await?.get(&format!("/api/v1/admin/plans/{given}")).await;
     }
     pick(ctx, given, &plans(ctx, None).await?, purpose)
 }
 
-pub async fn license(ctx: &Context, given: &str, purpose: Purpose) -> Result<Answer<License>> {
+pub async fn license(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<License>> {
     if given.parse::<LicenseId>().is_ok() {
         return ctx.client().await?.get(&format!("/api/v1/admin/licenses/{given}")).await;
     }
     let all = ctx.client().await?.list("/api/v1/admin/licenses", &[]).await?;
-    let license: Answer<License> = pick(ctx, given, &all, purpose)?;
+    let license: ApiRecord<License> = pick(ctx, given, &all, purpose)?;
     ctx.meant(given, &license.id.to_string());
     Ok(license)
 }
 
-pub async fn key(ctx: &Context, given: &str) -> Result<Answer<Key>> {
+pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
     let all = ctx.client().await?.list("/api/v1/admin/keys", &[]).await?;
-    if let Some(at) = all.iter().position(|key: &Answer<Key>| key.id.to_string() == given) {
+    if let Some(at) = all.iter().position(|key: &ApiRecord<Key>| key.id.to_string() == given) {
         return Ok(all[at].clone());
     }
     pick(ctx, given, &all, Purpose::Write)
 }
 
-/// The user whom the caller's own systems call `given`, if the service knows them.
-pub async fn find_user(ctx: &Context, given: &str) -> Result<Option<Answer<User>>> {
+/// The user with this external id, if there is one.
+pub async fn find_user(ctx: &Context, given: &str) -> Result<Option<ApiRecord<User>>> {
     let found = ctx.client().await?.list("/api/v1/admin/users", &[("externalId", given)]).await?;
     Ok(found.into_iter().next())
 }
 
-/// The user of that name; or of that id, as the service's answers show it, if no user has it for a
-/// name.
-pub async fn user(ctx: &Context, given: &str) -> Result<Answer<User>> {
+/// The user with this external id, or else with this id of the service.
+pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
     if let Some(user) = find_user(ctx, given).await? {
         return Ok(user);
     }
@@ -124,33 +122,36 @@ pub async fn user(ctx: &Context, given: &str) -> Result<Answer<User>> {
         return ctx.client().await?.get(&format!("/api/v1/admin/users/{given}")).await;
     }
     Err(Error::not_found(format!("There is no user {given}."))
-        .because("Users are named by your own id for them, letter by letter.")
+        .because("licctl finds users by their exact external id.")
         .fix("licctl users list --search TEXT"))
 }
 
-/// Users by their internal ids, as activations name them.
-pub async fn users_by_id(ctx: &Context, ids: &[UserId]) -> Result<HashMap<UserId, Answer<User>>> {
+/// Users by their ids, which activations hold.
+pub async fn users_by_id(
+    ctx: &Context,
+    ids: &[UserId],
+) -> Result<HashMap<UserId, ApiRecord<User>>> {
     let client = ctx.client().await?;
-    let users: Vec<Answer<User>> = if ids.len() <= FEW {
+    let users: Vec<ApiRecord<User>> = if ids.len() <= MAX_SINGLE_READS {
         let one = |id: &UserId| format!("/api/v1/admin/users/{}", encode(&id.to_string()));
         let reading = ids.iter().map(|id| {
             let path = one(id);
             async move { client.get(&path).await }
         });
-        stream::iter(reading).buffered(AT_A_TIME).try_collect().await?
+        stream::iter(reading).buffered(REQUESTS_IN_FLIGHT).try_collect().await?
     } else {
         client.list("/api/v1/admin/users", &[]).await?
     };
     Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }
 
-/// What products and plans are called.
-pub struct Names {
+/// The names of products and plans by id.
+pub struct NameIndex {
     products: HashMap<ProductId, String>,
     plans: HashMap<PlanId, String>,
 }
 
-impl Names {
+impl NameIndex {
     pub async fn load(ctx: &Context) -> Result<Self> {
         let (products, plans) = tokio::try_join!(products(ctx), plans(ctx, None))?;
         Ok(Self {
@@ -159,12 +160,12 @@ impl Names {
         })
     }
 
-    pub fn of(products: &[Answer<Product>]) -> Self {
+    pub fn of(products: &[ApiRecord<Product>]) -> Self {
         let products = products.iter().map(|it| (it.id, it.name.to_string())).collect();
         Self { products, plans: HashMap::new() }
     }
 
-    /// The product's name; its id when it was made only just now.
+    /// The product's name; its id when the product is newer than the index.
     pub fn product(&self, id: ProductId) -> String {
         self.products.get(&id).cloned().unwrap_or_else(|| id.to_string())
     }

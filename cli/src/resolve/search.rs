@@ -1,33 +1,33 @@
-//! Choosing the one record that is meant by an id, a name, or a piece of either. A guess is made
-//! only where a wrong one does no harm.
+//! Chooses the record that an id, a name or a part of an id matches. Inexact matches count only where
+//! a wrong one does no harm.
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::prompt;
 
-/// The shortest piece of an id that stands for it.
-const SHORTEST_PIECE: usize = 6;
+/// The shortest part of an id that matches.
+const MIN_ID_PART_LEN: usize = 6;
 
-/// As many names fit into a line of an error.
-const FEW_NAMES: usize = 6;
+/// The most names that an error lists.
+const MAX_LISTED_NAMES: usize = 6;
 
-/// What the record is wanted for.
+/// Whether the record is read or changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A wrong guess would only show the wrong thing.
+    /// Inexact matches are allowed, as a wrong record would only be shown.
     Read,
-    /// Without a person to notice, only an id or an exact name will do.
+    /// Without a prompt, only an id or an exact name matches.
     Write,
 }
 
-/// A record that people call by name.
+/// A record with an id and a name.
 pub trait Named {
     const NOUN: &str;
     fn id(&self) -> String;
     fn name(&self) -> &str;
 }
 
-/// The one record that `given` means.
+/// The record that `given` matches.
 pub fn pick<T: Named + Clone>(
     ctx: &Context,
     given: &str,
@@ -36,13 +36,13 @@ pub fn pick<T: Named + Clone>(
 ) -> Result<T> {
     let loosely = purpose == Purpose::Read || ctx.may_ask();
     match search(given, all, loosely) {
-        Found::One(at) => Ok(all[at].clone()),
-        Found::Many(places) if ctx.may_ask() => {
+        Matches::One(at) => Ok(all[at].clone()),
+        Matches::Many(places) if ctx.may_ask() => {
             let labels: Vec<_> = places.iter().map(|&at| label(&all[at])).collect();
             let question = format!("Several {}s match {given}", T::NOUN);
             Ok(all[places[prompt::choose(ctx, &question, &labels)?]].clone())
         }
-        Found::Many(places) => {
+        Matches::Many(places) => {
             let matches = places.iter().take(5).map(|&at| label(&all[at])).collect::<Vec<_>>();
             let error = Error::new(
                 Exit::NotFound,
@@ -51,69 +51,69 @@ pub fn pick<T: Named + Clone>(
             );
             Err(error.because(matches.join("; ")).fix(format!("give the {}'s id", T::NOUN)))
         }
-        Found::None => Err(nothing_matches(given, all, loosely)),
+        Matches::None => Err(nothing_matches(given, all, loosely)),
     }
 }
 
 fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
     let error = Error::not_found(format!("There is no {} {given}.", T::NOUN));
     match search(given, all, true) {
-        Found::One(at) if !loosely => error
+        Matches::One(at) if !loosely => error
             .because(format!(
-                "Did you mean {}? Nobody can be asked, so nothing is guessed.",
+                "Did you mean {}? Without a prompt, licctl does not guess.",
                 label(&all[at])
             ))
             .fix("give the exact name or id"),
-        _ => match what_there_is(given, all) {
+        _ => match suggestion(given, all) {
             Some(hint) => error.because(hint).fix(format!("licctl {}s list", T::NOUN)),
             None => error.fix(format!("licctl {}s list", T::NOUN)),
         },
     }
 }
 
-/// What the person may have meant: a piece of an id that is too short, or one of a few names.
-fn what_there_is<T: Named>(given: &str, all: &[T]) -> Option<String> {
+/// A hint for the error: the part of an id is too short, or a list of the few existing names.
+fn suggestion<T: Named>(given: &str, all: &[T]) -> Option<String> {
     let begins_or_ends = |id: String| id.starts_with(given) || id.ends_with(given);
-    if given.len() < SHORTEST_PIECE && all.iter().any(|record| begins_or_ends(record.id())) {
-        return Some(format!("A piece of an id takes {SHORTEST_PIECE} characters at least."));
+    if given.len() < MIN_ID_PART_LEN && all.iter().any(|record| begins_or_ends(record.id())) {
+        return Some(format!("A part of an id needs at least {MIN_ID_PART_LEN} characters."));
     }
     let names: Vec<&str> = all.iter().map(T::name).filter(|name| !name.is_empty()).collect();
-    let few = (1..=FEW_NAMES).contains(&names.len());
-    few.then(|| format!("There are: {}", names.join(", ")))
+    let few = (1..=MAX_LISTED_NAMES).contains(&names.len());
+    few.then(|| format!("Existing names: {}", names.join(", ")))
 }
 
 fn label<T: Named>(record: &T) -> String {
     format!("{} {}", record.id(), record.name()).trim_end().to_owned()
 }
 
-enum Found {
+enum Matches {
     None,
     One(usize),
     Many(Vec<usize>),
 }
 
-/// Looks for the exact name first, then, `loosely`, for less and less.
-fn search<T: Named>(given: &str, all: &[T], loosely: bool) -> Found {
+/// Matches exact names and ids first; with `loosely` also names in any case and parts of ids.
+fn search<T: Named>(given: &str, all: &[T], loosely: bool) -> Matches {
     if given.is_empty() {
-        return Found::None;
+        return Matches::None;
     }
     let folded = given.to_lowercase();
     let exact = |record: &T| record.name() == given || record.id() == given;
     let nearly = |record: &T| record.name().to_lowercase() == folded;
     let piece = |record: &T| {
         let id = record.id();
-        given.len() >= SHORTEST_PIECE && (id.starts_with(given) || id.ends_with(given))
+        given.len() >= MIN_ID_PART_LEN && (id.starts_with(given) || id.ends_with(given))
     };
     let steps: [&dyn Fn(&T) -> bool; 3] = [&exact, &nearly, &piece];
     for step in &steps[..if loosely { 3 } else { 1 }] {
         let places: Vec<usize> = (0..all.len()).filter(|&at| step(&all[at])).collect();
         match places.as_slice() {
             [] => {}
-            [one] => return Found::One(*one),
-            _ => return Found::Many(places),
+            [one] => return Matches::One(*one),
+            _ => return Matches::Many(places),
         }
     }
-    Found::None
+    Matches::None
 }
 
 #[cfg(test)]
@@ -141,9 +141,9 @@ mod tests {
 
     fn found(given: &str, loosely: bool) -> Vec<usize> {
         match search(given, &THINGS, loosely) {
-            Found::None => Vec::new(),
-            Found::One(at) => vec![at],
-            Found::Many(places) => places,
+            Matches::None => Vec::new(),
+            Matches::One(at) => vec![at],
+            Matches::Many(places) => places,
         }
     }
 
@@ -164,18 +164,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_told_when_it_is_little() {
-        let told = |given: &str, all: &[Thing]| what_there_is(given, all);
-        let names = "There are: Studio, studio, Render Farm, Pro";
+    fn few_existing_names_are_listed() {
+        let told = |given: &str, all: &[Thing]| suggestion(given, all);
+        let names = "Existing names: Studio, studio, Render Farm, Pro";
         assert_eq!(told("Stdio", &THINGS).unwrap(), names);
-        let short = "A piece of an id takes 6 characters at least.";
+        let short = "A part of an id needs at least 6 characters.";
         assert_eq!(told("33333", &THINGS).unwrap(), short);
         assert_eq!(told("Stdio", &[]), None);
         assert_eq!(told("33334", &[Thing("lic_01aaaa111111", "")]), None, "licenses have no name");
     }
 
     #[test]
-    fn nothing_is_guessed_when_it_matters() {
+    fn writes_match_exact_names_and_ids_only() {
         assert_eq!(found("render farm", false), [] as [usize; 0]);
         assert_eq!(found("222222", false), [] as [usize; 0]);
         assert_eq!(found("prd_01cccc333333", false), [2]);

@@ -1,22 +1,24 @@
-//! Files of users: nothing before all is checked, a report, and going on without repeating.
+//! Bulk runs: all rows are checked first, a report is written, and a resumed run repeats nothing.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::support::{Double, Home, LICENSE, PLAN, Ran, Reply, assignment, license, service, user};
+use crate::support::{
+    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, assignment, license, service, user,
+};
 
 const USERS: &str = "userId,email\nalice,a@example.com\nbob,\ncarol,c@example.com\n";
 
-/// Runs in a folder with the file `users.csv`, and gives the report `out.jsonl` that it left.
-fn run(home: &Home, args: &[&str], users: &str) -> (Ran, Vec<Value>) {
+/// Runs in a folder with the file `users.csv`, and returns the report `out.jsonl`.
+fn run(home: &Home, args: &[&str], users: &str) -> (RunOutput, Vec<Value>) {
     let folder = home.dir.path();
     fs::write(folder.join("users.csv"), users).unwrap();
     let output = home.command(args).current_dir(folder).output().unwrap();
     let report = fs::read_to_string(folder.join("out.jsonl")).unwrap_or_default();
     let lines = report.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    (Ran::from(output), lines)
+    (RunOutput::from(output), lines)
 }
 
 const ASSIGN: [&str; 5] = ["licenses", "assign", LICENSE, "--from", "users.csv"];
@@ -25,9 +27,9 @@ fn with(args: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
     [args, more].concat()
 }
 
-/// Who was assigned, sorted: four at a time come in any order.
-fn assigned(double: &Double) -> Vec<String> {
-    let requests = double.received().into_iter().filter(|it| it.path.ends_with("/assign"));
+/// The assigned users, sorted, as four requests at a time arrive in any order.
+fn assigned(server: &FakeServer) -> Vec<String> {
+    let requests = server.received().into_iter().filter(|it| it.path.ends_with("/assign"));
     let mut users: Vec<String> =
         requests.map(|it| it.body["userId"].as_str().unwrap().to_owned()).collect();
     users.sort();
@@ -36,36 +38,36 @@ fn assigned(double: &Double) -> Vec<String> {
 
 #[test]
 fn every_row_gets_its_line_in_the_report() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
-    insta::assert_snapshot!(ran.stderr, @"note: 3 done, 0 failed. Report: out.jsonl");
-    assert_eq!(assigned(&double), ["alice", "bob", "carol"]);
+    insta::assert_snapshot!(ran.stderr, @"note: 3 succeeded, 0 failed. Report: out.jsonl");
+    assert_eq!(assigned(&server), ["alice", "bob", "carol"]);
     assert_eq!(report.len(), 3);
     assert!(report.iter().all(|line| line["state"] == "done" && line["answer"]["id"].is_string()));
 }
 
 #[test]
-fn one_bad_row_keeps_all_from_being_sent() {
-    let double = service();
-    let home = Home::with(&double);
+fn one_invalid_row_prevents_all_requests() {
+    let server = service();
+    let home = Home::with(&server);
     let users = "userId\nalice\nb,c\nalice\n";
     let (ran, report) = run(&home, &ASSIGN, users);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     let lines: Vec<&str> = ran.stderr.lines().collect();
     let [what, why, fix] = lines[..] else { panic!("{}", ran.stderr) };
-    assert_eq!(what, "error: 2 of the 3 rows of users.csv cannot be used.");
+    assert_eq!(what, "error: 2 of the 3 rows of users.csv are invalid.");
     assert!(why.contains("found record with 2 fields"), "{why}");
-    assert!(why.ends_with("; line 4: alice was on line 2"), "{why}");
-    assert_eq!(fix, "fix: correct the file; nothing was done yet");
-    assert!(report.is_empty() && assigned(&double).is_empty());
+    assert!(why.ends_with("; line 4: alice is already on line 2"), "{why}");
+    assert_eq!(fix, "fix: correct the file; no row was sent");
+    assert!(report.is_empty() && assigned(&server).is_empty());
 }
 
 #[test]
 fn a_resumed_run_redoes_what_failed_and_nothing_else() {
     let refusals = AtomicUsize::new(0);
-    let double = Double::answering(move |request| {
+    let server = FakeServer::answering(move |request| {
         if request.method == "GET" {
             return Reply::data(200, &license("active"));
         }
@@ -73,7 +75,7 @@ fn a_resumed_run_redoes_what_failed_and_nothing_else() {
             request.body["userId"] == "bob" && refusals.fetch_add(1, Ordering::Relaxed) == 0;
         if first { Reply::refusal(500, "internal", "Oh.") } else { Reply::data(201, &assignment()) }
     });
-    let home = Home::with(&double);
+    let home = Home::with(&server);
     // Sorted, so that the failure, which ends the run, is the last that is begun.
     let users = "userId\nalice\ncarol\nbob\n";
     let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), users);
@@ -81,16 +83,16 @@ fn a_resumed_run_redoes_what_failed_and_nothing_else() {
     assert!(ran.stderr.contains("--resume out.jsonl"), "{}", ran.stderr);
     let (ran, report) = run(&home, &with(&ASSIGN, &["--resume", "out.jsonl"]), users);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(assigned(&double), ["alice", "bob", "bob", "carol"]);
+    assert_eq!(assigned(&server), ["alice", "bob", "bob", "carol"]);
     assert_eq!(report.len(), 4);
     let (_, _) = run(&home, &with(&ASSIGN, &["--resume", "out.jsonl"]), users);
-    assert_eq!(assigned(&double).len(), 4, "all is done: nothing is sent");
+    assert_eq!(assigned(&server).len(), 4, "all is done: nothing is sent");
 }
 
 #[test]
 fn a_report_of_another_run_is_refused() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for other in [&OWN[..], &["users", "import", "users.csv"], &["validate", "--from", "users.csv"]]
@@ -99,24 +101,24 @@ fn a_report_of_another_run_is_refused() {
         assert_eq!((ran.code, ran.stdout.as_str(), report.len()), (2, "", 3), "{}", ran.stderr);
         assert!(ran.stderr.contains("is the report of another run"), "{}", ran.stderr);
     }
-    assert_eq!(assigned(&double).len(), 3);
+    assert_eq!(assigned(&server).len(), 3);
 }
 
 #[test]
 fn a_report_is_never_overwritten() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     fs::write(home.dir.path().join("out.jsonl"), "{}\n").unwrap();
     let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
     assert_eq!(ran.code, 2);
-    assert!(assigned(&double).is_empty());
+    assert!(assigned(&server).is_empty());
 }
 
 #[test]
-fn a_server_that_asks_to_wait_is_waited_for() {
+fn a_pause_that_the_server_requires_is_kept() {
     for (status, code) in [(429, "rate_limited"), (503, "overloaded")] {
         let asked = AtomicUsize::new(0);
-        let double = Double::answering(move |request| {
+        let server = FakeServer::answering(move |request| {
             if request.method == "GET" {
                 return Reply::data(200, &license("active"));
             }
@@ -125,11 +127,11 @@ fn a_server_that_asks_to_wait_is_waited_for() {
                 _ => Reply::data(201, &assignment()),
             }
         });
-        let home = Home::with(&double);
+        let home = Home::with(&server);
         let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert!(ran.stderr.contains("asks to wait 1 s"), "{}", ran.stderr);
-        assert_eq!((report.len(), assigned(&double).len()), (3, 4));
+        assert!(ran.stderr.contains("requires a pause of 1 s"), "{}", ran.stderr);
+        assert_eq!((report.len(), assigned(&server).len()), (3, 4));
     }
 }
 
@@ -137,9 +139,9 @@ const OWN: [&str; 6] = ["licenses", "assign", "--plan", "Pro annual", "--from", 
 
 #[test]
 fn a_license_that_was_made_is_not_made_again() {
-    let double = service();
-    let home = Home::with(&double);
-    // As a run leaves it that was killed after the license was made, and while one was being made.
+    let server = service();
+    let home = Home::with(&server);
+    // The report of a run that was killed after it created one license and while it created another.
     let run = format!("licenses assign --plan {PLAN}");
     let partly = format!("\"state\":\"partly\",\"answer\":{{\"licenseId\":\"{LICENSE}\"}}");
     let report = [
@@ -153,38 +155,42 @@ fn a_license_that_was_made_is_not_made_again() {
     let folder = home.dir.path();
     fs::write(folder.join("users.csv"), USERS).unwrap();
     let args = with(&OWN, &["--resume", "out.jsonl"]);
-    let ran = Ran::from(home.command(&args).current_dir(folder).output().unwrap());
+    let ran = RunOutput::from(home.command(&args).current_dir(folder).output().unwrap());
     assert_eq!(ran.code, 9, "{}", ran.stderr);
-    assert!(ran.stderr.contains("line 3: bob: Whether a license was made"), "{}", ran.stderr);
-    let made = double.lines().iter().filter(|line| *line == "POST /api/v1/admin/licenses").count();
+    assert!(
+        ran.stderr.contains("line 3: bob: An earlier run may have created a license"),
+        "{}",
+        ran.stderr
+    );
+    let made = server.lines().iter().filter(|line| *line == "POST /api/v1/admin/licenses").count();
     assert_eq!(made, 1, "one for carol, of whom nothing was known");
-    assert_eq!(assigned(&double), ["alice", "carol"]);
+    assert_eq!(assigned(&server), ["alice", "carol"]);
     // Bob stays in doubt however often it is tried.
-    let ran = Ran::from(home.command(&args).current_dir(folder).output().unwrap());
+    let ran = RunOutput::from(home.command(&args).current_dir(folder).output().unwrap());
     assert_eq!(ran.code, 9);
-    assert_eq!(assigned(&double).len(), 2);
+    assert_eq!(assigned(&server).len(), 2);
 }
 
 #[test]
-fn many_rows_need_a_yes() {
-    let double = service();
-    let home = Home::with(&double);
+fn many_rows_need_a_confirmation() {
+    let server = service();
+    let home = Home::with(&server);
     let users = format!("userId\n{}", (0..26).map(|n| format!("u{n}\n")).collect::<String>());
     let (ran, _) = run(&home, &ASSIGN, &users);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("Assign the license to 26 users?"), "{}", ran.stderr);
-    assert!(assigned(&double).is_empty());
+    assert!(assigned(&server).is_empty());
 }
 
 #[test]
-fn users_are_imported_with_what_the_columns_say() {
-    let double = Double::answering(|_| Reply::data(200, &user("alice")));
-    let home = Home::with(&double);
+fn users_are_imported_with_all_columns() {
+    let server = FakeServer::answering(|_| Reply::data(200, &user("alice")));
+    let home = Home::with(&server);
     let users = "login,E-Mail,metadata.team\nalice,a@example.com,blue\n";
     let args = ["users", "import", "users.csv", "--map", "userId=login", "--report", "out.jsonl"];
     let (ran, _) = run(&home, &args, users);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let body = &double.received()[0].body;
+    let body = &server.received()[0].body;
     let wanted = serde_json::json!({
         "externalId": "alice", "email": "a@example.com", "metadata": { "team": "blue" },
     });
@@ -193,8 +199,8 @@ fn users_are_imported_with_what_the_columns_say() {
 
 #[test]
 fn validating_a_file_shows_every_answer() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     let args = ["validate", "--from", "users.csv", "--report", "out.jsonl"];
     let (ran, _) = run(&home, &args, "userId\nalice\nbob\n");
     assert_eq!(ran.code, 10);
@@ -210,8 +216,8 @@ fn validating_a_file_shows_every_answer() {
 
 #[test]
 fn a_report_without_a_file_of_rows_is_refused() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     for args in [
         &["licenses", "assign", LICENSE, "alice", "--report", "out.jsonl"][..],
         &["validate", "alice", "--resume", "out.jsonl"],
@@ -220,13 +226,13 @@ fn a_report_without_a_file_of_rows_is_refused() {
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
         assert!(ran.stderr.contains("needs --from FILE"), "{}", ran.stderr);
     }
-    assert!(double.received().is_empty());
+    assert!(server.received().is_empty());
 }
 
 #[test]
 fn a_run_that_is_not_begun_leaves_no_report() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     let users: String = (0..30).map(|n| format!("user-{n}\n")).collect();
     let (ran, _) =
         run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), &format!("userId\n{users}"));
@@ -235,36 +241,36 @@ fn a_run_that_is_not_begun_leaves_no_report() {
 }
 
 #[test]
-fn a_mapped_column_must_be_there() {
-    let double = service();
-    let home = Home::with(&double);
+fn a_mapped_column_must_exist() {
+    let server = service();
+    let home = Home::with(&server);
     let args = ["users", "import", "users.csv", "--map", "email=e-mail"];
     let (ran, _) = run(&home, &args, USERS);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("There is no column e-mail."), "{}", ran.stderr);
     assert!(ran.stderr.contains("The columns are: email, userId"), "{}", ran.stderr);
-    assert!(double.received().is_empty());
+    assert!(server.received().is_empty());
 }
 
 #[test]
 fn a_dry_run_of_a_file_writes_no_report() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     let (ran, report) = run(&home, &with(&ASSIGN, &["-n", "--report", "out.jsonl"]), USERS);
     assert_eq!((ran.code, ran.stdout.matches("POST ").count()), (0, 3));
-    assert!(report.is_empty() && assigned(&double).is_empty());
+    assert!(report.is_empty() && assigned(&server).is_empty());
 }
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_finishes_the_rows_in_flight_and_tells_how_to_go_on() {
+fn ctrl_c_finishes_the_rows_in_flight_and_names_the_resume_flag() {
     use std::io::{BufRead, BufReader};
     use std::process::Command;
 
     // Assignments are answered only after the signal was noticed: the channel is closed then.
     let (open, wait) = std::sync::mpsc::channel::<()>();
     let (told, begun) = std::sync::mpsc::channel();
-    let double = Double::answering(move |request| {
+    let server = FakeServer::answering(move |request| {
         if request.method == "GET" {
             return Reply::data(200, &license("active"));
         }
@@ -272,7 +278,7 @@ fn ctrl_c_finishes_the_rows_in_flight_and_tells_how_to_go_on() {
         let _ = wait.recv();
         Reply::data(201, &assignment())
     });
-    let home = Home::with(&double);
+    let home = Home::with(&server);
     let users = format!("userId\n{}", (0..20).map(|n| format!("u{n}\n")).collect::<String>());
     fs::write(home.dir.path().join("users.csv"), users).unwrap();
     let mut command = home.command(&with(&ASSIGN, &["--report", "out.jsonl"]));
@@ -288,10 +294,10 @@ fn ctrl_c_finishes_the_rows_in_flight_and_tells_how_to_go_on() {
     let rest: Vec<String> = stderr.lines().map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     insta::assert_snapshot!(rest.join("\n"), @"
-    note: 4 done, 0 failed, 16 not tried. Report: out.jsonl
-    note: to go on, run the same command with --resume out.jsonl
-    error: Stopped; rows in flight were finished.
+    note: 4 succeeded, 0 failed, 16 not tried. Report: out.jsonl
+    note: to continue, run the same command with --resume out.jsonl
+    error: Stopped after the rows in flight.
     ");
     let report = fs::read_to_string(home.dir.path().join("out.jsonl")).unwrap();
-    assert_eq!((report.lines().count(), assigned(&double).len()), (4, 4));
+    assert_eq!((report.lines().count(), assigned(&server).len()), (4, 4));
 }

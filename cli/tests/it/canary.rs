@@ -1,13 +1,13 @@
-//! The key shows up nowhere: whichever way it is given, whatever is asked, however it goes, and
-//! also when a server or a slip of the hand puts it where it does not belong.
+//! The key appears nowhere: for every way of giving it, every command and every outcome, and also
+//! when a server or a user puts it in the wrong place.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::lines::{LINES, lay_out, verb, words};
-use crate::support::{Double, Home, KEY, OTHER_KEY, Ran, Reply, answer};
+use crate::support::{FakeServer, Home, KEY, OTHER_KEY, Reply, RunOutput, answer};
 
-/// More of the two keys than the twelve characters by which they may be called.
+/// Parts of the two keys beyond their public prefix of twelve characters.
 const CANARIES: [&str; 2] = ["CANARY", "OTHERk"];
 
 /// The ways to give a key.
@@ -20,10 +20,10 @@ enum Way {
 }
 
 const WAYS: [Way; 4] = [Way::Variable, Way::Profile, Way::File, Way::Stdin];
-/// What differs between runs of one line. Each way of giving the key meets each of them.
+/// The flags with which every line runs, for each way of giving the key.
 const FLAGS: [&[&str]; 4] = [&["-vv"], &["-v", "-o", "json"], &["-n", "-vv"], &["-o", "csv"]];
 
-/// They do their work without the server.
+/// Commands that need no server.
 const ALONE: [&str; 7] = [
     "completions",
     "logout",
@@ -35,8 +35,8 @@ const ALONE: [&str; 7] = [
 ];
 const LOGIN: &str = "login --profile staging";
 
-/// A machine that has the key in this way, and the arguments and input that hand it over.
-fn machine(way: Way, server: &Double) -> (Home, Vec<String>, &'static str) {
+/// A machine with the key given in this way, and the arguments and input that give it.
+fn machine(way: Way, server: &FakeServer) -> (Home, Vec<String>, &'static str) {
     let home = Home::bare().set("LICCTL_SERVER", &server.address);
     lay_out(home.dir.path());
     match way {
@@ -55,13 +55,13 @@ fn machine(way: Way, server: &Double) -> (Home, Vec<String>, &'static str) {
     }
 }
 
-fn well() -> Double {
-    Double::answering(answer)
+fn well() -> FakeServer {
+    FakeServer::answering(answer)
 }
 
 /// A server that refuses, and repeats the key that it was given.
-fn echoing(status: u16) -> Double {
-    Double::answering(move |request| {
+fn echoing(status: u16) -> FakeServer {
+    FakeServer::answering(move |request| {
         let words = format!("What is {}?", request.key.as_deref().unwrap_or("this"));
         Reply::refusal(status, "refused", &words).with("x-request-id", words)
     })
@@ -82,8 +82,8 @@ fn files(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// Looks everywhere but on stdout.
-fn assert_silent(what: &str, ran: &Ran, home: &Home) {
+/// Searches everything but stdout for the keys.
+fn assert_silent(what: &str, ran: &RunOutput, home: &Home) {
     for canary in CANARIES {
         assert!(!ran.stderr.contains(canary), "{what}: {}", ran.stderr);
         for (name, text) in files(home.dir.path()) {
@@ -92,7 +92,7 @@ fn assert_silent(what: &str, ran: &Ran, home: &Home) {
     }
 }
 
-fn run(line: &str, way: Way, flags: &[&str], server: &Double) -> (String, Ran, Home) {
+fn run(line: &str, way: Way, flags: &[&str], server: &FakeServer) -> (String, RunOutput, Home) {
     let (home, given, input) = machine(way, server);
     let words = words(line, home.dir.path());
     let args = words.iter().chain(&given).map(String::as_str).chain(flags.iter().copied());
@@ -102,7 +102,7 @@ fn run(line: &str, way: Way, flags: &[&str], server: &Double) -> (String, Ran, H
 }
 
 #[test]
-fn the_key_shows_up_nowhere() {
+fn the_key_appears_nowhere() {
     for (at, line) in LINES.iter().enumerate() {
         for (way_at, way) in WAYS.into_iter().enumerate() {
             let flags = FLAGS[(at + way_at) % FLAGS.len()];
@@ -115,7 +115,7 @@ fn the_key_shows_up_nowhere() {
             let asks = !ALONE.contains(&&*verb(line)) && (way, *line) != (Way::Profile, LOGIN);
             let asked = used.count() > usize::from(way == Way::Profile);
             assert!(asked == asks || flags.contains(&"-n"), "{what}: {ran:?}");
-            // The one command whose data is a key: a new one, once, and never the one in use.
+            // Only this command prints a key: the new one, never the one in use.
             let makes_one = verb(line) == "keys create" && !flags.contains(&"-n");
             assert_eq!(ran.stdout.matches(OTHER_KEY).count(), usize::from(makes_one), "{what}");
             let rest = ran.stdout.replace(OTHER_KEY, "");
@@ -135,7 +135,7 @@ fn a_server_that_repeats_the_key_is_not_repeated() {
     }
 }
 
-/// People paste keys where a path, a name or a word belongs. That is told without the key.
+/// A key pasted in place of a path, a name or a word is not repeated in the error.
 #[test]
 fn a_key_in_the_wrong_place_is_not_repeated() {
     let server = well();
@@ -170,7 +170,7 @@ fn a_key_in_the_wrong_place_is_not_repeated() {
     }
 }
 
-/// What everybody on the machine can see of a process, as long as it waits for its answer.
+/// The command line and environment of a process, which all users of a machine may read.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_key_is_in_no_process_list() {
@@ -180,8 +180,8 @@ fn the_key_is_in_no_process_list() {
     for (at, line) in LINES.iter().enumerate().filter(|(_, line)| !ALONE.contains(&&*verb(line))) {
         let (told, asked) = channel();
         let (open, wait) = channel::<()>();
-        let server = Double::answering(move |request| {
-            // The test is gone when it failed, and the gate is open from its first opening on.
+        let server = FakeServer::answering(move |request| {
+            // The receive fails when the test has ended, and returns at once after the first time.
             let _ = told.send(());
             let _ = wait.recv();
             answer(request)

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Double, Home, PLAN, PRODUCT, Reply, plan, product, service};
+use crate::support::{FakeServer, Home, PLAN, PRODUCT, Reply, plan, product, service};
 
 const SAME: &str = "
 version: 1
@@ -24,15 +24,15 @@ products:
 ";
 
 /// The writes that reached the server.
-fn writes(double: &Double) -> Vec<(String, serde_json::Value)> {
-    let requests = double.received().into_iter().filter(|request| request.method != "GET");
+fn writes(server: &FakeServer) -> Vec<(String, serde_json::Value)> {
+    let requests = server.received().into_iter().filter(|request| request.method != "GET");
     requests.map(|request| (request.line(), request.body)).collect()
 }
 
 #[test]
-fn what_is_as_the_file_says_is_left_alone() {
-    let double = service();
-    let home = Home::with(&double);
+fn records_that_match_the_file_are_left_alone() {
+    let server = service();
+    let home = Home::with(&server);
     let ran = home.run_with_input(&["diff", "-f", "-"], SAME);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(ran.stdout, @"
@@ -40,13 +40,13 @@ fn what_is_as_the_file_says_is_left_alone() {
     = plan Acme Studio · Pro annual
     ");
     assert_eq!(home.run_with_input(&["apply", "-f", "-"], SAME).code, 0);
-    assert!(writes(&double).is_empty());
+    assert!(writes(&server).is_empty());
 }
 
 #[test]
 fn drift_is_shown_field_by_field_and_exits_10() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     let ran = home.run_with_input(&["diff", "-f", "-"], CHANGED);
     assert_eq!(ran.code, 10);
     let shown = ran.stdout.replace(" (", "\n    (").replace("; features", ";\n     features");
@@ -61,7 +61,7 @@ fn drift_is_shown_field_by_field_and_exits_10() {
     ");
     let dry = home.run_with_input(&["apply", "-n", "-f", "-"], CHANGED);
     assert_eq!((dry.code, dry.stdout), (0, ran.stdout));
-    assert!(writes(&double).is_empty());
+    assert!(writes(&server).is_empty());
     let json = home.run_with_input(&["diff", "-f", "-", "-o", "json"], CHANGED).json();
     assert_eq!(json[1]["changes"]["maxSeats"], json!({ "have": "5", "want": "10" }));
 }
@@ -69,7 +69,7 @@ fn drift_is_shown_field_by_field_and_exits_10() {
 #[test]
 fn a_product_is_made_before_its_plans() {
     const NEW: &str = "prd_01h455vb4pex5vsknk084sn99q";
-    let double = Double::answering(|request| match request.line().as_str() {
+    let server = FakeServer::answering(|request| match request.line().as_str() {
         "GET /api/v1/admin/products?limit=1000" => Reply::list(&[product("Acme Studio")]),
         "GET /api/v1/admin/plans?limit=1000" => Reply::list(&[plan("Pro annual")]),
         "POST /api/v1/admin/products" => {
@@ -79,7 +79,7 @@ fn a_product_is_made_before_its_plans() {
         }
         _ => Reply::data(200, &plan("any")),
     });
-    let ran = Home::with(&double).run_with_input(&["apply", "-f", "-"], CHANGED);
+    let ran = Home::with(&server).run_with_input(&["apply", "-f", "-"], CHANGED);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let update = json!({
         "maxSeats": 10, "features": ["export"], "clear": ["description", "expiresInDays"],
@@ -87,7 +87,7 @@ fn a_product_is_made_before_its_plans() {
     let free = json!({ "productId": PRODUCT, "name": "Free", "maxSeats": 1, "features": [] });
     let hourly = json!({ "productId": NEW, "name": "Hourly", "features": [] });
     assert_eq!(
-        writes(&double),
+        writes(&server),
         [
             (format!("PATCH /api/v1/admin/plans/{PLAN}"), update),
             ("POST /api/v1/admin/plans".to_owned(), free),
@@ -98,9 +98,9 @@ fn a_product_is_made_before_its_plans() {
 }
 
 #[test]
-fn what_is_exported_applies_without_a_change() {
-    let double = service();
-    let home = Home::with(&double);
+fn an_export_applies_without_a_change() {
+    let server = service();
+    let home = Home::with(&server);
     let exported = home.run(&["export"]);
     insta::assert_snapshot!(exported.stdout, @"
     version: 1
@@ -120,17 +120,17 @@ fn what_is_exported_applies_without_a_change() {
 }
 
 #[test]
-fn a_file_that_makes_no_sense_sends_nothing() {
-    let double = service();
-    let ran = Home::with(&double).run_with_input(&["apply", "-f", "-"], "version: 3\nproducts: []");
+fn an_invalid_file_sends_nothing() {
+    let server = service();
+    let ran = Home::with(&server).run_with_input(&["apply", "-f", "-"], "version: 3\nproducts: []");
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert_eq!(double.received().len(), 0);
+    assert_eq!(server.received().len(), 0);
 }
 
 #[test]
-fn any_endpoint_can_be_asked() {
-    let double = service();
-    let home = Home::with(&double);
+fn any_endpoint_can_be_called() {
+    let server = service();
+    let home = Home::with(&server);
     let ran = home.run(&["api", "admin/users", "-X", "GET", "-F", "externalId=a b"]);
     assert_eq!(ran.json()[0]["externalId"], "alice");
     let fields = ["-F", "name=Pro", "-F", "maxSeats=5", "-F", "features=[]", "-F", "x=true"];
@@ -138,7 +138,7 @@ fn any_endpoint_can_be_asked() {
     assert_eq!(ran.json()["id"], PLAN);
     let input = ["api", "-X", "PATCH", "admin/plans/x", "--input", "-"];
     assert_eq!(home.run_with_input(&input, "{\"name\":null}").code, 0);
-    let sent: Vec<_> = double.received().iter().map(|it| (it.line(), it.body.clone())).collect();
+    let sent: Vec<_> = server.received().iter().map(|it| (it.line(), it.body.clone())).collect();
     let body = json!({ "name": "Pro", "maxSeats": 5, "features": "[]", "x": true });
     assert_eq!(sent[0].0, "GET /api/v1/admin/users?externalId=a%20b");
     assert_eq!(sent[1], ("POST /api/v1/admin/plans".to_owned(), body));

@@ -1,14 +1,14 @@
-//! Servers behind TLS: a good certificate works, and of a bad one is said what is wrong with it and
-//! what to do, before any key is sent.
+//! Servers behind TLS: a valid certificate is accepted, and an invalid one is refused with a reason
+//! and a fix before any key is sent.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use crate::support::{Double, Home, KEY, Ran, Secured};
+use crate::support::{FakeServer, Home, KEY, RunOutput, Secured};
 
-/// What a list and doctor say of a server that the key is meant for.
-fn ask(address: &str, flags: &[&str]) -> (Ran, String) {
+/// The output of a list and of doctor for this server.
+fn ask(address: &str, flags: &[&str]) -> (RunOutput, String) {
     let home = Home::bare().set("LICCTL_SERVER", address).set("LICCTL_API_KEY", KEY);
     let port = address.rsplit(':').next().unwrap();
     let run = |args: &[&str]| home.run(&[args, flags].concat());
@@ -23,7 +23,7 @@ fn ask(address: &str, flags: &[&str]) -> (Ran, String) {
 }
 
 /// The same, trusting the server's own certificate.
-fn ask_trusting(server: &Secured) -> (Ran, String) {
+fn ask_trusting(server: &Secured) -> (RunOutput, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("server.pem");
     fs::write(&file, &server.certificate).unwrap();
@@ -37,16 +37,16 @@ fn refused(address: &str) -> String {
 }
 
 #[test]
-fn a_certificate_that_nobody_signed_is_refused() {
+fn a_certificate_of_an_unknown_authority_is_refused() {
     let server = Secured::named("localhost");
     insta::assert_snapshot!(refused(&server.address), @"
-    error: No secure connection to https://localhost:PORT.
-      Nobody whom this machine trusts has signed its certificate.
-    fix: if the server is your own, --ca-cert FILE with the certificate of its authority
+    error: There is no secure connection to https://localhost:PORT.
+      An unknown authority has signed its certificate.
+    fix: if the server is your own, give its authority's certificate with --ca-cert FILE
     https://localhost:PORT
 
-    no       connection     Nobody whom this machine trusts has signed its certificate.
-             fix: if the server is your own, --ca-cert FILE with the certificate of its authority
+    no       connection     An unknown authority has signed its certificate.
+             fix: if the server is your own, give its authority's certificate with --ca-cert FILE
     ");
 }
 
@@ -65,7 +65,7 @@ fn a_certificate_for_another_name_is_refused() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
     insta::assert_snapshot!(seen, @"
-    error: No secure connection to https://localhost:PORT.
+    error: There is no secure connection to https://localhost:PORT.
       Its certificate is for licenses.example.
     fix: use a name that the certificate is for, with --server or in the profile
     https://localhost:PORT
@@ -81,28 +81,28 @@ fn an_expired_certificate_is_refused() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
     insta::assert_snapshot!(seen, @"
-    error: No secure connection to https://localhost:PORT.
+    error: There is no secure connection to https://localhost:PORT.
       Its certificate has expired.
-    fix: renew it on the server; if it is not old, set the clock of this machine
+    fix: renew it on the server; if it is current, set the clock of this machine
     https://localhost:PORT
 
     no       connection     Its certificate has expired.
-             fix: renew it on the server; if it is not old, set the clock of this machine
+             fix: renew it on the server; if it is current, set the clock of this machine
     ");
 }
 
-/// One that hangs up, and one that answers what it takes for a request.
+/// One server hangs up, and one answers the handshake as if it were a request.
 #[test]
-fn a_server_without_tls_is_told_apart() {
-    let server = Double::answering(crate::support::answer);
+fn a_server_without_tls_has_its_own_error() {
+    let server = FakeServer::answering(crate::support::answer);
     let seen = refused(&server.address.replace("http:", "https:"));
     insta::assert_snapshot!(seen, @"
-    error: No secure connection to https://127.0.0.1:PORT.
-      What answers there does not speak TLS.
+    error: There is no secure connection to https://127.0.0.1:PORT.
+      The server does not use TLS on this port.
     fix: check the port; a server without TLS has an address with http://
     https://127.0.0.1:PORT
 
-    no       connection     What answers there does not speak TLS.
+    no       connection     The server does not use TLS on this port.
              fix: check the port; a server without TLS has an address with http://
     ");
     assert!(server.received().is_empty());
@@ -118,14 +118,14 @@ fn a_server_without_tls_is_told_apart() {
     assert_eq!(refused(&address), seen);
 }
 
-/// As in a small container: nothing to check certificates by.
+/// A small container has no certificate authorities.
 #[test]
-fn a_machine_without_authorities_reaches_what_needs_none() {
+fn a_machine_without_authorities_reaches_plain_http() {
     let bare = |address: &str| {
         let home = Home::bare().set("LICCTL_SERVER", address).set("LICCTL_API_KEY", KEY);
         home.set("SSL_CERT_FILE", "/nowhere").set("SSL_CERT_DIR", "/nowhere")
     };
-    let plain = Double::answering(crate::support::answer);
+    let plain = FakeServer::answering(crate::support::answer);
     assert_eq!(bare(&plain.address).run(&["products", "list"]).code, 0);
 
     let server = Secured::named("localhost");

@@ -1,4 +1,4 @@
-//! What every command shows: to a person on a terminal of 100 columns, and as JSON to a program.
+//! The output of every command: on a terminal of 100 columns, and as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use chrono::TimeDelta;
 use common::Timestamp;
 
 use crate::support::lines::{LINES, lay_out, verb, verbs, words};
-use crate::support::{Double, Home, Ran, answer, on_screen};
+use crate::support::{FakeServer, Home, RunOutput, answer, on_screen};
 
 const COLUMNS: usize = 100;
 
-/// The moments of the double's records, and moments that are always as long ago, so that `3d ago`
-/// stays that.
+/// The times of the server's records, each with a time at a fixed distance from now, so that `3d ago`
+/// stays stable.
 fn moments() -> [(&'static str, String); 3] {
     let now = Timestamp::now();
     [
@@ -22,44 +22,44 @@ fn moments() -> [(&'static str, String); 3] {
     .map(|(moment, span)| (moment, now.plus(span - TimeDelta::minutes(5)).to_string()))
 }
 
-/// What a person sees, with the records as if they were of these days.
+/// The output on a screen, with recent times in the records.
 fn on_a_screen(line: &str) -> String {
     let moments = moments();
     let recent = moments.clone();
-    let double = Double::answering(move |request| {
+    let server = FakeServer::answering(move |request| {
         let said = recent.iter();
         said.fold(answer(request), |reply, (moment, recent)| reply.saying(moment, recent))
     });
-    let home = machine(&double);
+    let home = machine(&server);
     let args = words(line, home.dir.path());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let seen = seen(&on_screen(&home, &args, COLUMNS), &double, &home);
-    // Where whole moments are shown after all.
+    let seen = seen(&on_screen(&home, &args, COLUMNS), &server, &home);
+    // Some output shows absolute times.
     moments.iter().fold(seen, |seen, (moment, recent)| seen.replace(recent, moment))
 }
 
 fn as_json(line: &str) -> String {
-    let double = Double::answering(answer);
-    let home = machine(&double);
+    let server = FakeServer::answering(answer);
+    let home = machine(&server);
     let args = words(line, home.dir.path());
     let args: Vec<&str> = args.iter().map(String::as_str).chain(["-o", "json"]).collect();
-    seen(&home.run(&args), &double, &home)
+    seen(&home.run(&args), &server, &home)
 }
 
 /// A machine that is logged in, and has the files that the lines name.
-fn machine(double: &Double) -> Home {
-    let home = Home::with(double);
+fn machine(server: &FakeServer) -> Home {
+    let home = Home::with(server);
     lay_out(home.dir.path());
     let ran = home.run(&["login"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     home
 }
 
-/// Both streams, what is said apart from data, with what differs each time put right.
-fn seen(ran: &Ran, double: &Double, home: &Home) -> String {
+/// Both streams, with stderr marked by `!` and variable parts replaced.
+fn seen(ran: &RunOutput, server: &FakeServer, home: &Home) -> String {
     let said: String = ran.stderr.lines().map(|line| format!("! {line}\n")).collect();
-    let whole = Ran { code: ran.code, stdout: ran.stdout.clone(), stderr: said };
-    whole.seen(double, home).replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    let whole = RunOutput { code: ran.code, stdout: ran.stdout.clone(), stderr: said };
+    whole.seen(server, home).replace(env!("CARGO_PKG_VERSION"), "VERSION")
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn every_command_has_its_snapshot() {
     assert_eq!(shown, all, "each command of the program needs a line, and each line a command");
 }
 
-/// A file for each noun. On a screen, what stands behind `!` is said on stderr.
+/// One snapshot file for each noun; lines of stderr begin with `!`.
 #[test]
 fn every_command_shows_this() {
     let mut nouns: BTreeMap<&str, String> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Completion without the network, and the manual pages.
 
-use crate::support::{Double, Home, KEY, LICENSE, Reply, plan, product, service};
+use crate::support::{FakeServer, Home, KEY, LICENSE, Reply, plan, product, service};
 
 /// What a fish shell would offer for these words, the last being typed just now.
 fn offered(home: &Home, words: &[&str]) -> Vec<String> {
@@ -12,26 +12,26 @@ fn offered(home: &Home, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn ids_and_names_that_were_listed_are_offered_without_asking_the_server() {
-    let double = service();
-    let home = Home::with(&double);
+fn listed_ids_and_names_complete_without_a_request() {
+    let server = service();
+    let home = Home::with(&server);
     assert_eq!(offered(&home, &["licenses", "assign", "lic"]), [""; 0]);
     for noun in ["products", "plans", "licenses", "users"] {
         assert_eq!(home.run(&[noun, "list"]).code, 0);
     }
-    let asked = double.received().len();
+    let asked = server.received().len();
     assert_eq!(offered(&home, &["licenses", "assign", "lic"]), [LICENSE]);
     assert_eq!(offered(&home, &["validate", "al"]), ["alice"]);
     // A name of several words is offered by its id, which every shell completes.
     let plans = offered(&home, &["licenses", "create", "--plan", ""]);
     assert_eq!(plans, ["pln_01h455vb4pex5vsknk084sn02q\tPro annual"]);
     assert!(offered(&home, &["pl"]).iter().any(|line| line.starts_with("plan")));
-    assert_eq!(double.received().len(), asked);
+    assert_eq!(server.received().len(), asked);
 }
 
 #[test]
 fn names_of_one_server_are_not_offered_for_another() {
-    let one = Double::answering(|_| Reply::list(&[product("Studio")]));
+    let one = FakeServer::answering(|_| Reply::list(&[product("Studio")]));
     let home = Home::with(&one);
     assert_eq!(home.run(&["products", "list"]).code, 0);
     let words = ["plans", "create", "--product", ""];
@@ -41,12 +41,12 @@ fn names_of_one_server_are_not_offered_for_another() {
 }
 
 #[test]
-fn what_is_kept_for_completion_holds_no_key() {
-    let double = Double::answering(|request| match request.path.contains("plans") {
+fn the_completion_cache_holds_no_key() {
+    let server = FakeServer::answering(|request| match request.path.contains("plans") {
         true => Reply::list(&[plan("Pro")]),
         false => Reply::list(&[product("Studio")]),
     });
-    let home = Home::with(&double);
+    let home = Home::with(&server);
     assert_eq!(home.run(&["plans", "list"]).code, 0);
     let cache = home.dir.path().join("cache");
     let files: Vec<_> =
@@ -73,7 +73,7 @@ fn there_is_a_manual_page_for_every_command() {
     let home = Home::bare();
     assert!(home.run(&["man"]).stdout.contains(".TH licctl 1"));
     let page = home.run(&["man", "plans", "create"]).stdout;
-    assert!(page.contains("max\\-seats") && page.contains("How long to wait"), "{page}");
+    assert!(page.contains("max\\-seats") && page.contains("Time to wait"), "{page}");
     assert_eq!(home.run(&["man", "nothing"]).code, 3);
     let folder = home.dir.path().join("man1");
     assert_eq!(home.run(&["man", "--all-to", folder.to_str().unwrap()]).code, 0);

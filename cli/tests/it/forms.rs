@@ -1,11 +1,11 @@
-//! The forms of output, and what `-v` tells.
+//! The output formats, and the log of `-v`.
 
-use crate::support::{Double, Home, KEY, OTHER_KEY, Reply, product, service};
+use crate::support::{FakeServer, Home, KEY, OTHER_KEY, Reply, product, service};
 
 #[test]
 fn the_form_comes_from_the_flag_or_the_variable() {
-    let double = service();
-    let home = Home::with(&double).set("LICCTL_OUTPUT", "ids");
+    let server = service();
+    let home = Home::with(&server).set("LICCTL_OUTPUT", "ids");
     assert_eq!(home.run(&["products", "list"]).stdout, "prd_01h455vb4pex5vsknk084sn02q\n");
     let yaml = home.run(&["products", "list", "-o", "yaml"]).stdout;
     assert!(yaml.starts_with("- id: prd_01h455vb4pex5vsknk084sn02q\n  name: Acme"), "{yaml}");
@@ -13,7 +13,7 @@ fn the_form_comes_from_the_flag_or_the_variable() {
     id,name,description,createdAt,updatedAt
     prd_01h455vb4pex5vsknk084sn02q,Acme Studio,,2026-01-31T12:00:00.000Z,2026-01-31T12:00:00.000Z
     ");
-    let home = Home::with(&double).set("LICCTL_OUTPUT", "xml");
+    let home = Home::with(&server).set("LICCTL_OUTPUT", "xml");
     let ran = home.run(&["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("table, json, yaml, csv, ids"), "{}", ran.stderr);
@@ -21,25 +21,25 @@ fn the_form_comes_from_the_flag_or_the_variable() {
 
 #[test]
 fn jq_picks_from_the_json() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     assert_eq!(home.run(&["products", "list", "--jq", ".[].name"]).stdout, "Acme Studio\n");
-    let before = double.received().len();
+    let before = server.received().len();
     let ran = home.run(&["products", "create", "--name", "A", "--jq", ".["]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert_eq!(double.received().len(), before, "a typo is found before anything is sent");
+    assert_eq!(server.received().len(), before, "a typo is found before anything is sent");
     assert_eq!(home.run(&["products", "list", "--jq", ".", "-o", "csv"]).code, 2);
     assert_eq!(home.run(&["products", "list", "--jq", ".[].name", "-o", "json"]).code, 0);
 }
 
 #[test]
-fn verbose_tells_each_request_and_no_key() {
-    let double = Double::answering(|_| {
+fn verbose_logs_each_request_and_no_key() {
+    let server = FakeServer::answering(|_| {
         let mut product = product("Acme Studio");
         product["description"] = format!("was {OTHER_KEY}").into();
         Reply::data(201, &product).with("x-request-id", "req-7")
     });
-    let home = Home::with(&double);
+    let home = Home::with(&server);
     let args = ["products", "create", "--name", "A", "--description", OTHER_KEY, "-q"];
     let told = home.run(&[&args[..], &["-v"]].concat()).stderr;
     assert!(told.starts_with("POST /api/v1/admin/products 201 "), "{told}");
@@ -52,9 +52,9 @@ fn verbose_tells_each_request_and_no_key() {
 }
 
 #[test]
-fn colour_is_for_terminals_or_when_asked_for() {
-    let double = service();
-    let home = Home::with(&double);
+fn colour_is_for_terminals_or_color_always() {
+    let server = service();
+    let home = Home::with(&server);
     assert!(!home.run(&["licenses", "list"]).stdout.contains('\u{1b}'));
     assert!(home.run(&["licenses", "list", "--color", "always"]).stdout.contains('\u{1b}'));
     let json = home.run(&["licenses", "list", "--color", "always", "-o", "json"]).stdout;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::support::Home;
 use crate::support::lines::{commands, split};
 
-/// The examples in a help text: what begins with the program's name, without what the shell makes
-/// of it. Continued lines are joined.
+/// The examples in a help text: lines that begin with the program's name, without shell syntax.
+/// Continued lines are joined.
 fn examples(help: &str) -> Vec<String> {
     let joined = help.replace("\\\n", " ");
     // Three spaces set a remark apart from the command.
@@ -17,7 +17,7 @@ fn examples(help: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_example_in_the_help_is_a_command_line_that_makes_sense() {
+fn every_example_in_the_help_parses() {
     let home = Home::bare();
     let mut seen = BTreeSet::new();
     for command in commands() {
@@ -30,15 +30,15 @@ fn every_example_in_the_help_is_a_command_line_that_makes_sense() {
     for example in seen {
         let words = split(&example);
         let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-        // Without key, terminal and server it goes no further than to what is missing; clap's own
-        // refusals are told by the usage they end with.
+        // Without key, terminal and server every example ends with an error; only clap's own errors
+        // end with the usage.
         let ran = home.run(&args);
         let refused = ran.stderr.contains("try '--help'") || ran.stderr.contains("Usage:");
         assert!(!refused, "{example}: {}", ran.stderr);
     }
 }
 
-/// A line that wraps is no longer one to copy.
+/// A wrapped line cannot be copied.
 #[test]
 fn examples_stand_on_a_terminal_of_80_columns_as_they_are() {
     let home = Home::bare().set("COLUMNS", "200");
@@ -52,7 +52,7 @@ fn examples_stand_on_a_terminal_of_80_columns_as_they_are() {
 }
 
 #[test]
-fn every_command_says_what_it_does() {
+fn every_command_has_a_description() {
     let home = Home::bare();
     for command in commands() {
         let args: Vec<&str> = command.iter().map(String::as_str).chain(["-h"]).collect();
@@ -79,7 +79,7 @@ fn the_singular_and_short_forms_work() {
 }
 
 #[test]
-fn a_line_that_makes_no_sense_exits_2_in_either_form() {
+fn an_invalid_line_exits_2_as_text_and_json() {
     let home = Home::bare();
     let ran = home.run(&["plans", "crate"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));

@@ -1,4 +1,4 @@
-//! licctl from outside: the real program against a server that answers what a test tells it to.
+//! licctl from outside: the real program against a fake server with the answers of the test.
 
 #[cfg(test)]
 mod bulk;

@@ -1,65 +1,65 @@
-//! Servers that are away, wrong, slow or not licd at all: each has its exit code, leaves stdout
-//! empty and says what to do.
+//! Servers that are unreachable, wrong, slow or not licd: each has its exit code, leaves stdout empty
+//! and prints a fix.
 
 use std::io::Write;
 use std::net::TcpListener;
 
-use crate::support::{Double, Home, KEY, Ran, Reply, license, product};
+use crate::support::{FakeServer, Home, KEY, Reply, RunOutput, license, product};
 
 const LIST: [&str; 2] = ["products", "list"];
 
-/// Runs a list against a double and gives what a person sees; stdout must be empty.
-fn failing(double: &Double, args: &[&str]) -> (Ran, String) {
-    let home = Home::with(double);
+/// Runs a list against a server and returns the output; stdout must be empty.
+fn failing(server: &FakeServer, args: &[&str]) -> (RunOutput, String) {
+    let home = Home::with(server);
     let ran = home.run(args);
     assert_eq!(ran.stdout, "", "a failure leaves stdout empty");
     assert!(ran.stderr.lines().count() <= 5, "{}", ran.stderr);
     assert!(!ran.stderr.contains(KEY), "{}", ran.stderr);
-    let seen = ran.seen(double, &home);
+    let seen = ran.seen(server, &home);
     (ran, seen)
 }
 
 #[test]
 fn a_web_page_is_not_the_service() {
     for status in [200, 404, 502] {
-        let double = Double::answering(move |_| Reply::new(status, "<html>Hello</html>"));
-        let (ran, _) = failing(&double, &LIST);
+        let server = FakeServer::answering(move |_| Reply::new(status, "<html>Hello</html>"));
+        let (ran, _) = failing(&server, &LIST);
         assert_eq!(ran.code, 7);
-        let what = format!("is not licd: status {status}");
+        let what = format!("is not licd: it answers with status {status}");
         assert!(ran.stderr.contains(&what), "{}", ran.stderr);
         assert!(ran.stderr.contains("a web page"), "{}", ran.stderr);
     }
 }
 
-/// What the interface says of a refusal is a status and a sentence; the rest is more than it asks.
+/// Every refusal has a status and a sentence; all other fields are optional.
 #[test]
 fn a_refusal_without_code_is_one_all_the_same() {
     for (status, exit) in [(401, 4), (403, 5), (429, 8)] {
         let body = r#"{"success":false,"error":"So it is.","retryAfter":7}"#;
-        let double = Double::answering(move |_| Reply::new(status, body));
-        let (ran, _) = failing(&double, &LIST);
+        let server = FakeServer::answering(move |_| Reply::new(status, body));
+        let (ran, _) = failing(&server, &LIST);
         assert_eq!(ran.code, exit, "{}", ran.stderr);
         assert!(ran.stderr.contains("So it is."), "{}", ran.stderr);
     }
 }
 
-/// A proxy would be told the key.
+/// A proxy would see the key.
 #[test]
-fn a_server_on_this_machine_is_asked_without_a_proxy() {
-    let (double, proxy) =
-        (Double::answering(|_| Reply::list(&[])), Double::answering(|_| Reply::list(&[])));
+fn a_server_on_this_machine_is_reached_without_a_proxy() {
+    let (server, proxy) =
+        (FakeServer::answering(|_| Reply::list(&[])), FakeServer::answering(|_| Reply::list(&[])));
     let home =
-        Home::with(&double).set("http_proxy", &proxy.address).set("ALL_PROXY", &proxy.address);
+        Home::with(&server).set("http_proxy", &proxy.address).set("ALL_PROXY", &proxy.address);
     assert_eq!(home.run(&LIST).code, 0);
-    assert_eq!((double.received().len(), proxy.received().len()), (1, 0));
+    assert_eq!((server.received().len(), proxy.received().len()), (1, 0));
 }
 
 #[test]
 fn an_empty_answer_is_not_the_service() {
-    let double = Double::answering(|_| Reply::new(200, ""));
-    let (_, seen) = failing(&double, &LIST);
+    let server = FakeServer::answering(|_| Reply::new(200, ""));
+    let (_, seen) = failing(&server, &LIST);
     insta::assert_snapshot!(seen, @"
-    error: What answers at http://SERVER is not licd: status 200 and nothing.
+    error: http://SERVER is not licd: it answers with status 200 and an empty body.
     fix: check the address given by --server, LICCTL_SERVER or the profile, and proxies
     http://SERVER
     [exit 7]
@@ -68,25 +68,29 @@ fn an_empty_answer_is_not_the_service() {
 
 #[test]
 fn half_an_answer_is_none() {
-    let double = Double::answering(|_| Reply::new(200, r#"{"success": true, "data": [{"id"#));
-    assert_eq!(failing(&double, &LIST).0.code, 7);
-    let double = Double::serving(|_, mut stream| {
+    let server = FakeServer::answering(|_| Reply::new(200, r#"{"success": true, "data": [{"id"#));
+    assert_eq!(failing(&server, &LIST).0.code, 7);
+    let server = FakeServer::serving(|_, mut stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{\"success\"");
     });
-    let (ran, _) = failing(&double, &LIST);
+    let (ran, _) = failing(&server, &LIST);
     assert_eq!(ran.code, 7);
-    assert!(ran.stderr.contains("broke off its answer"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("closed the connection before the end of its answer"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
 fn a_closed_connection_is_unreachable() {
-    let double = Double::serving(|_, stream| drop(stream));
-    assert_eq!(failing(&double, &LIST).0.code, 7);
+    let server = FakeServer::serving(|_, stream| drop(stream));
+    assert_eq!(failing(&server, &LIST).0.code, 7);
 }
 
 #[test]
-fn nobody_listening_is_unreachable() {
-    // Bound and dropped, so that nobody answers there.
+fn a_closed_port_is_unreachable() {
+    // Bound and dropped, so that the port is closed.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let home = Home::bare().set("LICCTL_API_KEY", KEY);
     let ran = home.run(&["whoami", "--server", &format!("http://{address}")]);
@@ -95,11 +99,11 @@ fn nobody_listening_is_unreachable() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_waited_for_no_longer_than_asked() {
+fn a_silent_server_ends_with_the_timeout() {
     // The connections are kept open, unanswered, until the test ends.
     let kept = std::sync::Mutex::new(Vec::new());
-    let double = Double::serving(move |_, stream| kept.lock().unwrap().push(stream));
-    let (ran, _) = failing(&double, &["products", "list", "--timeout", "1s"]);
+    let server = FakeServer::serving(move |_, stream| kept.lock().unwrap().push(stream));
+    let (ran, _) = failing(&server, &["products", "list", "--timeout", "1s"]);
     assert_eq!(ran.code, 7);
     assert!(ran.stderr.contains("did not answer within 1 s"), "{}", ran.stderr);
     assert!(ran.stderr.contains("--timeout"), "{}", ran.stderr);
@@ -107,53 +111,53 @@ fn a_server_that_says_nothing_is_waited_for_no_longer_than_asked() {
 
 #[test]
 fn the_key_does_not_follow_a_redirect_to_another_server() {
-    let other = Double::answering(|_| Reply::list(&[]));
+    let other = FakeServer::answering(|_| Reply::list(&[]));
     let elsewhere = format!("{}/api", other.address);
-    let double = Double::answering(move |_| Reply::new(307, "").with("location", &elsewhere));
-    let (ran, _) = failing(&double, &LIST);
+    let server = FakeServer::answering(move |_| Reply::new(307, "").with("location", &elsewhere));
+    let (ran, _) = failing(&server, &LIST);
     assert_eq!(ran.code, 7);
-    assert!(ran.stderr.contains("where the key is not sent"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("does not send the key there"), "{}", ran.stderr);
     assert!(other.received().is_empty());
 }
 
 #[test]
 fn a_redirect_within_the_server_is_followed() {
-    let double = Double::answering(|request| {
+    let server = FakeServer::answering(|request| {
         if request.path.starts_with("/moved") {
             return Reply::list(&[product("Acme Studio")]);
         }
         Reply::new(308, "").with("location", format!("/moved{}", request.path))
     });
-    let ran = Home::with(&double).run(&["products", "list", "-q"]);
+    let ran = Home::with(&server).run(&["products", "list", "-q"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(double.received().iter().all(|request| request.key.as_deref() == Some(KEY)));
+    assert!(server.received().iter().all(|request| request.key.as_deref() == Some(KEY)));
 }
 
 #[test]
 fn a_redirect_that_would_turn_a_write_into_a_read_is_not_followed() {
-    let double = Double::answering(|_| Reply::new(302, "").with("location", "/elsewhere"));
-    let (ran, _) = failing(&double, &["products", "create", "--name", "A"]);
+    let server = FakeServer::answering(|_| Reply::new(302, "").with("location", "/elsewhere"));
+    let (ran, _) = failing(&server, &["products", "create", "--name", "A"]);
     assert_eq!(ran.code, 7);
-    assert_eq!(double.lines(), ["POST /api/v1/admin/products"]);
+    assert_eq!(server.lines(), ["POST /api/v1/admin/products"]);
 }
 
 #[test]
 fn redirects_in_a_circle_end() {
-    let double =
-        Double::answering(|request| Reply::new(307, "").with("location", request.path.clone()));
-    assert_eq!(failing(&double, &LIST).0.code, 7);
-    assert!(double.received().len() < 10);
+    let server =
+        FakeServer::answering(|request| Reply::new(307, "").with("location", request.path.clone()));
+    assert_eq!(failing(&server, &LIST).0.code, 7);
+    assert!(server.received().len() < 10);
 }
 
 #[test]
-fn a_rate_limit_says_how_long_to_wait() {
-    let double = Double::answering(|_| {
+fn a_rate_limit_shows_how_long_to_wait() {
+    let server = FakeServer::answering(|_| {
         Reply::refusal(429, "rate_limited", "Rate limit exceeded. Please try again later.")
             .with("retry-after", "17")
     });
-    let (_, seen) = failing(&double, &LIST);
+    let (_, seen) = failing(&server, &LIST);
     insta::assert_snapshot!(seen, @r#"
-    error: Too many requests with this key.
+    error: The key has reached its rate limit.
       "Rate limit exceeded. Please try again later."
     fix: try again in 17 s
     request req-1 · http://SERVER
@@ -163,17 +167,18 @@ fn a_rate_limit_says_how_long_to_wait() {
 
 #[test]
 fn a_server_without_its_database_is_unreachable() {
-    let double = Double::answering(|_| Reply::refusal(503, "unavailable", "The database is away."));
-    let (ran, _) = failing(&double, &LIST);
+    let server =
+        FakeServer::answering(|_| Reply::refusal(503, "unavailable", "The database is away."));
+    let (ran, _) = failing(&server, &LIST);
     assert_eq!(ran.code, 7);
     assert!(ran.stderr.contains("\"The database is away.\""), "{}", ran.stderr);
 }
 
 #[test]
-fn a_server_that_fails_is_told_apart_from_one_that_refuses() {
+fn a_failure_and_a_refusal_have_different_exit_codes() {
     for (status, code) in [(500, 1), (400, 6), (404, 3), (405, 6), (409, 6), (413, 6), (422, 6)] {
-        let double = Double::answering(move |_| Reply::refusal(status, "some", "Some words."));
-        let (ran, _) = failing(&double, &LIST);
+        let server = FakeServer::answering(move |_| Reply::refusal(status, "some", "Some words."));
+        let (ran, _) = failing(&server, &LIST);
         assert_eq!(ran.code, code, "status {status}: {}", ran.stderr);
         assert!(ran.stderr.contains("Some words."), "{}", ran.stderr);
     }
@@ -181,12 +186,12 @@ fn a_server_that_fails_is_told_apart_from_one_that_refuses() {
 
 #[test]
 fn a_refused_key_is_named_masked_and_by_its_source() {
-    let double = Double::answering(|_| Reply::refusal(401, "unauthorized", "Unauthorized"));
-    let (_, seen) = failing(&double, &LIST);
+    let server = FakeServer::answering(|_| Reply::refusal(401, "unauthorized", "Unauthorized"));
+    let (_, seen) = failing(&server, &LIST);
     insta::assert_snapshot!(seen, @r#"
     error: The server refused the key sk_live_CANA… from LICCTL_API_KEY.
-      "Unauthorized": it is unknown, expired or revoked
-    fix: put a key that works where this one is from: LICCTL_API_KEY
+      "Unauthorized": the key is unknown, expired or revoked
+    fix: replace the key from LICCTL_API_KEY with an active one
     request req-1 · http://SERVER
     [exit 4]
     "#);
@@ -194,14 +199,15 @@ fn a_refused_key_is_named_masked_and_by_its_source() {
 
 #[test]
 fn a_key_of_too_low_a_role_is_exit_5() {
-    let double = Double::answering(|_| Reply::refusal(403, "forbidden", "Access denied"));
-    assert_eq!(failing(&double, &LIST).0.code, 5);
+    let server = FakeServer::answering(|_| Reply::refusal(403, "forbidden", "Access denied"));
+    assert_eq!(failing(&server, &LIST).0.code, 5);
 }
 
 #[test]
 fn with_json_an_error_is_one_object_on_stderr() {
-    let double = Double::answering(|_| Reply::refusal(400, "invalid", "name: must be a string"));
-    let ran = Home::with(&double).run(&["products", "create", "--name", "A", "-o", "json"]);
+    let server =
+        FakeServer::answering(|_| Reply::refusal(400, "invalid", "name: must be a string"));
+    let ran = Home::with(&server).run(&["products", "create", "--name", "A", "-o", "json"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
     let error: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!(error["code"], "invalid");
@@ -213,30 +219,30 @@ fn with_json_an_error_is_one_object_on_stderr() {
 
 #[test]
 fn an_answer_of_another_version_is_named_as_such() {
-    let double = Double::answering(|_| {
+    let server = FakeServer::answering(|_| {
         let mut license = license("active");
         license["status"] = "paused".into();
         Reply::list(&[license])
     });
-    let (ran, _) = failing(&double, &["licenses", "list", "-q"]);
+    let (ran, _) = failing(&server, &["licenses", "list", "-q"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("invalid value: string \"paused\""), "{}", ran.stderr);
 }
 
 #[test]
-fn what_the_server_sends_cannot_reach_the_terminal_raw() {
-    let double = Double::answering(|_| Reply::list(&[product("A\u{9b}31m")]));
-    let ran = Home::with(&double).run(&LIST);
+fn control_characters_of_the_server_are_escaped() {
+    let server = FakeServer::answering(|_| Reply::list(&[product("A\u{9b}31m")]));
+    let ran = Home::with(&server).run(&LIST);
     // Such a name is no name at all for the wire types; either way nothing raw comes through.
     assert!(!ran.stdout.contains('\u{9b}') && !ran.stderr.contains('\u{9b}'));
-    let double = Double::answering(|_| Reply::refusal(400, "x", "\u{1b}[2Jgone"));
-    let ran = Home::with(&double).run(&LIST);
+    let server = FakeServer::answering(|_| Reply::refusal(400, "x", "\u{1b}[2Jgone"));
+    let ran = Home::with(&server).run(&LIST);
     assert!(!ran.stderr.contains('\u{1b}') && ran.stderr.contains("gone"), "{}", ran.stderr);
 }
 
 #[test]
 fn a_list_of_several_pages_comes_whole() {
-    let double = Double::answering(|request| {
+    let server = FakeServer::answering(|request| {
         let last = request.path.contains("after=page%202");
         let name = if last { "Second" } else { "First" };
         let cursor = if last { serde_json::Value::Null } else { "page 2".into() };
@@ -245,16 +251,16 @@ fn a_list_of_several_pages_comes_whole() {
         );
         Reply::new(200, body.to_string())
     });
-    let ran = Home::with(&double).run(&["products", "list", "-o", "json"]);
+    let ran = Home::with(&server).run(&["products", "list", "-o", "json"]);
     let names = ran.json();
     assert_eq!((&names[0]["name"], &names[1]["name"]), (&"First".into(), &"Second".into()));
-    assert_eq!(double.received().len(), 2);
+    assert_eq!(server.received().len(), 2);
 }
 
 #[test]
-fn a_reader_that_has_had_enough_is_no_failure() {
-    let double = Double::answering(|_| Reply::list(&vec![product("Acme Studio"); 5000]));
-    let mut child = Home::with(&double).command(&["products", "list"]).spawn().unwrap();
+fn a_closed_pipe_is_no_failure() {
+    let server = FakeServer::answering(|_| Reply::list(&vec![product("Acme Studio"); 5000]));
+    let mut child = Home::with(&server).command(&["products", "list"]).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -1,54 +1,54 @@
-//! Writes are sent under a name, so that sending one again does it no second time.
+//! Every write carries an idempotency key, so that a repeated request has no second effect.
 
 use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{Double, Home, LICENSE, Reply, product, service};
+use crate::support::{FakeServer, Home, LICENSE, Reply, product, service};
 
-/// The names that the writes came under.
-fn names(double: &Double) -> Vec<Option<String>> {
-    let writes = double.received().into_iter().filter(|request| request.method != "GET");
+/// The idempotency keys of the requests.
+fn names(server: &FakeServer) -> Vec<Option<String>> {
+    let writes = server.received().into_iter().filter(|request| request.method != "GET");
     writes.map(|request| request.idempotency_key).collect()
 }
 
 #[test]
-fn every_write_has_a_name_of_its_own_and_no_read_has_one() {
-    let double = service();
-    let ran = Home::with(&double).run(&["licenses", "assign", LICENSE, "alice", "bob"]);
+fn every_write_and_no_read_has_an_idempotency_key() {
+    let server = service();
+    let ran = Home::with(&server).run(&["licenses", "assign", LICENSE, "alice", "bob"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let names: HashSet<_> = names(&double).into_iter().map(Option::unwrap).collect();
+    let names: HashSet<_> = names(&server).into_iter().map(Option::unwrap).collect();
     assert_eq!(names.len(), 2);
-    let reads = double.received().into_iter().filter(|request| request.method == "GET");
+    let reads = server.received().into_iter().filter(|request| request.method == "GET");
     assert!(reads.map(|request| request.idempotency_key).all(|name| name.is_none()));
 }
 
 #[test]
-fn a_write_whose_answer_was_lost_is_sent_again_under_the_same_name() {
+fn a_lost_write_is_sent_again_with_the_same_key() {
     let asked = AtomicUsize::new(0);
-    let double = Double::serving(move |_, stream| {
+    let server = FakeServer::serving(move |_, stream| {
         if asked.fetch_add(1, Ordering::Relaxed) > 0 {
             Reply::data(201, &product("Acme Studio")).send(stream);
         }
     });
-    let ran = Home::with(&double).run(&["products", "create", "--name", "Acme Studio", "-q"]);
+    let ran = Home::with(&server).run(&["products", "create", "--name", "Acme Studio", "-q"]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, 1), "{}", ran.stderr);
-    let names = names(&double);
+    let names = names(&server);
     assert_eq!(names.len(), 2);
     assert_eq!(names[0], names[1]);
 }
 
 #[test]
 fn a_refused_write_is_not_sent_again() {
-    let double = Double::answering(|_| Reply::refusal(500, "internal", "Oh."));
-    assert_eq!(Home::with(&double).run(&["products", "create", "--name", "A"]).code, 1);
-    assert_eq!(names(&double).len(), 1);
+    let server = FakeServer::answering(|_| Reply::refusal(500, "internal", "Oh."));
+    assert_eq!(Home::with(&server).run(&["products", "create", "--name", "A"]).code, 1);
+    assert_eq!(names(&server).len(), 1);
 }
 
 #[test]
-fn a_resumed_run_asks_for_a_license_under_the_name_it_noted() {
-    let double = service();
-    let home = Home::with(&double);
+fn a_resumed_run_repeats_the_idempotency_key_of_its_report() {
+    let server = service();
+    let home = Home::with(&server);
     let folder = home.dir.path();
     fs::write(folder.join("users.csv"), "userId\nalice\n").unwrap();
     let args = ["licenses", "assign", "--plan", "Pro annual", "--from", "users.csv"];
@@ -57,18 +57,18 @@ fn a_resumed_run_asks_for_a_license_under_the_name_it_noted() {
         home.command(&args).current_dir(folder).output().unwrap().status.code()
     };
     assert_eq!(run("--report"), Some(0));
-    let made = |double: &Double| {
-        let all = double.received().into_iter();
+    let made = |server: &FakeServer| {
+        let all = server.received().into_iter();
         let made = all.filter(|request| request.line() == "POST /api/v1/admin/licenses");
         made.map(|request| request.idempotency_key.unwrap()).collect::<Vec<_>>()
     };
-    // As if the run had been killed before the first answer came.
+    // The report of a run that was killed before the first answer.
     let report = fs::read_to_string(folder.join("out.jsonl")).unwrap();
     let first = report.lines().next().unwrap();
-    assert!(first.contains("begun") && first.contains(&made(&double)[0]), "{first}");
+    assert!(first.contains("begun") && first.contains(&made(&server)[0]), "{first}");
     fs::write(folder.join("out.jsonl"), format!("{first}\n")).unwrap();
     assert_eq!(run("--resume"), Some(0));
-    let made = made(&double);
+    let made = made(&server);
     assert_eq!(made.len(), 2);
     assert_eq!(made[0], made[1]);
 }

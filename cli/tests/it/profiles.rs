@@ -2,48 +2,48 @@
 
 use std::fs;
 
-use crate::support::{Double, Home, KEY, OTHER_KEY, Reply, current_key};
+use crate::support::{FakeServer, Home, KEY, OTHER_KEY, Reply, current_key};
 
-fn service() -> Double {
-    Double::answering(|request| match request.key.as_deref() {
+fn service() -> FakeServer {
+    FakeServer::answering(|request| match request.key.as_deref() {
         Some(KEY | OTHER_KEY) => Reply::data(200, &current_key()),
         _ => Reply::refusal(401, "unauthorized", "Unauthorized"),
     })
 }
 
 /// A machine that is logged in as profile `default`.
-fn logged_in(double: &Double) -> Home {
+fn logged_in(server: &FakeServer) -> Home {
     let home = Home::bare();
     let ran = home.run_with_input(
-        &["login", "--server", &double.address, "--api-key-file", "-"],
+        &["login", "--server", &server.address, "--api-key-file", "-"],
         &format!("{KEY}\n"),
     );
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     home
 }
 
-/// The keys that requests came with after the first, which was the login's.
-fn keys_used(double: &Double) -> Vec<String> {
-    double.received().iter().skip(1).filter_map(|request| request.key.clone()).collect()
+/// The keys of all requests after the first, which is the login's.
+fn keys_used(server: &FakeServer) -> Vec<String> {
+    server.received().iter().skip(1).filter_map(|request| request.key.clone()).collect()
 }
 
 #[test]
 fn a_profile_has_a_name_that_can_be_typed() {
-    let double = service();
-    let home = logged_in(&double);
+    let server = service();
+    let home = logged_in(&server);
     for name in ["", " ", "a\nb", "\u{1b}[31m"] {
         for args in [&["profiles", "rename", "default", name][..], &["login", "-P", name]] {
             let ran = home.run_with_input(&[args, &["--api-key-file", "-"]].concat(), KEY);
             assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}: {}", ran.stderr);
-            assert!(ran.stderr.contains("A profile's name must be"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("The profile name must be"), "{}", ran.stderr);
         }
     }
 }
 
 #[test]
 fn a_dry_run_changes_no_profile() {
-    let double = service();
-    let home = logged_in(&double);
+    let server = service();
+    let home = logged_in(&server);
     for args in [
         &["logout"][..],
         &["login"],
@@ -58,10 +58,10 @@ fn a_dry_run_changes_no_profile() {
 
 #[test]
 fn logging_in_keeps_the_key_for_its_owner_alone() {
-    let double = service();
-    let home = logged_in(&double);
+    let server = service();
+    let home = logged_in(&server);
     let ran = home.run(&["whoami"]);
-    insta::assert_snapshot!(ran.seen(&double, &home), @"
+    insta::assert_snapshot!(ran.seen(&server, &home), @"
     server   http://SERVER
     tenant   acme (ten_01h455vb4pex5vsknk084sn02q)
     key      sk_live_CANA… ops (key_01h455vb4pex5vsknk084sn02q)
@@ -83,9 +83,9 @@ fn logging_in_keeps_the_key_for_its_owner_alone() {
 
 #[test]
 fn a_key_that_does_not_work_is_not_kept_and_the_old_one_stays() {
-    let double = Double::answering(|_| Reply::refusal(401, "unauthorized", "Unauthorized"));
+    let server = FakeServer::answering(|_| Reply::refusal(401, "unauthorized", "Unauthorized"));
     let home = Home::bare();
-    let args = ["login", "--server", &double.address, "--api-key-file", "-"];
+    let args = ["login", "--server", &server.address, "--api-key-file", "-"];
     assert_eq!(home.run_with_input(&args, KEY).code, 4);
     assert_eq!(fs::read_dir(home.dir.path()).unwrap().count(), 0);
 
@@ -98,18 +98,18 @@ fn a_key_that_does_not_work_is_not_kept_and_the_old_one_stays() {
 }
 
 #[test]
-fn what_is_no_key_is_refused_and_not_repeated() {
-    let double = service();
+fn an_invalid_key_is_refused_and_not_repeated() {
+    let server = service();
     for (args, input) in [
         (&["login", "--api-key-file", "-"][..], "hunter2"),
         (&["whoami", "--api-key-file", "-"], "sk_live_hunter2"),
     ] {
-        let home = Home::bare().set("LICCTL_SERVER", &double.address);
+        let home = Home::bare().set("LICCTL_SERVER", &server.address);
         let ran = home.run_with_input(args, input);
         assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
         assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
     }
-    assert!(double.received().is_empty());
+    assert!(server.received().is_empty());
 }
 
 #[test]
@@ -121,16 +121,16 @@ fn without_a_terminal_the_key_comes_from_a_file_or_a_variable() {
 
 #[test]
 fn a_kept_key_goes_only_to_the_server_it_was_kept_for() {
-    let double = service();
-    let home = logged_in(&double);
+    let server = service();
+    let home = logged_in(&server);
     let other = service();
     let ran = home.run(&["whoami", "--server", &other.address]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
-    assert!(ran.stderr.contains("is not sent to"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("licctl does not send it to"), "{}", ran.stderr);
     assert!(other.received().is_empty());
     // Also when the configuration is made to point elsewhere.
     let path = home.dir.path().join("config.toml");
-    let config = fs::read_to_string(&path).unwrap().replace(&double.address, &other.address);
+    let config = fs::read_to_string(&path).unwrap().replace(&server.address, &other.address);
     fs::write(&path, config).unwrap();
     assert_eq!(home.run(&["whoami"]).code, 4);
     assert!(other.received().is_empty());
@@ -139,23 +139,23 @@ fn a_kept_key_goes_only_to_the_server_it_was_kept_for() {
 #[test]
 fn a_file_of_keys_that_others_can_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
-    let double = service();
-    let home = logged_in(&double);
+    let server = service();
+    let home = logged_in(&server);
     let path = home.dir.path().join("credentials.toml");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     let ran = home.run(&["whoami"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
     assert!(ran.stderr.contains("fix: chmod 600"), "{}", ran.stderr);
-    assert_eq!(double.received().len(), 1);
+    assert_eq!(server.received().len(), 1);
 }
 
-/// CI systems lay such files out with modes of their own; their owner is told.
+/// CI systems create such files with modes of their own, so this is a note and no error.
 #[cfg(unix)]
 #[test]
-fn a_key_file_that_others_can_read_is_remarked_on() {
+fn a_key_file_that_others_can_read_is_noted() {
     use std::os::unix::fs::PermissionsExt;
-    let double = service();
-    let home = Home::bare().set("LICCTL_SERVER", &double.address);
+    let server = service();
+    let home = Home::bare().set("LICCTL_SERVER", &server.address);
     let path = home.dir.path().join("key.txt");
     fs::write(&path, KEY).unwrap();
     for (mode, remarks) in [(0o640, 1), (0o604, 1), (0o600, 0), (0o400, 0)] {
@@ -168,26 +168,26 @@ fn a_key_file_that_others_can_read_is_remarked_on() {
 
 #[test]
 fn a_variable_comes_before_the_profile_unless_the_profile_was_typed() {
-    let double = service();
-    let home = logged_in(&double).set("LICCTL_API_KEY", OTHER_KEY);
+    let server = service();
+    let home = logged_in(&server).set("LICCTL_API_KEY", OTHER_KEY);
     assert_eq!(home.run(&["whoami"]).code, 0);
     let typed = home.run(&["whoami", "--profile", "default"]);
     assert_eq!(typed.code, 0);
     assert!(typed.stderr.contains("note:") && typed.stderr.contains("LICCTL_API_KEY"));
-    assert_eq!(keys_used(&double), [OTHER_KEY, KEY]);
+    assert_eq!(keys_used(&server), [OTHER_KEY, KEY]);
 }
 
 #[test]
 fn a_key_file_comes_before_everything() {
-    let double = service();
-    let home = logged_in(&double).set("LICCTL_API_KEY", KEY);
+    let server = service();
+    let home = logged_in(&server).set("LICCTL_API_KEY", KEY);
     let ran = home.run_with_input(&["whoami", "-P", "default", "--api-key-file", "-"], OTHER_KEY);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(keys_used(&double), [OTHER_KEY]);
+    assert_eq!(keys_used(&server), [OTHER_KEY]);
 }
 
 #[test]
-fn keys_do_not_travel_unencrypted_unless_asked_to() {
+fn keys_travel_unencrypted_only_with_a_flag() {
     let home = Home::bare().set("LICCTL_API_KEY", KEY);
     // A reserved name, which never resolves: with the flag it fails, but only after trying.
     let far = ["whoami", "--server", "http://licenses.invalid"];
@@ -197,12 +197,12 @@ fn keys_do_not_travel_unencrypted_unless_asked_to() {
 
 #[test]
 fn profiles_are_listed_used_renamed_and_removed() {
-    let double = service();
-    let home = logged_in(&double);
-    let again = ["login", "--profile", "staging", "--server", &double.address];
+    let server = service();
+    let home = logged_in(&server);
+    let again = ["login", "--profile", "staging", "--server", &server.address];
     let login = home.run_with_input(&[&again[..], &["--api-key-file", "-"]].concat(), OTHER_KEY);
     assert_eq!(login.code, 0, "{}", login.stderr);
-    insta::assert_snapshot!(home.run(&["profiles", "list"]).seen(&double, &home), @"
+    insta::assert_snapshot!(home.run(&["profiles", "list"]).seen(&server, &home), @"
     NAME     IN USE  SERVER                  KEY
     default          http://SERVER  in credentials.toml
     staging  yes     http://SERVER  in credentials.toml
@@ -213,7 +213,7 @@ fn profiles_are_listed_used_renamed_and_removed() {
     assert_eq!(home.run(&["profiles", "use", "default"]).code, 3);
     assert_eq!(home.run(&["profiles", "rename", "live", "staging"]).code, 6);
     assert_eq!(home.run(&["whoami"]).code, 0);
-    assert_eq!(keys_used(&double).last().unwrap(), KEY);
+    assert_eq!(keys_used(&server).last().unwrap(), KEY);
     assert_eq!(home.run(&["profiles", "remove", "live"]).code, 2, "it has a key: needs a yes");
     assert_eq!(home.run(&["profiles", "remove", "live", "--yes"]).code, 0);
     let kept = fs::read_to_string(home.dir.path().join("credentials.toml")).unwrap();
@@ -222,8 +222,8 @@ fn profiles_are_listed_used_renamed_and_removed() {
 
 #[test]
 fn logging_out_forgets_the_key_and_keeps_the_profile() {
-    let double = service();
-    let home = logged_in(&double);
+    let server = service();
+    let home = logged_in(&server);
     assert_eq!(home.run(&["logout"]).code, 0);
     let kept = fs::read_to_string(home.dir.path().join("credentials.toml")).unwrap();
     assert!(!kept.contains(KEY));
@@ -236,8 +236,8 @@ fn logging_out_forgets_the_key_and_keeps_the_profile() {
 #[test]
 fn without_a_keyring_the_key_goes_into_a_file_of_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt;
-    let double = service();
-    let home = Home::without_keyring(&double);
+    let server = service();
+    let home = Home::without_keyring(&server);
     let ran = home.run_with_input(&["login", "--api-key-file", "-"], KEY);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let folder = home.dir.path().join(".config/licctl");
@@ -246,22 +246,22 @@ fn without_a_keyring_the_key_goes_into_a_file_of_its_owners_alone() {
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(&folder)), (0o600, 0o700));
     assert_eq!(home.run(&["whoami"]).code, 0);
-    assert_eq!(keys_used(&double), [KEY]);
+    assert_eq!(keys_used(&server), [KEY]);
 }
 
-/// As when somebody logs in at their desk, and later works there from far away.
+/// A keyring that is unreachable later, as over a remote login.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_keyring_that_is_away_is_named_as_the_reason() {
-    let double = Double::answering(crate::support::answer);
-    let home = Home::without_keyring(&double);
+fn an_unreachable_keyring_is_named_as_the_reason() {
+    let server = FakeServer::answering(crate::support::answer);
+    let home = Home::without_keyring(&server);
     assert_eq!(home.run_with_input(&["login", "--api-key-file", "-"], KEY).code, 0);
     let path = home.dir.path().join(".config/licctl/config.toml");
     let config = fs::read_to_string(&path).unwrap();
     fs::write(&path, config.replace("\"file\"", "\"keyring\"")).unwrap();
     let ran = home.run(&["whoami"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
-    let seen = ran.seen(&double, &home);
+    let seen = ran.seen(&server, &home);
     assert!(seen.starts_with("error: The system's keyring does not answer.\n"), "{seen}");
     assert!(seen.contains("unix:path=FOLDER/bus"), "where it was looked for: {seen}");
     assert!(seen.contains("fix: unlock it, or set LICCTL_API_KEY\n"), "{seen}");
@@ -272,11 +272,11 @@ fn a_keyring_that_is_away_is_named_as_the_reason() {
 }
 
 #[test]
-fn no_settings_at_all_is_told_as_such() {
+fn missing_settings_are_an_error() {
     let ran = Home::bare().run(&["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
     insta::assert_snapshot!(ran.stderr, @"
-    error: There is no API key to work with.
+    error: There is no API key.
     fix: licctl login, or set LICCTL_API_KEY
     http://127.0.0.1:8080
     ");

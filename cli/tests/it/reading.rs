@@ -1,11 +1,11 @@
-//! What the commands that change nothing show, on a machine without a terminal.
+//! The output of commands that change nothing, without a terminal.
 
 use serde_json::json;
 
-use crate::support::{Double, Home, LICENSE, PLAN, Ran, Reply, plan, product, service};
+use crate::support::{FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, plan, product, service};
 
-fn run(double: &Double, args: &[&str]) -> Ran {
-    Home::with(double).run(args)
+fn run(server: &FakeServer, args: &[&str]) -> RunOutput {
+    Home::with(server).run(args)
 }
 
 /// A wide table with its columns apart by a bar, to stand in a narrow source.
@@ -19,16 +19,16 @@ fn cells(table: &str) -> String {
 
 #[test]
 fn two_of_one_name_are_both_named() {
-    let double = Double::answering(|_| Reply::list(&[plan("Pro"), plan("Pro")]));
-    let ran = run(&double, &["plans", "get", "Pro"]);
+    let server = FakeServer::answering(|_| Reply::list(&[plan("Pro"), plan("Pro")]));
+    let ran = run(&server, &["plans", "get", "Pro"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
     assert_eq!(ran.stderr.matches(PLAN).count(), 2, "{}", ran.stderr);
 }
 
 #[test]
 fn a_license_card_shows_its_holders() {
-    let double = service();
-    insta::assert_snapshot!(run(&double, &["license", "show", LICENSE]).stdout, @"
+    let server = service();
+    insta::assert_snapshot!(run(&server, &["license", "show", LICENSE]).stdout, @"
     license   lic_01h455vb4pex5vsknk084sn02q
     product   Acme Studio (prd_01h455vb4pex5vsknk084sn02q)
     plan      Pro annual (pln_01h455vb4pex5vsknk084sn02q)
@@ -46,31 +46,31 @@ fn a_license_card_shows_its_holders() {
 
 #[test]
 fn a_list_of_licenses_counts_the_seats() {
-    let double = service();
-    insta::assert_snapshot!(cells(&run(&double, &["licenses", "ls"]).stdout), @"
+    let server = service();
+    insta::assert_snapshot!(cells(&run(&server, &["licenses", "ls"]).stdout), @"
     ID | PRODUCT | PLAN | STATUS | SEATS | EXPIRES | FEATURES
     LICENSE | Acme Studio | Pro annual | active | 4/5 | 2999-01-31T12:00:00.000Z | export,sso
     ");
-    assert_eq!(run(&double, &["licenses", "ls", "--status", "expired", "-q"]).stdout, "");
-    assert_eq!(run(&double, &["licenses", "ls", "--expiring-within", "30d", "-q"]).stdout, "");
-    let ids = run(&double, &["licenses", "ls", "--product", "Acme Studio", "-q"]);
+    assert_eq!(run(&server, &["licenses", "ls", "--status", "expired", "-q"]).stdout, "");
+    assert_eq!(run(&server, &["licenses", "ls", "--expiring-within", "30d", "-q"]).stdout, "");
+    let ids = run(&server, &["licenses", "ls", "--product", "Acme Studio", "-q"]);
     assert_eq!(ids.stdout.trim(), LICENSE);
 }
 
 #[test]
 fn usage_can_fail_a_check_before_the_seats_are_gone() {
-    let double = service();
-    let usage = |limit: &'static str| run(&double, &["licenses", "usage", LICENSE, limit]);
-    assert_eq!(usage("--fail-over=81%").code, 0);
-    let full = usage("--fail-over=80%");
+    let server = service();
+    let usage = |limit: &'static str| run(&server, &["licenses", "usage", LICENSE, limit]);
+    assert_eq!(usage("--fail-at=81%").code, 0);
+    let full = usage("--fail-at=80%");
     assert_eq!(full.code, 10);
     assert!(full.stdout.starts_with("4 of 5 seats in use\nUSER"), "{}", full.stdout);
 }
 
 #[test]
-fn validation_answers_with_its_exit_code() {
-    let double = service();
-    let ran = run(&double, &["validate", "alice"]);
+fn validation_sets_the_exit_code() {
+    let server = service();
+    let ran = run(&server, &["validate", "alice"]);
     insta::assert_snapshot!(ran.stdout, @"
     USER   ANSWER  REASON  LICENSE                         FEATURES
     alice  VALID           lic_01h455vb4pex5vsknk084sn02q  export,sso
@@ -84,30 +84,30 @@ fn validation_answers_with_its_exit_code() {
         (&["validate", "alice", "--feature", "sso"], 0),
         (&["validate", "alice", "--feature", "sso,api"], 10),
     ] {
-        assert_eq!(run(&double, args).code, code, "{args:?}");
+        assert_eq!(run(&server, args).code, code, "{args:?}");
     }
-    let ran = run(&double, &["validate", "bob", "-o", "json"]);
+    let ran = run(&server, &["validate", "bob", "-o", "json"]);
     assert_eq!(ran.json(), json!({ "valid": false, "reason": "no_license" }));
 }
 
 #[test]
 fn fields_that_this_build_does_not_know_are_shown_all_the_same() {
-    let double = Double::answering(|_| {
+    let server = FakeServer::answering(|_| {
         let mut product = product("Acme Studio");
         product["colour"] = "green".into();
         Reply::list(&[product])
     });
-    let ran = run(&double, &["products", "list", "-o", "json"]);
+    let ran = run(&server, &["products", "list", "-o", "json"]);
     assert_eq!(ran.json()[0]["colour"], "green");
     // And in the service's order, not the alphabet's.
     assert!(ran.stdout.find("\"name\"").unwrap() < ran.stdout.find("\"createdAt\"").unwrap());
 }
 
 #[test]
-fn an_empty_list_says_how_to_fill_it() {
-    let double = Double::answering(|_| Reply::list(&[]));
-    let ran = run(&double, &["products", "list"]);
+fn an_empty_list_suggests_a_command() {
+    let server = FakeServer::answering(|_| Reply::list(&[]));
+    let ran = run(&server, &["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
     assert!(ran.stderr.contains("licctl products create"), "{}", ran.stderr);
-    assert_eq!(run(&double, &["products", "list", "-o", "json"]).stdout, "[]\n");
+    assert_eq!(run(&server, &["products", "list", "-o", "json"]).stdout, "[]\n");
 }

@@ -1,32 +1,32 @@
-//! Questions on a real terminal, as a person meets them.
+//! Prompts on a real terminal.
 
 use std::process::Command;
 
 use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 
-use crate::support::{Double, Home, KEY, LICENSE, PRODUCT, Reply, current_key, service};
+use crate::support::{FakeServer, Home, KEY, LICENSE, PRODUCT, Reply, current_key, service};
 
 /// Longer than any answer takes, on any machine.
-const PATIENCE: Option<u64> = Some(60_000);
-const HIDE: &str = "\u{1b}[?25l";
-const SHOW: &str = "\u{1b}[?25h";
+const SCREEN_TIMEOUT_MS: Option<u64> = Some(60_000);
+const HIDE_CURSOR: &str = "\u{1b}[?25l";
+const SHOW_CURSOR: &str = "\u{1b}[?25h";
 
 /// Runs licctl on a terminal of its own.
 fn on_a_terminal(home: &Home, args: &[&str]) -> PtySession {
     let mut command = Command::new(env!("CARGO_BIN_EXE_licctl"));
     command.args(args).env_clear().envs(home.variables());
     command.env("TERM", "xterm").env("NO_COLOR", "1");
-    spawn_command(command, PATIENCE).unwrap()
+    spawn_command(command, SCREEN_TIMEOUT_MS).unwrap()
 }
 
-/// Presses these keys, which else wait in a buffer.
+/// Sends these keys and flushes them.
 fn press(terminal: &mut PtySession, keys: &str) {
     terminal.send(keys).unwrap();
     terminal.flush().unwrap();
 }
 
-/// The exit code, after everything was read. The type that carries it has no name out here.
+/// The exit code, parsed from the debug form, as its type is not public.
 fn exit(session: &PtySession) -> i32 {
     let status = format!("{:?}", session.process().wait().unwrap());
     let code = status.strip_prefix("Exited(").and_then(|rest| rest.rsplit(", ").next());
@@ -35,16 +35,16 @@ fn exit(session: &PtySession) -> i32 {
 }
 
 /// The one write among the requests.
-fn written(double: &Double) -> (String, serde_json::Value) {
-    let received = double.received();
+fn written(server: &FakeServer) -> (String, serde_json::Value) {
+    let received = server.received();
     let write = received.iter().find(|request| request.method != "GET").unwrap();
     (write.line(), write.body.clone())
 }
 
 #[test]
-fn a_plan_asks_for_its_product_and_name() {
-    let double = service();
-    let home = Home::with(&double);
+fn a_plan_prompts_for_its_product_and_name() {
+    let server = service();
+    let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["plans", "create", "--max-seats", "5"]);
     terminal.exp_string("Product").unwrap();
     terminal.exp_string("Acme Studio").unwrap();
@@ -54,56 +54,56 @@ fn a_plan_asks_for_its_product_and_name() {
     terminal.exp_string("Created plan Pro annual of Acme Studio.").unwrap();
     terminal.exp_string("Next: licctl licenses create --plan \"Pro annual\"").unwrap();
     let same = "licctl plans create --max-seats 5 --product \"Acme Studio\" --name \"Pro annual\"";
-    terminal.exp_string(&format!("Without questions: {same}")).unwrap();
+    terminal.exp_string(&format!("Without prompts: {same}")).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
     let body = json!({ "productId": PRODUCT, "name": "Pro annual", "maxSeats": 5 });
-    assert_eq!(written(&double), ("POST /api/v1/admin/plans".to_owned(), body));
+    assert_eq!(written(&server), ("POST /api/v1/admin/plans".to_owned(), body));
 }
 
 #[test]
-fn assigning_asks_for_license_and_user() {
-    let double = service();
-    let home = Home::with(&double);
+fn assigning_prompts_for_license_and_user() {
+    let server = service();
+    let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "assign"]);
     terminal.exp_string(LICENSE).unwrap();
     press(&mut terminal, "\r");
-    terminal.exp_string("your own id").unwrap();
+    terminal.exp_string("external id").unwrap();
     press(&mut terminal, "dora\r");
-    let same = format!("Without questions: licctl licenses assign {LICENSE} dora");
+    let same = format!("Without prompts: licctl licenses assign {LICENSE} dora");
     terminal.exp_string(&same).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
-    assert_eq!(written(&double).1, json!({ "userId": "dora" }));
+    assert_eq!(written(&server).1, json!({ "userId": "dora" }));
 }
 
-/// Whoever says yes must see what to, and the same command without questions takes no parts.
+/// A confirmation shows the whole id, and so does the command without prompts.
 #[test]
-fn a_part_of_an_id_is_told_whole() {
-    let double = service();
-    let home = Home::with(&double);
+fn a_part_of_an_id_is_shown_whole() {
+    let server = service();
+    let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
-    terminal.exp_string(&format!("Revoke {LICENSE} and refuse its users?")).unwrap();
+    terminal.exp_string(&format!("Revoke {LICENSE}? Its users lose access.")).unwrap();
     press(&mut terminal, "y");
-    let same = format!("Without questions: licctl licenses revoke {LICENSE} --yes");
+    let same = format!("Without prompts: licctl licenses revoke {LICENSE} --yes");
     terminal.exp_string(&same).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
 }
 
-/// Enter alone, and every other answer than yes, leaves the user there.
+/// Only y deletes the user; Enter alone does not.
 #[test]
-fn a_no_deletes_nobody() {
-    let double = service();
-    let home = Home::with(&double);
+fn only_a_confirmation_deletes_a_user() {
+    let server = service();
+    let home = Home::with(&server);
     for (keys, code) in [("n", 130), ("\r", 130), ("y", 0)] {
         let mut terminal = on_a_terminal(&home, &["users", "delete", "alice"]);
         terminal.exp_string("Delete user alice with 1 license and no seats?").unwrap();
-        assert!(double.received().iter().all(|request| request.method != "DELETE"));
+        assert!(server.received().iter().all(|request| request.method != "DELETE"));
         press(&mut terminal, keys);
         if code == 0 {
             terminal.exp_string("Deleted user alice with 1 license and no seats.").unwrap();
-            let same = "Without questions: licctl users delete alice --yes";
+            let same = "Without prompts: licctl users delete alice --yes";
             terminal.exp_string(same).unwrap();
         }
         terminal.exp_eof().unwrap();
@@ -113,85 +113,85 @@ fn a_no_deletes_nobody() {
 
 #[test]
 fn ctrl_c_at_a_list_gives_the_cursor_back_and_exits_130() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "assign"]);
     terminal.exp_string(LICENSE).unwrap();
     terminal.send_control('c').unwrap();
     let seen = terminal.exp_string("Cancelled; nothing was changed.").unwrap();
-    assert!(seen.rfind(SHOW) > seen.rfind(HIDE), "the cursor is hidden: {seen:?}");
+    assert!(seen.rfind(SHOW_CURSOR) > seen.rfind(HIDE_CURSOR), "the cursor is hidden: {seen:?}");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
 }
 
 #[test]
 fn ctrl_c_at_a_line_of_text_exits_130() {
-    let double = service();
-    let home = Home::with(&double);
+    let server = service();
+    let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["products", "create"]);
     terminal.exp_string("Name of the product").unwrap();
     terminal.send_control('c').unwrap();
     terminal.exp_string("Cancelled").unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
-    assert!(double.received().is_empty());
+    assert!(server.received().is_empty());
 }
 
 #[test]
-fn a_no_is_a_cancellation_and_a_yes_is_remembered() {
-    let double = service();
-    let home = Home::with(&double);
+fn declining_cancels_and_confirming_shows_the_flag() {
+    let server = service();
+    let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
-    terminal.exp_string("and refuse its users?").unwrap();
+    terminal.exp_string("Its users lose access.").unwrap();
     press(&mut terminal, "n");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
-    terminal.exp_string("and refuse its users?").unwrap();
+    terminal.exp_string("Its users lose access.").unwrap();
     press(&mut terminal, "y");
     terminal.exp_string(&format!("licctl licenses revoke {LICENSE} --yes")).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
-    assert_eq!(written(&double).1, json!({ "status": "revoked" }));
+    assert_eq!(written(&server).1, json!({ "status": "revoked" }));
 }
 
 #[test]
-fn a_stranger_is_asked_about_before_validating_creates_them() {
-    let double = service();
-    let home = Home::with(&double);
+fn validating_an_unknown_user_needs_a_confirmation() {
+    let server = service();
+    let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["validate", "nobody"]);
-    terminal.exp_string("There is no user nobody yet.").unwrap();
+    terminal.exp_string("User nobody does not exist yet").unwrap();
     press(&mut terminal, "n");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
-    assert!(double.received().iter().all(|request| request.method == "GET"));
+    assert!(server.received().iter().all(|request| request.method == "GET"));
 }
 
 #[test]
 fn the_key_is_not_shown_while_it_is_typed() {
-    let double = Double::answering(|_| Reply::data(200, &current_key()));
+    let server = FakeServer::answering(|_| Reply::data(200, &current_key()));
     let home = Home::bare();
-    let mut terminal = on_a_terminal(&home, &["login", "--server", &double.address]);
+    let mut terminal = on_a_terminal(&home, &["login", "--server", &server.address]);
     terminal.exp_string("API key for").unwrap();
     press(&mut terminal, &format!("{KEY}\r"));
     let seen = terminal.exp_eof().unwrap();
     assert!(seen.contains("Profile default is now in use.") && !seen.contains(KEY), "{seen}");
     assert_eq!(exit(&terminal), 0);
-    assert_eq!(double.received()[0].key.as_deref(), Some(KEY));
+    assert_eq!(server.received()[0].key.as_deref(), Some(KEY));
 }
 
 #[test]
-fn nobody_is_asked_when_stdin_is_piped_or_input_is_refused() {
-    let double = service();
+fn there_is_no_prompt_without_a_terminal_or_with_no_input() {
+    let server = service();
     for (home, script) in [
-        (Home::with(&double), "licctl products create < /dev/null"),
-        (Home::with(&double), "licctl products create --no-input"),
-        (Home::with(&double).set("CI", "true"), "licctl products create"),
+        (Home::with(&server), "licctl products create < /dev/null"),
+        (Home::with(&server), "licctl products create --no-input"),
+        (Home::with(&server).set("CI", "true"), "licctl products create"),
     ] {
         let script = script.replace("licctl", env!("CARGO_BIN_EXE_licctl"));
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &script]).env_clear().envs(home.variables());
-        let mut terminal = spawn_command(command, PATIENCE).unwrap();
+        let mut terminal = spawn_command(command, SCREEN_TIMEOUT_MS).unwrap();
         let seen = terminal.exp_eof().unwrap();
         assert!(seen.contains("--name is missing."), "{script}: {seen}");
         assert_eq!(exit(&terminal), 2, "{script}");
@@ -199,18 +199,18 @@ fn nobody_is_asked_when_stdin_is_piped_or_input_is_refused() {
 }
 
 #[test]
-fn a_narrow_terminal_hides_columns_and_says_which() {
-    let double = service();
-    let home = Home::with(&double);
+fn a_narrow_terminal_hides_and_names_columns() {
+    let server = service();
+    let home = Home::with(&server);
     let script = format!("stty cols 60; {} licenses list", env!("CARGO_BIN_EXE_licctl"));
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &script]).env_clear().envs(home.variables());
     command.env("PATH", "/usr/bin:/bin").env("NO_COLOR", "1");
-    let mut terminal = spawn_command(command, PATIENCE).unwrap();
+    let mut terminal = spawn_command(command, SCREEN_TIMEOUT_MS).unwrap();
     let seen = terminal.exp_eof().unwrap();
     let lines: Vec<&str> = seen.lines().collect();
     let [titles, license, hidden] = lines[..] else { panic!("{seen}") };
     assert_eq!(titles.split_whitespace().collect::<Vec<_>>(), ["ID", "PLAN", "STATUS", "EXPIRES"]);
     assert!(license.starts_with(LICENSE) && license.len() <= 60, "{license}");
-    assert_eq!(hidden, "hidden for lack of room: PRODUCT, SEATS, FEATURES (-o json has all)");
+    assert_eq!(hidden, "hidden columns: PRODUCT, SEATS, FEATURES (-o json has all)");
 }

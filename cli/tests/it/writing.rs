@@ -1,26 +1,26 @@
-//! What the commands that change something send and show, on a machine without a terminal.
+//! The requests and output of commands that change data, without a terminal.
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    Double, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Ran, Reply, answer, assignment, license,
-    service, user,
+    FakeServer, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Reply, RunOutput, answer, assignment,
+    license, service, user,
 };
 
-fn run(double: &Double, args: &[&str]) -> Ran {
-    Home::with(double).run(args)
+fn run(server: &FakeServer, args: &[&str]) -> RunOutput {
+    Home::with(server).run(args)
 }
 
 /// The one write among the requests.
-fn written(double: &Double) -> (String, Value) {
-    let writes = double.received().into_iter().filter(|request| request.method != "GET");
-    let [write] = &writes.collect::<Vec<_>>()[..] else { panic!("{:?}", double.lines()) };
+fn written(server: &FakeServer) -> (String, Value) {
+    let writes = server.received().into_iter().filter(|request| request.method != "GET");
+    let [write] = &writes.collect::<Vec<_>>()[..] else { panic!("{:?}", server.lines()) };
     (write.line(), write.body.clone())
 }
 
 #[test]
-fn what_is_missing_is_named_all_at_once_and_nothing_is_sent() {
-    let double = service();
+fn all_missing_flags_are_named_and_nothing_is_sent() {
+    let server = service();
     for (args, missing) in [
         (&["products", "create"][..], "--name is missing."),
         (&["plans", "create", "--max-seats", "5"], "--product and --name are missing."),
@@ -33,18 +33,18 @@ fn what_is_missing_is_named_all_at_once_and_nothing_is_sent() {
         (&["keys", "create", "--name", "x"], "--role is missing."),
         (&["validate"], "USER is missing."),
     ] {
-        let ran = run(&double, args);
+        let ran = run(&server, args);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");
         assert!(ran.stderr.contains(missing), "{args:?}: {}", ran.stderr);
     }
-    assert_eq!(double.lines(), [""; 0]);
+    assert_eq!(server.lines(), [""; 0]);
 }
 
 #[test]
 fn a_plan_is_created_from_flags() {
-    let double = service();
+    let server = service();
     let ran = run(
-        &double,
+        &server,
         &[
             "plan",
             "new",
@@ -67,7 +67,7 @@ fn a_plan_is_created_from_flags() {
     pln_01h455vb4pex5vsknk084sn02q  Pro annual  Acme Studio  5      365 days   export,sso
     ");
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-    let (line, body) = written(&double);
+    let (line, body) = written(&server);
     assert_eq!(line, "POST /api/v1/admin/plans");
     let wanted = json!({
         "productId": PRODUCT, "name": "Pro annual", "maxSeats": 5, "expiresInDays": 365,
@@ -77,49 +77,49 @@ fn a_plan_is_created_from_flags() {
 }
 
 #[test]
-fn a_write_guesses_no_name() {
-    let double = service();
-    let ran = run(&double, &["plans", "create", "--product", "acme studio", "--name", "X"]);
+fn a_write_matches_only_exact_names() {
+    let server = service();
+    let ran = run(&server, &["plans", "create", "--product", "acme studio", "--name", "X"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
     assert!(ran.stderr.contains("Did you mean") && ran.stderr.contains(PRODUCT), "{}", ran.stderr);
     // A read may.
-    assert_eq!(run(&double, &["products", "get", "acme studio", "-q"]).stdout.trim(), PRODUCT);
+    assert_eq!(run(&server, &["products", "get", "acme studio", "-q"]).stdout.trim(), PRODUCT);
 }
 
 #[test]
-fn an_existing_plan_is_returned_when_it_is_what_was_wanted() {
-    let double = service();
+fn an_existing_plan_with_the_same_settings_is_returned() {
+    let server = service();
     let same = ["plans", "create", "--if-not-exists", "--product", "Acme Studio"];
     let with = |more: &[&'static str]| [&same[..], &["--name", "Pro annual"], more].concat();
-    let ran = run(&double, &with(&["--max-seats", "5", "-q"]));
+    let ran = run(&server, &with(&["--max-seats", "5", "-q"]));
     assert_eq!((ran.code, ran.stdout.trim()), (0, PLAN));
-    let ran = run(&double, &with(&["--max-seats", "7", "--feature", "sso"]));
+    let ran = run(&server, &with(&["--max-seats", "7", "--feature", "sso"]));
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
     assert!(ran.stderr.contains("maxSeats: 5 → 7; features: export,sso → sso"), "{}", ran.stderr);
-    assert!(double.received().iter().all(|request| request.method == "GET"));
+    assert!(server.received().iter().all(|request| request.method == "GET"));
 }
 
 #[test]
-fn fields_are_changed_and_emptied() {
-    let double = service();
+fn fields_are_set_and_cleared() {
+    let server = service();
     let args = ["licenses", "update", LICENSE, "--max-seats", "none", "--expires-at"];
-    let ran = run(&double, &[&args[..], &["2028-01-31T00:00:00Z", "--feature", "none"]].concat());
+    let ran = run(&server, &[&args[..], &["2028-01-31T00:00:00Z", "--feature", "none"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let (line, body) = written(&double);
+    let (line, body) = written(&server);
     assert_eq!(line, format!("PATCH /api/v1/admin/licenses/{LICENSE}"));
     let wanted = json!({
         "expiresAt": "2028-01-31T00:00:00.000Z", "features": [], "clear": ["maxSeats"],
     });
     assert_eq!(body, wanted);
-    assert_eq!(run(&double, &["plans", "update", PLAN]).code, 2);
+    assert_eq!(run(&server, &["plans", "update", PLAN]).code, 2);
 }
 
 #[test]
-fn users_are_named_by_their_callers_id_in_path_and_body() {
-    let double = service();
-    let ran = run(&double, &["licenses", "unassign", LICENSE, "a/b c?é"]);
+fn paths_and_bodies_hold_the_external_id() {
+    let server = service();
+    let ran = run(&server, &["licenses", "unassign", LICENSE, "a/b c?é"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let (line, body) = written(&double);
+    let (line, body) = written(&server);
     let path = "a%2Fb%20c%3F%C3%A9";
     assert_eq!(line, format!("DELETE /api/v1/admin/licenses/{LICENSE}/assign/{path}"));
     assert_eq!(body, Value::Null);
@@ -131,95 +131,95 @@ fn users_are_named_by_their_callers_id_in_path_and_body() {
 
 #[test]
 fn one_user_gives_a_record_and_several_an_array() {
-    let double = service();
-    let one = run(&double, &["licenses", "assign", LICENSE, "alice", "-o", "json"]).json();
+    let server = service();
+    let one = run(&server, &["licenses", "assign", LICENSE, "alice", "-o", "json"]).json();
     assert_eq!(one, assignment());
-    let two = run(&double, &["licenses", "assign", LICENSE, "alice", "bob", "-o", "json"]).json();
+    let two = run(&server, &["licenses", "assign", LICENSE, "alice", "bob", "-o", "json"]).json();
     assert_eq!(two, json!([assignment(), assignment()]));
-    let home = Home::with(&double);
+    let home = Home::with(&server);
     let ran = home.run_with_input(&["licenses", "assign", LICENSE, "-", "-o", "json"], "alice\n");
     assert_eq!(ran.json(), json!([assignment()]));
 }
 
 #[test]
-fn one_refusal_among_several_is_told_and_exits_9() {
-    let double = service();
-    let ran = run(&double, &["licenses", "assign", LICENSE, "alice", "bad", "carol", "-q"]);
+fn one_refusal_among_several_is_printed_and_exits_9() {
+    let server = service();
+    let ran = run(&server, &["licenses", "assign", LICENSE, "alice", "bad", "carol", "-q"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (9, "alice\ncarol\n"));
     insta::assert_snapshot!(ran.stderr, @r#"
     error: bad: The server refused the request. "userId: no"
-    note: 2 done, 1 failed
+    note: 2 succeeded, 1 failed
     "#);
     // When nothing was done, the error itself stands.
-    let ran = run(&double, &["licenses", "assign", LICENSE, "bad"]);
+    let ran = run(&server, &["licenses", "assign", LICENSE, "bad"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
 }
 
 #[test]
 fn metadata_goes_along_as_an_object() {
-    let double = service();
+    let server = service();
     let args = ["licenses", "assign", LICENSE, "alice", "--metadata", "order=47", "--metadata"];
-    assert_eq!(run(&double, &[&args[..], &["team=blue"]].concat()).code, 0);
-    assert_eq!(written(&double).1["metadata"], json!({ "order": "47", "team": "blue" }));
+    assert_eq!(run(&server, &[&args[..], &["team=blue"]].concat()).code, 0);
+    assert_eq!(written(&server).1["metadata"], json!({ "order": "47", "team": "blue" }));
 }
 
 #[test]
-fn revoking_needs_a_yes() {
-    let double = service();
-    let ran = run(&double, &["licenses", "revoke", LICENSE]);
+fn revoking_needs_a_confirmation() {
+    let server = service();
+    let ran = run(&server, &["licenses", "revoke", LICENSE]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("fix: add --yes"), "{}", ran.stderr);
-    assert_eq!(double.lines(), [""; 0]);
-    let ran = run(&double, &["licenses", "revoke", LICENSE, "--yes"]);
+    assert_eq!(server.lines(), [""; 0]);
+    let ran = run(&server, &["licenses", "revoke", LICENSE, "--yes"]);
     insta::assert_snapshot!(ran.stdout, @"
     ID                              WAS     NOW
     lic_01h455vb4pex5vsknk084sn02q  active  revoked
     ");
-    assert_eq!(written(&double).1, json!({ "status": "revoked" }));
+    assert_eq!(written(&server).1, json!({ "status": "revoked" }));
 }
 
-/// What is deleted is named before the yes, and no write is sent without one.
+/// The confirmation names what it deletes, and no write is sent without it.
 #[test]
-fn deleting_a_user_needs_a_yes() {
-    let double = service();
-    let ran = run(&double, &["users", "delete", "alice"]);
+fn deleting_a_user_needs_a_confirmation() {
+    let server = service();
+    let ran = run(&server, &["users", "delete", "alice"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("Delete user alice with 1 license and no seats?"), "{ran:?}");
     assert!(ran.stderr.contains("fix: add --yes"), "{ran:?}");
-    assert!(double.received().iter().all(|request| request.method != "DELETE"));
-    let ran = run(&double, &["users", "delete", "alice", "--yes", "-o", "json"]);
+    assert!(server.received().iter().all(|request| request.method != "DELETE"));
+    let ran = run(&server, &["users", "delete", "alice", "--yes", "-o", "json"]);
     assert_eq!((ran.code, ran.json()), (0, user("alice")));
-    let deletions = double.received().into_iter().filter(|request| request.method == "DELETE");
-    let [deletion] = &deletions.collect::<Vec<_>>()[..] else { panic!("{:?}", double.lines()) };
+    let deletions = server.received().into_iter().filter(|request| request.method == "DELETE");
+    let [deletion] = &deletions.collect::<Vec<_>>()[..] else { panic!("{:?}", server.lines()) };
     assert_eq!(deletion.line(), "DELETE /api/v1/admin/users/usr_01h455vb4pex5vsknk084sn02q");
     assert!(deletion.idempotency_key.is_some());
-    let ran = run(&double, &["users", "delete", "alice", "--dry-run"]);
+    let ran = run(&server, &["users", "delete", "alice", "--dry-run"]);
     let planned = "DELETE /api/v1/admin/users/usr_01h455vb4pex5vsknk084sn02q\n";
     assert_eq!((ran.code, ran.stdout.as_str()), (0, planned));
-    assert_eq!(run(&double, &["users", "delete", "nobody", "--yes"]).code, 3);
+    assert_eq!(run(&server, &["users", "delete", "nobody", "--yes"]).code, 3);
 }
 
-/// The service's own id, as answers and logs show it, is taken where nobody has it for a name.
+/// The service's own id works where no user has it as external id.
 #[test]
 fn a_user_is_also_found_by_the_id_of_the_service() {
     let id = "usr_01h455vb4pex5vsknk084sn02q";
     for named in [false, true] {
-        let double = Double::answering(move |request| {
+        let server = FakeServer::answering(move |request| {
             match request.path.contains("externalId=usr_") && !named {
                 true => Reply::list(&[]),
                 false => answer(request),
             }
         });
-        let ran = run(&double, &["users", "get", id, "-q"]);
+        let ran = run(&server, &["users", "get", id, "-q"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (0, "alice\n"), "{}", ran.stderr);
-        assert_eq!(double.lines().len(), if named { 1 } else { 2 });
+        assert_eq!(server.lines().len(), if named { 1 } else { 2 });
     }
 }
 
 #[test]
 fn a_dry_run_shows_every_write_and_sends_none() {
-    let double = service();
-    let ran = run(&double, &["licenses", "assign", LICENSE, "alice", "bob", "--dry-run"]);
+    let server = service();
+    let ran = run(&server, &["licenses", "assign", LICENSE, "alice", "bob", "--dry-run"]);
     insta::assert_snapshot!(ran.stdout, @r#"
     POST /api/v1/admin/licenses/lic_01h455vb4pex5vsknk084sn02q/assign
     {
@@ -230,13 +230,13 @@ fn a_dry_run_shows_every_write_and_sends_none() {
       "userId": "bob"
     }
     "#);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "Nothing was sent.\n"));
-    assert!(double.received().iter().all(|request| request.method == "GET"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "No change was sent.\n"));
+    assert!(server.received().iter().all(|request| request.method == "GET"));
 }
 
 #[test]
 fn a_new_key_is_alone_on_stdout() {
-    let double = Double::answering(|request| {
+    let server = FakeServer::answering(|request| {
         assert_eq!(request.body, json!({ "name": "ci", "role": "validate", "mode": "test" }));
         Reply::data(
             201,
@@ -250,40 +250,40 @@ fn a_new_key_is_alone_on_stdout() {
     });
     let args = ["keys", "create", "--name", "ci", "--role", "validate", "--mode", "test"];
     for more in [&[][..], &["-q"]] {
-        let ran = run(&double, &[&args[..], more].concat());
+        let ran = run(&server, &[&args[..], more].concat());
         assert_eq!(ran.stdout.trim(), OTHER_KEY);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     }
 }
 
 #[test]
-fn many_users_are_validated_after_a_yes() {
-    let double = service();
-    let home = Home::with(&double);
+fn many_users_need_a_confirmation() {
+    let server = service();
+    let home = Home::with(&server);
     let users: Vec<String> = (0..26).map(|n| format!("user-{n}")).collect();
     let args: Vec<&str> =
         ["validate"].into_iter().chain(users.iter().map(String::as_str)).collect();
     let ran = home.run(&args);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
-    assert!(double.received().is_empty());
+    assert!(server.received().is_empty());
     home.run(&[&args[..], &["--yes"]].concat());
-    assert_eq!(double.received().len(), 26);
+    assert_eq!(server.received().len(), 26);
 }
 
 #[test]
-fn a_feature_that_is_lacking_is_told_beside_the_json() {
-    let double = service();
-    let home = Home::with(&double);
+fn a_lacking_feature_is_noted_beside_the_json() {
+    let server = service();
+    let home = Home::with(&server);
     let ran = home.run(&["validate", "alice", "--feature", "fly", "-o", "json"]);
     assert_eq!(ran.code, 10);
     assert_eq!(ran.stderr, "note: alice lacks the feature fly\n");
 }
 
-/// A variable that is not set in a script makes an empty text, which must not lift a limit.
+/// A script's unset variable becomes an empty text, which must not remove a limit.
 #[test]
-fn an_empty_value_lifts_no_limit() {
-    let double = service();
-    let home = Home::with(&double);
+fn an_empty_value_removes_no_limit() {
+    let server = service();
+    let home = Home::with(&server);
     for args in [
         ["licenses", "update", LICENSE, "--expires-at", ""],
         ["licenses", "update", LICENSE, "--max-seats", ""],
@@ -293,17 +293,17 @@ fn an_empty_value_lifts_no_limit() {
         let ran = home.run(&args);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}: {}", ran.stderr);
     }
-    assert!(double.received().is_empty());
+    assert!(server.received().is_empty());
 }
 
 /// Nothing was done, so nothing can have succeeded.
 #[test]
-fn a_dry_run_of_what_is_not_there_fails() {
-    let double = Double::answering(|request| match request.path.ends_with(LICENSE) {
+fn a_dry_run_of_an_unknown_record_fails() {
+    let server = FakeServer::answering(|request| match request.path.ends_with(LICENSE) {
         true => Reply::data(200, &license("active")),
         false => Reply::refusal(404, "not_found", "There is no such license."),
     });
-    let home = Home::with(&double);
+    let home = Home::with(&server);
     let missing = "lic_01h455vb4pex5vsknk084sn0zz";
     let ran = home.run(&["licenses", "revoke", LICENSE, missing, "--yes", "--dry-run"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{}", ran.stderr);
@@ -311,12 +311,12 @@ fn a_dry_run_of_what_is_not_there_fails() {
 
 /// A program gets one object also when a part was done.
 #[test]
-fn what_failed_of_several_is_one_object_in_json() {
-    let double = Double::answering(|request| match request.path.contains(LICENSE) {
+fn failures_of_several_items_are_one_json_object() {
+    let server = FakeServer::answering(|request| match request.path.contains(LICENSE) {
         true => Reply::data(200, &license("active")),
         false => Reply::refusal(404, "not_found", "There is no such license."),
     });
-    let home = Home::with(&double);
+    let home = Home::with(&server);
     let missing = "lic_01h455vb4pex5vsknk084sn0zz";
     let ran = home.run(&["licenses", "expire", LICENSE, missing, "--yes", "-o", "json"]);
     assert_eq!(ran.code, 9, "{}", ran.stderr);

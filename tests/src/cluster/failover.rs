@@ -1,10 +1,10 @@
-//! The primary is lost in the middle of a storm, and its synchronous standby takes over: what was
-//! answered is there, and licd finds the new primary by itself.
+//! The primary is lost under load, and its synchronous standby takes over: answered requests are
+//! there, and licd finds the new primary by itself.
 
 use serde_json::json;
 
 use super::Cluster;
-use super::outage::{Storm, all_seated, until};
+use super::outage::{Load, all_seated, until};
 use crate::nodes::process::{Process, first_key};
 
 /// One address for both servers. The standby comes first, so that the order is not what helps.
@@ -19,9 +19,9 @@ async fn fail_over(lose: impl FnOnce(&Cluster)) {
     let nodes = [(); 2].map(|()| Process::start(&url, &key));
     let callers = [nodes[0].caller(&key), nodes[1].caller(&key)];
     let license = callers[0].license(json!({})).await;
-    let storm = Storm::new();
+    let load = Load::new();
     let losing = async {
-        storm.seats_more(200).await;
+        load.seats_more(200).await;
         lose(&primary);
         for caller in &callers {
             until("the loss is noticed", async || caller.get("/readyz").await.status == 503).await;
@@ -31,11 +31,11 @@ async fn fail_over(lose: impl FnOnce(&Cluster)) {
             until("the new primary is found", async || caller.get("/readyz").await.status == 200)
                 .await;
         }
-        storm.seats_more(200).await;
-        storm.stop();
+        load.seats_more(200).await;
+        load.stop();
     };
-    tokio::join!(storm.rage(&callers, 16, &license), losing);
-    all_seated(&standby, &callers, &license, &storm.seated()).await;
+    tokio::join!(load.run(&callers, 16, &license), losing);
+    all_seated(&standby, &callers, &license, &load.seated()).await;
     for node in nodes {
         assert!(node.stop().success());
     }
@@ -54,7 +54,7 @@ async fn a_primary_that_falls_silent_is_replaced() {
     fail_over(Cluster::freeze).await;
 }
 
-/// A server that takes no writes is no place to start on, and the message says so.
+/// licd does not start on a read-only server, and the message says why.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_standby_alone_is_refused() {

@@ -1,5 +1,5 @@
-//! The database goes away in the middle of a storm, and comes back: nobody waits long, nobody is
-//! told what is not so, and nobody has to restart anything.
+//! The database fails under load and returns: callers wait a bounded time, no answer is wrong, and
+//! nothing needs a restart.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use super::Cluster;
 use crate::harness::{Answer, Caller};
 use crate::nodes::process::{Process, first_key};
 
-/// How long a caller waits at most while the database is away: a time-out of 5 s for the key and
-/// one of 5 s for the rest, and some for a busy machine.
-const BOUND: Duration = Duration::from_secs(15);
-/// How long all may take to be well again.
-const HEALING: Duration = Duration::from_secs(60);
+/// The longest wait while the database is away: a time-out of 5 s for the key and one of 5 s for the
+/// rest, with a margin for a busy machine.
+const MAX_WAIT: Duration = Duration::from_secs(15);
+/// The time in which the service recovers.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Clients that make and seat one new user after the other until told to stop.
-pub struct Storm {
+/// Clients that create and seat one new user after another until they are stopped.
+pub struct Load {
     stop: AtomicBool,
     /// The users whose seat was confirmed.
     seated: Mutex<Vec<String>>,
@@ -28,7 +28,7 @@ pub struct Storm {
     refusals: Mutex<usize>,
 }
 
-impl Storm {
+impl Load {
     pub fn new() -> Self {
         Self {
             stop: AtomicBool::new(false),
@@ -38,8 +38,8 @@ impl Storm {
         }
     }
 
-    /// Runs `clients` at each of `callers`. Whatever is not done must be a proper 503.
-    pub async fn rage(&self, callers: &[Caller], clients: usize, license: &str) {
+    /// Runs `clients` at each of `callers`. Every failure must be a proper 503.
+    pub async fn run(&self, callers: &[Caller], clients: usize, license: &str) {
         let all = callers.iter().enumerate().flat_map(|(at, caller)| {
             (0..clients).map(move |client| self.client(caller, format!("{at}-{client}"), license))
         });
@@ -105,11 +105,11 @@ fn refused_well(answer: &Answer) {
     assert!(answer.number("retry-after") >= 1, "{answer}");
 }
 
-/// Asks again and again until it is so, or it has taken too long.
+/// Polls a condition until it holds, or fails after a bound.
 pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_so().await {
-        assert!(begun.elapsed() < HEALING, "in vain: {what}");
+        assert!(begun.elapsed() < RECOVERY_TIMEOUT, "in vain: {what}");
         // Between two looks, not in place of one.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -136,7 +136,7 @@ pub async fn all_seated(cluster: &Cluster, callers: &[Caller], license: &str, us
 async fn away(caller: &Caller) {
     let begun = Instant::now();
     let ready = caller.get("/readyz").await;
-    assert!(begun.elapsed() < BOUND, "/readyz took {:?}", begun.elapsed());
+    assert!(begun.elapsed() < MAX_WAIT, "/readyz took {:?}", begun.elapsed());
     assert_eq!(ready.status, 503, "{ready}");
     refused_well(&ready);
     assert_eq!(caller.get("/healthz").await.status, 200);
@@ -149,28 +149,28 @@ async fn a_database_that_crashes_in_a_storm_loses_nothing_that_was_answered() {
     let nodes = [(); 2].map(|()| Process::start(&cluster.url("licd"), &key));
     let callers = [nodes[0].caller(&key), nodes[1].caller(&key)];
     let license = callers[0].license(json!({})).await;
-    let storm = Storm::new();
+    let load = Load::new();
     let outages = async {
         for _ in 0..2 {
-            storm.seats_more(200).await;
-            let before = storm.refusals();
+            load.seats_more(200).await;
+            let before = load.refusals();
             cluster.crash();
             for caller in &callers {
                 away(caller).await;
             }
-            until("the storm is told", async || storm.refusals() > before).await;
+            until("the storm is told", async || load.refusals() > before).await;
             cluster.begin();
             for caller in &callers {
                 until("/readyz is 200 again", async || caller.get("/readyz").await.status == 200)
                     .await;
             }
         }
-        storm.seats_more(200).await;
-        storm.stop();
+        load.seats_more(200).await;
+        load.stop();
     };
-    tokio::join!(storm.rage(&callers, 32, &license), outages);
-    assert!(storm.slowest() < BOUND, "somebody waited {:?}", storm.slowest());
-    all_seated(&cluster, &callers, &license, &storm.seated()).await;
+    tokio::join!(load.run(&callers, 32, &license), outages);
+    assert!(load.slowest() < MAX_WAIT, "a caller waited {:?}", load.slowest());
+    all_seated(&cluster, &callers, &license, &load.seated()).await;
     for node in nodes {
         assert!(node.stop().success());
     }
@@ -193,7 +193,7 @@ async fn a_database_that_hangs_is_away_within_seconds() {
     away(&caller).await;
     let begun = Instant::now();
     let asked = join_all((0..32).map(|_| caller.validate("ada"))).await;
-    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < MAX_WAIT, "{:?}", begun.elapsed());
     asked.iter().for_each(refused_well);
     tx.rollback().await.unwrap();
 

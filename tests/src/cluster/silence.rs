@@ -1,5 +1,5 @@
-//! PostgreSQL takes calls and does not answer, or answers and does not write: how long callers wait,
-//! and what `/readyz` says meanwhile.
+//! PostgreSQL accepts connections and does not answer, or is read-only: the callers' wait is bounded,
+//! and `/readyz` is 503 meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,9 @@ use super::{Cluster, until};
 use crate::nodes::process::{Process, first_key};
 
 /// How many validations wait at once: several batches.
-const WAITING: usize = 1500;
-/// Nobody waits longer than 5 s in all. The rest is for a busy machine.
-const BOUND: Duration = Duration::from_secs(12);
+const WAITING_REQUESTS: usize = 1500;
+/// The limit is 5 s; the rest is a margin for a busy machine.
+const MAX_WAIT: Duration = Duration::from_secs(12);
 
 /// The longer the queue, the longer the wait: not here.
 #[tokio::test(flavor = "multi_thread")]
@@ -25,13 +25,13 @@ async fn a_long_queue_before_a_silent_database_is_refused_in_time() {
 
     cluster.freeze();
     let begun = Instant::now();
-    let asked = join_all((0..WAITING).map(|n| {
+    let asked = join_all((0..WAITING_REQUESTS).map(|n| {
         let caller = &caller;
         async move { caller.validate(&format!("user-{}", n % 100)).await }
     }));
     let admins = join_all((0..20).map(|_| caller.get("/api/v1/admin/users?limit=1")));
     let (asked, admins, health) = tokio::join!(asked, admins, caller.get("/healthz"));
-    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < MAX_WAIT, "{:?}", begun.elapsed());
     for refused in asked.iter().chain(&admins) {
         assert_eq!(refused.status, 503, "{refused}");
     }

@@ -1,4 +1,4 @@
-//! The number of connections: strangers who hold them make room, those with a request keep theirs.
+//! The connection limit: idle connections make room, and those with a request in flight stay.
 
 use licd::http::ConnectionLimits;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ async fn silent_connections_are_no_outage() {
     assert!(tokio::task::spawn_blocking(|| licd.stop()).await.unwrap().success());
 }
 
-/// Connections with a request in flight are never ended for others, who wait.
+/// Connections with a request in flight are never closed for new ones, which wait.
 #[tokio::test]
 async fn a_request_in_flight_keeps_its_connection() {
     let app = start(ConnectionLimits { max_connections: Some(4), ..Default::default() }).await;

@@ -68,7 +68,7 @@ async fn heads_that_others_could_read_differently_are_400() {
     assert_eq!(ask(&app, "GET /healthz HTTP/1.0\r\n\r\n").await.status, 200);
 }
 
-/// What hyper refuses before the router sees it has the same shape, also after good requests.
+/// Refusals of hyper itself have the same shape, also after valid requests.
 #[tokio::test]
 async fn heads_that_cannot_be_read_are_refused_like_all_others() {
     let app = App::start().await;
@@ -99,20 +99,20 @@ async fn heads_that_cannot_be_read_are_refused_like_all_others() {
     }
 }
 
-/// A client that is still sending hears a refusal that came early, whatever it sends.
+/// A client that is still sending receives an early refusal.
 #[tokio::test]
-async fn a_refusal_is_heard_by_who_is_still_sending() {
+async fn a_refusal_reaches_a_client_that_is_still_sending() {
     /// More than the buffers of both kernels hold.
-    const LENGTH: usize = 20_000_000;
+    const BODY_BYTES: usize = 20_000_000;
     let app = App::start().await;
     for _ in 0..5 {
         let mut wire = Wire::connect(&app.base).await;
         wire.send(format!(
             "POST /api/v1/admin/products HTTP/1.1\r\nhost: licd\r\n\
-             content-type: application/json\r\ncontent-length: {LENGTH}\r\n\r\n"
+             content-type: application/json\r\ncontent-length: {BODY_BYTES}\r\n\r\n"
         ))
         .await;
-        wire.send(vec![b' '; LENGTH]).await;
+        wire.send(vec![b' '; BODY_BYTES]).await;
         assert_eq!(wire.answer().await.refusal(), "401 unauthorized");
     }
 }

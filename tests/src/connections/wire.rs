@@ -1,4 +1,4 @@
-//! A client that speaks to licd in bytes.
+//! A client that sends and reads bytes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Longer than anything here takes on the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const IO_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Wire {
     stream: TcpStream,
@@ -27,7 +27,7 @@ impl Wire {
     /// `base` as in `http://127.0.0.1:8080`.
     pub async fn connect(base: &str) -> Self {
         let address = base.strip_prefix("http://").unwrap();
-        let stream = timeout(PATIENCE, TcpStream::connect(address)).await.unwrap().unwrap();
+        let stream = timeout(IO_TIMEOUT, TcpStream::connect(address)).await.unwrap().unwrap();
         Self { stream, unread: Vec::new() }
     }
 
@@ -37,7 +37,7 @@ impl Wire {
 
     /// Fails when licd has ended the connection.
     pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
-        let sent = timeout(PATIENCE, self.stream.write_all(bytes.as_ref())).await;
+        let sent = timeout(IO_TIMEOUT, self.stream.write_all(bytes.as_ref())).await;
         sent.expect("licd neither reads nor ends the connection")
     }
 
@@ -68,16 +68,16 @@ impl Wire {
     }
 
     async fn read_more(&mut self) {
-        let read = timeout(PATIENCE, self.stream.read_buf(&mut self.unread)).await;
+        let read = timeout(IO_TIMEOUT, self.stream.read_buf(&mut self.unread)).await;
         let read = read.expect("licd does not answer").unwrap();
         assert!(read > 0, "no answer but the end after {}", String::from_utf8_lossy(&self.unread));
     }
 
-    /// Waits until licd ends the connection, and answers what it sent before.
+    /// Waits until licd closes the connection, and returns what it sent before.
     pub async fn read_to_end(&mut self) -> String {
         let mut read = std::mem::take(&mut self.unread);
         // A reset is an end as well.
-        drop(timeout(PATIENCE, self.stream.read_to_end(&mut read)).await.expect("it never ends"));
+        drop(timeout(IO_TIMEOUT, self.stream.read_to_end(&mut read)).await.expect("it never ends"));
         String::from_utf8_lossy(&read).into_owned()
     }
 }

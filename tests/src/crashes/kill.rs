@@ -11,10 +11,10 @@ use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, first_key};
 
 const CALLERS: usize = 24;
-/// After how many answers licd is killed.
-const ENOUGH: usize = 400;
+/// The number of answers after which licd is killed.
+const ANSWERS_BEFORE_KILL: usize = 400;
 
-/// What was answered before the end.
+/// An answered request.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Answered {
     Assigned(String),
@@ -45,7 +45,7 @@ async fn ask(admin: Caller, license: String, name: String, told: UnboundedSender
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_survives_kill_9() {
+async fn answered_requests_survive_kill_9() {
     let (database, key) = (TestDatabase::empty().await, first_key());
     let mut licd = Process::start(&database.url, &key);
     let license = licd.caller(&key).license(json!({})).await;
@@ -59,10 +59,10 @@ async fn what_was_answered_survives_kill_9() {
         }
         drop(told);
         let before = answered.len();
-        while answered.len() < before + ENOUGH {
+        while answered.len() < before + ANSWERS_BEFORE_KILL {
             answered.insert(heard.recv().await.unwrap());
         }
-        // Kills it: nobody is told, nothing is flushed.
+        // Dropping the process sends SIGKILL.
         drop(licd);
         storm.join_all().await;
         while let Some(more) = heard.recv().await {
@@ -75,7 +75,7 @@ async fn what_was_answered_survives_kill_9() {
     assert!(end.success());
 }
 
-/// Compares what was answered with what the database holds.
+/// Compares the answers with the database.
 async fn check(database: &TestDatabase, answered: &BTreeSet<Answered>) {
     let db = database.open().await;
     let mut conn = db.read().await.unwrap();

@@ -66,7 +66,7 @@ async fn requests_in_flight_survive(signal: &str, database: &TestDatabase, key: 
     drop(idle);
 }
 
-/// Whoever does not want to wait sends another signal: what is in flight is broken off.
+/// A second signal ends licd at once and breaks off requests in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_at_once() {
     let (database, key) = (TestDatabase::empty().await, first_key());

@@ -1,4 +1,4 @@
-//! What licd answered, ready to be read and shown.
+//! An answer of licd, with accessors for tests.
 
 use std::fmt;
 use std::ops::Index;
@@ -55,7 +55,7 @@ impl Answer {
         }
     }
 
-    /// What a validation came to: `valid`, or the reason why not.
+    /// The result of a validation: `valid`, or the reason.
     #[track_caller]
     pub fn verdict(&self) -> &str {
         match &self.data()["reason"] {
@@ -76,7 +76,7 @@ impl Answer {
         value.parse().unwrap()
     }
 
-    /// The body apart from the request's id: what two answers that tell the same have in common.
+    /// The status and the body without the request id, to compare answers.
     pub fn told(&self) -> (u16, Value) {
         let mut body = self.body.clone();
         if let Some(members) = body.as_object_mut() {

@@ -74,7 +74,7 @@ impl App {
         key.expose().to_owned()
     }
 
-    /// Lets a key's end be long ago. licd takes no new key like that.
+    /// Sets the expiry of a key to the past, which licd refuses for new keys.
     pub async fn expire_key(&self, id: &str) {
         let (id, end): (KeyId, Timestamp) =
             (id.parse().unwrap(), "2020-01-01T00:00:00Z".parse().unwrap());
@@ -107,7 +107,7 @@ impl App {
         &self.node.db
     }
 
-    /// What the database itself says, past all of licd's code.
+    /// Rows of the database, read directly.
     pub async fn rows<T: Row>(&self, sql: &'static str) -> Vec<T> {
         self.node.db.read().await.unwrap().query(sql).fetch_all().await.unwrap()
     }

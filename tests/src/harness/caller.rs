@@ -1,4 +1,4 @@
-//! Somebody who calls licd: an address, a key, and the words to ask with.
+//! A caller of licd: an address, a key, and the requests that tests need.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::answer::Answer;
 use super::contract;
 use super::words::Words;
 
-/// A caller. Whatever it is answered is checked against the OpenAPI document.
+/// A caller, which checks every answer against the OpenAPI document.
 #[derive(Clone)]
 pub struct Caller {
     pub base: String,
@@ -22,7 +22,7 @@ pub struct Caller {
 
 impl Caller {
     pub fn new(base: String, key: &str) -> Self {
-        // There is one provider of TLS; whoever comes first installs it.
+        // The TLS provider is installed once for the process.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder().no_proxy().build().unwrap();
         Self { base, key: Some(key.to_owned()), client, words: Arc::default() }
@@ -94,7 +94,7 @@ impl Caller {
         Ok(answer)
     }
 
-    /// A request that nothing is checked of, for answers that are read bit by bit.
+    /// A request without checks, for answers that are read in parts.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{path}", self.base));
         match &self.key {
@@ -104,7 +104,7 @@ impl Caller {
     }
 }
 
-/// What tests do all the time.
+/// Requests that many tests need.
 impl Caller {
     pub async fn product(&self, name: &str) -> String {
         self.post("/api/v1/admin/products", json!({ "name": name })).await.id()
@@ -144,7 +144,7 @@ impl Caller {
         self.delete(&format!("/api/v1/admin/licenses/{license}/assign/{user}")).await
     }
 
-    /// Deletes whoever has that name now; nobody, if nobody has.
+    /// Deletes the user with this external id, or an unknown one if there is none.
     pub async fn delete_user(&self, name: &str) -> Answer {
         let user = self.user(name).await;
         let id = user["id"].as_str().unwrap_or("usr_01h455vb4pex5vsknk084sn02q");

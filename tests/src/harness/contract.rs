@@ -1,5 +1,5 @@
-//! The OpenAPI document as a judge of every answer: the operation is known, its status is
-//! documented, and the body is exactly what the schema says, with no member that it does not name.
+//! Checks every answer against the OpenAPI document: the operation is known, its status is
+//! documented, and the body matches the schema without further members.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -50,7 +50,7 @@ impl Contract {
     fn schema(&self, method: &str, path: &str, status: u16) -> Arc<Validator> {
         let place = match self.operation(method, path) {
             Ok(operation) => format!("{operation}/responses/{status}"),
-            // What no document lists is refused with the envelope that all refusals have.
+            // Undocumented requests are refused with the common envelope.
             Err(refusal) => {
                 assert_eq!(status, refusal, "{method} {path} is not in the document");
                 "/components/schemas/Failure".into()
@@ -117,7 +117,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-fn judge(body: Value, status: u16) -> Result<(), String> {
+fn check_schema(body: Value, status: u16) -> Result<(), String> {
     let answer = Answer {
         status,
         headers: [
@@ -129,15 +129,15 @@ fn judge(body: Value, status: u16) -> Result<(), String> {
         body,
         words: Arc::default(),
     };
-    let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         check("GET", "/api/v1/admin/products/prd_01h455vb4pex5vsknk084sn02q", &answer);
     }));
-    judged.map_err(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_default())
+    checked.map_err(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_default())
 }
 
-/// The judge itself is judged: what it would let pass, no test would find.
+/// Tests the check itself, as no other test would find its gaps.
 #[test]
-fn the_judge_refuses_what_the_document_does_not_promise() {
+fn answers_outside_the_document_are_refused() {
     let product = json!({
         "id": "prd_01h455vb4pex5vsknk084sn02q", "name": "Studio", "description": null,
         "createdAt": "2027-01-31T12:00:00.000Z", "updatedAt": "2027-01-31T12:00:00.000Z",
@@ -147,7 +147,7 @@ fn the_judge_refuses_what_the_document_does_not_promise() {
         change(&mut product);
         json!({ "success": true, "data": product })
     };
-    assert_eq!(judge(with(|_| {}), 200), Ok(()));
+    assert_eq!(check_schema(with(|_| {}), 200), Ok(()));
     for (what, body) in [
         ("one more", with(|product| drop(product.insert("more".into(), 1.into())))),
         ("one less", with(|product| drop(product.remove("description")))),
@@ -157,8 +157,8 @@ fn the_judge_refuses_what_the_document_does_not_promise() {
         ("no envelope", product.clone()),
         ("a refusal", json!({ "success": false, "data": product })),
     ] {
-        assert!(judge(body, 200).is_err(), "{what}");
+        assert!(check_schema(body, 200).is_err(), "{what}");
     }
-    let undocumented = judge(with(|_| {}), 201).unwrap_err();
+    let undocumented = check_schema(with(|_| {}), 201).unwrap_err();
     assert!(undocumented.contains("undocumented"), "{undocumented}");
 }

@@ -1,4 +1,4 @@
-//! Stable words for what differs in every run: ids, times, request ids and keys.
+//! Stable words in place of ids, times, request ids and keys, which differ in every run.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -7,7 +7,7 @@ use crate::harness::App;
 
 /// "Assigns the license to a user; the user is created if absent."
 #[tokio::test]
-async fn a_license_is_assigned_to_a_user_who_is_made_if_unknown() {
+async fn assigning_creates_an_unknown_user() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     let path = format!("/api/v1/admin/licenses/{license}/assign");
@@ -72,7 +72,7 @@ async fn users_and_licenses_combine_freely() {
 
 /// A license that is not there is 404, and then no user is made either.
 #[tokio::test]
-async fn assigning_what_does_not_exist_makes_no_user() {
+async fn a_failed_assignment_creates_no_user() {
     let app = App::start().await;
     let refused = app.assign("lic_01h455vb4pex5vsknk084sn02q", "ada").await;
     assert_snapshot!(refused, @r#"
@@ -110,7 +110,7 @@ async fn unassigning_answers_the_assignment() {
 
 /// Unknown license, unknown user, user without this license, and what can be no user id.
 #[tokio::test]
-async fn unassigning_what_is_not_assigned_is_404() {
+async fn unassigning_without_an_assignment_is_404() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     app.assign(&license, "ada").await;

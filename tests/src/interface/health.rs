@@ -1,4 +1,4 @@
-//! What needs no key: whether the process is up, whether it can serve, and the OpenAPI document.
+//! Requests without a key: liveness, readiness, and the OpenAPI document.
 
 use serde_json::json;
 

@@ -42,7 +42,7 @@ async fn a_key_is_shown_whole_once() {
 
 /// "Production keys begin with sk_live_; test keys begin with sk_test_."
 #[tokio::test]
-async fn keys_tell_their_mode() {
+async fn keys_show_their_mode() {
     let app = App::start().await;
     for (mode, prefix) in [(json!("live"), "sk_live_"), (json!("test"), "sk_test_")] {
         let body = json!({ "name": "k", "role": "read", "mode": mode });

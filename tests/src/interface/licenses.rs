@@ -139,7 +139,7 @@ async fn a_license_is_changed_member_by_member() {
 
 /// The same again changes nothing, `updatedAt` included; a change moves it and never `createdAt`.
 #[tokio::test]
-async fn updated_at_tells_of_changes_only() {
+async fn updated_at_moves_with_changes_only() {
     let app = App::start().await;
     let license = app.license(json!({ "maxSeats": 5, "features": ["sso"] })).await;
     let mut before = app.update(&license, json!({})).await.data().clone();
@@ -166,7 +166,7 @@ async fn updated_at_tells_of_changes_only() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_cleared_or_is_set_too_is_400() {
+async fn clearing_an_unknown_or_set_field_is_400() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     for (change, refusal) in [

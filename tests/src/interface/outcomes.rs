@@ -7,7 +7,7 @@ use crate::harness::App;
 const PAST: &str = "2020-01-01T00:00:00.000Z";
 const FUTURE: &str = "2999-01-01T00:00:00.000Z";
 
-/// What a license can be, apart from its seats.
+/// The conditions of a license, apart from its seats.
 const CONDITIONS: [(&str, &str); 6] = [
     ("active", "valid"),
     ("suspended", "suspended"),
@@ -89,7 +89,7 @@ async fn of_several_faults_the_most_fixable_is_the_reason() {
     }
 }
 
-/// A license that is past its expiry is expired, whatever its status says.
+/// A license past its expiry is expired, regardless of its status.
 #[tokio::test]
 async fn past_its_expiry_a_suspended_or_revoked_license_is_expired() {
     let app = App::start().await;

@@ -1,4 +1,4 @@
-//! Seats: who takes one, who keeps it, what frees it. How they hold under many callers at once is
+//! Seats: taking, keeping and freeing them. How they hold under many callers at once is
 //! in `races`.
 
 use serde_json::json;
@@ -24,7 +24,7 @@ async fn assigning_takes_no_seat() {
     assert_eq!(counters(&app).await, [(1,)]);
 }
 
-/// Whoever holds a seat is never refused for seats, and takes no second one.
+/// The holder of a seat is never refused for seats, and takes no second one.
 #[tokio::test]
 async fn a_holder_is_never_refused() {
     let app = App::start().await;
@@ -96,7 +96,7 @@ async fn unassigning_frees_the_seat() {
 
 /// Taking off a user who holds no seat frees none.
 #[tokio::test]
-async fn unassigning_who_holds_no_seat_frees_none() {
+async fn unassigning_without_a_seat_frees_none() {
     let app = App::start().await;
     let license = app.license(json!({ "maxSeats": 1 })).await;
     app.assign(&license, "ada").await;
@@ -106,7 +106,7 @@ async fn unassigning_who_holds_no_seat_frees_none() {
     assert_eq!(counters(&app).await, [(1,)]);
 }
 
-/// A status never frees seats, and who held one holds it still when the license is active again.
+/// A status never frees seats: the holder keeps the seat when the license is active again.
 #[tokio::test]
 async fn a_status_frees_no_seats() {
     let app = App::start().await;

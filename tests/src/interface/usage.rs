@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::App;
 
 #[tokio::test]
-async fn usage_shows_the_license_and_who_holds_its_seats() {
+async fn usage_shows_the_license_and_its_holders() {
     let app = App::start().await;
     let license = app.license(json!({ "maxSeats": 2 })).await;
     for user in ["ada", "grace", "edsger"] {
@@ -59,7 +59,7 @@ async fn usage_shows_the_license_and_who_holds_its_seats() {
 }
 
 #[tokio::test]
-async fn a_license_that_nobody_uses_has_no_activations() {
+async fn an_unused_license_has_no_activations() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     let usage = app.usage(&license).await;

@@ -66,7 +66,7 @@ async fn a_known_user_is_updated() {
     assert_eq!(app.post(USERS, json!({ "externalId": "grace" })).await.status, 201);
 }
 
-/// GET with `externalId`: that very user, or nobody.
+/// GET with `externalId`: that very user, or none.
 #[tokio::test]
 async fn users_are_found_by_their_external_id() {
     let app = App::start().await;

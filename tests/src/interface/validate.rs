@@ -80,7 +80,7 @@ async fn an_unknown_user_is_made_once() {
 
 /// "Manual creation is only needed to set extra metadata": validation leaves it alone.
 #[tokio::test]
-async fn a_user_made_by_hand_keeps_what_was_said() {
+async fn a_validation_keeps_the_data_of_a_created_user() {
     let app = App::start().await;
     let body = json!({ "externalId": "ada", "email": "ada@example.com", "metadata": { "n": 1 } });
     let made = app.post("/api/v1/admin/users", body).await;
@@ -170,7 +170,7 @@ async fn an_unknown_product_is_400_and_makes_no_user() {
 
 /// Unknown members of a body are ignored, so that callers may be newer than the service.
 #[tokio::test]
-async fn members_that_nobody_knows_are_ignored() {
+async fn unknown_members_are_ignored() {
     let app = App::start().await;
     let body = json!({ "userId": "ada", "device": { "id": 7 }, "valid": true });
     assert_eq!(app.post("/api/v1/validate", body).await.verdict(), "no_license");

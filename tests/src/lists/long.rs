@@ -1,4 +1,4 @@
-//! Lists that are longer than what is read at once: whole, in order, and in flat memory.
+//! Lists that are longer than one read: complete, in order, and in constant memory.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ async fn make_users(db: &Db, admin: &Caller, count: usize) {
     }
 }
 
-/// Around the length of what is read at once, none is lost and none comes twice.
+/// Around the size of one read, no record is lost or repeated.
 #[tokio::test]
 async fn a_long_list_is_whole() {
     let app = App::start().await;

@@ -1,5 +1,5 @@
-//! Callers who ask for long lists and do not read them: they cost licd little memory, no connection
-//! to the database, and nobody else's time.
+//! Callers that request long lists and do not read them: they cost licd little memory, no connection
+//! to the database, and no time of other callers.
 
 use futures_util::future::join_all;
 use licd::db::Sql;
@@ -47,7 +47,7 @@ async fn stalled_lists_take_little_memory_and_no_connection() {
     break_off(&licd, &database, stalled.remove(0)).await;
 }
 
-/// Half a list does not look like a whole one, and the log says what happened to it.
+/// A truncated list is not a valid answer, and the log names the reason.
 async fn break_off(licd: &Process, database: &TestDatabase, mut list: Raw) {
     let db = database.open().await;
     let rename = "alter table users rename to users_that_were";

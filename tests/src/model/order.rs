@@ -1,35 +1,35 @@
 //! Which order of the calls explains their answers, if any does.
 
-use super::plan::Call;
-use super::rules::{State, Told};
+use super::rules::{CallResult, State};
+use super::scenario::Call;
 
 /// Whether the calls, one after another in some order, are answered just so and lead from one state
 /// to the other. Orders that begin wrongly are not followed further.
-pub fn exists(before: &State, calls: &[(Call, &Told)], after: &State) -> bool {
+pub fn exists(before: &State, calls: &[(Call, &CallResult)], after: &State) -> bool {
     if calls.is_empty() {
         return before == after;
     }
     (0..calls.len()).any(|at| {
         let mut state = before.clone();
         let mut rest = calls.to_vec();
-        let (call, told) = rest.remove(at);
-        state.explains(call, told) && exists(&state, &rest, after)
+        let (call, result) = rest.remove(at);
+        state.explains(call, result) && exists(&state, &rest, after)
     })
 }
 
-/// The judge is judged: games that no service may play, and one that is fair in one order only.
+/// Tests the search itself: impossible results, and one that only a single order explains.
 mod tests {
     use common::{ActivationId, AssignmentId, Reason, Status, Timestamp};
 
-    use super::super::plan::{Call, Expiry, Terms};
-    use super::super::rules::{Link, State, Told};
+    use super::super::rules::{CallResult, HeldLicense, State};
+    use super::super::scenario::{Call, Expiry, Terms};
     use super::exists;
 
     const ONE: Terms = Terms { status: Status::Active, max_seats: Some(1), expiry: Expiry::Never };
 
     /// Two users with a license that has one seat, and the seat's holder.
     fn state(seats: [Option<ActivationId>; 2]) -> State {
-        let link = |seat| (AssignmentId::default(), Link { license: 0, seat });
+        let link = |seat| (AssignmentId::default(), HeldLicense { license: 0, seat });
         let users = seats.map(|seat| [link(seat)].into());
         State { licenses: vec![ONE], users: users.into_iter().enumerate().collect() }
     }
@@ -38,8 +38,8 @@ mod tests {
         Call::Validate { user, product: None }
     }
 
-    fn valid(seat: ActivationId) -> Told {
-        Told::Valid { license: 0, terms: ONE, seat }
+    fn valid(seat: ActivationId) -> CallResult {
+        CallResult::Valid { license: 0, terms: ONE, seat }
     }
 
     fn seat() -> ActivationId {
@@ -49,26 +49,28 @@ mod tests {
     #[test]
     fn one_seat_goes_to_one_of_two() {
         let (one, other) = (seat(), seat());
-        let full = Told::Invalid(Reason::ExceededSeats);
+        let full = CallResult::Invalid(Reason::ExceededSeats);
         let (free, taken) = (state([None, None]), state([None, Some(one)]));
-        let fair =
-            |first: Told, second| exists(&free, &[(ask(0), &first), (ask(1), &second)], &taken);
+        let fair = |first: CallResult, second| {
+            exists(&free, &[(ask(0), &first), (ask(1), &second)], &taken)
+        };
         assert!(fair(full.clone(), valid(one)), "the second came first");
         assert!(!fair(valid(other), valid(one)), "two holders");
-        assert!(!fair(full.clone(), full.clone()), "a seat that nobody was told of");
+        assert!(!fair(full.clone(), full.clone()), "a seat that no answer shows");
         assert!(!fair(full, valid(other)), "another seat than the one that is stored");
-        assert!(!fair(Told::Invalid(Reason::NoLicense), valid(one)), "for no reason");
+        assert!(!fair(CallResult::Invalid(Reason::NoLicense), valid(one)), "for no reason");
     }
 
     #[test]
     fn a_holder_keeps_the_seat_until_it_is_freed() {
         let (old, new) = (seat(), seat());
         let (held, moved) = (state([Some(old), None]), state([None, Some(new)]));
-        let full = Told::Invalid(Reason::ExceededSeats);
-        let free = (Call::Unassign { user: 0, license: 0 }, &Told::Unassigned(Default::default()));
+        let full = CallResult::Invalid(Reason::ExceededSeats);
+        let free =
+            (Call::Unassign { user: 0, license: 0 }, &CallResult::Unassigned(Default::default()));
         let again = (
             Call::Assign { user: 0, license: 0 },
-            &Told::Assigned { id: Default::default(), new: true },
+            &CallResult::Assigned { id: Default::default(), new: true },
         );
         assert!(exists(&held, &[again, (ask(1), &valid(new)), free], &moved));
         assert!(!exists(&held, &[(ask(1), &valid(new))], &moved), "taken from its holder");

@@ -1,4 +1,4 @@
-//! A plan played against a running licd: the calls of a round at once, over HTTP, and then a look
+//! A scenario played against a running licd: the calls of a round at once, over HTTP, and then a look
 //! at what the database holds.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use licd::db::Db;
 use licd::ops::tenants;
 use serde_json::{Value, from_value, json};
 
-use super::plan::{Call, Expiry, LICENSES, PRODUCTS, Plan, Terms, product_of};
-use super::rules::{Link, State, Told};
+use super::rules::{CallResult, HeldLicense, State};
+use super::scenario::{Call, Expiry, LICENSES, PRODUCTS, Scenario, Terms, product_of};
 use crate::harness::{Answer, Caller};
 use crate::races::at_once;
 
@@ -30,7 +30,7 @@ pub struct Table {
     pub db: Db,
 }
 
-/// A tenant of one plan's own, so that a database serves many plans.
+/// A tenant of its own for each scenario, so that they share a database.
 pub struct Game {
     callers: Vec<Caller>,
     db: Db,
@@ -41,7 +41,7 @@ pub struct Game {
 
 /// What the database holds between two rounds.
 #[derive(Debug)]
-pub struct Seen {
+pub struct Snapshot {
     pub state: State,
     /// When each seat was last seen.
     pub checked: BTreeMap<ActivationId, Timestamp>,
@@ -51,13 +51,13 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct Turn {
     pub call: Call,
-    pub told: Told,
+    pub result: CallResult,
     pub checked: Option<Timestamp>,
 }
 
 impl Table {
-    /// A new tenant with the plan's licenses.
-    pub async fn lay(&self, plan: &Plan) -> Game {
+    /// A new tenant with the licenses of the scenario.
+    pub async fn set_up(&self, scenario: &Scenario) -> Game {
         let count: Vec<(i64,)> = self.rows("select count(*) / 2 from worlds").await;
         let name: Name = format!("game {}", count[0].0).parse().unwrap();
         let (tenant, key) = tenants::create(&self.db, name).await.unwrap();
@@ -68,7 +68,7 @@ impl Table {
             products.push(callers[0].product(&format!("product {n}")).await);
         }
         let mut licenses = Vec::new();
-        for (n, max_seats) in plan.max_seats.iter().enumerate() {
+        for (n, max_seats) in scenario.max_seats.iter().enumerate() {
             let terms = json!({ "maxSeats": max_seats });
             let plan = callers[0].plan_of(&products[product_of(n)], terms).await;
             licenses.push(callers[0].license_of(&plan).await);
@@ -90,14 +90,14 @@ impl Game {
             let (products, licenses) = (self.products.clone(), self.licenses.clone());
             async move {
                 let answer = ask(&caller, call, &products, &licenses).await;
-                hear(call, &answer, &licenses)
+                read_answer(call, &answer, &licenses)
             }
         }))
         .await
     }
 
     /// Reads everything, past all of licd's code, and fails when it cannot be.
-    pub async fn look(&self) -> Seen {
+    pub async fn look(&self) -> Snapshot {
         let licenses: Vec<StoredLicense> = self
             .rows(
                 "select id, seats_used, status, max_seats, expires_at from licenses
@@ -134,14 +134,14 @@ impl Game {
         for (name, id, license, seat, at) in links {
             let license = place(&self.licenses, license);
             let links = state.users.get_mut(&number(&name)).unwrap();
-            links.insert(id, Link { license, seat });
+            links.insert(id, HeldLicense { license, seat });
             checked.extend(seat.zip(at));
         }
         for (id, used, ..) in licenses {
             let held = state.seats(place(&self.licenses, id)).len();
             assert_eq!(used as usize, held, "a counter is not the number of seats: {state:?}");
         }
-        Seen { state, checked }
+        Snapshot { state, checked }
     }
 
     async fn rows<T: licd::db::Row>(&self, sql: &'static str) -> Vec<T> {
@@ -211,7 +211,7 @@ async fn ask(caller: &Caller, call: Call, products: &[String], licenses: &[Strin
 }
 
 /// Any answer that the call cannot have at all fails the test here.
-fn hear(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
+fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
     let terms = |license: &License| Terms {
         status: license.status,
         max_seats: license.max_seats.map(MaxSeats::get),
@@ -219,46 +219,50 @@ fn hear(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
     };
     let data = || answer.data().clone();
     let mut checked = None;
-    let told = match (call, answer.status) {
+    let result = match (call, answer.status) {
         (Call::Validate { .. } | Call::Explain { .. }, 400) => {
             assert_eq!(answer.refusal(), "400 invalid_request productId");
-            Told::UnknownProduct
+            CallResult::UnknownProduct
         }
         (Call::Validate { .. }, 200) => match from_value(data()).unwrap() {
-            Validation::Invalid(refusal) => Told::Invalid(refusal.reason),
+            Validation::Invalid(refusal) => CallResult::Invalid(refusal.reason),
             Validation::Valid(grant) => {
                 assert_eq!(grant.license.id, grant.activation.license_id, "{answer}");
                 checked = Some(grant.activation.last_checked_at);
                 let license = place(licenses, grant.license.id);
-                Told::Valid { license, terms: terms(&grant.license), seat: grant.activation.id }
+                CallResult::Valid {
+                    license,
+                    terms: terms(&grant.license),
+                    seat: grant.activation.id,
+                }
             }
         },
         (Call::Explain { .. }, 200) => {
             let explained: Explanation = from_value(data()).unwrap();
             assert_eq!(explained.valid, explained.reason.is_none(), "{answer}");
-            Told::Explained(explained.reason)
+            CallResult::Explained(explained.reason)
         }
         (Call::Assign { .. }, 200 | 201) => {
-            Told::Assigned { id: assignment(data()), new: answer.status == 201 }
+            CallResult::Assigned { id: assignment(data()), new: answer.status == 201 }
         }
-        (Call::Unassign { .. }, 200) => Told::Unassigned(assignment(data())),
-        (Call::Unassign { .. }, 404) => Told::NotAssigned,
+        (Call::Unassign { .. }, 200) => CallResult::Unassigned(assignment(data())),
+        (Call::Unassign { .. }, 404) => CallResult::NotAssigned,
         (Call::SetStatus { .. } | Call::SetSeats { .. } | Call::SetExpiry { .. }, 200) => {
-            Told::License(terms(&from_value(data()).unwrap()))
+            CallResult::License(terms(&from_value(data()).unwrap()))
         }
-        (Call::MakeUser { .. }, 200 | 201) => Told::User { new: answer.status == 201 },
-        (Call::DeleteUser { .. }, 200) => Told::Deleted,
-        (Call::DeleteUser { .. }, 404) => Told::NoUser,
+        (Call::MakeUser { .. }, 200 | 201) => CallResult::User { new: answer.status == 201 },
+        (Call::DeleteUser { .. }, 200) => CallResult::Deleted,
+        (Call::DeleteUser { .. }, 404) => CallResult::NoUser,
         (Call::Usage { .. }, 200) => {
             let usage: Usage = from_value(data()).unwrap();
             let seats: BTreeSet<_> = usage.activations.iter().map(|seat| seat.id).collect();
             let totals = [usage.total_activations, usage.active_seats];
             assert_eq!(totals, [seats.len() as i64; 2], "{answer}");
-            Told::Usage { terms: terms(&usage.license), seats }
+            CallResult::Usage { terms: terms(&usage.license), seats }
         }
         _ => panic!("{call:?} was answered {answer}"),
     };
-    Turn { call, told, checked }
+    Turn { call, result, checked }
 }
 
 fn assignment(data: Value) -> AssignmentId {

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{ActivationId, AssignmentId, Reason, Status};
 
-use super::plan::{Call, Expiry, PRODUCTS, Terms, product_of};
+use super::scenario::{Call, Expiry, PRODUCTS, Terms, product_of};
 
-/// What a call was answered. Licenses are numbers again, and ids are as licd gave them: whoever was
-/// given a seat is told the same seat as long as it is held.
+/// The answer to a call. Licenses are numbers, and ids are as licd gave them: the holder of a seat
+/// gets the same id as long as the seat is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum CallResult {
     Valid { license: usize, terms: Terms, seat: ActivationId },
     Invalid(Reason),
     UnknownProduct,
@@ -30,16 +30,16 @@ pub enum Told {
 pub struct State {
     pub licenses: Vec<Terms>,
     /// The known users, each with the licenses in the order of assignment.
-    pub users: BTreeMap<usize, BTreeMap<AssignmentId, Link>>,
+    pub users: BTreeMap<usize, BTreeMap<AssignmentId, HeldLicense>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct HeldLicense {
     pub license: usize,
     pub seat: Option<ActivationId>,
 }
 
-/// What a validation comes to.
+/// The result of a validation.
 enum Outcome {
     Keep(AssignmentId),
     Take(AssignmentId),
@@ -53,55 +53,60 @@ impl State {
         links.filter(|link| link.license == license).filter_map(|link| link.seat).collect()
     }
 
-    /// Does the call, and says whether `told` is an answer to it. If not, the state is spoilt.
-    pub fn explains(&mut self, call: Call, told: &Told) -> bool {
+    /// Applies the call, and returns whether `result` is its answer. If not, the state is unusable.
+    pub fn explains(&mut self, call: Call, result: &CallResult) -> bool {
         match call {
-            Call::Validate { product: Some(PRODUCTS..), .. } => *told == Told::UnknownProduct,
-            Call::Explain { product: Some(PRODUCTS..), .. } => *told == Told::UnknownProduct,
-            Call::Validate { user, product } => self.validate(user, product, told),
-            Call::Explain { user, product } => *told == self.explain(user, product),
-            Call::Assign { user, license } => self.assign(user, license, told),
-            Call::Unassign { user, license } => *told == self.unassign(user, license),
+            Call::Validate { product: Some(PRODUCTS..), .. } => {
+                *result == CallResult::UnknownProduct
+            }
+            Call::Explain { product: Some(PRODUCTS..), .. } => {
+                *result == CallResult::UnknownProduct
+            }
+            Call::Validate { user, product } => self.validate(user, product, result),
+            Call::Explain { user, product } => *result == self.explain(user, product),
+            Call::Assign { user, license } => self.assign(user, license, result),
+            Call::Unassign { user, license } => *result == self.unassign(user, license),
             Call::SetStatus { license, status } => {
                 self.licenses[license].status = status;
-                *told == Told::License(self.licenses[license])
+                *result == CallResult::License(self.licenses[license])
             }
             Call::SetSeats { license, max_seats } => {
                 self.licenses[license].max_seats = max_seats;
-                *told == Told::License(self.licenses[license])
+                *result == CallResult::License(self.licenses[license])
             }
             Call::SetExpiry { license, expiry } => {
                 self.licenses[license].expiry = expiry;
-                *told == Told::License(self.licenses[license])
+                *result == CallResult::License(self.licenses[license])
             }
             Call::MakeUser { user } => {
                 let new = self.users.insert(user, self.links(user)).is_none();
-                *told == Told::User { new }
+                *result == CallResult::User { new }
             }
             Call::DeleteUser { user } => {
                 let known = self.users.remove(&user).is_some();
-                *told == if known { Told::Deleted } else { Told::NoUser }
+                *result == if known { CallResult::Deleted } else { CallResult::NoUser }
             }
             Call::Usage { license } => {
                 let terms = self.licenses[license];
-                *told == Told::Usage { terms, seats: self.seats(license) }
+                *result == CallResult::Usage { terms, seats: self.seats(license) }
             }
         }
     }
 
-    fn links(&self, user: usize) -> BTreeMap<AssignmentId, Link> {
+    fn links(&self, user: usize) -> BTreeMap<AssignmentId, HeldLicense> {
         self.users.get(&user).cloned().unwrap_or_default()
     }
 
-    fn validate(&mut self, user: usize, product: Option<usize>, told: &Told) -> bool {
+    fn validate(&mut self, user: usize, product: Option<usize>, result: &CallResult) -> bool {
         let outcome = self.outcome(user, product);
         let links = self.users.entry(user).or_default();
         let (at, new) = match outcome {
             Outcome::Keep(at) => (at, false),
             Outcome::Take(at) => (at, true),
-            Outcome::Refuse(reason) => return *told == Told::Invalid(reason),
+            Outcome::Refuse(reason) => return *result == CallResult::Invalid(reason),
         };
-        let (Some(link), Told::Valid { license, terms, seat }) = (links.get_mut(&at), told) else {
+        let (Some(link), CallResult::Valid { license, terms, seat }) = (links.get_mut(&at), result)
+        else {
             return false;
         };
         if new {
@@ -111,11 +116,11 @@ impl State {
         right == (*license, *terms, Some(*seat))
     }
 
-    fn explain(&self, user: usize, product: Option<usize>) -> Told {
+    fn explain(&self, user: usize, product: Option<usize>) -> CallResult {
         if !self.users.contains_key(&user) {
-            return Told::Explained(Some(Reason::UserNotFound));
+            return CallResult::Explained(Some(Reason::UserNotFound));
         }
-        Told::Explained(match self.outcome(user, product) {
+        CallResult::Explained(match self.outcome(user, product) {
             Outcome::Keep(_) | Outcome::Take(_) => None,
             Outcome::Refuse(reason) => Some(reason),
         })
@@ -152,23 +157,23 @@ impl State {
         Outcome::Refuse(reason.unwrap_or(Reason::NoLicense))
     }
 
-    fn assign(&mut self, user: usize, license: usize, told: &Told) -> bool {
+    fn assign(&mut self, user: usize, license: usize, result: &CallResult) -> bool {
         let links = self.users.entry(user).or_default();
         let known = links.iter().find(|(_, link)| link.license == license);
-        match (known, told) {
-            (Some((known, _)), Told::Assigned { id, new: false }) => known == id,
-            (None, Told::Assigned { id, new: true }) => {
-                links.insert(*id, Link { license, seat: None }).is_none()
+        match (known, result) {
+            (Some((known, _)), CallResult::Assigned { id, new: false }) => known == id,
+            (None, CallResult::Assigned { id, new: true }) => {
+                links.insert(*id, HeldLicense { license, seat: None }).is_none()
             }
             _ => false,
         }
     }
 
-    fn unassign(&mut self, user: usize, license: usize) -> Told {
-        let Some(links) = self.users.get_mut(&user) else { return Told::NotAssigned };
+    fn unassign(&mut self, user: usize, license: usize) -> CallResult {
+        let Some(links) = self.users.get_mut(&user) else { return CallResult::NotAssigned };
         let known = links.iter().find(|(_, link)| link.license == license);
-        let Some((&id, _)) = known else { return Told::NotAssigned };
+        let Some((&id, _)) = known else { return CallResult::NotAssigned };
         links.remove(&id);
-        Told::Unassigned(id)
+        CallResult::Unassigned(id)
     }
 }

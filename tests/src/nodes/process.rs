@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::harness::Caller;
 
-/// How long a process may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time in which a process starts or ends.
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running `licd serve`. It is killed when the value goes.
 pub struct Process {
@@ -68,7 +68,7 @@ pub fn end_of(process: &mut Child) -> ExitStatus {
         if let Some(status) = process.try_wait().unwrap() {
             return status;
         }
-        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        assert!(begun.elapsed() < PROCESS_TIMEOUT, "it does not end");
         thread::yield_now();
     }
 }
@@ -91,7 +91,7 @@ pub fn first_key() -> String {
 fn set_up(serve: &mut Command, database: &str, settings: &[(&str, &str)]) {
     serve.env("LICD_DATABASE_URL", database);
     serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_RATE_LIMIT", "off");
-    // Not a line for each request: what is told when a test fails should be to the point.
+    // Without a line for each request, so that the log of a failed test is short.
     serve.env("LICD_LOG", "info,licd::http::context=warn").env("LICD_LOG_FORMAT", "json");
     serve.envs(settings.iter().copied());
 }
@@ -148,7 +148,7 @@ impl Process {
             for line in lines.map_while(Result::ok) {
                 let entry: Value = serde_json::from_str(&line).unwrap_or_default();
                 if entry["message"] == "listening" {
-                    // Nobody waits for the address any more once it was received.
+                    // The receiver is gone once the address was received.
                     drop(sender.send(format!("http://{}", entry["address"].as_str().unwrap())));
                 }
                 kept.lock().unwrap().push(line);
@@ -157,7 +157,7 @@ impl Process {
         Starting { process: Self { base: String::new(), child, log }, address }
     }
 
-    /// Starts `licd serve` with its standard error going there, where nobody looks for its address.
+    /// Starts `licd serve` with standard error redirected; the address is read from the kernel.
     pub fn start_logging_to(
         stderr: impl Into<Stdio>,
         database: &str,
@@ -172,7 +172,7 @@ impl Process {
                 break port;
             }
             assert_eq!(child.try_wait().unwrap(), None, "licd does not start");
-            assert!(begun.elapsed() < PATIENCE, "licd does not listen");
+            assert!(begun.elapsed() < PROCESS_TIMEOUT, "licd does not listen");
             thread::yield_now();
         };
         Self { base: format!("http://127.0.0.1:{port}"), child, log: Arc::default() }
@@ -183,8 +183,8 @@ impl Process {
         Caller::new(self.base.clone(), key)
     }
 
-    /// The most memory that the process ever had in use, in KiB. The kernel counts roughly: a later
-    /// answer may be the lower one by some hundred.
+    /// The peak memory of the process, in KiB. The kernel counts roughly: a later value may be lower
+    /// by some hundred.
     pub fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -232,7 +232,7 @@ pub struct Starting {
 
 impl Starting {
     pub fn wait(mut self) -> Process {
-        match self.address.recv_timeout(PATIENCE) {
+        match self.address.recv_timeout(PROCESS_TIMEOUT) {
             Ok(base) => self.process.base = base,
             Err(_) => panic!("licd does not start:\n{}", self.process.log()),
         }

@@ -1,4 +1,4 @@
-//! Users who are deleted while others use them.
+//! Users that are deleted while other requests use them.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn step(app: &Caller, n: usize, license: &str, user: &str) {
 /// Deleting, assigning, taking off, creating and validating one user at once: each is answered as if
 /// it were alone, and the seats are counted right.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_who_comes_and_goes_fails_nobody() {
+async fn a_user_that_comes_and_goes_fails_no_request() {
     let app = App::start().await;
     let license = app.license(json!({ "maxSeats": 2 })).await;
     for round in 0..ROUNDS {
@@ -46,7 +46,7 @@ async fn a_user_who_comes_and_goes_fails_nobody() {
 
 /// The same at two nodes, where a batch of the one meets the deletion of the other.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_who_comes_and_goes_fails_nobody_at_two_nodes() {
+async fn a_user_that_comes_and_goes_fails_no_request_at_two_nodes() {
     let pair = Pair::start().await;
     let license = pair.callers[0].license(json!({ "maxSeats": 2 })).await;
     for round in 0..ROUNDS {
@@ -63,10 +63,9 @@ async fn a_user_who_comes_and_goes_fails_nobody_at_two_nodes() {
     pair.end().await;
 }
 
-/// A validation that takes a seat while its user is deleted leaves no seat behind, and no license
-/// with a counter that nobody can lower.
+/// A validation that takes a seat while its user is deleted leaves no seat and no wrong counter.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_keeps_the_seat_of_a_deleted_user() {
+async fn a_deletion_frees_the_seat_for_good() {
     let app = App::start().await;
     let license = app.license(json!({ "maxSeats": 60 })).await;
     for n in 0..60 {

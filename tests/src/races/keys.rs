@@ -1,4 +1,4 @@
-//! Keys that are taken away by each other.
+//! Keys that revoke each other.
 
 use common::{Key, KeyId, Mode, Role, Timestamp};
 use licd::http::credentials::Usage;
@@ -35,7 +35,7 @@ async fn keys_that_revoke_each_other_leave_one() {
 /// The times of last use are written while keys are revoked: neither waits for the other in a
 /// circle. The revoked key is older than an admin key, so that both meet the two in either order.
 #[tokio::test(flavor = "multi_thread")]
-async fn revoking_while_last_use_is_written_fails_nobody() {
+async fn revoking_while_last_use_is_written_fails_no_request() {
     let app = App::start().await;
     let mut asking = Vec::new();
     for _ in 0..6 {
@@ -57,10 +57,10 @@ async fn revoking_while_last_use_is_written_fails_nobody() {
     assert_eq!(database.deadlocks().await, 0);
 }
 
-/// The last uses of four keys are written while somebody else holds the third: it is left for the
-/// next time, and neither the writer nor a revocation waits for anybody.
+/// The last uses of four keys are written while another transaction locks the third: it is skipped
+/// until the next time, and neither the writer nor a revocation waits.
 #[tokio::test(flavor = "multi_thread")]
-async fn noting_the_last_use_waits_for_nobody() {
+async fn writing_the_last_use_waits_for_no_lock() {
     let app = App::start().await;
     let mut keys = vec![app.get("/api/v1/key").await.id()];
     for n in 0..3 {
@@ -76,7 +76,7 @@ async fn noting_the_last_use_waits_for_nobody() {
         from_value(app.get("/api/v1/admin/keys").await.data().clone()).unwrap()
     };
 
-    // SQLite has one writer at a time, so there nobody can hold a single key.
+    // SQLite has one writer at a time, so no transaction can lock a single key.
     let mut holder = None;
     if app.database.is_postgres() {
         let mut tx = app.db().begin().await.unwrap();

@@ -1,4 +1,4 @@
-//! What is decided by order and number: how many licenses a user has, and what a cursor sees.
+//! Limits and cursors under concurrency: a user's number of licenses, and the records a cursor sees.
 
 use std::collections::BTreeSet;
 
@@ -43,11 +43,11 @@ async fn follow(caller: Caller, list: &str, mut made: watch::Receiver<bool>) -> 
     }
 }
 
-/// On SQLite the order of ids is the order of commits, whoever made the record: a reader who goes on
-/// after the last one that it saw misses none. On PostgreSQL records are committed side by side, and
+/// On SQLite the order of ids is the order of commits for every node: a reader that continues after
+/// the last record it read misses none. On PostgreSQL records are committed side by side, and
 /// a later one may be seen first.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_follows_a_list_sees_every_record_once() {
+async fn following_a_list_returns_every_record_once() {
     let app = App::start().await;
     let (all_made, made) = watch::channel(false);
     let following = ["users", "products"].map(|list| {

@@ -1,4 +1,4 @@
-//! Everything at once: assigning, taking off, validating, suspending, deleting users.
+//! All calls at once: assign, unassign, validate, suspend and delete.
 
 use std::collections::BTreeMap;
 
@@ -79,10 +79,9 @@ async fn through_a_storm_the_books_stay_right() {
     assert_eq!(database.deadlocks().await, 0);
 }
 
-/// Answers that are given one after another agree with each other, though others are asking: who
-/// was told that a license is suspended is not told valid by the next answer.
+/// Successive answers agree under load: after an answer "suspended", the next one is not "valid".
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_holds_for_the_next_request_through_a_storm() {
+async fn an_answer_holds_for_the_next_request_under_load() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     for n in 0..16 {

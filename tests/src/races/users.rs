@@ -1,4 +1,4 @@
-//! Users who are made by whoever asks first.
+//! Users that concurrent requests create.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! 401: the key is missing, malformed, damaged, unknown, expired or revoked, and nobody is told
-//! which.
+//! 401: the key is missing, malformed, damaged, unknown, expired or revoked; the answer is the same.
 
 use common::{ApiKey, Mode};
 use insta::assert_snapshot;
@@ -22,7 +21,7 @@ async fn without_a_key_every_operation_is_401() {
     }
     "#);
     for operation in OPERATIONS {
-        let body = super::nobodys(operation.2);
+        let body = super::with_unknown_ids(operation.2);
         assert_eq!(ask(&nobody, operation, &body).await, "401 unauthorized", "{operation:?}");
     }
     assert_eq!(app.number("select count(*) from users").await, 0);
@@ -30,7 +29,7 @@ async fn without_a_key_every_operation_is_401() {
 
 /// Whatever is wrong with a key, the answer is the same to the letter.
 #[tokio::test]
-async fn what_is_wrong_with_a_key_is_not_told() {
+async fn every_wrong_key_gets_the_same_answer() {
     let app = App::start().await;
     let good = app.key.clone().unwrap();
     let make = async |body| app.post("/api/v1/admin/keys", body).await;

@@ -13,7 +13,7 @@ fn with_bodies() -> impl Iterator<Item = (&'static str, &'static str, &'static s
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_400_and_says_where() {
+async fn invalid_json_is_400_with_its_position() {
     let app = App::start().await;
     assert_snapshot!(app.post_text("/api/v1/validate", "{\"userId\": ada}").await, @r#"
     400 {
@@ -38,7 +38,7 @@ async fn what_is_no_json_is_400_and_says_where() {
 
 /// An array or a bare value is no body, though its parts would fit.
 #[tokio::test]
-async fn what_is_no_object_is_400() {
+async fn a_body_that_is_no_object_is_400() {
     let app = App::start().await;
     assert_snapshot!(app.post_text("/api/v1/validate", r#"["ada"]"#).await, @r#"
     400 {
@@ -163,7 +163,7 @@ async fn an_encoded_body_is_415() {
     }
 }
 
-/// RFC 8259: JSON is UTF-8, also where nobody looks. An escape without its other half is well-formed
+/// RFC 8259: JSON is UTF-8, also in unknown members. An escape without its other half is well-formed
 /// by the grammar; only text that is read must be Unicode.
 #[tokio::test]
 async fn a_body_that_is_not_utf8_is_400() {

@@ -9,8 +9,8 @@ use super::raw::{Raw, head, json_headers};
 use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, first_key};
 
-/// What the memory of licd stays below, in KiB.
-const BOUND: u64 = 200_000;
+/// The peak memory that licd stays below.
+const MAX_MEMORY_KIB: u64 = 200_000;
 
 /// Begins this many requests whose bodies have this length, and holds back the last byte of each.
 async fn half_send(caller: &Caller, path: &str, count: usize, length: usize) -> Vec<Raw> {
@@ -50,13 +50,13 @@ async fn unfinished_bodies_share_a_budget() {
     admin.product("Studio").await;
     drop(half_sent);
     let peak = licd.peak_memory();
-    assert!(peak < BOUND, "{peak} KiB");
+    assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
 }
 
 /// A key that ships inside an application cannot keep out those who administer, nor honest
 /// validations.
 #[tokio::test(flavor = "multi_thread")]
-async fn unfinished_validations_keep_nobody_out() {
+async fn unfinished_validations_block_no_caller() {
     let (database, key) = (TestDatabase::empty().await, first_key());
     let licd = Process::start(&database.url, &key);
     let admin = licd.caller(&key);
@@ -69,5 +69,5 @@ async fn unfinished_validations_keep_nobody_out() {
     admin.post("/api/v1/admin/users", user).await.data();
     drop(half_sent);
     let peak = licd.peak_memory();
-    assert!(peak < BOUND, "{peak} KiB");
+    assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
 }

@@ -88,9 +88,9 @@ async fn nor_is_the_one_after_a_spent_rate_or_a_large_body() {
     }
 }
 
-/// Callers who read the answer only when all of their body is sent hear it all the same.
+/// Callers that read only after sending the whole body receive the answer.
 #[tokio::test]
-async fn the_refusal_of_a_large_body_is_heard() {
+async fn the_refusal_of_a_large_body_arrives() {
     let app = App::start().await;
     for size in [900_000, 5 << 20, 15 << 20] {
         let body = vec![b' '; size];
@@ -106,7 +106,7 @@ async fn the_refusal_of_a_large_body_is_heard() {
 
 /// The answer does not wait long for a body that does not come, and says that it will not.
 #[tokio::test]
-async fn a_body_that_never_comes_costs_the_connection_and_not_the_answer() {
+async fn a_missing_body_closes_the_connection_after_the_answer() {
     let app = App::start().await;
     let refused = refused(&app, 40).await;
     join_all(refused.into_iter().map(async |Refused { method, path, headers, status }| {
@@ -120,9 +120,9 @@ async fn a_body_that_never_comes_costs_the_connection_and_not_the_answer() {
     .await;
 }
 
-/// Who waits to be asked for the body is not asked for one that nobody will read.
+/// A refused request gets no `100 Continue`.
 #[tokio::test]
-async fn a_body_that_is_held_back_is_not_asked_for() {
+async fn a_refused_request_gets_no_100_continue() {
     let app = App::start().await;
     for Refused { method, path, mut headers, status } in refused(&app, 40).await {
         headers.push("expect: 100-continue".into());

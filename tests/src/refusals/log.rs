@@ -1,5 +1,5 @@
-//! What requests leave in the log: a short line each, with the address they came from, and not more
-//! lines than a log can take, however many strangers come.
+//! The log of requests: a short line each, with the client's address, and a bounded number of lines
+//! for requests without a valid key.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use super::raw::Raw;
 use crate::harness::TestDatabase;
 use crate::nodes::process::{Process, first_key};
 
-/// How long a line may take to appear.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time in which a line of the log appears.
+const LOG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A licd that logs its requests, and its first key.
 async fn start(database: &TestDatabase) -> (Process, String) {
@@ -22,7 +22,7 @@ async fn start(database: &TestDatabase) -> (Process, String) {
 /// Waits until the log has a line that is `wanted`, and returns the whole log.
 pub async fn log_with(licd: &Process, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < LOG_TIMEOUT {
         let lines: Vec<Value> =
             licd.log().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         if lines.iter().any(&wanted) {
@@ -35,7 +35,7 @@ pub async fn log_with(licd: &Process, wanted: impl Fn(&Value) -> bool) -> Vec<Va
 
 /// The method, the path and the request's id are the caller's own words, of any length.
 #[tokio::test]
-async fn a_line_is_short_whatever_the_caller_sends() {
+async fn every_log_line_is_short() {
     let database = TestDatabase::empty().await;
     let (licd, key) = start(&database).await;
     let mut connection = Raw::connect(&licd.base).await;
@@ -59,13 +59,13 @@ async fn a_line_is_short_whatever_the_caller_sends() {
 /// A flood of requests without a key leaves a hundred lines or so, and the number of the others;
 /// requests with a key are all logged.
 #[tokio::test]
-async fn a_flood_of_strangers_does_not_flood_the_log() {
-    const FLOOD: usize = 3000;
+async fn requests_without_a_valid_key_do_not_flood_the_log() {
+    const FLOOD_REQUESTS: usize = 3000;
     let database = TestDatabase::empty().await;
     let (licd, key) = start(&database).await;
     let begun = Instant::now();
     let mut connection = Raw::connect(&licd.base).await;
-    for _ in 0..FLOOD / 100 {
+    for _ in 0..FLOOD_REQUESTS / 100 {
         connection.send("GET /api/v1/key HTTP/1.1\r\nhost: licd\r\n\r\n".repeat(100)).await;
         for _ in 0..100 {
             assert_eq!(connection.answer().await.status, 401);
@@ -83,7 +83,7 @@ async fn a_flood_of_strangers_does_not_flood_the_log() {
     let most = 110 + 10 * begun.elapsed().as_secs() as usize;
     assert!((100..=most).contains(&strangers), "{strangers} lines");
     let omitted: usize = log.iter().map(left_out).sum();
-    assert!(omitted > 0 && strangers + omitted <= FLOOD, "{strangers} and {omitted}");
+    assert!(omitted > 0 && strangers + omitted <= FLOOD_REQUESTS, "{strangers} and {omitted}");
     let known = |line: &&Value| line["status"] == 200 && line["route"] == "/api/v1/key";
     assert_eq!(log.iter().filter(known).count(), 200);
 }

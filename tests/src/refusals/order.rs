@@ -1,14 +1,14 @@
-//! The order of checks: 401, 429, 403, 400, 404, 409. Who fails two of them hears of the first.
+//! The order of checks: 401, 429, 403, 400, 404, 409. The first failed check decides the answer.
 
 use common::{ApiKey, Mode, Role};
 use serde_json::json;
 
-use super::{OPERATIONS, ask, nobodys};
+use super::{OPERATIONS, ask, with_unknown_ids};
 use crate::harness::{App, Caller};
 
 const VALIDATE: &str = "/api/v1/validate";
 
-/// What no operation takes as its body.
+/// A body that every operation refuses.
 const BROKEN: &str = r#"{"userId":5,"name":5,"planId":5,"status":5,"externalId":5,"maxSeats":"x"}"#;
 
 /// 401 before 400 and 404, and 403 before them: the body is not even looked at.
@@ -26,13 +26,13 @@ async fn key_and_permission_come_before_body_and_address() {
     }
 }
 
-/// 400 before 404: a body that is no good is said so, though its address leads nowhere.
+/// 400 before 404: an invalid body is refused before an unknown path id.
 #[tokio::test]
 async fn the_body_comes_before_the_address() {
     let app = App::start().await;
     let in_address = |path: &str| path.contains('{');
     for operation in OPERATIONS.into_iter().filter(|(_, path, _)| in_address(path)) {
-        let good = ask(&app, operation, &nobodys(operation.2)).await;
+        let good = ask(&app, operation, &with_unknown_ids(operation.2)).await;
         assert_eq!(good, "404 not_found", "{operation:?}");
         if !operation.2.is_empty() {
             let told = ask(&app, operation, BROKEN).await;
@@ -52,9 +52,9 @@ async fn a_malformed_id_is_an_unknown_one() {
         named.iter().fold(path.to_owned(), |path, name| path.replace(name, "no-id"))
     };
     for (method, path, body) in OPERATIONS.into_iter().filter(|(_, path, _)| path.contains('{')) {
-        let unknown = ask(&app, (method, path, body), &nobodys(body)).await;
+        let unknown = ask(&app, (method, path, body), &with_unknown_ids(body)).await;
         let operation = (method, &*malformed(path), body);
-        assert_eq!(ask(&app, operation, &nobodys(body)).await, unknown, "{operation:?}");
+        assert_eq!(ask(&app, operation, &with_unknown_ids(body)).await, unknown, "{operation:?}");
         if !body.is_empty() {
             let told = ask(&app, operation, BROKEN).await;
             assert!(told.starts_with("400 invalid_request"), "{operation:?}: {told}");
@@ -74,7 +74,7 @@ async fn the_conflict_comes_last() {
     assert_eq!(app.post(&revoke, json!({})).await.refusal(), "409 conflict");
 }
 
-/// 401 before 429 before 403: a wrong key uses up nobody's rate, a spent one hears 429 first.
+/// 401 before 429 before 403: a wrong key consumes no rate, and a limited key gets 429 first.
 #[tokio::test]
 async fn the_rate_comes_between_key_and_permission() {
     let app = App::with_limit("2/m").await;

@@ -1,10 +1,10 @@
-//! 403: which role and mode may do what.
+//! 403: the permissions of roles and modes.
 
 use common::{Mode, Role};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{OPERATIONS, ask, nobodys};
+use super::{OPERATIONS, ask, with_unknown_ids};
 use crate::harness::App;
 
 /// `validate`: only POST /validate. `read`: every admin GET, and explain. `admin`: everything. And
@@ -35,7 +35,7 @@ async fn each_role_may_do_its_part_and_no_more() {
             let caller = app.caller(role, mode).await;
             for operation in OPERATIONS {
                 let (method, path, body) = operation;
-                let told = ask(&caller, operation, &nobodys(body)).await;
+                let told = ask(&caller, operation, &with_unknown_ids(body)).await;
                 let allowed = may(role, method, path);
                 assert_eq!(told != "403 forbidden", allowed, "{role} {operation:?}: {told}");
             }
@@ -52,7 +52,7 @@ async fn a_refused_key_changes_nothing() {
             .into_iter()
             .filter(|(method, path, _)| *method != "GET" && *path != "/api/v1/validate")
         {
-            ask(&caller, operation, &nobodys(operation.2)).await;
+            ask(&caller, operation, &with_unknown_ids(operation.2)).await;
         }
     }
     for table in ["select count(*) from users", "select count(*) from products"] {

@@ -1,4 +1,4 @@
-//! 429: each key has a rate of its own, and is told how much of it is left.
+//! 429: each key has a rate limit of its own, and its answers carry the remaining rate.
 
 use insta::assert_snapshot;
 
@@ -6,7 +6,7 @@ use crate::harness::App;
 
 /// Row 429 of the table of errors: its message, `retryAfter`, and the same number as a header.
 #[tokio::test]
-async fn past_its_rate_a_key_is_told_when_to_come_back() {
+async fn a_limited_key_gets_the_seconds_to_wait() {
     let app = App::with_limit("3/m").await;
     for left in [2, 1, 0] {
         let answer = app.get("/api/v1/key").await;
@@ -47,7 +47,7 @@ async fn each_key_has_a_rate_of_its_own() {
     assert_eq!(other.get("/api/v1/key").await.status, 429);
 }
 
-/// Refusals count as well: asking for what is not allowed is not free.
+/// Refused requests count as well.
 #[tokio::test]
 async fn refused_requests_count() {
     let app = App::with_limit("2/m").await;
@@ -76,9 +76,9 @@ async fn authenticated_answers_carry_the_headers() {
     }
 }
 
-/// `off`: no limit, and nothing said about one.
+/// `off`: there is no limit, and there are no headers.
 #[tokio::test]
-async fn without_a_limit_nothing_is_said_about_it() {
+async fn without_a_limit_there_are_no_headers() {
     let app = App::with_limit("off").await;
     let answer = app.get("/api/v1/key").await;
     assert_eq!((answer.status, answer.header("ratelimit-limit")), (200, None));

@@ -1,4 +1,4 @@
-//! HTTP byte by byte, for what no client library would send.
+//! HTTP byte by byte, for requests that no client library sends.
 
 use std::io;
 
@@ -36,7 +36,7 @@ impl Raw {
         Self(BufReader::new(stream))
     }
 
-    /// With little room for what licd sends before it is read.
+    /// Connects with a small receive buffer.
     pub async fn connect_narrow(base: &str) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
@@ -77,7 +77,7 @@ impl Raw {
         self.0.read_exact(&mut vec![0; bytes]).await.unwrap();
     }
 
-    /// What licd sends until it closes the connection; an error if it breaks it off.
+    /// Reads until licd closes the connection; a reset is an error.
     pub async fn end(&mut self) -> io::Result<Vec<u8>> {
         let mut rest = Vec::new();
         self.0.read_to_end(&mut rest).await?;

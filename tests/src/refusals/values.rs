@@ -1,4 +1,4 @@
-//! Values out of their bounds: texts, numbers, words, ids, and the queries of lists.
+//! Invalid values: texts, numbers, enums, ids, and the queries of lists.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -56,8 +56,8 @@ async fn a_text_has_1_to_255_characters_and_no_control_character() {
     "#);
 }
 
-/// `maxSeats` 1…1,000,000 and `expiresInDays` 1…36,500, whole: zero and negatives are a guess
-/// between "never" and "at once", and nobody guesses.
+/// `maxSeats` 1…1,000,000 and `expiresInDays` 1…36,500, whole: zero and negatives are ambiguous
+/// between "never" and "at once", so they are refused.
 #[tokio::test]
 async fn a_number_is_whole_and_in_its_bounds() {
     let app = App::start().await;
@@ -179,6 +179,6 @@ async fn a_query_out_of_its_bounds_is_400() {
             assert_eq!(told, format!("400 invalid_request {field}"), "{list}?{query}");
         }
         let ignored = app.get(&format!("/api/v1/admin/{list}?limit=1000&colour=red")).await;
-        assert_eq!(ignored.status, 200, "{list}: what nobody knows is ignored");
+        assert_eq!(ignored.status, 200, "{list}: unknown parameters are ignored");
     }
 }

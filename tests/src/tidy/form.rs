@@ -1,10 +1,10 @@
-//! What a page of code looks like: short enough to be read at once, and saying what it is for.
+//! The form of the sources: short files and functions, each file with its purpose on top.
 
 use super::{hold, sources, uses};
 
-/// A file that says first what it is for is found by whoever looks for that.
+/// The first line of a file names its purpose.
 #[test]
-fn every_file_begins_with_what_it_is_for() {
+fn every_file_begins_with_its_purpose() {
     let silent = sources().into_iter().filter(|source| !source.text.starts_with("//! "));
     let findings: Vec<String> = silent.map(|source| source.path + ": no //! at the top").collect();
     hold("files that do not say what they are for", &findings, &[]);
@@ -56,8 +56,7 @@ fn functions_are_short() {
     hold("functions longer than 60 lines", &findings, &[]);
 }
 
-/// What is left to do stands in an issue, where it is found; what was printed to find a fault has
-/// served its time.
+/// Open tasks belong into issues, and debugging output is removed.
 #[test]
 fn nothing_is_left_over() {
     let words = [

@@ -1,5 +1,5 @@
-//! What the service has against what the file wants, as steps in the order in which they can be
-//! taken: a product before its plans.
+//! Compares the service's catalog with the file, as steps in executable order: a product before its
+//! plans.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use super::Catalog;
 use super::manifest::{Manifest, WantedPlan, WantedProduct};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::plans::joined;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::values::cleared;
 
-/// What is to be done about a record.
+/// The action that a record needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Create,
@@ -43,62 +43,62 @@ impl Action {
     }
 }
 
-/// A field that is not as wanted.
-pub struct Change {
+/// A field that differs from the file.
+pub struct FieldChange {
     pub field: &'static str,
     pub have: Option<String>,
     pub want: Option<String>,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for FieldChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
         write!(f, "{}: {} → {}", self.field, word(&self.have), word(&self.want))
     }
 }
 
-/// One record of the file, and what is to be done about it.
-pub struct Step<'a> {
+/// One record of the file and its action.
+pub struct CatalogStep<'a> {
     pub action: Action,
-    pub changes: Vec<Change>,
+    pub changes: Vec<FieldChange>,
     record: Record<'a>,
 }
 
 enum Record<'a> {
     Product {
         want: &'a WantedProduct,
-        have: Option<&'a Answer<Product>>,
+        have: Option<&'a ApiRecord<Product>>,
     },
-    /// The product's id is none while the product is not there yet.
+    /// The product's id is none until the product exists.
     Plan {
         want: &'a WantedPlan,
-        have: Option<&'a Answer<Plan>>,
+        have: Option<&'a ApiRecord<Plan>>,
         product: (&'a WantedProduct, Option<ProductId>),
     },
 }
 
-/// The steps from what is there to what is wanted.
-pub fn between<'a>(catalog: &'a Catalog, manifest: &'a Manifest) -> Result<Vec<Step<'a>>> {
+/// The steps that turn the catalog into the file's content.
+pub fn between<'a>(catalog: &'a Catalog, manifest: &'a Manifest) -> Result<Vec<CatalogStep<'a>>> {
     let mut steps = Vec::new();
     for wanted in &manifest.products {
         let same_name = catalog.products.iter().filter(|have| have.name == wanted.name);
         let have = only("product", wanted.name.as_str(), same_name)?;
         let changes = have.map_or_else(Vec::new, |have| product_changes(have, wanted));
         let record = Record::Product { want: wanted, have };
-        steps.push(Step::new(record, have.is_some(), changes));
+        steps.push(CatalogStep::new(record, have.is_some(), changes));
         let product = have.map(|have| have.id);
         for plan in &wanted.plans {
             let own = catalog.plans.iter().filter(|have| Some(have.product_id) == product);
             let have = only("plan", plan.name.as_str(), own.filter(|have| have.name == plan.name))?;
             let changes = have.map_or_else(Vec::new, |have| plan_changes(have, plan));
             let record = Record::Plan { want: plan, have, product: (wanted, product) };
-            steps.push(Step::new(record, have.is_some(), changes));
+            steps.push(CatalogStep::new(record, have.is_some(), changes));
         }
     }
     Ok(steps)
 }
 
-/// The one record of a name; with two nobody could say which is meant.
+/// The only record of a name; two records of one name are an error.
 fn only<'a, T>(
     noun: &str,
     name: &str,
@@ -106,23 +106,23 @@ fn only<'a, T>(
 ) -> Result<Option<&'a T>> {
     let first = records.next();
     if records.next().is_some() {
-        let message = format!("There are several {noun}s called {name}, so none can be matched.");
+        let message = format!("Several {noun}s have the name {name}, so licctl cannot match one.");
         return Err(Error::new(Exit::NotFound, "ambiguous", message)
             .fix(format!("give them different names with licctl {noun}s update ID --name NAME")));
     }
     Ok(first)
 }
 
-fn change(field: &'static str, have: Option<String>, want: Option<String>) -> Option<Change> {
-    (have != want).then_some(Change { field, have, want })
+fn change(field: &'static str, have: Option<String>, want: Option<String>) -> Option<FieldChange> {
+    (have != want).then_some(FieldChange { field, have, want })
 }
 
-fn product_changes(have: &Product, want: &WantedProduct) -> Vec<Change> {
+fn product_changes(have: &Product, want: &WantedProduct) -> Vec<FieldChange> {
     let text = |text: &Option<common::Line>| text.as_ref().map(ToString::to_string);
     change("description", text(&have.description), text(&want.description)).into_iter().collect()
 }
 
-fn plan_changes(have: &Plan, want: &WantedPlan) -> Vec<Change> {
+fn plan_changes(have: &Plan, want: &WantedPlan) -> Vec<FieldChange> {
     fn text<T: ToString>(value: &Option<T>) -> Option<String> {
         value.as_ref().map(T::to_string)
     }
@@ -138,8 +138,8 @@ fn plan_changes(have: &Plan, want: &WantedPlan) -> Vec<Change> {
     .collect()
 }
 
-impl<'a> Step<'a> {
-    fn new(record: Record<'a>, there: bool, changes: Vec<Change>) -> Self {
+impl<'a> CatalogStep<'a> {
+    fn new(record: Record<'a>, there: bool, changes: Vec<FieldChange>) -> Self {
         let action = match (there, changes.is_empty()) {
             (false, _) => Action::Create,
             (true, false) => Action::Update,
@@ -169,7 +169,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Does it; gives the product's id when this made one. `new_product` is the one made last.
+    /// Performs the step and returns the id of a created product. `new_product` is the last one
+    /// created.
     pub async fn take(
         &self,
         ctx: &Context,

@@ -1,4 +1,4 @@
-//! The file of products and plans: what it may say, and how it is read and written.
+//! The catalog file of products and plans: its fields, and how it is read and written.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 
 /// The only version there is.
-const VERSION: u32 = 1;
+const MANIFEST_VERSION: u32 = 1;
 
 /// The whole file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Manifest {
     pub products: Vec<WantedProduct>,
 }
 
-/// A product as it shall be.
+/// A product of the file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedProduct {
@@ -32,7 +32,7 @@ pub struct WantedProduct {
     pub plans: Vec<WantedPlan>,
 }
 
-/// A plan as it shall be.
+/// A plan of the file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WantedPlan {
@@ -61,29 +61,31 @@ impl Manifest {
             })?,
         };
         Self::parse(&text).map_err(|why| {
-            Error::usage(format!("{file} is no catalog.")).because(why).fix("licctl apply --help")
+            Error::usage(format!("{file} is not a valid catalog."))
+                .because(why)
+                .fix("licctl apply --help")
         })
     }
 
     fn parse(text: &str) -> std::result::Result<Self, String> {
         let manifest: Self = yaml_serde::from_str(text).map_err(|error| error.to_string())?;
-        if manifest.version != VERSION {
-            return Err(format!("version {} is not known, only 1", manifest.version));
+        if manifest.version != MANIFEST_VERSION {
+            return Err(format!("version {} is not supported, only 1", manifest.version));
         }
         let mut products = HashSet::new();
         for product in &manifest.products {
             if !products.insert(&product.name) {
-                return Err(format!("product {} is there twice", product.name));
+                return Err(format!("product {} appears twice", product.name));
             }
             let mut plans = HashSet::new();
             if let Some(twice) = product.plans.iter().find(|plan| !plans.insert(&plan.name)) {
-                return Err(format!("plan {} of {} is there twice", twice.name, product.name));
+                return Err(format!("plan {} of {} appears twice", twice.name, product.name));
             }
         }
         Ok(manifest)
     }
 
-    /// What the service has, as a file would say it.
+    /// The file that describes this catalog.
     pub fn of(catalog: &Catalog) -> Self {
         let products = catalog.products.iter().map(|product| {
             let own = catalog.plans.iter().filter(|plan| plan.product_id == product.id);
@@ -100,7 +102,7 @@ impl Manifest {
                 plans: plans.collect(),
             }
         });
-        Self { version: VERSION, products: products.collect() }
+        Self { version: MANIFEST_VERSION, products: products.collect() }
     }
 }
 
@@ -127,12 +129,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_before_anything_is_done() {
+    fn an_invalid_file_is_an_error() {
         for (from, to, why) in [
             ("maxSeats", "seats", "unknown field `seats`"),
             ("maxSeats: 5", "maxSeats: 0", "whole number from 1"),
-            ("version: 1", "version: 2", "version 2 is not known"),
-            ("name: Free", "name: Pro annual", "is there twice"),
+            ("version: 1", "version: 2", "version 2 is not supported"),
+            ("name: Free", "name: Pro annual", "appears twice"),
             ("version: 1", "", "missing field `version`"),
         ] {
             let error = Manifest::parse(&GOOD.replace(from, to)).unwrap_err();

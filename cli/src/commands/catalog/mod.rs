@@ -7,21 +7,21 @@ use clap::Args;
 use common::{Plan, Product};
 use serde_json::{Value, json};
 
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::View;
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::resolve;
-use difference::{Action, Change, Step};
+use difference::{Action, CatalogStep, FieldChange};
 use manifest::Manifest;
 
-/// Create and update products and plans as a file says
+/// Create and update products and plans from a file
 ///
-/// Products are matched by name, and plans by name within their product. What the file does not
-/// name is left alone, and nothing is ever deleted. A field that a plan of the file does not have
-/// is emptied. Applying a file a second time changes nothing. With --dry-run nothing is changed and
-/// the differences are shown, as with licctl diff.
+/// A product matches by its name, and a plan by its name within the product. Applying deletes
+/// nothing, leaves records that the file does not name as they are, and clears fields that the file
+/// omits. Applying a file a second time changes nothing. With --dry-run nothing changes: the
+/// differences are shown, as by the diff command.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -37,37 +37,37 @@ The file:
           maxSeats: 5
           expiresInDays: 365
           features: [export, sso]")]
-pub struct Apply {
-    /// The file, as YAML or JSON; - for stdin
+pub struct ApplyArgs {
+    /// File in YAML or JSON; - for stdin
     #[arg(short, long)]
     file: String,
 }
 
-/// Show what apply would change; exits with 10 when there is something
+/// Show the changes that apply would make; exits with 10 if there are any
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  licctl diff -f catalog.yaml   exits 0 when all is as the file says, else 10
+  licctl diff -f catalog.yaml   exits 0 without differences, else 10
 
 Signs:
-  + would be created   ~ would be changed (field: have → want)   = is the same")]
-pub struct Diff {
-    /// The file, as YAML or JSON; - for stdin
+  + create   ~ update (field: have → want)   = same")]
+pub struct DiffArgs {
+    /// File in YAML or JSON; - for stdin
     #[arg(short, long)]
     file: String,
 }
 
-/// Write all products and plans in the form that apply reads
+/// Print all products and plans in the format that apply reads
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl export > catalog.yaml")]
-pub struct Export {}
+pub struct ExportArgs {}
 
-/// What the service has.
+/// The products and plans of the service.
 struct Catalog {
-    products: Vec<Answer<Product>>,
-    plans: Vec<Answer<Plan>>,
+    products: Vec<ApiRecord<Product>>,
+    plans: Vec<ApiRecord<Plan>>,
 }
 
 impl Catalog {
@@ -78,20 +78,20 @@ impl Catalog {
     }
 }
 
-pub async fn diff(ctx: &Context, args: Diff) -> Result<View> {
+pub async fn diff(ctx: &Context, args: DiffArgs) -> Result<View> {
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
     let drift = steps.iter().any(|step| step.action != Action::Same);
-    Ok(show(&steps)?.exit(if drift { Exit::Negative } else { Exit::Done }))
+    Ok(show(&steps)?.exit(if drift { Exit::Negative } else { Exit::Success }))
 }
 
-pub async fn apply(ctx: &Context, args: Apply) -> Result<View> {
+pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
     if ctx.globals.dry_run {
-        return Ok(show(&steps)?.changed("Nothing was sent."));
+        return Ok(show(&steps)?.changed("No change was sent."));
     }
     let mut done = 0;
     let mut new_product = None;
@@ -99,45 +99,47 @@ pub async fn apply(ctx: &Context, args: Apply) -> Result<View> {
         match step.take(ctx, new_product).await {
             Ok(product) => new_product = product.or(new_product),
             Err(error) => {
-                ctx.note(&format!("{done} changes were made before this failed; apply it again"));
+                ctx.note(&format!(
+                    "{done} changes were applied before this error; apply the file again"
+                ));
                 return Err(error);
             }
         }
         done += usize::from(step.action != Action::Same);
     }
     let sentence = match done {
-        0 => "Everything is as the file says.".to_owned(),
-        1 => "Made 1 change.".to_owned(),
-        many => format!("Made {many} changes."),
+        0 => "There is nothing to change.".to_owned(),
+        1 => "Applied 1 change.".to_owned(),
+        many => format!("Applied {many} changes."),
     };
     Ok(show(&steps)?.changed(sentence))
 }
 
-pub async fn export(ctx: &Context, _: Export) -> Result<View> {
+pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {
     let manifest = Manifest::of(&Catalog::load(ctx).await?);
     View::new(&manifest, Vec::new())?.document()
 }
 
-fn show(steps: &[Step]) -> Result<View> {
+fn show(steps: &[CatalogStep]) -> Result<View> {
     let json: Vec<Value> = steps.iter().map(json_of).collect();
-    let ids = steps.iter().filter_map(Step::id).collect();
+    let ids = steps.iter().filter_map(CatalogStep::id).collect();
     let mut view = View::new(json, ids)?;
     for step in steps {
         let line = format!("{} {} {}", step.action.sign(), step.kind(), step.title());
-        let changes: Vec<String> = step.changes.iter().map(Change::to_string).collect();
+        let changes: Vec<String> = step.changes.iter().map(FieldChange::to_string).collect();
         let line = if step.action == Action::Update {
-            Cell::text(format!("{line} ({})", changes.join("; "))).toned(Tone::Warning)
+            TextCell::text(format!("{line} ({})", changes.join("; "))).toned(Tone::Warning)
         } else if step.action == Action::Create {
-            Cell::text(line).toned(Tone::Good)
+            TextCell::text(line).toned(Tone::Good)
         } else {
-            Cell::text(line)
+            TextCell::text(line)
         };
         view = view.line(line);
     }
     Ok(view)
 }
 
-fn json_of(step: &Step) -> Value {
+fn json_of(step: &CatalogStep) -> Value {
     let changes = step.changes.iter().map(|change| {
         let pair = json!({ "have": change.have, "want": change.want });
         (change.field.to_owned(), pair)

@@ -5,14 +5,14 @@ use common::{AssignLicense, Assignment, ExternalId, License};
 use reqwest::Method;
 use serde::Serialize;
 
-use super::{PATH, assign_from, choose};
-use crate::client::{Answer, encode};
-use crate::commands::each::{Each, each, named, one_or_many};
+use super::{PATH, assign_from_file, choose};
+use crate::client::{ApiRecord, encode};
+use crate::commands::items::{ItemResults, for_each_item, one_or_many, read_items};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::prompt;
@@ -22,9 +22,9 @@ use crate::values::MetadataFlags;
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
 
-/// Assign a license to users, who are created if unknown
+/// Assign a license to users; unknown users are created
 ///
-/// It takes no seat: a user takes one with the first successful validation.
+/// An assignment takes no seat; the first successful validation does.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -34,40 +34,40 @@ Examples:
   licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 --from users.csv --yes
   licctl licenses assign --plan \"Pro annual\" --from users.csv --report r.jsonl
   licctl licenses assign --plan \"Pro annual\" --from users.csv --resume r.jsonl")]
-pub struct Assign {
-    /// Its id, or 6 or more characters from the end of it
+pub struct AssignArgs {
+    /// License id, or at least 6 characters from its end
     license: Option<String>,
-    /// Your own ids for the users; - reads a list from stdin
+    /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
     #[command(flatten)]
     metadata: MetadataFlags,
     #[command(flatten)]
-    rows: assign_from::From,
+    rows: assign_from_file::FromFile,
 }
 
-/// Take users off a license, which frees their seats
+/// Unassign users from a license, which frees their seats
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl licenses unassign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice")]
-pub struct Unassign {
-    /// Its id, or 6 or more characters from the end of it
+pub struct UnassignArgs {
+    /// License id, or at least 6 characters from its end
     license: Option<String>,
-    /// Your own ids for the users; - reads a list from stdin
+    /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
 }
 
-/// An assignment and the user as the caller knows them, which the answer does not tell.
-struct Assigned {
+/// An assignment with the user's external id, which the answer lacks.
+struct AssignmentResult {
     user: ExternalId,
-    /// Whether it was made just now.
+    /// Whether this command created the assignment.
     new: bool,
-    answer: Answer<Assignment>,
+    answer: ApiRecord<Assignment>,
 }
 
-impl Serialize for Assigned {
+impl Serialize for AssignmentResult {
     fn serialize<S: serde::Serializer>(
         &self,
         serializer: S,
@@ -76,26 +76,26 @@ impl Serialize for Assigned {
     }
 }
 
-pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
+pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let metadata = args.metadata.read()?;
     if let Some(file) = &args.rows.from {
         let license = args.license.as_deref();
-        return assign_from::run(ctx, license, &args.rows, file, metadata).await;
+        return assign_from_file::run(ctx, license, &args.rows, file, metadata).await;
     }
     args.rows.bulk.refuse_without_file()?;
-    let (license, given) = which(ctx, args.license, args.users).await?;
-    let users = named(ctx, &given).await?;
+    let (license, given) = license_and_users(ctx, args.license, args.users).await?;
+    let users = read_items(ctx, &given).await?;
     let question = format!("Assign license {} to {} users?", license.id, users.len());
     prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
     let path = format!("{PATH}/{}/assign", license.id);
-    let assigned = each(ctx, &users, |user| {
+    let assigned = for_each_item(ctx, &users, |user| {
         let (path, metadata) = (path.as_str(), metadata.clone());
         async move {
             let user = external_id(&user)?;
             let body = AssignLicense { user_id: user.clone(), metadata };
-            let written = client.post::<Answer<Assignment>>(path, &body).await?;
-            Ok(written.map(|it| Assigned { user, new: it.created, answer: it.data }))
+            let written = client.post::<ApiRecord<Assignment>>(path, &body).await?;
+            Ok(written.map(|it| AssignmentResult { user, new: it.created, answer: it.data }))
         }
     })
     .await?;
@@ -103,44 +103,44 @@ pub async fn assign(ctx: &Context, args: Assign) -> Result<View> {
     let next = format!("licctl validate {}", quote(first.user.as_str()));
     let sentence = match assigned.done.as_slice() {
         [one] if one.new => format!("Assigned license {} to {}.", license.id, one.user),
-        [one] => format!("{} had license {} already.", one.user, license.id),
+        [one] => format!("{} already had license {}.", one.user, license.id),
         all => format!("{} users have license {}.", all.len(), license.id),
     };
     Ok(show(ctx, &given, &assigned, &COLUMNS)?.changed(sentence).next(next))
 }
 
-pub async fn unassign(ctx: &Context, args: Unassign) -> Result<View> {
-    let (license, given) = which(ctx, args.license, args.users).await?;
-    let users = named(ctx, &given).await?;
-    let question = format!("Take {} users off license {}?", users.len(), license.id);
+pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
+    let (license, given) = license_and_users(ctx, args.license, args.users).await?;
+    let users = read_items(ctx, &given).await?;
+    let question = format!("Unassign {} users from license {}?", users.len(), license.id);
     prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
     let base = format!("{PATH}/{}/assign", license.id);
-    let removed = each(ctx, &users, |user| {
+    let removed = for_each_item(ctx, &users, |user| {
         let base = base.as_str();
         async move {
             let user = external_id(&user)?;
             let path = format!("{base}/{}", encode(user.as_str()));
-            let written = client.write::<Answer<Assignment>>(Method::DELETE, &path, None::<&()>);
+            let written = client.write::<ApiRecord<Assignment>>(Method::DELETE, &path, None::<&()>);
             let written = written.await.map_err(|error| not_on_it(error, &user))?;
-            Ok(written.map(|it| Assigned { user, new: false, answer: it.data }))
+            Ok(written.map(|it| AssignmentResult { user, new: false, answer: it.data }))
         }
     })
     .await?;
     let sentence = match removed.done.as_slice() {
         [] => return planned(),
-        [one] => format!("Took {} off license {}.", one.user, license.id),
-        all => format!("Took {} users off license {}.", all.len(), license.id),
+        [one] => format!("Unassigned {} from license {}.", one.user, license.id),
+        all => format!("Unassigned {} users from license {}.", all.len(), license.id),
     };
     Ok(show(ctx, &given, &removed, &COLUMNS[..2])?.changed(sentence))
 }
 
-/// The license and users that are named, or asked for.
-async fn which(
+/// The license and users of the command line, or from prompts.
+async fn license_and_users(
     ctx: &Context,
     license: Option<String>,
     users: Vec<String>,
-) -> Result<(Answer<License>, Vec<String>)> {
+) -> Result<(ApiRecord<License>, Vec<String>)> {
     prompt::require(ctx, &[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
     let license = match &license {
         Some(given) => resolve::license(ctx, given, Purpose::Write).await?,
@@ -149,15 +149,15 @@ async fn which(
     if !users.is_empty() {
         return Ok((license, users));
     }
-    let user: ExternalId = prompt::text(ctx, "User (your own id for them)", None)?;
+    let user: ExternalId = prompt::text(ctx, "User (external id)", None)?;
     Ok((license, vec![user.to_string()]))
 }
 
 fn external_id(text: &str) -> Result<ExternalId> {
-    text.parse().map_err(|error| Error::usage(format!("A user's id {error}.")))
+    text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
-/// A 404 names the path, of which the user's name is the last piece.
+/// Rewrites the error of a 404, whose sentence names the path.
 fn not_on_it(error: Error, user: &ExternalId) -> Error {
     if error.exit == crate::error::Exit::NotFound {
         let what = format!("{user} is not assigned to this license.");
@@ -170,13 +170,13 @@ fn not_on_it(error: Error, user: &ExternalId) -> Error {
 fn show(
     ctx: &Context,
     given: &[String],
-    assigned: &Each<Assigned>,
+    assigned: &ItemResults<AssignmentResult>,
     columns: &[Column],
 ) -> Result<View> {
-    let row = |it: &Assigned| {
-        let mut cells = vec![Cell::text(it.user.as_str()), Cell::of(it.answer.license_id)];
+    let row = |it: &AssignmentResult| {
+        let mut cells = vec![TextCell::text(it.user.as_str()), TextCell::of(it.answer.license_id)];
         if columns.len() > cells.len() {
-            cells.push(Cell::past(it.answer.assigned_at, ctx.now));
+            cells.push(TextCell::past(it.answer.assigned_at, ctx.now));
         }
         cells
     };

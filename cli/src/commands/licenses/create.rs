@@ -4,14 +4,14 @@ use clap::Args;
 use common::{AssignLicense, Assignment, CreateLicense, ExpiresInDays, ExternalId, License, Plan};
 
 use super::{PATH, table};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
 use crate::output::escape::quote;
 use crate::prompt;
-use crate::resolve::{self, Names, Purpose};
+use crate::resolve::{self, NameIndex, Purpose};
 
 /// Create licenses from a plan
 #[derive(Args)]
@@ -20,22 +20,22 @@ Examples:
   licctl licenses create --plan \"Pro annual\"
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
   licctl licenses create --plan \"Pro annual\" --count 20 -q")]
-pub struct Create {
-    /// The plan to make it from, by name or id
+pub struct CreateArgs {
+    /// Plan of the license, by name or id
     #[arg(long)]
     plan: Option<String>,
-    /// Days of validity, in place of the plan's own
+    /// Days of validity, instead of the plan's
     #[arg(long, value_name = "N")]
     expires_in_days: Option<ExpiresInDays>,
-    /// Assign it to this user, by your own id for them (repeatable)
+    /// Assign the license to this user, by external id (repeatable)
     #[arg(long, value_name = "USER", conflicts_with = "count")]
     assign: Vec<ExternalId>,
-    /// How many to create
+    /// Number of licenses to create
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     count: Option<u32>,
 }
 
-pub async fn run(ctx: &Context, args: Create) -> Result<View> {
+pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--plan", args.plan.is_some())])?;
     let plan = match &args.plan {
         Some(given) => resolve::plan(ctx, given, Purpose::Write).await?,
@@ -47,11 +47,11 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
     }
     let body = CreateLicense { plan_id: plan.id, expires_in_days: args.expires_in_days };
     let client = ctx.client().await?;
-    let mut made: Vec<Answer<License>> = Vec::new();
+    let mut made: Vec<ApiRecord<License>> = Vec::new();
     for _ in 0..count {
         match client.post(PATH, &body).await {
             Ok(license) => made.extend(license.map(|written| written.data)),
-            Err(error) => return Err(say_what_was_made(ctx, &made, error)),
+            Err(error) => return Err(note_created(ctx, &made, error)),
         }
     }
     for user in &args.assign {
@@ -59,7 +59,7 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
         let id = made.first().map_or_else(|| "NEW-LICENSE".to_owned(), |it| it.id.to_string());
         let body = AssignLicense { user_id: user.clone(), metadata: None };
         let assigned = client.post::<Assignment>(&format!("{PATH}/{id}/assign"), &body).await;
-        assigned.map_err(|error| say_what_was_made(ctx, &made, error))?;
+        assigned.map_err(|error| note_created(ctx, &made, error))?;
     }
     if made.is_empty() {
         return planned();
@@ -67,16 +67,21 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
     show(ctx, &args, &plan, &made).await
 }
 
-/// Licenses that exist must not be lost from sight because a later step failed.
-fn say_what_was_made(ctx: &Context, made: &[Answer<License>], error: Error) -> Error {
+/// Prints the licenses that exist although a later step failed.
+fn note_created(ctx: &Context, made: &[ApiRecord<License>], error: Error) -> Error {
     for license in made {
         ctx.note(&format!("license {} was created before this failed", license.id));
     }
     error
 }
 
-async fn show(ctx: &Context, args: &Create, plan: &Plan, made: &[Answer<License>]) -> Result<View> {
-    let names = Names::load(ctx).await?;
+async fn show(
+    ctx: &Context,
+    args: &CreateArgs,
+    plan: &Plan,
+    made: &[ApiRecord<License>],
+) -> Result<View> {
+    let names = NameIndex::load(ctx).await?;
     let ids = made.iter().map(|license| license.id.to_string()).collect();
     let view = match (args.count, made) {
         (None, [one]) => View::new(one, ids)?,
@@ -99,14 +104,13 @@ async fn show(ctx: &Context, args: &Create, plan: &Plan, made: &[Answer<License>
     }
 }
 
-async fn choose_plan(ctx: &Context) -> Result<Answer<Plan>> {
-    let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), Names::load(ctx))?;
+async fn choose_plan(ctx: &Context) -> Result<ApiRecord<Plan>> {
+    let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), NameIndex::load(ctx))?;
     if plans.is_empty() {
-        return Err(
-            Error::not_found("There is no plan to make a license from.").fix("licctl plans create")
-        );
+        return Err(Error::not_found("There are no plans yet.").fix("licctl plans create"));
     }
-    let label = |plan: &Answer<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);
+    let label =
+        |plan: &ApiRecord<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);
     let labels: Vec<_> = plans.iter().map(label).collect();
     let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?];
     let same_name = plans.iter().filter(|plan| plan.name == chosen.name).count();

@@ -9,16 +9,16 @@ use common::{
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::{PATH, past, status_cell};
-use crate::client::{Answer, Client};
+use crate::client::{ApiRecord, Client};
 use crate::commands::plans::joined;
+use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
-use crate::names;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::time::Span;
 use crate::output::{Format, View};
-use crate::resolve::{self, Names, Purpose};
+use crate::resolve::{self, NameIndex, Purpose};
 
 const COLUMNS: [Column; 7] = [
     Column::new("ID", 0),
@@ -31,8 +31,8 @@ const COLUMNS: [Column; 7] = [
 ];
 
 /// Seats in use take a request for each license; longer lists do without.
-const MOST_COUNTED: usize = 100;
-const AT_A_TIME: usize = 4;
+const MAX_COUNTED_LICENSES: usize = 100;
+const REQUESTS_IN_FLIGHT: usize = 4;
 
 /// List licenses, oldest first
 #[derive(Args)]
@@ -41,20 +41,20 @@ Examples:
   licctl licenses list --product \"Acme Studio\" --status active
   licctl licenses list --user alice
   licctl licenses list --expiring-within 30d -o json")]
-pub struct List {
-    /// Only licenses made from this plan
+pub struct ListArgs {
+    /// Only licenses of this plan
     #[arg(long)]
     plan: Option<String>,
     /// Only licenses of this product
     #[arg(long)]
     product: Option<String>,
-    /// Only licenses that a validation takes for this; expired are also active ones past their date
+    /// Only licenses of this effective status; an active license past its date counts as expired
     #[arg(long)]
     status: Option<StatusArg>,
-    /// Only licenses assigned to this user, in the order in which a validation looks at them
+    /// Only licenses assigned to this user, in the order in which a validation checks them
     #[arg(long)]
     user: Option<ExternalId>,
-    /// Only licenses that work now and expire within this time
+    /// Only active licenses that expire within this time
     #[arg(long, value_name = "SPAN")]
     expiring_within: Option<Span>,
 }
@@ -81,7 +81,7 @@ impl StatusArg {
     }
 }
 
-pub async fn run(ctx: &Context, args: List) -> Result<View> {
+pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let client = ctx.client().await?;
     let product = match &args.product {
         Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id),
@@ -99,7 +99,7 @@ pub async fn run(ctx: &Context, args: List) -> Result<View> {
         let filter: Vec<_> = plan.iter().map(|id| ("planId", id.as_str())).collect();
         licenses = client.list(PATH, &filter).await?;
         if filter.is_empty() {
-            names::remember(ctx, &licenses);
+            completion_cache::remember(ctx, &licenses);
         }
     } else if let Some(given) = &args.plan {
         let plan = resolve::plan(ctx, given, Purpose::Read).await?.id;
@@ -108,14 +108,14 @@ pub async fn run(ctx: &Context, args: List) -> Result<View> {
     licenses.retain(|license| fits(license, &args, product, ctx.now));
     let ids = licenses.iter().map(|license| license.id.to_string()).collect();
     let view = View::new(&licenses, ids)?;
-    if ctx.form.format != Format::Table || licenses.is_empty() {
+    if ctx.output.format != Format::Table || licenses.is_empty() {
         return Ok(view.table(Table::new(&COLUMNS)).or_when_empty(hint(&args)));
     }
-    let (names, used) = tokio::try_join!(Names::load(ctx), seats_in_use(ctx, &licenses))?;
+    let (names, used) = tokio::try_join!(NameIndex::load(ctx), seats_in_use(ctx, &licenses))?;
     Ok(view.table(table(ctx, &licenses, &names, &used)))
 }
 
-fn fits(license: &License, args: &List, product: Option<ProductId>, now: Timestamp) -> bool {
+fn fits(license: &License, args: &ListArgs, product: Option<ProductId>, now: Timestamp) -> bool {
     let soon = |span: Span| {
         let end = license.expires_at.filter(|&end| end > now && end <= now.plus(span.delta()));
         license.status == Status::Active && end.is_some()
@@ -125,7 +125,7 @@ fn fits(license: &License, args: &List, product: Option<ProductId>, now: Timesta
         && args.expiring_within.is_none_or(soon)
 }
 
-fn hint(args: &List) -> &'static str {
+fn hint(args: &ListArgs) -> &'static str {
     let filtered = args.plan.is_some()
         || args.product.is_some()
         || args.status.is_some()
@@ -139,24 +139,24 @@ fn hint(args: &List) -> &'static str {
 }
 
 /// The licenses of a user. The service lists them only when it explains.
-async fn of_user(client: &Client, user: &ExternalId) -> Result<Vec<Answer<License>>> {
+async fn of_user(client: &Client, user: &ExternalId) -> Result<Vec<ApiRecord<License>>> {
     let body = Explain { user_id: user.clone(), product_id: None };
-    let explained: Answer<Explanation> = client.ask("/api/v1/admin/explain", &body).await?;
+    let explained: ApiRecord<Explanation> = client.ask("/api/v1/admin/explain", &body).await?;
     if explained.user.is_none() {
         let what = format!("There is no user {user}.");
         return Err(crate::error::Error::not_found(what).fix("licctl users list --search TEXT"));
     }
-    Ok(explained.licenses.iter().map(|it| Answer::typed(it.license.clone())).collect())
+    Ok(explained.licenses.iter().map(|it| ApiRecord::typed(it.license.clone())).collect())
 }
 
 /// How many seats of each license are in use; empty when there are too many licenses to ask.
 async fn seats_in_use(
     ctx: &Context,
-    licenses: &[Answer<License>],
+    licenses: &[ApiRecord<License>],
 ) -> Result<HashMap<LicenseId, i64>> {
-    if licenses.len() > MOST_COUNTED {
+    if licenses.len() > MAX_COUNTED_LICENSES {
         ctx.note(&format!(
-            "SEATS shows what is allowed; use is counted for up to {MOST_COUNTED} licenses"
+            "SEATS shows limits only: licctl counts seats in use for up to {MAX_COUNTED_LICENSES} licenses"
         ));
         return Ok(HashMap::new());
     }
@@ -166,16 +166,16 @@ async fn seats_in_use(
         let usage: Usage = client.get(&path).await?;
         Ok((license.id, usage.active_seats))
     });
-    stream::iter(asking).buffered(AT_A_TIME).try_collect().await
+    stream::iter(asking).buffered(REQUESTS_IN_FLIGHT).try_collect().await
 }
 
 fn table(
     ctx: &Context,
-    licenses: &[Answer<License>],
-    names: &Names,
+    licenses: &[ApiRecord<License>],
+    names: &NameIndex,
     used: &HashMap<LicenseId, i64>,
 ) -> Table {
-    let row = |license: &Answer<License>| {
+    let row = |license: &ApiRecord<License>| {
         let allowed =
             license.max_seats.map_or_else(|| "no limit".to_owned(), |max| max.to_string());
         let seats = match used.get(&license.id) {
@@ -183,13 +183,13 @@ fn table(
             None => allowed,
         };
         vec![
-            Cell::of(license.id),
-            Cell::text(names.product(license.product_id)),
-            Cell::text(names.plan(license.plan_id)),
+            TextCell::of(license.id),
+            TextCell::text(names.product(license.product_id)),
+            TextCell::text(names.plan(license.plan_id)),
             status_cell(license, ctx.now),
-            Cell::text(seats),
-            Cell::time_or("never", license.expires_at, ctx.now),
-            Cell::text(joined(&license.features)),
+            TextCell::text(seats),
+            TextCell::time_or("never", license.expires_at, ctx.now),
+            TextCell::text(joined(&license.features)),
         ]
     };
     Table::new(&COLUMNS).with(licenses.iter().map(row))

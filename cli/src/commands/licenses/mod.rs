@@ -1,8 +1,8 @@
-//! `licctl licenses`: what users hold. Here are the verbs and what all of them show; each verb's
-//! own flags and requests are in a file of its own.
+//! `licctl licenses`: the verbs and the tables that they share. Each verb has a file of its own for
+//! its flags and requests.
 
 mod assign;
-mod assign_from;
+mod assign_from_file;
 mod create;
 mod get;
 mod list;
@@ -13,15 +13,15 @@ pub mod usage;
 use clap::Subcommand;
 use common::{License, MaxSeats, Status, Timestamp};
 
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::time::relative;
 use crate::prompt;
-use crate::resolve::{Named, Names};
+use crate::resolve::{NameIndex, Named};
 
 pub const PATH: &str = "/api/v1/admin/licenses";
 const COLUMNS: [Column; 5] = [
@@ -35,24 +35,24 @@ const COLUMNS: [Column; 5] = [
 #[derive(Subcommand)]
 pub enum Verb {
     #[command(visible_alias = "ls")]
-    List(list::List),
+    List(list::ListArgs),
     #[command(visible_alias = "show")]
-    Get(get::Get),
+    Get(get::GetArgs),
     #[command(visible_alias = "new")]
-    Create(create::Create),
-    Update(update::Update),
-    Assign(assign::Assign),
-    Unassign(assign::Unassign),
-    Usage(usage::UsageOf),
-    /// Suspend licenses: they stop working until they are activated again
+    Create(create::CreateArgs),
+    Update(update::UpdateArgs),
+    Assign(assign::AssignArgs),
+    Unassign(assign::UnassignArgs),
+    Usage(usage::UsageArgs),
+    /// Suspend licenses until they are activated again
     #[command(after_help = status::EXAMPLES)]
-    Suspend(status::Which),
-    /// Activate licenses: they work again
-    Activate(status::Which),
-    /// Revoke licenses: asks first
-    Revoke(status::Which),
-    /// Expire licenses, whatever their date says
-    Expire(status::Which),
+    Suspend(status::LicenseArgs),
+    /// Activate licenses
+    Activate(status::LicenseArgs),
+    /// Revoke licenses, after a confirmation
+    Revoke(status::LicenseArgs),
+    /// Expire licenses, regardless of their date
+    Expire(status::LicenseArgs),
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -64,43 +64,43 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Assign(args) => assign::assign(ctx, args).await,
         Verb::Unassign(args) => assign::unassign(ctx, args).await,
         Verb::Usage(args) => usage::run(ctx, args).await,
-        Verb::Suspend(which) => status::set(ctx, which, Status::Suspended).await,
-        Verb::Activate(which) => status::set(ctx, which, Status::Active).await,
-        Verb::Revoke(which) => status::set(ctx, which, Status::Revoked).await,
-        Verb::Expire(which) => status::set(ctx, which, Status::Expired).await,
+        Verb::Suspend(args) => status::set(ctx, args, Status::Suspended).await,
+        Verb::Activate(args) => status::set(ctx, args, Status::Active).await,
+        Verb::Revoke(args) => status::set(ctx, args, Status::Revoked).await,
+        Verb::Expire(args) => status::set(ctx, args, Status::Expired).await,
     }
 }
 
 /// A table of licenses that were just made or changed.
-fn table(ctx: &Context, licenses: &[Answer<License>], names: &Names) -> Table {
-    let row = |license: &Answer<License>| {
+fn table(ctx: &Context, licenses: &[ApiRecord<License>], names: &NameIndex) -> Table {
+    let row = |license: &ApiRecord<License>| {
         vec![
-            Cell::of(license.id),
-            Cell::text(names.plan(license.plan_id)),
+            TextCell::of(license.id),
+            TextCell::text(names.plan(license.plan_id)),
             status_cell(license, ctx.now),
             seats(license.max_seats),
-            Cell::time_or("never", license.expires_at, ctx.now),
+            TextCell::time_or("never", license.expires_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(licenses.iter().map(row))
 }
 
-fn seats(max: Option<MaxSeats>) -> Cell {
-    max.map_or_else(|| Cell::text("no limit"), Cell::of)
+fn seats(max: Option<MaxSeats>) -> TextCell {
+    max.map_or_else(|| TextCell::text("no limit"), TextCell::of)
 }
 
-/// The status as a validation takes it: an active license that is past its date works no more.
-pub fn status_cell(license: &License, now: Timestamp) -> Cell {
+/// The status as a validation treats it: an active license past its date counts as expired.
+pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
     let word = status_word(license.status);
     match (license.status, past(license, now)) {
-        (Status::Active, Some(end)) => Cell::word(
+        (Status::Active, Some(end)) => TextCell::word(
             format!("{word} (expired {})", relative(end, now)),
             format!("{word} (expired {end})"),
         )
         .toned(Tone::Warning),
-        (Status::Active, None) => Cell::text(word).toned(Tone::Good),
-        (Status::Suspended | Status::Expired, _) => Cell::text(word).toned(Tone::Warning),
-        (Status::Revoked, _) => Cell::text(word).toned(Tone::Bad),
+        (Status::Active, None) => TextCell::text(word).toned(Tone::Good),
+        (Status::Suspended | Status::Expired, _) => TextCell::text(word).toned(Tone::Warning),
+        (Status::Revoked, _) => TextCell::text(word).toned(Tone::Bad),
     }
 }
 
@@ -118,15 +118,15 @@ pub fn status_word(status: Status) -> &'static str {
     }
 }
 
-/// Asks which license is meant.
-async fn choose(ctx: &Context) -> Result<Answer<License>> {
+/// Prompts for a license.
+async fn choose(ctx: &Context) -> Result<ApiRecord<License>> {
     let client = ctx.client().await?;
     let (licenses, names) =
-        tokio::try_join!(client.list::<Answer<License>>(PATH, &[]), Names::load(ctx))?;
+        tokio::try_join!(client.list::<ApiRecord<License>>(PATH, &[]), NameIndex::load(ctx))?;
     if licenses.is_empty() {
         return Err(Error::not_found("There are no licenses yet.").fix("licctl licenses create"));
     }
-    let label = |license: &Answer<License>| {
+    let label = |license: &ApiRecord<License>| {
         let (product, plan) = (names.product(license.product_id), names.plan(license.plan_id));
         let (status, seats) = (status_cell(license, ctx.now).screen, seats(license.max_seats));
         format!("{}  {product} · {plan}  {status}  seats: {}", Named::id(license), seats.screen)
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_says_what_a_validation_would() {
+    fn the_status_matches_a_validation() {
         let now: Timestamp = "2027-01-31T12:00:00Z".parse().unwrap();
         let license = |status: &str, expires_at: Option<&str>| -> License {
             serde_json::from_value(serde_json::json!({

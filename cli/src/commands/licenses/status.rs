@@ -5,13 +5,13 @@ use common::{License, LicenseId, SetStatus, Status};
 use serde::Serialize;
 
 use super::{PATH, choose, past, status_cell, status_word};
-use crate::client::Answer;
-use crate::commands::each::{each, named, one_or_many};
+use crate::client::ApiRecord;
+use crate::commands::items::{for_each_item, one_or_many, read_items};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
@@ -24,19 +24,19 @@ Examples:
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 
 #[derive(Args)]
-pub struct Which {
-    /// Their ids, or 6 or more characters from the end of each; - reads a list from stdin
+pub struct LicenseArgs {
+    /// License ids, or at least 6 characters from the end of each; - reads a list from stdin
     #[arg(value_name = "LICENSE")]
     licenses: Vec<String>,
 }
 
 /// A license before and after; only the latter is the service's answer.
-struct Moved {
-    was: Answer<License>,
-    now: Answer<License>,
+struct StatusChange {
+    was: ApiRecord<License>,
+    now: ApiRecord<License>,
 }
 
-impl Serialize for Moved {
+impl Serialize for StatusChange {
     fn serialize<S: serde::Serializer>(
         &self,
         serializer: S,
@@ -45,31 +45,31 @@ impl Serialize for Moved {
     }
 }
 
-pub async fn set(ctx: &Context, which: Which, status: Status) -> Result<View> {
-    prompt::require(ctx, &[("LICENSE", !which.licenses.is_empty())])?;
-    let given = if which.licenses.is_empty() {
+pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<View> {
+    prompt::require(ctx, &[("LICENSE", !args.licenses.is_empty())])?;
+    let given = if args.licenses.is_empty() {
         vec![choose(ctx).await?.id.to_string()]
     } else {
-        which.licenses
+        args.licenses
     };
-    let items = named(ctx, &given).await?;
+    let items = read_items(ctx, &given).await?;
     ask_first(ctx, &items, status).await?;
     let client = ctx.client().await?;
     let body = SetStatus { status };
-    let moved = each(ctx, &items, |item| {
+    let changed = for_each_item(ctx, &items, |item| {
         let body = &body;
         async move {
             let was = resolve::license(ctx, &item, Purpose::Write).await?;
             let path = format!("{PATH}/{}/status", was.id);
-            let now = client.patch::<Answer<License>>(&path, body).await?;
-            Ok(now.map(|now| Moved { was, now: now.data }))
+            let now = client.patch::<ApiRecord<License>>(&path, body).await?;
+            Ok(now.map(|now| StatusChange { was, now: now.data }))
         }
     })
     .await?;
-    if moved.done.is_empty() {
+    if changed.done.is_empty() {
         return planned();
     }
-    show(ctx, &given, &moved.done, status).map(|view| view.exit(moved.exit))
+    show(ctx, &given, &changed.done, status).map(|view| view.exit(changed.exit))
 }
 
 async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
@@ -86,31 +86,31 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
                 Ok(id) => id,
                 Err(_) => resolve::license(ctx, one, Purpose::Write).await?.id,
             };
-            prompt::confirm(ctx, &format!("{verb} {id} and refuse its users?"))
+            prompt::confirm(ctx, &format!("{verb} {id}? Its users lose access."))
         }
         _ if status == Status::Revoked => prompt::confirm(ctx, &question),
         _ => prompt::confirm_many(ctx, items.len(), &question),
     }
 }
 
-fn show(ctx: &Context, given: &[String], moved: &[Moved], status: Status) -> Result<View> {
-    let row = |moved: &Moved| {
+fn show(ctx: &Context, given: &[String], changed: &[StatusChange], status: Status) -> Result<View> {
+    let row = |changed: &StatusChange| {
         vec![
-            Cell::of(moved.now.id),
-            status_cell(&moved.was, ctx.now),
-            status_cell(&moved.now, ctx.now),
+            TextCell::of(changed.now.id),
+            status_cell(&changed.was, ctx.now),
+            status_cell(&changed.now, ctx.now),
         ]
     };
-    let ids = moved.iter().map(|moved| moved.now.id.to_string()).collect();
-    let view = View::new(one_or_many(given, moved), ids)?
-        .table(Table::new(&COLUMNS).with(moved.iter().map(row)));
+    let ids = changed.iter().map(|changed| changed.now.id.to_string()).collect();
+    let view = View::new(one_or_many(given, changed), ids)?
+        .table(Table::new(&COLUMNS).with(changed.iter().map(row)));
     let word = status_word(status);
-    let Some(Moved { now: first, .. }) = moved.first() else { return Ok(view) };
-    let view = match moved {
+    let Some(StatusChange { now: first, .. }) = changed.first() else { return Ok(view) };
+    let view = match changed {
         [_] => view.changed(format!("License {} is {word}.", first.id)),
-        _ => view.changed(format!("{} licenses are {word}.", moved.len())),
+        _ => view.changed(format!("{} licenses are {word}.", changed.len())),
     };
-    // Activating does not move the date, and a support engineer would wonder why nothing works.
+    // Activating does not change the date, so an expired license stays unusable.
     if status == Status::Active && past(first, ctx.now).is_some() {
         return Ok(view.next(format!("licctl licenses update {} --expires-at TIME", first.id)));
     }

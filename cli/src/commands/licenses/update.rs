@@ -4,17 +4,17 @@ use clap::Args;
 use common::{Feature, License, LicenseField, MaxSeats, Timestamp, UpdateLicense};
 
 use super::{PATH, table};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::resolve::{self, Names, Purpose};
-use crate::values::{self, Change, cleared};
+use crate::resolve::{self, NameIndex, Purpose};
+use crate::values::{self, Edit, cleared};
 
-/// Change a license's seats, date or features
+/// Change the seats, expiry or features of a license
 ///
-/// With fewer seats than are in use, nobody loses a seat, and nobody new gets one.
+/// A limit below the seats in use takes no seat away; it only prevents new ones.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -23,40 +23,40 @@ Examples:
       --expires-at 2028-01-31T00:00:00Z
   licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats none \\
       --expires-at never")]
-pub struct Update {
-    /// Its id, or 6 or more characters from the end of it
+pub struct UpdateArgs {
+    /// License id, or at least 6 characters from its end
     license: String,
-    /// Another number of seats, or none for no limit
+    /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none")]
-    max_seats: Option<Change<MaxSeats>>,
-    /// The first moment at which it is no longer valid, or never
+    max_seats: Option<Edit<MaxSeats>>,
+    /// Time from which the license is no longer valid, or never
     #[arg(long, value_name = "TIME or never")]
-    expires_at: Option<Change<Timestamp>>,
-    /// The features from now on (repeatable, or with commas), or none
+    expires_at: Option<Edit<Timestamp>>,
+    /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
 }
 
-pub async fn run(ctx: &Context, args: Update) -> Result<View> {
+pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let body = UpdateLicense {
-        max_seats: Change::value(&args.max_seats),
-        expires_at: Change::value(&args.expires_at),
+        max_seats: Edit::value(&args.max_seats),
+        expires_at: Edit::value(&args.expires_at),
         features: values::changed_features(&args.features)?,
         clear: cleared([
-            Change::clears(&args.max_seats, LicenseField::MaxSeats),
-            Change::clears(&args.expires_at, LicenseField::ExpiresAt),
+            Edit::clears(&args.max_seats, LicenseField::MaxSeats),
+            Edit::clears(&args.expires_at, LicenseField::ExpiresAt),
         ]),
     };
     if args.max_seats.is_none() && args.expires_at.is_none() && body.features.is_none() {
-        return Err(Error::usage("Nothing is to change.")
+        return Err(Error::usage("There is nothing to change.")
             .fix("give --max-seats, --expires-at or --feature"));
     }
     let license = resolve::license(ctx, &args.license, Purpose::Write).await?;
     let path = format!("{PATH}/{}", license.id);
-    let Some(now) = ctx.client().await?.patch::<Answer<License>>(&path, &body).await? else {
+    let Some(now) = ctx.client().await?.patch::<ApiRecord<License>>(&path, &body).await? else {
         return planned();
     };
-    let names = Names::load(ctx).await?;
+    let names = NameIndex::load(ctx).await?;
     let view = View::new(&now.data, vec![license.id.to_string()])?;
     let table = table(ctx, std::slice::from_ref(&now.data), &names);
     Ok(view.table(table).changed(format!("Updated license {}.", license.id)))

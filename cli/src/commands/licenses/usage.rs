@@ -1,4 +1,4 @@
-//! `licctl licenses usage`: who sits on the seats of a license.
+//! `licctl licenses usage`: the seats of a license and their holders.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use clap::Args;
 use common::{Activation, Usage, User, UserId};
 
 use super::{PATH, choose};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
@@ -23,20 +23,20 @@ const COLUMNS: [Column; 4] = [
     Column::new("LAST CHECKED", 1),
 ];
 
-/// Show who sits on the seats of a license
+/// Show the seats of a license and their holders
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-over 90%
+  licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-at 90%
 
-With --fail-over it exits with 10 from that share on, else with 0.")]
-pub struct UsageOf {
-    /// Its id, or 6 or more characters from either end of it
+With --fail-at the exit code is 10 from that share on, and 0 below it.")]
+pub struct UsageArgs {
+    /// License id, or at least 6 characters from either end of it
     license: Option<String>,
-    /// Exit with 10 when this share of the seats is in use, or more
+    /// Exit with 10 when at least this share of the seats is in use
     #[arg(long, value_name = "SHARE")]
-    fail_over: Option<Percent>,
+    fail_at: Option<Percent>,
 }
 
 /// A share, as in `90%`.
@@ -56,22 +56,23 @@ impl FromStr for Percent {
     }
 }
 
-pub async fn run(ctx: &Context, args: UsageOf) -> Result<View> {
+pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
     prompt::require(ctx, &[("LICENSE", args.license.is_some())])?;
     let license = match &args.license {
         Some(given) => resolve::license(ctx, given, Purpose::Read).await?.id,
         None => choose(ctx).await?.id,
     };
-    let usage: Answer<Usage> = ctx.client().await?.get(&format!("{PATH}/{license}/usage")).await?;
+    let usage: ApiRecord<Usage> =
+        ctx.client().await?.get(&format!("{PATH}/{license}/usage")).await?;
     let users = holders(ctx, &usage.activations).await?;
-    let over = args.fail_over.is_some_and(|limit| reaches(&usage, limit));
+    let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));
     let ids = usage.activations.iter().map(|seat| caller_id(seat, &users)).collect();
-    let view = View::new(&usage, ids)?.line(Cell::text(summary(&usage))).table(table(
+    let view = View::new(&usage, ids)?.line(TextCell::text(summary(&usage))).table(table(
         ctx,
         &usage.activations,
         &users,
     ));
-    Ok(view.exit(if over { Exit::Negative } else { Exit::Done }))
+    Ok(view.exit(if over { Exit::Negative } else { Exit::Success }))
 }
 
 /// `3 of 5 seats in use`.
@@ -82,7 +83,7 @@ pub fn summary(usage: &Usage) -> String {
     }
 }
 
-/// A license without limit is never near it.
+/// Whether this share of the seats is in use; never for a license without a limit.
 fn reaches(usage: &Usage, Percent(limit): Percent) -> bool {
     usage
         .license
@@ -91,26 +92,33 @@ fn reaches(usage: &Usage, Percent(limit): Percent) -> bool {
 }
 
 /// The users who hold these seats.
-pub async fn holders(ctx: &Context, seats: &[Activation]) -> Result<HashMap<UserId, Answer<User>>> {
+pub async fn holders(
+    ctx: &Context,
+    seats: &[Activation],
+) -> Result<HashMap<UserId, ApiRecord<User>>> {
     let ids: Vec<UserId> = seats.iter().map(|seat| seat.user_id).collect();
     resolve::users_by_id(ctx, &ids).await
 }
 
-/// What the caller calls the user of a seat.
-pub fn caller_id(seat: &Activation, users: &HashMap<UserId, Answer<User>>) -> String {
+/// The external id of a seat's user.
+pub fn caller_id(seat: &Activation, users: &HashMap<UserId, ApiRecord<User>>) -> String {
     let user = users.get(&seat.user_id);
     user.map_or_else(|| seat.user_id.to_string(), |user| user.external_id.to_string())
 }
 
 /// The seats, one a line.
-pub fn table(ctx: &Context, seats: &[Activation], users: &HashMap<UserId, Answer<User>>) -> Table {
+pub fn table(
+    ctx: &Context,
+    seats: &[Activation],
+    users: &HashMap<UserId, ApiRecord<User>>,
+) -> Table {
     let row = |seat: &Activation| {
         let email = users.get(&seat.user_id).and_then(|user| user.email.clone());
         vec![
-            Cell::text(caller_id(seat, users)),
-            Cell::maybe(email),
-            Cell::past(seat.activated_at, ctx.now),
-            Cell::past(seat.last_checked_at, ctx.now),
+            TextCell::text(caller_id(seat, users)),
+            TextCell::maybe(email),
+            TextCell::past(seat.activated_at, ctx.now),
+            TextCell::past(seat.last_checked_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(seats.iter().map(row))

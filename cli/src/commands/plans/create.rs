@@ -4,14 +4,14 @@ use clap::Args;
 use common::{CreatePlan, ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, Product};
 
 use super::{PATH, joined, show};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::View;
 use crate::output::escape::quote;
 use crate::prompt;
-use crate::resolve::{self, Names, Purpose};
+use crate::resolve::{self, NameIndex, Purpose};
 use crate::values;
 
 /// Create a plan
@@ -21,31 +21,31 @@ Examples:
   licctl plans create --max-seats 5
   licctl plans create --product \"Acme Studio\" --name \"Pro annual\" \\
       --max-seats 5 --expires-in-days 365 --feature export,sso")]
-pub struct Create {
-    /// The product that the plan belongs to, by name or id
+pub struct CreateArgs {
+    /// Product of the plan, by name or id
     #[arg(long)]
     product: Option<String>,
-    /// What the plan is called
+    /// Name of the plan
     #[arg(long)]
     name: Option<Name>,
-    /// A line about it
+    /// Description of the plan, one line
     #[arg(long, value_name = "TEXT")]
     description: Option<Line>,
-    /// How many users a license of this plan serves at once; no limit when absent
+    /// Number of seats of a license; no limit when absent
     #[arg(long, value_name = "N")]
     max_seats: Option<MaxSeats>,
-    /// How long a license of this plan is valid; for ever when absent
+    /// Days for which a license is valid; no expiry when absent
     #[arg(long, value_name = "N")]
     expires_in_days: Option<ExpiresInDays>,
-    /// A feature that it unlocks (repeatable, or several with commas)
+    /// Feature of the plan (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
-    /// When the product has a plan of this name already, show it instead
+    /// Show the existing plan if the product has one of this name
     #[arg(long)]
     if_not_exists: bool,
 }
 
-pub async fn run(ctx: &Context, args: Create) -> Result<View> {
+pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let wanted = [("--product", args.product.is_some()), ("--name", args.name.is_some())];
     prompt::require(ctx, &wanted)?;
     let features = values::features(&args.features)?;
@@ -65,14 +65,14 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
         expires_in_days: args.expires_in_days,
         features,
     };
-    let names = Names::of(std::slice::from_ref(&product));
+    let names = NameIndex::of(std::slice::from_ref(&product));
     if args.if_not_exists {
         let known = resolve::plans(ctx, Some(product.id)).await?;
         if let Some(known) = known.into_iter().find(|plan| plan.name == body.name) {
             return existing(&known, &body, &names);
         }
     }
-    let Some(made) = ctx.client().await?.post::<Answer<Plan>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.post::<ApiRecord<Plan>>(PATH, &body).await? else {
         return planned();
     };
     let plan = made.data;
@@ -81,10 +81,10 @@ pub async fn run(ctx: &Context, args: Create) -> Result<View> {
     Ok(show(&plan, &names)?.changed(changed).next(next))
 }
 
-async fn choose_product(ctx: &Context) -> Result<Answer<Product>> {
+async fn choose_product(ctx: &Context) -> Result<ApiRecord<Product>> {
     let products = resolve::products(ctx).await?;
     if products.is_empty() {
-        return Err(Error::not_found("There is no product to make a plan for.")
+        return Err(Error::not_found("There are no products yet.")
             .fix("licctl products create --name NAME"));
     }
     let labels: Vec<_> = products.iter().map(|product| product.name.to_string()).collect();
@@ -95,11 +95,11 @@ async fn choose_product(ctx: &Context) -> Result<Answer<Product>> {
     Ok(chosen.clone())
 }
 
-/// What `--if-not-exists` found: good when it is what was asked for.
-fn existing(known: &Answer<Plan>, wanted: &CreatePlan, names: &Names) -> Result<View> {
+/// The output for `--if-not-exists`: the existing record, or an error when its settings differ.
+fn existing(known: &ApiRecord<Plan>, wanted: &CreatePlan, names: &NameIndex) -> Result<View> {
     let differences = differences(known, wanted);
     if differences.is_empty() {
-        return Ok(show(known, names)?.changed(format!("Plan {} is there already.", known.name)));
+        return Ok(show(known, names)?.changed(format!("Plan {} already exists.", known.name)));
     }
     let message = format!("Plan {} exists with other settings.", known.name);
     Err(Error::new(Exit::Rejected, "differs", message)
@@ -107,7 +107,7 @@ fn existing(known: &Answer<Plan>, wanted: &CreatePlan, names: &Names) -> Result<
         .fix(format!("licctl plans update {} with the same flags", known.id)))
 }
 
-/// Where a plan is not as wanted; what was not asked for may be anything.
+/// The differences between a plan and the given flags; absent flags match anything.
 fn differences(have: &Plan, want: &CreatePlan) -> Vec<String> {
     fn differ<T: PartialEq + ToString>(
         field: &str,

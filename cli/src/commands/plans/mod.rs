@@ -1,5 +1,5 @@
-//! `licctl plans`: what licenses are made from. Here are the verbs and what all of them show;
-//! creating and updating are in files of their own.
+//! `licctl plans`: the verbs and the tables that they share. Creating and updating have files of
+//! their own.
 
 mod create;
 mod update;
@@ -7,14 +7,14 @@ mod update;
 use clap::Subcommand;
 use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
 
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
-use crate::resolve::{self, Names, Purpose};
+use crate::resolve::{self, NameIndex, Purpose};
 
 const PATH: &str = "/api/v1/admin/plans";
 const COLUMNS: [Column; 6] = [
@@ -38,12 +38,12 @@ pub enum Verb {
     /// Show a plan
     #[command(visible_alias = "show")]
     Get {
-        /// Its id, its name, or 6 or more characters from either end of its id
+        /// Plan id or name, or at least 6 characters from either end of the id
         plan: String,
     },
     #[command(visible_alias = "new")]
-    Create(create::Create),
-    Update(update::Update),
+    Create(create::CreateArgs),
+    Update(update::UpdateArgs),
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -51,7 +51,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::List { product } => list(ctx, product).await,
         Verb::Get { plan } => {
             let plan = resolve::plan(ctx, &plan, Purpose::Read).await?;
-            let names = Names::of(&resolve::products(ctx).await?);
+            let names = NameIndex::of(&resolve::products(ctx).await?);
             let view = View::new(&plan, vec![plan.id.to_string()])?;
             Ok(view.card(card(ctx, &plan, &names)))
         }
@@ -68,7 +68,7 @@ async fn list(ctx: &Context, product: Option<String>) -> Result<View> {
     };
     let plans = resolve::plans(ctx, of).await?;
     let ids = plans.iter().map(|plan| plan.id.to_string()).collect();
-    let view = View::new(&plans, ids)?.table(table(&plans, &Names::of(&products)));
+    let view = View::new(&plans, ids)?.table(table(&plans, &NameIndex::of(&products)));
     let hint = match product {
         Some(product) => format!(
             "This product has no plans yet. Create one: \
@@ -80,52 +80,52 @@ async fn list(ctx: &Context, product: Option<String>) -> Result<View> {
     Ok(view.or_when_empty(hint))
 }
 
-fn show(plan: &Answer<Plan>, names: &Names) -> Result<View> {
+fn show(plan: &ApiRecord<Plan>, names: &NameIndex) -> Result<View> {
     let view = View::new(plan, vec![plan.id.to_string()])?;
     Ok(view.table(table(std::slice::from_ref(plan), names)))
 }
 
-fn table(plans: &[Answer<Plan>], names: &Names) -> Table {
-    let row = |plan: &Answer<Plan>| {
+fn table(plans: &[ApiRecord<Plan>], names: &NameIndex) -> Table {
+    let row = |plan: &ApiRecord<Plan>| {
         vec![
-            Cell::of(plan.id),
-            Cell::text(plan.name.as_str()),
-            Cell::text(names.product(plan.product_id)),
+            TextCell::of(plan.id),
+            TextCell::text(plan.name.as_str()),
+            TextCell::text(names.product(plan.product_id)),
             seats(plan.max_seats),
             valid_for(plan.expires_in_days),
-            Cell::text(joined(&plan.features)),
+            TextCell::text(joined(&plan.features)),
         ]
     };
     Table::new(&COLUMNS).with(plans.iter().map(row))
 }
 
-fn card(ctx: &Context, plan: &Plan, names: &Names) -> Vec<(&'static str, Cell)> {
+fn card(ctx: &Context, plan: &Plan, names: &NameIndex) -> Vec<(&'static str, TextCell)> {
     vec![
-        ("plan", Cell::text(plan.name.as_str())),
-        ("id", Cell::of(plan.id)),
-        ("product", Cell::text(product(plan.product_id, names))),
-        ("description", Cell::maybe(plan.description.as_ref())),
+        ("plan", TextCell::text(plan.name.as_str())),
+        ("id", TextCell::of(plan.id)),
+        ("product", TextCell::text(product(plan.product_id, names))),
+        ("description", TextCell::maybe(plan.description.as_ref())),
         ("seats", seats(plan.max_seats)),
         ("valid for", valid_for(plan.expires_in_days)),
-        ("features", Cell::text(joined(&plan.features))),
-        ("created", Cell::past(plan.created_at, ctx.now)),
-        ("updated", Cell::past(plan.updated_at, ctx.now)),
+        ("features", TextCell::text(joined(&plan.features))),
+        ("created", TextCell::past(plan.created_at, ctx.now)),
+        ("updated", TextCell::past(plan.updated_at, ctx.now)),
     ]
 }
 
-fn product(id: ProductId, names: &Names) -> String {
+fn product(id: ProductId, names: &NameIndex) -> String {
     format!("{} ({id})", names.product(id))
 }
 
-fn seats(max: Option<MaxSeats>) -> Cell {
-    max.map_or_else(|| Cell::text("no limit"), Cell::of)
+fn seats(max: Option<MaxSeats>) -> TextCell {
+    max.map_or_else(|| TextCell::text("no limit"), TextCell::of)
 }
 
-fn valid_for(days: Option<ExpiresInDays>) -> Cell {
+fn valid_for(days: Option<ExpiresInDays>) -> TextCell {
     match days {
-        Some(days) if days.get() == 1 => Cell::text("1 day"),
-        Some(days) => Cell::text(format!("{days} days")),
-        None => Cell::text("ever"),
+        Some(days) if days.get() == 1 => TextCell::text("1 day"),
+        Some(days) => TextCell::text(format!("{days} days")),
+        None => TextCell::text("no expiry"),
     }
 }
 

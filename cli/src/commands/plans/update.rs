@@ -4,64 +4,66 @@ use clap::Args;
 use common::{ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, PlanField, UpdatePlan};
 
 use super::{PATH, show};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::resolve::{self, Names, Purpose};
-use crate::values::{self, Change, cleared};
+use crate::resolve::{self, NameIndex, Purpose};
+use crate::values::{self, Edit, cleared};
 
-/// Change a plan; licenses already made from it stay as they are
+/// Change a plan; existing licenses keep their terms
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl plans update \"Pro annual\" --max-seats 10
   licctl plans update \"Pro annual\" --expires-in-days never --feature none")]
-pub struct Update {
-    /// Its id or name
+pub struct UpdateArgs {
+    /// Plan id or name
     plan: String,
-    /// A new name
+    /// New name
     #[arg(long)]
     name: Option<Name>,
-    /// A new description, or none
+    /// New description, or none
     #[arg(long, value_name = "TEXT or none")]
-    description: Option<Change<Line>>,
-    /// Another number of seats, or none for no limit
+    description: Option<Edit<Line>>,
+    /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none")]
-    max_seats: Option<Change<MaxSeats>>,
-    /// Another time of validity, or never
+    max_seats: Option<Edit<MaxSeats>>,
+    /// New number of days of validity, or never
     #[arg(long, value_name = "N or never")]
-    expires_in_days: Option<Change<ExpiresInDays>>,
-    /// The features from now on (repeatable, or with commas), or none
+    expires_in_days: Option<Edit<ExpiresInDays>>,
+    /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
 }
 
-pub async fn run(ctx: &Context, args: Update) -> Result<View> {
+pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let clear = cleared([
-        Change::clears(&args.description, PlanField::Description),
-        Change::clears(&args.max_seats, PlanField::MaxSeats),
-        Change::clears(&args.expires_in_days, PlanField::ExpiresInDays),
+        Edit::clears(&args.description, PlanField::Description),
+        Edit::clears(&args.max_seats, PlanField::MaxSeats),
+        Edit::clears(&args.expires_in_days, PlanField::ExpiresInDays),
     ]);
     let body = UpdatePlan {
         name: args.name,
-        description: Change::value(&args.description),
-        max_seats: Change::value(&args.max_seats),
-        expires_in_days: Change::value(&args.expires_in_days),
+        description: Edit::value(&args.description),
+        max_seats: Edit::value(&args.max_seats),
+        expires_in_days: Edit::value(&args.expires_in_days),
         features: values::changed_features(&args.features)?,
         clear,
     };
     if serde_json::to_value(&body).is_ok_and(|body| is_empty(&body)) {
-        return Err(Error::usage("Nothing is to change.").fix("see licctl plans update --help"));
+        return Err(
+            Error::usage("There is nothing to change.").fix("see licctl plans update --help")
+        );
     }
     let plan = resolve::plan(ctx, &args.plan, Purpose::Write).await?;
     let path = format!("{PATH}/{}", plan.id);
-    let Some(now) = ctx.client().await?.patch::<Answer<Plan>>(&path, &body).await? else {
+    let Some(now) = ctx.client().await?.patch::<ApiRecord<Plan>>(&path, &body).await? else {
         return planned();
     };
-    let names = Names::of(&resolve::products(ctx).await?);
-    let changed = format!("Updated plan {}. Licenses already made keep theirs.", now.data.name);
+    let names = NameIndex::of(&resolve::products(ctx).await?);
+    let changed = format!("Updated plan {}. Existing licenses keep their terms.", now.data.name);
     Ok(show(&now.data, &names)?.changed(changed))
 }
 

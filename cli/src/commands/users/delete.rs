@@ -5,7 +5,7 @@ use common::{Explain, Explanation, ExternalId, User};
 use reqwest::Method;
 
 use super::{PATH, show};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::Result;
@@ -13,20 +13,20 @@ use crate::output::View;
 use crate::prompt;
 use crate::resolve;
 
-/// Delete a user, which frees the seats
+/// Delete a user and free the seats
 ///
-/// The user loses all licenses. A later validation creates the user anew, without any.
+/// The user loses all licenses. A later validation creates the user again, without licenses.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl users delete alice
   licctl users delete alice --yes")]
-pub struct Delete {
-    /// Your own id for the user, or the service's (usr_…)
+pub struct DeleteArgs {
+    /// External id of the user, or the service's own (usr_…)
     user: ExternalId,
 }
 
-pub async fn run(ctx: &Context, args: Delete) -> Result<View> {
+pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
     let user = resolve::user(ctx, args.user.as_str()).await?;
     let client = ctx.client().await?;
     let question = Explain { user_id: user.external_id.clone(), product_id: None };
@@ -40,7 +40,7 @@ pub async fn run(ctx: &Context, args: Delete) -> Result<View> {
     );
     prompt::confirm(ctx, &format!("Delete {what}?"))?;
     let path = format!("{PATH}/{}", user.id);
-    let deleted = client.write::<Answer<User>>(Method::DELETE, &path, None::<&()>).await?;
+    let deleted = client.write::<ApiRecord<User>>(Method::DELETE, &path, None::<&()>).await?;
     let Some(deleted) = deleted.map(|written| written.data) else { return planned() };
     Ok(show(ctx, &deleted)?.changed(format!("Deleted {what}.")))
 }

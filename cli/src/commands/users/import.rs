@@ -5,7 +5,7 @@ use common::{CreateUser, User};
 
 use super::PATH;
 use crate::bulk::{self, BulkFlags};
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
@@ -13,7 +13,7 @@ use crate::output::View;
 
 /// Create or update users from a file
 ///
-/// CSV with a line of titles, or a JSON object a line. Columns: userId (or externalId), email,
+/// CSV with a header line, or JSON lines. Columns: userId (or externalId), email,
 /// name, and metadata.KEY for each entry of the metadata. Every row is checked before the first is
 /// sent.
 #[derive(Args)]
@@ -22,20 +22,20 @@ Examples:
   licctl users import users.csv --yes
   licctl users import users.csv --map userId=login --report import.jsonl --yes
   licctl users import users.csv --resume import.jsonl --yes")]
-pub struct Import {
-    /// The file to read, - for stdin
+pub struct ImportArgs {
+    /// File to read, - for stdin
     file: String,
     #[command(flatten)]
     bulk: BulkFlags,
 }
 
-pub async fn run(ctx: &Context, args: Import) -> Result<View> {
+pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     let client = ctx.client().await?;
-    let run = ("Import", format!("users import at {}", client.place()));
+    let run = ("Import", format!("users import at {}", client.label()));
     let finished = bulk::run(ctx, &args.bulk, &args.file, run, |row, _| async move {
         let (email, name, metadata) = (row.email, row.name, row.metadata);
         let body = CreateUser { external_id: row.user, email, name, metadata };
-        let written = client.post::<Answer<User>>(PATH, &body).await?;
+        let written = client.post::<ApiRecord<User>>(PATH, &body).await?;
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })
     .await?;

@@ -1,4 +1,4 @@
-//! `licctl users`: whom licenses are assigned to.
+//! `licctl users`: list, show, create, update, delete and import users.
 
 mod delete;
 mod import;
@@ -7,17 +7,17 @@ use clap::{Args, Subcommand};
 use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
 
 use super::planned;
-use crate::client::Answer;
+use crate::client::ApiRecord;
+use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::names;
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::prompt;
 use crate::resolve;
-use crate::values::{Change, MetadataFlags, cleared};
+use crate::values::{Edit, MetadataFlags, cleared};
 
 const PATH: &str = "/api/v1/admin/users";
 const COLUMNS: [Column; 5] = [
@@ -37,14 +37,14 @@ pub enum Verb {
 Examples:
   licctl users list --search example.com"
     )]
-    List(List),
+    List(ListArgs),
     /// Show a user
     #[command(visible_alias = "show")]
     Get {
-        /// Your own id for the user
+        /// External id of the user
         user: ExternalId,
     },
-    /// Create a user, or update the one who is there; validation creates users by itself
+    /// Create or update a user; validation also creates unknown users
     #[command(
         visible_alias = "new",
         after_help = "\
@@ -52,35 +52,35 @@ Examples:
   licctl users create --external-id alice --email alice@example.com
   licctl users create --external-id alice --metadata team=blue"
     )]
-    Create(Create),
-    /// Change what is known of a user
+    Create(CreateArgs),
+    /// Change the email, name or metadata of a user
     #[command(after_help = "\
 Examples:
   licctl users update alice --email alice@example.org --name none")]
-    Update(Update),
-    Delete(delete::Delete),
-    Import(import::Import),
+    Update(UpdateArgs),
+    Delete(delete::DeleteArgs),
+    Import(import::ImportArgs),
 }
 
 #[derive(Args)]
-pub struct List {
-    /// Only the user with this id of yours
+pub struct ListArgs {
+    /// Only the user with this external id
     #[arg(long, value_name = "USER")]
     external_id: Option<ExternalId>,
-    /// Only users with this text in their id, email or name, in capitals or not
+    /// Only users with this text in their external id, email or name, in any case
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
 }
 
 #[derive(Args)]
-pub struct Create {
-    /// Your own id for the user, kept letter by letter
+pub struct CreateArgs {
+    /// External id of the user, kept exactly as given
     #[arg(long, value_name = "USER")]
     external_id: Option<ExternalId>,
-    /// Where the user can be reached
+    /// Email address of the user
     #[arg(long)]
     email: Option<Line>,
-    /// What the user is called
+    /// Name of the user
     #[arg(long)]
     name: Option<Name>,
     #[command(flatten)]
@@ -88,15 +88,15 @@ pub struct Create {
 }
 
 #[derive(Args)]
-pub struct Update {
-    /// Your own id for the user
+pub struct UpdateArgs {
+    /// External id of the user
     user: ExternalId,
-    /// A new address, or none
+    /// New email address, or none
     #[arg(long, value_name = "EMAIL or none")]
-    email: Option<Change<Line>>,
-    /// A new name, or none
+    email: Option<Edit<Line>>,
+    /// New name, or none
     #[arg(long, value_name = "NAME or none")]
-    name: Option<Change<Name>>,
+    name: Option<Edit<Name>>,
     #[command(flatten)]
     metadata: MetadataFlags,
     /// Remove all metadata
@@ -120,11 +120,11 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     }
 }
 
-async fn list(ctx: &Context, args: List) -> Result<View> {
+async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
     let filter: Vec<_> = args.external_id.iter().map(|id| ("externalId", id.as_str())).collect();
-    let mut users: Vec<Answer<User>> = ctx.client().await?.list(PATH, &filter).await?;
+    let mut users: Vec<ApiRecord<User>> = ctx.client().await?.list(PATH, &filter).await?;
     if filter.is_empty() {
-        names::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
+        completion_cache::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
     }
     if let Some(text) = &args.search {
         users.retain(|user| contains(user, &text.to_lowercase()));
@@ -137,7 +137,7 @@ async fn list(ctx: &Context, args: List) -> Result<View> {
     Ok(View::new(&users, ids)?.table(table(ctx, &users)).or_when_empty(hint))
 }
 
-/// Whether the text, in small letters, is in anything a person would search a user by.
+/// Whether the external id, email or name contains the lower-case text.
 fn contains(user: &User, text: &str) -> bool {
     let email = user.email.as_ref().map(Line::as_str);
     let name = user.name.as_ref().map(Name::as_str);
@@ -145,15 +145,15 @@ fn contains(user: &User, text: &str) -> bool {
     words.into_iter().flatten().any(|word| word.to_lowercase().contains(text))
 }
 
-async fn create(ctx: &Context, args: Create) -> Result<View> {
+async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--external-id", args.external_id.is_some())])?;
     let metadata = args.metadata.read()?;
     let external_id = match args.external_id {
         Some(id) => id,
-        None => prompt::text(ctx, "Your own id for the user", Some("--external-id"))?,
+        None => prompt::text(ctx, "External id of the user", Some("--external-id"))?,
     };
     let body = CreateUser { external_id, email: args.email, name: args.name, metadata };
-    let Some(made) = ctx.client().await?.post::<Answer<User>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.post::<ApiRecord<User>>(PATH, &body).await? else {
         return planned();
     };
     let verb = if made.created { "Created" } else { "Updated" };
@@ -163,58 +163,60 @@ async fn create(ctx: &Context, args: Create) -> Result<View> {
     Ok(show(ctx, &user)?.changed(changed).next(next))
 }
 
-async fn update(ctx: &Context, args: Update) -> Result<View> {
+async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let metadata = args.metadata.read()?;
     let body = UpdateUser {
-        email: Change::value(&args.email),
-        name: Change::value(&args.name),
+        email: Edit::value(&args.email),
+        name: Edit::value(&args.name),
         metadata,
         clear: cleared([
-            Change::clears(&args.email, UserField::Email),
-            Change::clears(&args.name, UserField::Name),
+            Edit::clears(&args.email, UserField::Email),
+            Edit::clears(&args.name, UserField::Name),
             args.no_metadata.then_some(UserField::Metadata),
         ]),
     };
     let given = body.email.is_some() || body.name.is_some() || body.metadata.is_some();
     if !given && body.clear.is_none() {
-        return Err(Error::usage("Nothing is to change.").fix("see licctl users update --help"));
+        return Err(
+            Error::usage("There is nothing to change.").fix("see licctl users update --help")
+        );
     }
     let user = resolve::user(ctx, args.user.as_str()).await?;
     let path = format!("{PATH}/{}", user.id);
-    let Some(now) = ctx.client().await?.patch::<Answer<User>>(&path, &body).await? else {
+    let Some(now) = ctx.client().await?.patch::<ApiRecord<User>>(&path, &body).await? else {
         return planned();
     };
     let changed = format!("Updated user {}.", now.data.external_id);
     Ok(show(ctx, &now.data)?.changed(changed))
 }
 
-fn show(ctx: &Context, user: &Answer<User>) -> Result<View> {
+fn show(ctx: &Context, user: &ApiRecord<User>) -> Result<View> {
     let view = View::new(user, vec![user.external_id.to_string()])?;
     Ok(view.table(table(ctx, std::slice::from_ref(user))))
 }
 
-fn table(ctx: &Context, users: &[Answer<User>]) -> Table {
-    let row = |user: &Answer<User>| {
+fn table(ctx: &Context, users: &[ApiRecord<User>]) -> Table {
+    let row = |user: &ApiRecord<User>| {
         vec![
-            Cell::text(user.external_id.as_str()),
-            Cell::maybe(user.email.as_ref()),
-            Cell::maybe(user.name.as_ref()),
-            Cell::past(user.created_at, ctx.now),
-            Cell::of(user.id),
+            TextCell::text(user.external_id.as_str()),
+            TextCell::maybe(user.email.as_ref()),
+            TextCell::maybe(user.name.as_ref()),
+            TextCell::past(user.created_at, ctx.now),
+            TextCell::of(user.id),
         ]
     };
     Table::new(&COLUMNS).with(users.iter().map(row))
 }
 
-fn card(ctx: &Context, user: &User) -> Vec<(&'static str, Cell)> {
+fn card(ctx: &Context, user: &User) -> Vec<(&'static str, TextCell)> {
     let metadata = user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok());
     vec![
-        ("user", Cell::text(user.external_id.as_str())),
-        ("id", Cell::of(user.id)),
-        ("email", Cell::maybe(user.email.as_ref())),
-        ("name", Cell::maybe(user.name.as_ref())),
-        ("metadata", Cell::maybe(metadata)),
-        ("created", Cell::past(user.created_at, ctx.now)),
-        ("updated", Cell::past(user.updated_at, ctx.now)),
+        ("user", TextCell::text(user.external_id.as_str())),
+        ("id", TextCell::of(user.id)),
+        ("email", TextCell::maybe(user.email.as_ref())),
+        ("name", TextCell::maybe(user.name.as_ref())),
+        ("metadata", TextCell::maybe(metadata)),
+        ("created", TextCell::past(user.created_at, ctx.now)),
+        ("updated", TextCell::past(user.updated_at, ctx.now)),
     ]
 }

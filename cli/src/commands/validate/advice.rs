@@ -1,10 +1,10 @@
-//! What would make the answer of a validation a yes, as commands ready to run.
+//! Suggests commands after which a validation would succeed.
 
 use common::{ExplainedLicense, Explanation, ExternalId, MaxSeats, Reason, Status, Verdict};
 
 use crate::output::escape::quote;
 
-/// The commands, the least drastic first. `holders` have the seats, least recently seen first.
+/// The commands, the least drastic first. `holders` have the seats, least recently checked first.
 pub fn advice(user: &ExternalId, explained: &Explanation, holders: &[String]) -> Vec<String> {
     let user = quote(user.as_str());
     let with = |verdict| explained.licenses.iter().find(|license| license.verdict == verdict);

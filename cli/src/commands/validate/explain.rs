@@ -1,5 +1,5 @@
-//! `licctl validate --explain`: the ladder from the key to the answer, who sits on the seats when
-//! they are the reason, and what to do about it.
+//! `licctl validate --explain`: the steps from the key to the answer, the holders of the seats when
+//! seats are the reason, and suggested commands.
 
 use common::{
     CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId,
@@ -7,33 +7,33 @@ use common::{
 };
 
 use super::advice::advice;
-use super::{Expected, reason_word};
-use crate::client::Answer;
+use super::{ExpectedAnswer, reason_word};
+use crate::client::ApiRecord;
 use crate::commands::keys::{mode_word, role_word};
 use crate::commands::licenses::{PATH, status_cell, usage};
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::View;
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
 use crate::output::time::relative;
 
-/// The width of the ladder's first words.
-const LABEL: usize = 9;
+/// The width of a step's label, in columns.
+const LABEL_WIDTH: usize = 9;
 
 pub async fn run(
     ctx: &Context,
     user: ExternalId,
     product: Option<ProductId>,
-    expected: Option<Expected>,
+    expected: Option<ExpectedAnswer>,
 ) -> Result<View> {
     let client = ctx.client().await?;
     let body = Explain { user_id: user.clone(), product_id: product };
     let (key, explained) = tokio::try_join!(
         client.get::<CurrentKey>("/api/v1/key"),
-        client.ask::<Answer<Explanation>>("/api/v1/admin/explain", &body),
+        client.ask::<ApiRecord<Explanation>>("/api/v1/admin/explain", &body),
     )?;
-    let holders = match crowded(&explained) {
+    let holders = match full_license(&explained) {
         Some(license) => Some(seats_of(ctx, license).await?),
         None => None,
     };
@@ -48,28 +48,28 @@ pub async fn run(
     }
     view = view.line(answer_line(&explained));
     if let Some((summary, holders)) = &holders {
-        view = view.line(Cell::text("")).line(Cell::text(summary)).table(holders.1.clone());
+        view = view.line(TextCell::text("")).line(TextCell::text(summary)).table(holders.1.clone());
     }
     let idle = holders.as_ref().map(|(_, (idle, _))| idle.as_slice());
     let todo = advice(&user, &explained, idle.unwrap_or_default());
     if !todo.is_empty() {
-        view = view.line(Cell::text("")).line(Cell::text("What to do:"));
+        view = view.line(TextCell::text("")).line(TextCell::text("Suggested commands:"));
     }
     for line in todo {
-        view = view.line(Cell::text(format!("  {line}")));
+        view = view.line(TextCell::text(format!("  {line}")));
     }
-    let answer = explained.reason.map_or(Expected::Valid, Expected::from);
-    let fits = answer == expected.unwrap_or(Expected::Valid);
-    Ok(view.exit(if fits { Exit::Done } else { Exit::Negative }))
+    let answer = explained.reason.map_or(ExpectedAnswer::Valid, ExpectedAnswer::from);
+    let fits = answer == expected.unwrap_or(ExpectedAnswer::Valid);
+    Ok(view.exit(if fits { Exit::Success } else { Exit::Negative }))
 }
 
 /// The license whose seats are the reason.
-fn crowded(explained: &Explanation) -> Option<&ExplainedLicense> {
+fn full_license(explained: &Explanation) -> Option<&ExplainedLicense> {
     let mut licenses = explained.licenses.iter();
     licenses.find(|license| license.verdict == Verdict::ExceededSeats)
 }
 
-/// Who sits on the seats of a license, least recently seen first: as names, and as a table.
+/// The holders of a license's seats, least recently checked first: as external ids and as a table.
 async fn seats_of(
     ctx: &Context,
     license: &ExplainedLicense,
@@ -79,25 +79,25 @@ async fn seats_of(
     usage.activations.sort_by_key(|seat| seat.last_checked_at);
     let users = usage::holders(ctx, &usage.activations).await?;
     let idle = usage.activations.iter().map(|seat| usage::caller_id(seat, &users)).collect();
-    let summary = format!("{}, least recently seen first:", usage::summary(&usage));
+    let summary = format!("{}, least recently checked first:", usage::summary(&usage));
     Ok((summary, (idle, usage::table(ctx, &usage.activations, &users))))
 }
 
-fn step(good: bool, label: &str, text: &str) -> Cell {
+fn step(good: bool, label: &str, text: &str) -> TextCell {
     let mark = if good { "ok" } else { "no" };
-    let line = format!("{mark}  {label:<LABEL$} {text}");
-    Cell::text(line).toned(if good { Tone::Good } else { Tone::Bad })
+    let line = format!("{mark}  {label:<LABEL_WIDTH$} {text}");
+    TextCell::text(line).toned(if good { Tone::Good } else { Tone::Bad })
 }
 
-fn key_line(key: &CurrentKey) -> Cell {
+fn key_line(key: &CurrentKey) -> TextCell {
     let (role, mode) = (role_word(key.role), mode_word(key.mode));
     let tenant = &key.tenant.name;
-    step(true, "key", &format!("{}… works: {role}, {mode}, of {tenant}", key.prefix))
+    step(true, "key", &format!("{}… is active: {role}, {mode}, tenant {tenant}", key.prefix))
 }
 
-fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> Cell {
+fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> TextCell {
     let Some(known) = &explained.user else {
-        return step(false, "user", &format!("{user} is not known"));
+        return step(false, "user", &format!("{user} does not exist"));
     };
     let name = known.name.as_ref().map(Name::as_str);
     let words = [name, known.email.as_ref().map(Line::as_str)];
@@ -108,26 +108,26 @@ fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> Cell 
         known.created_at.to_string()
     };
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    step(true, "user", &format!("{user} is known{about}, first seen {since}"))
+    step(true, "user", &format!("{user} exists{about}, created {since}"))
 }
 
-fn licenses_line(explained: &Explanation) -> Cell {
+fn licenses_line(explained: &Explanation) -> TextCell {
     match explained.licenses.len() {
-        0 => step(false, "licenses", "none is assigned"),
-        1 => step(true, "licenses", "1 is assigned:"),
-        many => step(true, "licenses", &format!("{many} are assigned, looked at in this order:")),
+        0 => step(false, "licenses", "the user has none"),
+        1 => step(true, "licenses", "the user has 1:"),
+        many => step(true, "licenses", &format!("the user has {many}, checked in this order:")),
     }
 }
 
-fn answer_line(explained: &Explanation) -> Cell {
+fn answer_line(explained: &Explanation) -> TextCell {
     let word = explained.reason.map_or("VALID", reason_word);
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 
-/// When the license expires or expired, where its status does not say so already.
+/// The expiry, unless the status shows it already.
 fn expiry(ctx: &Context, license: &License) -> String {
     let past = license.expires_at.is_some_and(|end| end <= ctx.now);
-    let time = Cell::time_or("never", license.expires_at, ctx.now);
+    let time = TextCell::time_or("never", license.expires_at, ctx.now);
     let time = time.shown(ctx.io.terminals.stdout);
     match (past, license.status) {
         (true, Status::Active) => String::new(),
@@ -136,8 +136,8 @@ fn expiry(ctx: &Context, license: &License) -> String {
     }
 }
 
-/// One license in three lines: what it is, how it stands, and what the validation made of it.
-fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [Cell; 3] {
+/// One license in three lines: its product and plan, its state, and the verdict.
+fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [TextCell; 3] {
     let tone = match it.verdict {
         Verdict::Valid => Tone::Good,
         Verdict::NotReached | Verdict::OtherProduct => Tone::Warning,
@@ -150,10 +150,10 @@ fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [Cell; 
     let allowed = it.license.max_seats.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
     let own = if it.activation.is_some() { "holds one" } else { "holds none" };
     let seats = format!("seats {}/{allowed}, the user {own}", it.seats_used);
-    let indent = " ".repeat(LABEL + 7);
+    let indent = " ".repeat(LABEL_WIDTH + 7);
     [
-        Cell::text(format!("{}{number}  {what}", " ".repeat(LABEL + 4))),
-        Cell::text(format!("{indent}{status}{expires}, {seats}")),
-        Cell::text(format!("{indent}{}", it.sentence)).toned(tone),
+        TextCell::text(format!("{}{number}  {what}", " ".repeat(LABEL_WIDTH + 4))),
+        TextCell::text(format!("{indent}{status}{expires}, {seats}")),
+        TextCell::text(format!("{indent}{}", it.sentence)).toned(tone),
     ]
 }

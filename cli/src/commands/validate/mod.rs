@@ -1,19 +1,19 @@
-//! `licctl validate`: is this user licensed? The real question, asked as the customer's
-//! application asks it; with `--explain` the same decision without any effect, and why.
+//! `licctl validate`: sends the validation that the customer's application sends; with `--explain`
+//! it shows the same decision with its reasons, and changes nothing.
 
 mod advice;
 mod explain;
-mod from;
+mod from_file;
 
 use clap::{Args, ValueEnum};
 use common::{ExternalId, Feature, ProductId, Reason, Validation};
 
-use super::each::{each, named, one_or_many};
+use super::items::{for_each_item, one_or_many, read_items};
 use super::planned;
-use crate::client::Answer;
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::cell::{Cell, Tone};
+use crate::output::cell::{TextCell, Tone};
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::output::{Format, View};
@@ -28,10 +28,10 @@ const COLUMNS: [Column; 5] = [
     Column::flexible("FEATURES", 3),
 ];
 
-/// Ask whether users are licensed, as your application would
+/// Validate users, as your application does
 ///
-/// A yes takes a seat, and an unknown user is created, just as when your application asks.
-/// With --explain nothing is changed, and every license of the user is shown with its verdict.
+/// A successful validation takes a seat, and the service creates unknown users. With --explain
+/// nothing changes, and each license of the user is shown with its verdict.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -41,32 +41,32 @@ Examples:
   licctl validate --from users.csv --report answers.jsonl --yes
   licctl validate ci-probe --expect no_license   exits 0 when that is the answer
 
-Exits with 0 when all users are licensed, and with 10 when one is not.")]
-pub struct Validate {
-    /// Your own ids for the users; - reads a list from stdin
+The exit code is 0 when all users are licensed, and 10 otherwise.")]
+pub struct ValidateArgs {
+    /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
-    /// Look only at licenses of this product
+    /// Consider only licenses of this product
     #[arg(long)]
     product: Option<String>,
-    /// Tell why, without any effect, and what to do about it; needs a key that may read
+    /// Explain the answer without changing anything; needs a key of role read or admin
     #[arg(long)]
     explain: bool,
-    /// Count as licensed only with this feature (repeatable, or with commas)
+    /// Require this feature (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     #[arg(conflicts_with = "explain")]
     features: Vec<Feature>,
-    /// The answer that makes the exit code 0, for tests
+    /// The expected answer, for which the exit code is 0
     #[arg(long, value_name = "ANSWER")]
-    expect: Option<Expected>,
+    expect: Option<ExpectedAnswer>,
     #[command(flatten)]
-    rows: from::From,
+    rows: from_file::FromFile,
 }
 
 /// An answer as a flag takes it.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum Expected {
+enum ExpectedAnswer {
     Valid,
     NoLicense,
     Expired,
@@ -76,15 +76,15 @@ enum Expected {
     UserNotFound,
 }
 
-/// What came of one user.
-struct Asked {
+/// The answer for one user.
+struct UserAnswer {
     user: ExternalId,
-    answer: Answer<Validation>,
-    /// Features that were asked for and are not granted.
+    answer: ApiRecord<Validation>,
+    /// Required features that the license lacks.
     lacking: Vec<Feature>,
 }
 
-impl serde::Serialize for Asked {
+impl serde::Serialize for UserAnswer {
     fn serialize<S: serde::Serializer>(
         &self,
         serializer: S,
@@ -93,47 +93,47 @@ impl serde::Serialize for Asked {
     }
 }
 
-pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
+pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     if let Some(file) = &args.rows.from {
         let product = match &args.product {
             Some(text) => Some(product_id(ctx, text).await?),
             None => None,
         };
         let wanted = (args.features.as_slice(), args.expect);
-        return from::run(ctx, &args.rows, file, product, wanted).await;
+        return from_file::run(ctx, &args.rows, file, product, wanted).await;
     }
     args.rows.bulk.refuse_without_file()?;
     prompt::require(ctx, &[("USER", !args.users.is_empty())])?;
     let given = if args.users.is_empty() {
-        vec![prompt::text::<ExternalId>(ctx, "User (your own id for them)", None)?.to_string()]
+        vec![prompt::text::<ExternalId>(ctx, "User (external id)", None)?.to_string()]
     } else {
         args.users.clone()
     };
-    let users = named(ctx, &given).await?;
+    let users = read_items(ctx, &given).await?;
     let product = match &args.product {
         Some(text) => Some(product_id(ctx, text).await?),
         None => None,
     };
     if args.explain {
         let [user] = users.as_slice() else {
-            return Err(Error::usage("--explain takes one user at a time."));
+            return Err(Error::usage("--explain takes exactly one user."));
         };
         return explain::run(ctx, external_id(user)?, product, args.expect).await;
     }
     prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len()))?;
     if !ctx.globals.dry_run {
         for user in &users {
-            ask_about_a_stranger(ctx, user).await?;
+            confirm_unknown_user(ctx, user).await?;
         }
     }
     let client = ctx.client().await?;
-    let asked = each(ctx, &users, |user| {
+    let asked = for_each_item(ctx, &users, |user| {
         let features = &args.features;
         async move {
             let user = external_id(&user)?;
             let body = common::Validate { user_id: user.clone(), product_id: product };
-            let written = client.post::<Answer<Validation>>("/api/v1/validate", &body).await?;
-            Ok(written.map(|it| Asked {
+            let written = client.post::<ApiRecord<Validation>>("/api/v1/validate", &body).await?;
+            Ok(written.map(|it| UserAnswer {
                 lacking: lacking(&it.data, features),
                 user,
                 answer: it.data,
@@ -144,25 +144,25 @@ pub async fn run(ctx: &Context, args: Validate) -> Result<View> {
     if asked.done.is_empty() {
         return planned();
     }
-    tell_lacking(ctx, &asked.done);
-    let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Done);
+    note_lacking(ctx, &asked.done);
+    let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Success);
     let view = show(&given, &asked.done)?;
     Ok(match (asked.exit, fits) {
-        (Exit::Done, false) => view.exit(Exit::Negative),
+        (Exit::Success, false) => view.exit(Exit::Negative),
         (exit, _) => view.exit(exit),
     })
 }
 
-/// In the table this is the reason; in the service's own answer it does not stand.
-fn tell_lacking(ctx: &Context, asked: &[Asked]) {
-    for it in asked.iter().filter(|_| ctx.form.format != Format::Table) {
+/// Prints lacking features for the formats that show only the service's answer.
+fn note_lacking(ctx: &Context, asked: &[UserAnswer]) {
+    for it in asked.iter().filter(|_| ctx.output.format != Format::Table) {
         if let [first, ..] = it.lacking.as_slice() {
             ctx.note(&format!("{} lacks the feature {first}", it.user));
         }
     }
 }
 
-/// An id needs no look-up, for which a key that may only validate would not do.
+/// The product's id. An id needs no look-up, which a key of role validate could not make.
 async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
     match given.parse() {
         Ok(id) => Ok(id),
@@ -170,25 +170,26 @@ async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
     }
 }
 
-/// Validating creates unknown users, so a typo would leave one behind.
-async fn ask_about_a_stranger(ctx: &Context, user: &str) -> Result<()> {
+/// Asks before validating an unknown user, as a typo would create one.
+async fn confirm_unknown_user(ctx: &Context, user: &str) -> Result<()> {
     if !ctx.may_ask() || ctx.globals.yes {
         return Ok(());
     }
     match resolve::find_user(ctx, user).await {
         Ok(None) => {
-            let question = format!("There is no user {user} yet. Validating creates one. Go on?");
+            let question =
+                format!("User {user} does not exist yet, and validating creates it. Continue?");
             prompt::confirm(ctx, &question)
         }
         Ok(Some(_)) => Ok(()),
-        // A key that may only validate cannot look; it asks as the application would.
+        // A key of role validate cannot look users up, so it validates without asking.
         Err(error) if error.exit == Exit::Forbidden => Ok(()),
         Err(error) => Err(error),
     }
 }
 
 fn external_id(text: &str) -> Result<ExternalId> {
-    text.parse().map_err(|error| Error::usage(format!("A user's id {error}.")))
+    text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
 fn lacking(answer: &Validation, wanted: &[Feature]) -> Vec<Feature> {
@@ -200,44 +201,46 @@ fn lacking(answer: &Validation, wanted: &[Feature]) -> Vec<Feature> {
     }
 }
 
-impl Asked {
-    fn exit(&self, expected: Option<Expected>) -> Exit {
+impl UserAnswer {
+    fn exit(&self, expected: Option<ExpectedAnswer>) -> Exit {
         let answer = match &*self.answer {
-            Validation::Valid(_) if self.lacking.is_empty() => Some(Expected::Valid),
+            Validation::Valid(_) if self.lacking.is_empty() => Some(ExpectedAnswer::Valid),
             Validation::Valid(_) => None,
             Validation::Invalid(refusal) => Some(refusal.reason.into()),
         };
-        if answer == Some(expected.unwrap_or(Expected::Valid)) {
-            Exit::Done
+        if answer == Some(expected.unwrap_or(ExpectedAnswer::Valid)) {
+            Exit::Success
         } else {
             Exit::Negative
         }
     }
 
-    fn cells(&self) -> Vec<Cell> {
-        let user = Cell::text(self.user.as_str());
+    fn cells(&self) -> Vec<TextCell> {
+        let user = TextCell::text(self.user.as_str());
         let no = |why: String| {
-            let answer = Cell::text("not valid").toned(Tone::Bad);
-            (answer, Cell::text(why))
+            let answer = TextCell::text("not valid").toned(Tone::Bad);
+            (answer, TextCell::text(why))
         };
         match &*self.answer {
             Validation::Valid(grant) => {
                 let (answer, reason) = match self.lacking.as_slice() {
-                    [] => (Cell::text("VALID").toned(Tone::Good), Cell::maybe(None::<String>)),
+                    [] => {
+                        (TextCell::text("VALID").toned(Tone::Good), TextCell::maybe(None::<String>))
+                    }
                     [first, ..] => no(format!("lacks {first}")),
                 };
-                let features = Cell::text(super::plans::joined(&grant.features));
-                vec![user, answer, reason, Cell::of(grant.license.id), features]
+                let features = TextCell::text(super::plans::joined(&grant.features));
+                vec![user, answer, reason, TextCell::of(grant.license.id), features]
             }
             Validation::Invalid(refusal) => {
                 let (answer, reason) = no(reason_word(refusal.reason).to_owned());
-                vec![user, answer, reason, Cell::maybe(None::<String>), Cell::text("")]
+                vec![user, answer, reason, TextCell::maybe(None::<String>), TextCell::text("")]
             }
         }
     }
 }
 
-impl From<Reason> for Expected {
+impl From<Reason> for ExpectedAnswer {
     fn from(reason: Reason) -> Self {
         match reason {
             Reason::NoLicense => Self::NoLicense,
@@ -262,15 +265,15 @@ fn reason_word(reason: Reason) -> &'static str {
     }
 }
 
-fn show(given: &[String], asked: &[Asked]) -> Result<View> {
+fn show(given: &[String], asked: &[UserAnswer]) -> Result<View> {
     let users = asked.iter().map(|it| it.user.to_string()).collect();
     let mut json = one_or_many(given, asked);
-    // The service's answer does not name the user, whom one of several answers cannot do without.
+    // The service's answer lacks the user, so several answers need it added.
     for (answer, asked) in json.as_array_mut().into_iter().flatten().zip(asked) {
         answer["user"] = asked.user.as_str().into();
     }
     let view = View::new(json, users)?;
-    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(Asked::cells)));
+    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(UserAnswer::cells)));
     let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
     Ok(match refused {
         Some(it) => view.next(format!("licctl validate {} --explain", quote(it.user.as_str()))),

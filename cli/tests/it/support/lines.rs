@@ -1,5 +1,5 @@
-//! A command line for every command there is, to be run as it stands, and the files it names. What
-//! they show and what they must not show is for the tests that run them.
+//! A complete command line for every command, and the files that the lines name. Tests run all of
+//! them.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub const LINES: &[&str] = &[
     "licenses assign lic_01h455vb4pex5vsknk084sn02q alice bob",
     "licenses assign --plan \"Pro annual\" --from HERE/users.csv --report HERE/out.jsonl",
     "licenses unassign lic_01h455vb4pex5vsknk084sn02q alice",
-    "licenses usage lic_01h455vb4pex5vsknk084sn02q --fail-over 80%",
+    "licenses usage lic_01h455vb4pex5vsknk084sn02q --fail-at 80%",
     "licenses suspend lic_01h455vb4pex5vsknk084sn02q",
     "licenses activate lic_01h455vb4pex5vsknk084sn02q",
     "licenses revoke lic_01h455vb4pex5vsknk084sn02q --yes",

@@ -1,6 +1,6 @@
-//! A server made of canned answers, and licctl run in an empty environment of its own.
+//! A fake server with canned answers, and licctl run in an empty environment of its own.
 
-mod double;
+mod fake_server;
 pub mod lines;
 mod records;
 mod screen;
@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use double::{Double, Reply, Request};
+pub use fake_server::{FakeServer, Reply, Request};
 pub use records::{
     LICENSE, PLAN, PRODUCT, answer, assignment, current_key, explained, explanation, license, plan,
     product, service, usage, user,
@@ -38,20 +38,19 @@ impl Home {
         Self { dir: tempfile::tempdir().unwrap(), named: true, variables: Vec::new() }
     }
 
-    /// A person's own machine, whose keyring does not run. Elsewhere than on Linux there would be
-    /// no way not to have one.
+    /// A machine without a running keyring, which only Linux allows.
     #[cfg(target_os = "linux")]
-    pub fn without_keyring(server: &Double) -> Self {
+    pub fn without_keyring(server: &FakeServer) -> Self {
         let home = Self { named: false, ..Self::bare() };
         let folder = home.dir.path().display().to_string();
-        // Where the bus is looked for that the keyring would be on.
+        // The keyring would be on this bus.
         let nowhere = format!("unix:path={folder}/bus");
         let home = home.set("HOME", &folder).set("DBUS_SESSION_BUS_ADDRESS", &nowhere);
         home.set("LICCTL_SERVER", &server.address)
     }
 
     /// A machine set up for a server through the environment, as CI is.
-    pub fn with(server: &Double) -> Self {
+    pub fn with(server: &FakeServer) -> Self {
         Self::bare().set("LICCTL_SERVER", &server.address).set("LICCTL_API_KEY", KEY)
     }
 
@@ -60,15 +59,15 @@ impl Home {
         self
     }
 
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> RunOutput {
         self.run_with_input(args, "")
     }
 
-    pub fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+    pub fn run_with_input(&self, args: &[&str], input: &str) -> RunOutput {
         let mut child = self.command(args).spawn().unwrap();
-        // A program that never reads it closes the pipe; that is its good right.
+        // A program that reads no input closes the pipe, which is no error.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        Ran::from(child.wait_with_output().unwrap())
+        RunOutput::from(child.wait_with_output().unwrap())
     }
 
     /// The whole environment of a run.
@@ -86,28 +85,28 @@ impl Home {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct RunOutput {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ran {
+impl RunOutput {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Everything that a person sees, with the server's address and the folder made stable.
-    pub fn seen(&self, server: &Double, home: &Home) -> String {
+    /// Both streams and the exit code, with the server's address and the folder replaced.
+    pub fn seen(&self, server: &FakeServer, home: &Home) -> String {
         let text = format!("{}{}[exit {}]", self.stdout, self.stderr, self.code);
         let folder = home.dir.path().display().to_string();
         text.replace(&server.address, "http://SERVER").replace(&folder, "FOLDER")
     }
 }
 
-impl From<Output> for Ran {
+impl From<Output> for RunOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),

@@ -5,18 +5,18 @@ use common::Timestamp;
 use serde_json::{Value, json};
 
 use super::OTHER_KEY;
-use super::double::{Double, Reply, Request};
+use super::fake_server::{FakeServer, Reply, Request};
 
 pub const PRODUCT: &str = "prd_01h455vb4pex5vsknk084sn02q";
 pub const PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
 pub const LICENSE: &str = "lic_01h455vb4pex5vsknk084sn02q";
 
 /// A service with one of everything.
-pub fn service() -> Double {
-    Double::answering(answer)
+pub fn service() -> FakeServer {
+    FakeServer::answering(answer)
 }
 
-/// What that service answers.
+/// The answers of that service.
 pub fn answer(request: &Request) -> Reply {
     let path = request.path.split('?').next().unwrap();
     let Some(path) = path.strip_prefix("/api/v1/") else { return health() };
@@ -49,7 +49,7 @@ fn nothing() -> Reply {
     Reply::refusal(404, "not_found", "There is no such thing.")
 }
 
-/// What it answers to writes, and to questions that have a body.
+/// Its answers to requests with a body.
 fn written(request: &Request, words: &[&str]) -> Reply {
     match (request.method.as_str(), words) {
         ("POST", ["admin", "products"]) => Reply::data(201, &product("Acme Studio")),
@@ -92,7 +92,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
     }
 }
 
-/// A service that is well, by the clock of this machine.
+/// The answers of a healthy service with the clock of this machine.
 fn health() -> Reply {
     let now = DateTime::from_timestamp_millis(Timestamp::now().millis() as i64).unwrap();
     let date = now.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
@@ -208,7 +208,7 @@ pub fn key() -> Value {
     })
 }
 
-/// Why a validation of carol would give this reason, or none.
+/// An explanation of carol's validation with this reason, or none.
 pub fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
     json!({
         "valid": reason.is_none(),
@@ -220,7 +220,7 @@ pub fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
     })
 }
 
-/// A license of hers, and what the validation made of it.
+/// A license of carol with the validation's verdict.
 pub fn explained(status: &str, expires_at: Option<&str>, verdict: &str) -> Value {
     let mut license = license(status);
     license["expiresAt"] = expires_at.into();

@@ -1,5 +1,4 @@
-//! licctl run within the test, on a terminal that is only said to be one: as wide as a test wants
-//! it, and without anybody to answer questions.
+//! licctl run within the test on a simulated terminal of any width, without prompts.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -7,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use licctl::{Env, Streams, Terminals};
 
-use super::{Home, Ran};
+use super::{Home, RunOutput};
 
 #[derive(Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
@@ -28,8 +27,8 @@ impl Sink {
     }
 }
 
-/// What a person sees on a terminal of so many columns, in one colour.
-pub fn on_screen(home: &Home, args: &[&str], columns: usize) -> Ran {
+/// The output on a terminal of this width, without colour.
+pub fn on_screen(home: &Home, args: &[&str], columns: usize) -> RunOutput {
     let (stdout, stderr) = (Sink::default(), Sink::default());
     let streams = Streams {
         stdin: Box::new(io::empty()),
@@ -41,5 +40,5 @@ pub fn on_screen(home: &Home, args: &[&str], columns: usize) -> Ran {
     let env: Env = home.variables().into_iter().chain([("NO_COLOR", "1".to_owned())]).collect();
     let words = ["licctl"].iter().chain(args).map(OsString::from);
     let code = licctl::run(words, env, streams).into();
-    Ran { code, stdout: stdout.text(), stderr: stderr.text() }
+    RunOutput { code, stdout: stdout.text(), stderr: stderr.text() }
 }

@@ -1,4 +1,4 @@
-//! A service behind TLS, with a certificate as good or as bad as a test wants it.
+//! A service behind TLS, with a valid or invalid certificate.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::{answer, double};
+use super::{answer, fake_server};
 
 /// The service of [`answer`], secured.
 pub struct Secured {
@@ -24,7 +24,7 @@ impl Secured {
         Self::with(&CertificateParams::new([name.to_owned()]).unwrap())
     }
 
-    /// With one that was good once.
+    /// With an expired certificate.
     pub fn expired() -> Self {
         let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
         params.not_before = date_time_ymd(2020, 1, 1);
@@ -50,7 +50,7 @@ impl Secured {
                 let connection = ServerConnection::new(config.clone()).unwrap();
                 let mut stream = StreamOwned::new(connection, stream);
                 // A client that does not like the certificate says nothing.
-                if let Some(request) = double::read(&mut stream) {
+                if let Some(request) = fake_server::read(&mut stream) {
                     answer(&request).send(&mut stream);
                     stream.conn.send_close_notify();
                     let _ = stream.flush();

@@ -1,4 +1,4 @@
-//! Answers as they arrive: from bytes to records, or to the reason why they are none.
+//! Decodes responses into records, or into the error of a refused or foreign response.
 
 use std::ops::Deref;
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Trace;
-use super::refusal::Asked;
+use super::refusal::ApiRequest;
 use crate::error::Result;
 
-/// A record twice: typed, to work with, and exactly as the service sent it, so that `-o json` shows
-/// also what a newer service says and this build does not know.
+/// A record in two forms: typed, and as the JSON that the service sent, so that `-o json` also shows
+/// the fields of a newer service.
 #[derive(Clone, Debug)]
-pub struct Answer<T> {
+pub struct ApiRecord<T> {
     typed: T,
     sent: Value,
 }
 
-impl<T: Serialize> Answer<T> {
+impl<T: Serialize> ApiRecord<T> {
     /// A record that came as a part of another answer.
     pub fn typed(typed: T) -> Self {
         let sent = serde_json::to_value(&typed).unwrap_or_default();
@@ -28,7 +28,7 @@ impl<T: Serialize> Answer<T> {
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for ApiRecord<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let sent = Value::deserialize(deserializer)?;
         let typed = T::deserialize(&sent).map_err(serde::de::Error::custom)?;
@@ -36,13 +36,13 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
     }
 }
 
-impl<T> Serialize for Answer<T> {
+impl<T> Serialize for ApiRecord<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.sent.serialize(serializer)
     }
 }
 
-impl<T> Deref for Answer<T> {
+impl<T> Deref for ApiRecord<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -52,7 +52,7 @@ impl<T> Deref for Answer<T> {
 
 /// Reads the whole answer.
 pub(super) async fn read<T: DeserializeOwned>(
-    asked: &Asked<'_>,
+    request: &ApiRequest<'_>,
     response: Response,
     trace: &Trace,
 ) -> Result<(StatusCode, T)> {
@@ -62,27 +62,26 @@ pub(super) async fn read<T: DeserializeOwned>(
         value.map(str::to_owned)
     };
     let (request_id, retry_after) = (header("x-request-id"), header("retry-after"));
-    let body = response.bytes().await.map_err(|error| asked.failed(&error))?;
+    let body = response.bytes().await.map_err(|error| request.failed(&error))?;
     trace.received(status, &body);
     if status.is_success() {
         return match serde_json::from_slice(&body) {
             Ok(answer) => Ok((status, answer)),
-            Err(error) if is_envelope(&body) => Err(asked.misunderstood(&error)),
-            Err(_) => Err(asked.not_the_service(status, &body)),
+            Err(error) if is_envelope(&body) => Err(request.misunderstood(&error)),
+            Err(_) => Err(request.not_the_service(status, &body)),
         };
     }
     match failure(&body, request_id.as_deref()) {
         Some(mut failure) => {
             let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
             failure.retry_after = failure.retry_after.or(seconds);
-            Err(asked.refused(status, failure))
+            Err(request.refused(status, failure))
         }
-        None => Err(asked.not_the_service(status, &body).answered(status.as_u16(), request_id)),
+        None => Err(request.not_the_service(status, &body).answered(status.as_u16(), request_id)),
     }
 }
 
-/// A refusal. `success` and `error` are what every version of the service says; the rest may be
-/// missing.
+/// Decodes a refusal. Every version of the service sends `success` and `error`; the rest is optional.
 fn failure(body: &[u8], request_id: Option<&str>) -> Option<Failure> {
     let mut json: Value = serde_json::from_slice(body).ok()?;
     let fields = json.as_object_mut()?;
@@ -91,7 +90,7 @@ fn failure(body: &[u8], request_id: Option<&str>) -> Option<Failure> {
     serde_json::from_value(json).ok()
 }
 
-/// Whether this is an answer of the service at all.
+/// Whether the body has the service's envelope.
 fn is_envelope(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body)
         .is_ok_and(|json| json.get("success") == Some(&Value::Bool(true)))

@@ -1,5 +1,5 @@
-//! What is played: licenses to begin with, and rounds of calls, drawn so that calls of one round
-//! meet on few users and licenses.
+//! Scenarios: initial licenses, and rounds of calls, drawn so that the calls of a round meet on few
+//! users and licenses.
 
 use common::Status;
 use proptest::collection::vec;
@@ -25,7 +25,7 @@ pub enum Expiry {
     Future,
 }
 
-/// What of a license decides about its users.
+/// The terms of a license that decide validations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     pub status: Status,
@@ -48,9 +48,9 @@ pub enum Call {
     Usage { license: usize },
 }
 
-/// A whole game.
+/// The licenses and calls of one game.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Scenario {
     pub max_seats: Vec<Option<i32>>,
     /// What is called before the first round, one after another, so that there is something to
     /// compete for.
@@ -59,11 +59,11 @@ pub struct Plan {
     pub rounds: Vec<Vec<Call>>,
 }
 
-pub fn plans() -> impl Strategy<Value = Plan> {
+pub fn scenarios() -> impl Strategy<Value = Scenario> {
     let prelude = vec(prop_oneof![8 => assign(), 2 => set_status(), 1 => set_expiry()], 0..24);
     let round = prop_oneof![2 => vec(calls(), 3..=6), 1 => vec(validate(), 3..=6)];
     (vec(limits(), LICENSES), prelude, vec(round, 1..16))
-        .prop_map(|(max_seats, prelude, rounds)| Plan { max_seats, prelude, rounds })
+        .prop_map(|(max_seats, prelude, rounds)| Scenario { max_seats, prelude, rounds })
 }
 
 /// Mostly what keeps licenses in use: else nearly all answers would be refusals.

@@ -1,5 +1,5 @@
-//! Commands that take several things: each is tried, what failed is told on stderr, and the exit
-//! code says whether all, some or none were done.
+//! Commands that take several items: every item is tried, failures are printed to stderr, and the
+//! exit code shows whether all, some or none succeeded.
 
 use std::future::Future;
 
@@ -7,20 +7,20 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::Format;
 
-/// What became of several things.
-pub struct Each<T> {
+/// The results of several items.
+pub struct ItemResults<T> {
     pub done: Vec<T>,
     pub exit: Exit,
 }
 
-/// Does `act` for every item, one after the other. What is refused does not stop the rest; what
-/// would refuse the rest too (a wrong key, no server) does. When nothing was done, the first error
-/// stands for all.
-pub async fn each<T, F: Future<Output = Result<Option<T>>>>(
+/// Calls `act` for every item in order. A refused item does not stop the rest; an error that would
+/// refuse the rest too (a wrong key, no server) does. When no item succeeds, the first error is
+/// returned.
+pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     ctx: &Context,
     items: &[String],
     act: impl Fn(String) -> F,
-) -> Result<Each<T>> {
+) -> Result<ItemResults<T>> {
     let mut done = Vec::new();
     let mut failed: Vec<(&String, Error)> = Vec::new();
     let mut tried = 0;
@@ -38,21 +38,21 @@ pub async fn each<T, F: Future<Output = Result<Option<T>>>>(
         }
     }
     if failed.is_empty() {
-        return Ok(Each { done, exit: Exit::Done });
+        return Ok(ItemResults { done, exit: Exit::Success });
     }
-    // A dry run does nothing, so that nothing is left to be told but what would fail.
+    // A dry run has no successes to report, only the failure.
     if failed.len() == tried && done.is_empty() || ctx.globals.dry_run {
         let (_, first) = failed.swap_remove(0);
         let others = items.len() - 1;
-        if others > 0 && !ctx.globals.dry_run && ctx.form.format != Format::Json {
-            ctx.note(&format!("none of the {} was done; the first error follows", items.len()));
+        if others > 0 && !ctx.globals.dry_run && ctx.output.format != Format::Json {
+            ctx.note(&format!("none of the {} succeeded; the first error follows", items.len()));
         }
         return Err(first);
     }
     let untried = items.len() - tried;
     let left = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
-    let summary = format!("{} done, {} failed{left}", tried - failed.len(), failed.len());
-    if ctx.form.format == Format::Json {
+    let summary = format!("{} succeeded, {} failed{left}", tried - failed.len(), failed.len());
+    if ctx.output.format == Format::Json {
         let mut all = Error::new(Exit::Partial, "partial", summary + ".").json();
         let errors = failed.iter().map(|(item, error)| {
             let mut error = error.json();
@@ -61,28 +61,28 @@ pub async fn each<T, F: Future<Output = Result<Option<T>>>>(
         });
         all["errors"] = errors.collect();
         ctx.io.say(&format!("{all}\n"));
-        return Ok(Each { done, exit: Exit::Partial });
+        return Ok(ItemResults { done, exit: Exit::Partial });
     }
     for (item, error) in &failed {
         let why = error.reason().unwrap_or_default();
         ctx.io.say(&format!("error: {item}: {} {why}\n", error.message()));
     }
     ctx.note(&summary);
-    Ok(Each { done, exit: Exit::Partial })
+    Ok(ItemResults { done, exit: Exit::Partial })
 }
 
-/// The things named on the command line; a lone `-` reads them from stdin.
-pub async fn named(ctx: &Context, given: &[String]) -> Result<Vec<String>> {
+/// The items of the command line; a lone `-` reads them from stdin.
+pub async fn read_items(ctx: &Context, given: &[String]) -> Result<Vec<String>> {
     match given {
         [dash] if dash == "-" => {
             let list = ctx.io.read_list().await?;
-            if list.is_empty() { Err(Error::usage("Stdin names nothing.")) } else { Ok(list) }
+            if list.is_empty() { Err(Error::usage("Stdin is empty.")) } else { Ok(list) }
         }
         _ => Ok(given.to_vec()),
     }
 }
 
-/// One thing asked for gives one record; several, or a list from stdin, an array.
+/// JSON of one record for one item, and of an array for several items or a list from stdin.
 pub fn one_or_many<T: serde::Serialize>(given: &[String], records: &[T]) -> serde_json::Value {
     let json = |records: &[T]| serde_json::to_value(records).unwrap_or_default();
     match (given, records) {

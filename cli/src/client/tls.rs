@@ -1,23 +1,22 @@
-//! What is wrong with a secure connection, in words for a person, and what to do about it. Whether
-//! a certificate is good is rustls's to say.
+//! Describes TLS failures and their fixes. rustls decides whether a certificate is valid.
 
 use std::error::Error as StdError;
 use std::io;
 
 use rustls::{CertificateError, Error as TlsError, InvalidMessage};
 
-/// What is said of a connection that ends where TLS was to begin.
-const HUNG_UP: &str = "tls handshake eof";
-const NO_TLS: &str = "check the port; a server without TLS has an address with http://";
+/// The message of a connection that ends during the TLS handshake.
+const HANDSHAKE_EOF: &str = "tls handshake eof";
+const NO_TLS_FIX: &str = "check the port; a server without TLS has an address with http://";
 
-/// Why a connection is not secure, and what would make it so.
+/// The reason why a TLS connection failed, and the fix.
 #[derive(Debug, PartialEq)]
-pub struct Fault {
+pub struct TlsFault {
     pub why: String,
     pub fix: &'static str,
 }
 
-impl Fault {
+impl TlsFault {
     /// None when TLS has nothing to do with the failure.
     pub fn of(error: &reqwest::Error) -> Option<Self> {
         let mut next: Option<&(dyn StdError + 'static)> = error.source();
@@ -25,10 +24,13 @@ impl Fault {
             if let Some(fault) = error.downcast_ref::<TlsError>() {
                 return Some(Self::from(fault));
             }
-            // An error of the operating system's kind hides what it was made from.
+            // An `io::Error` hides the error inside it from `source`.
             let broken = error.downcast_ref::<io::Error>();
-            if broken.is_some_and(|error| error.to_string() == HUNG_UP) {
-                return Some(Self::because("What answers there does not speak TLS.", NO_TLS));
+            if broken.is_some_and(|error| error.to_string() == HANDSHAKE_EOF) {
+                return Some(Self::because(
+                    "The server does not use TLS on this port.",
+                    NO_TLS_FIX,
+                ));
             }
             next = match broken.and_then(io::Error::get_ref) {
                 Some(inner) => Some(inner),
@@ -43,18 +45,18 @@ impl Fault {
     }
 }
 
-impl From<&TlsError> for Fault {
+impl From<&TlsError> for TlsFault {
     fn from(error: &TlsError) -> Self {
         use CertificateError as Bad;
         match error {
             TlsError::InvalidCertificate(Bad::UnknownIssuer) => Self::because(
-                "Nobody whom this machine trusts has signed its certificate.",
-                "if the server is your own, --ca-cert FILE with the certificate of its authority",
+                "An unknown authority has signed its certificate.",
+                "if the server is your own, give its authority's certificate with --ca-cert FILE",
             ),
             TlsError::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
                 Self::because(
                     "Its certificate has expired.",
-                    "renew it on the server; if it is not old, set the clock of this machine",
+                    "renew it on the server; if it is current, set the clock of this machine",
                 )
             }
             TlsError::InvalidCertificate(Bad::NotValidYet | Bad::NotValidYetContext { .. }) => {
@@ -68,11 +70,11 @@ impl From<&TlsError> for Fault {
                 )
             }
             TlsError::InvalidMessage(InvalidMessage::InvalidContentType) => {
-                Self::because("What answers there does not speak TLS.", NO_TLS)
+                Self::because("The server does not use TLS on this port.", NO_TLS_FIX)
             }
             other => Self::because(
                 format!("{other}."),
-                "check the address, and what stands between this machine and the server",
+                "check the address, and proxies between this machine and the server",
             ),
         }
     }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::PATH;
-use crate::bulk::{self, BulkFlags, Line, Report, Row, State};
-use crate::client::{Answer, Client, new_idempotency_key};
+use crate::bulk::{self, BulkFlags, Report, ReportLine, RowState, UserRow};
+use crate::client::{ApiRecord, Client, new_idempotency_key};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -22,11 +22,11 @@ use crate::resolve::{self, Purpose};
 
 /// Flags that assign to the users of a file.
 #[derive(Args)]
-pub struct From {
+pub struct FromFile {
     /// Assign to the users of this file: CSV with a column userId, or JSON lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub from: Option<String>,
-    /// With --from: make a new license of this plan for each user
+    /// With --from: create a license of this plan for each user
     #[arg(long, requires = "from", conflicts_with = "license")]
     plan: Option<String>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct From {
 pub async fn run(
     ctx: &Context,
     license: Option<&str>,
-    args: &From,
+    args: &FromFile,
     file: &str,
     metadata: Option<Metadata>,
 ) -> Result<View> {
@@ -45,7 +45,7 @@ pub async fn run(
     let finished = if let Some(given) = &args.plan {
         let plan = &resolve::plan(ctx, given, Purpose::Write).await?;
         let name = format!("licenses assign --plan {}", plan.id);
-        let run = ("Make and assign licenses to", name);
+        let run = ("Create and assign licenses to", name);
         bulk::run(ctx, &args.bulk, file, run, |row, report| async move {
             let license = own_license(client, plan, &row, &report).await?;
             assign(client, license, row, common).await
@@ -70,29 +70,29 @@ pub async fn run(
 async fn assign(
     client: &Client,
     license: Option<LicenseId>,
-    row: Row,
+    row: UserRow,
     common: Option<&Metadata>,
 ) -> Result<Value> {
     let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
     let body = AssignLicense { user_id: row.user, metadata: row.metadata.or(common.cloned()) };
     let path = format!("{PATH}/{license}/assign");
-    let written = client.post::<Answer<Assignment>>(&path, &body).await?;
+    let written = client.post::<ApiRecord<Assignment>>(&path, &body).await?;
     Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
 }
 
-/// Makes the row's license, unless an earlier attempt did. The name of the request is noted before
-/// it is sent: a run that was cut off in between asks under the same name, and is told of the
-/// license that was made then.
+/// Creates the row's license, unless an earlier attempt did. The idempotency key is written to the
+/// report before the request is sent: a resumed run sends the same key, and receives the license
+/// that the first request created.
 async fn own_license(
     client: &Client,
-    plan: &Answer<Plan>,
-    row: &Row,
+    plan: &ApiRecord<Plan>,
+    row: &UserRow,
     report: &Rc<Report>,
 ) -> Result<Option<LicenseId>> {
     let name = match report.unfinished(row.user.as_str()) {
-        Some(line) if line.state == State::Partly => {
+        Some(line) if line.state == RowState::Partly => {
             let id = line.answer["licenseId"].as_str().and_then(|id| id.parse().ok());
-            return id.map(Some).ok_or_else(|| Error::usage("The report names no license."));
+            return id.map(Some).ok_or_else(|| Error::usage("The report lacks the license id."));
         }
         Some(line) => match line.answer["idempotencyKey"].as_str() {
             Some(name) if is_remembered(name) => name.to_owned(),
@@ -101,30 +101,34 @@ async fn own_license(
         None => {
             let name = new_idempotency_key();
             let noted = json!({ "idempotencyKey": name });
-            report.write(&Line::new(row, State::Begun, noted))?;
+            report.write(&ReportLine::new(row, RowState::Begun, noted))?;
             name
         }
     };
     let body = CreateLicense { plan_id: plan.id, expires_in_days: None };
-    let made = client.write_once::<Answer<License>>(Method::POST, PATH, Some(&body), &name).await?;
+    let made =
+        client.write_once::<ApiRecord<License>>(Method::POST, PATH, Some(&body), &name).await?;
     let Some(made) = made else { return Ok(None) };
     let id = made.data.id;
-    report.write(&Line::new(row, State::Partly, json!({ "licenseId": id })))?;
+    report.write(&ReportLine::new(row, RowState::Partly, json!({ "licenseId": id })))?;
     Ok(Some(id))
 }
 
-/// The service remembers a request for a day. The name tells its age; an hour is for clocks that
-/// differ.
+/// The service keeps an idempotency key for a day. The key contains its time; one hour is left for
+/// clocks that differ.
 fn is_remembered(name: &str) -> bool {
     let made = Uuid::parse_str(name).ok().and_then(|name| name.get_timestamp());
     let Some(made) = made.map(|made| made.to_unix().0) else { return false };
     Timestamp::now().millis() / 1000 < made + 23 * 60 * 60
 }
 
-/// After that, making one license cannot be told from making two.
-fn in_doubt(plan: &Plan, row: &Row) -> Error {
-    let message = "Whether a license was made for this user before is not known.";
+/// The error for a key that the service has deleted: a retry could create a second license.
+fn in_doubt(plan: &Plan, row: &UserRow) -> Error {
+    let message = "An earlier run may have created a license for this user.";
     Error::new(Exit::Rejected, "in_doubt", message)
-        .because(format!("look for one without user: licctl licenses list --plan {}", plan.id))
+        .because(format!(
+            "Look for a license without users: licctl licenses list --plan {}",
+            plan.id
+        ))
         .fix(format!("licctl licenses assign LICENSE {}", row.user))
 }

@@ -1,20 +1,20 @@
-//! `licctl validate --from`: the question for every user of a file.
+//! `licctl validate --from`: validates every user of a file.
 
 use common::{ProductId, Validate, Validation};
 
-use super::{Asked, COLUMNS, Expected, Feature, lacking};
-use crate::bulk::{self, BulkFlags, Line};
-use crate::client::Answer;
+use super::{COLUMNS, ExpectedAnswer, Feature, UserAnswer, lacking};
+use crate::bulk::{self, BulkFlags, ReportLine};
+use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::View;
-use crate::output::cell::Cell;
+use crate::output::cell::TextCell;
 use crate::output::table::Table;
 
-/// Flags that ask for the users of a file.
+/// Flags that validate the users of a file.
 #[derive(clap::Args)]
-pub struct From {
-    /// Ask for the users of this file: CSV with a column userId, or JSON lines; - for stdin
+pub struct FromFile {
+    /// Validate the users of this file: CSV with a column userId, or JSON lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
     pub from: Option<String>,
     #[command(flatten)]
@@ -23,21 +23,21 @@ pub struct From {
 
 pub async fn run(
     ctx: &Context,
-    args: &From,
+    args: &FromFile,
     file: &str,
     product: Option<ProductId>,
-    (features, expected): (&[Feature], Option<Expected>),
+    (features, expected): (&[Feature], Option<ExpectedAnswer>),
 ) -> Result<View> {
     let client = ctx.client().await?;
     let of = product.map_or_else(String::new, |product| format!(" --product {product}"));
-    let run = ("Validate", format!("validate{of} at {}", client.place()));
+    let run = ("Validate", format!("validate{of} at {}", client.label()));
     let finished = bulk::run(ctx, &args.bulk, file, run, |row, _| async move {
         let body = Validate { user_id: row.user, product_id: product };
-        let written = client.post::<Answer<Validation>>("/api/v1/validate", &body).await?;
+        let written = client.post::<ApiRecord<Validation>>("/api/v1/validate", &body).await?;
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })
     .await?;
-    // What an earlier run was answered counts too: the question is whether all users are licensed.
+    // Answers of an earlier run count too: the exit code covers all users of the file.
     let mut lines = [finished.before, finished.lines].concat();
     lines.sort_by_key(|line| line.line);
     let mut table = Table::new(&COLUMNS);
@@ -45,27 +45,27 @@ pub async fn run(
     for line in &lines {
         let Some(asked) = asked(line, features) else {
             let why = line.error["message"].as_str().unwrap_or("not sent");
-            let [empty, last] = [Cell::text(""), Cell::text("")];
+            let [empty, last] = [TextCell::text(""), TextCell::text("")];
             table.row(vec![
-                Cell::text(&line.user),
-                Cell::text("error"),
-                Cell::text(why),
+                TextCell::text(&line.user),
+                TextCell::text("error"),
+                TextCell::text(why),
                 empty,
                 last,
             ]);
             continue;
         };
-        fits &= asked.exit(expected) == Exit::Done;
+        fits &= asked.exit(expected) == Exit::Success;
         table.row(asked.cells());
     }
     let ids = lines.iter().map(|line| line.user.clone()).collect();
-    let exit = if finished.exit == Exit::Done && !fits { Exit::Negative } else { finished.exit };
+    let exit = if finished.exit == Exit::Success && !fits { Exit::Negative } else { finished.exit };
     Ok(View::new(&lines, ids)?.table(table).exit(exit))
 }
 
-/// The answer that a line carries; none when there was none.
-fn asked(line: &Line, features: &[Feature]) -> Option<Asked> {
-    let answer: Answer<Validation> = serde_json::from_value(line.answer.clone()).ok()?;
+/// The answer of a line; none when the row failed.
+fn asked(line: &ReportLine, features: &[Feature]) -> Option<UserAnswer> {
+    let answer: ApiRecord<Validation> = serde_json::from_value(line.answer.clone()).ok()?;
     let user = line.user.parse().ok()?;
-    Some(Asked { user, lacking: lacking(&answer, features), answer })
+    Some(UserAnswer { user, lacking: lacking(&answer, features), answer })
 }

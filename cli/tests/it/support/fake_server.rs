@@ -1,4 +1,4 @@
-//! A server made of canned answers, which remembers what it was asked.
+//! A fake server with canned answers, which records the requests.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// A request as the double received it.
+/// A request as the server received it.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -23,7 +23,7 @@ impl Request {
     }
 }
 
-/// What the double answers.
+/// What the server answers.
 pub struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
@@ -64,7 +64,7 @@ impl Reply {
 
 impl Reply {
     pub fn send(&self, mut stream: impl Write) {
-        // A client that has gone away meanwhile is its own affair.
+        // A client that closed the connection is no error of the server.
         let _ = write!(stream, "{self}");
     }
 }
@@ -84,18 +84,18 @@ impl fmt::Display for Reply {
     }
 }
 
-/// The server: it answers each request with what `answer` makes of it, and remembers them all.
-pub struct Double {
+/// A fake server: `answer` makes the reply to each request, and all requests are recorded.
+pub struct FakeServer {
     pub address: String,
     received: Arc<Mutex<Vec<Request>>>,
 }
 
-impl Double {
+impl FakeServer {
     pub fn answering(answer: impl Fn(&Request) -> Reply + Send + 'static) -> Self {
         Self::serving(move |request, stream| answer(request).send(stream))
     }
 
-    /// For answers that are no proper HTTP.
+    /// For answers that are not valid HTTP.
     pub fn serving(serve: impl Fn(&Request, TcpStream) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
