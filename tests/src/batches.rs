@@ -17,7 +17,7 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
     let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default());
     let question = |&(key, user): &(&str, &str)| ValidationRequest {
         key: hash(&key.parse().unwrap()),
-        caller: Some(CallerInfo::default()),
+        caller: CallerInfo::default(),
         request_id: "r".into(),
         user: user.parse().unwrap(),
         product: None,

@@ -59,7 +59,7 @@ async fn authenticate(db: &Db, key: &ApiKey, now: Timestamp) -> Result<Option<Sc
             "select tenant_id, mode from keys where hash = $1 and revoked_at is null
                  and (expires_at is null or expires_at > $2)",
         )
-        .bind(licd::http::credentials::hash(key).as_slice())
+        .bind(licd::validation::gate::hash(key).as_slice())
         .bind(now)
         .fetch_optional()
         .await?;

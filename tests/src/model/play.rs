@@ -255,7 +255,8 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
         (Call::DeleteUser { .. }, 404) => CallResult::NoUser,
         (Call::Usage { .. }, 200) => {
             let usage: Usage = from_value(data()).unwrap();
-            let seats: BTreeSet<_> = usage.activations.iter().map(|seat| seat.id).collect();
+            let seats: BTreeSet<_> =
+                usage.activations.iter().map(|seat| seat.activation.id).collect();
             let totals = [usage.total_activations, usage.active_seats];
             assert_eq!(totals, [seats.len() as i64; 2], "{answer}");
             CallResult::Usage { terms: terms(&usage.license), seats }

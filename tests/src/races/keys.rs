@@ -1,7 +1,7 @@
 //! Keys that revoke each other.
 
 use common::{Key, KeyId, Mode, Role, Timestamp};
-use licd::http::credentials::Usage;
+use licd::validation::LastUses;
 use serde_json::{from_value, json};
 
 use super::at_once;
@@ -68,7 +68,7 @@ async fn writing_the_last_use_waits_for_no_lock() {
         keys.push(app.post("/api/v1/admin/keys", new).await.id());
     }
     let used = Timestamp::now();
-    let usage = Usage::default();
+    let usage = LastUses::default();
     for key in &keys {
         usage.note(key.parse().unwrap(), used);
     }
@@ -120,7 +120,7 @@ async fn the_last_uses_of_many_keys_are_written_together() {
         query.bind(Timestamp::now()).execute().await.unwrap();
     }
     drop(conn);
-    let (usage, used) = (Usage::default(), Timestamp::now());
+    let (usage, used) = (LastUses::default(), Timestamp::now());
     ids.iter().for_each(|id| usage.note(*id, used));
     usage.write(app.db()).await.unwrap();
     let late = used.plus(-chrono::Duration::hours(1));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use clap::Args;
-use common::{Activation, Usage, User, UserId};
+use common::{Usage, UsageActivation, User, UserId};
 
 use super::{PATH, choose};
 use crate::client::ApiRecord;
@@ -66,7 +66,7 @@ pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
         ctx.client().await?.get(&format!("{PATH}/{license}/usage")).await?;
     let users = holders(ctx, &usage.activations).await?;
     let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));
-    let ids = usage.activations.iter().map(|seat| caller_id(seat, &users)).collect();
+    let ids = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();
     let view = View::new(&usage, ids)?.line(TextCell::text(summary(&usage))).table(table(
         ctx,
         &usage.activations,
@@ -94,28 +94,22 @@ fn reaches(usage: &Usage, Percent(limit): Percent) -> bool {
 /// The users who hold these seats.
 pub async fn holders(
     ctx: &Context,
-    seats: &[Activation],
+    seats: &[UsageActivation],
 ) -> Result<HashMap<UserId, ApiRecord<User>>> {
-    let ids: Vec<UserId> = seats.iter().map(|seat| seat.user_id).collect();
+    let ids: Vec<UserId> = seats.iter().map(|seat| seat.activation.user_id).collect();
     resolve::users_by_id(ctx, &ids).await
-}
-
-/// The external id of a seat's user.
-pub fn caller_id(seat: &Activation, users: &HashMap<UserId, ApiRecord<User>>) -> String {
-    let user = users.get(&seat.user_id);
-    user.map_or_else(|| seat.user_id.to_string(), |user| user.external_id.to_string())
 }
 
 /// The seats, one a line.
 pub fn table(
     ctx: &Context,
-    seats: &[Activation],
+    seats: &[UsageActivation],
     users: &HashMap<UserId, ApiRecord<User>>,
 ) -> Table {
-    let row = |seat: &Activation| {
+    let row = |UsageActivation { activation: seat, external_id }: &UsageActivation| {
         let email = users.get(&seat.user_id).and_then(|user| user.email.clone());
         vec![
-            TextCell::text(caller_id(seat, users)),
+            TextCell::text(external_id.as_str()),
             TextCell::maybe(email),
             TextCell::past(seat.activated_at, ctx.now),
             TextCell::past(seat.last_checked_at, ctx.now),

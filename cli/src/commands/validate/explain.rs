@@ -76,9 +76,9 @@ async fn seats_of(
 ) -> Result<(String, (Vec<String>, Table))> {
     let path = format!("{PATH}/{}/usage", license.license.id);
     let mut usage: Usage = ctx.client().await?.get(&path).await?;
-    usage.activations.sort_by_key(|seat| seat.last_checked_at);
+    usage.activations.sort_by_key(|seat| seat.activation.last_checked_at);
     let users = usage::holders(ctx, &usage.activations).await?;
-    let idle = usage.activations.iter().map(|seat| usage::caller_id(seat, &users)).collect();
+    let idle = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();
     let summary = format!("{}, least recently checked first:", usage::summary(&usage));
     Ok((summary, (idle, usage::table(ctx, &usage.activations, &users))))
 }

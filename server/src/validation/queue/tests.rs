@@ -134,7 +134,7 @@ async fn who_is_refused_leaves_nothing_behind() {
         }
     });
     let request = Arc::new(());
-    let ask = || -> Asking<()> {
+    let submit = || -> Asking<()> {
         let (batcher, request) = (batcher.clone(), request.clone());
         Box::pin(async move { batcher.submit(PLACE, request).await })
     };

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
 use crate::ops::tenants;
-use crate::validation::gate::hash;
+use crate::validation::gate::{CallerInfo, hash};
 use crate::validation::{self, Answer, ValidationRequest};
 use crate::{App, routes};
 
@@ -95,8 +95,13 @@ impl Held {
         let validations = self.app.validations.clone();
         let (key, user) = (hash(&self.key), user.parse().unwrap());
         let place = Placement { lane: None, cost: 1 };
-        let request =
-            ValidationRequest { key, caller: None, request_id: "r".into(), user, product: None };
+        let request = ValidationRequest {
+            key,
+            caller: CallerInfo::default(),
+            request_id: "r".into(),
+            user,
+            product: None,
+        };
         let mut asking: Asking = Box::pin(async move { validations.submit(place, request).await });
         let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         (step.is_pending(), asking)
