@@ -1,10 +1,15 @@
 //! All SQL, one file for each table, and nothing but SQL.
 //!
 //! A function takes the connection, then the [`Scope`] it may not leave. Records come in and go out
-//! as the types of `common`; what a missing one means is for the caller to say.
+//! as the types of `common`; the meaning of a missing one is the caller's to decide.
+//!
+//! A look-up names an id or another telling column first and the world beside it. A list says
+//! `world > 0` as well: the indexes that serve lists hold for that alone, so that PostgreSQL cannot
+//! take them for a look-up.
 
 pub mod assignments;
 pub mod backup;
+pub mod batch_rows;
 pub mod copy;
 pub mod events;
 pub mod idempotency;
@@ -20,8 +25,10 @@ pub mod worlds;
 
 use common::{Mode, TenantId};
 
+use crate::db::Query;
+
 /// The number of a world.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct World(i32);
 
@@ -31,10 +38,18 @@ impl World {
     }
 }
 
-/// One tenant's one mode: a world of its own, whose records no other ever sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+impl From<i32> for World {
+    /// A world as the database numbers it.
+    fn from(number: i32) -> Self {
+        Self(number)
+    }
+}
+
+/// One mode of one tenant: a world of its own, whose records no other sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::FromRow)]
 pub struct Scope {
     pub world: World,
+    #[sqlx(rename = "tenant_id")]
     pub tenant: TenantId,
     pub mode: Mode,
 }
@@ -46,4 +61,11 @@ pub struct Page<C> {
     /// start.
     pub after: C,
     pub limit: i64,
+}
+
+impl Query<'_> {
+    /// Binds the next placeholder to the world.
+    pub fn bind_scope(self, scope: Scope) -> Self {
+        self.bind(scope.world)
+    }
 }

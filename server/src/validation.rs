@@ -1,7 +1,7 @@
 //! The decision, and the fast way to it.
 //!
 //! [`verdict`] decides and knows neither SQL nor time; `batch` reads, decides and writes for many
-//! requests at once, once `admission` has looked at their keys; `explain` puts the decision into words
+//! requests at once, once `admission` has checked their keys; `explain` puts the decision into words
 //! and has no effect.
 
 pub mod admission;
@@ -10,6 +10,7 @@ mod explain;
 pub mod gate;
 mod last_uses;
 pub mod limit;
+mod outcome;
 mod placements;
 pub mod queue;
 pub mod verdict;

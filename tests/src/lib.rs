@@ -11,8 +11,9 @@
 //! `model` random calls of which every answer must be explained, `clocks` nodes whose clocks
 //! disagree, `connections` what clients do below the interface, `crashes` processes that end and
 //! begin, `faults` disks that fail, `log` a log that cannot be written, `host` the commands of
-//! `licd`, and `tidy` the rules that the sources keep. `copy`, `backup` and `migrate` are the
-//! commands that move whole databases, `journey` is licctl with all of it, `nodes` several processes
+//! `licd`, and `tidy` the rules that the sources keep. `plans` is how
+//! PostgreSQL finds its rows, `copy`, `backup` and `migrate` are the commands that move whole
+//! databases, `journey` is licctl with all of it, `nodes` several processes
 //! on one database, and `cluster` what happens when PostgreSQL itself goes away.
 
 #![cfg(test)]
@@ -36,6 +37,7 @@ mod migrate;
 mod model;
 mod neighbours;
 mod nodes;
+mod plans;
 mod races;
 mod readme;
 mod refusals;

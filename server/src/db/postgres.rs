@@ -4,9 +4,9 @@
 //! as the network lets it. From a server that fell silent none comes; soon the pool would have no
 //! connection left to lend, and would never end. Here that wait has an end of its own.
 //!
-//! One connection that did all it was asked is kept aside for whoever comes next. So work that
-//! comes one after the other, as batches do, saves that last answer each time, and stays with one
-//! process of PostgreSQL's instead of wandering over all and finding each one's caches cold.
+//! One connection on which nothing failed is kept as a spare for the next user. So work that comes
+//! one after the other, as batches do, saves that last answer each time, and stays with one process
+//! of PostgreSQL's instead of wandering over all and finding each one's caches cold.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,8 +15,9 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Executor, PgConnection, PgPool, Postgres};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use super::connect::POSTGRES_MAX_AGE;
 use super::{Result, with_timeout};
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
@@ -27,7 +28,13 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct PgConnections {
     pool: PgPool,
-    spare: Arc<Mutex<Option<PoolConnection<Postgres>>>>,
+    spare: Arc<Mutex<Option<Spare>>>,
+}
+
+struct Spare {
+    conn: PoolConnection<Postgres>,
+    /// When it left the pool, which closes old connections.
+    lent: Instant,
 }
 
 impl PgConnections {
@@ -36,20 +43,20 @@ impl PgConnections {
     }
 
     pub async fn lend(&self) -> Result<PgConn> {
-        let conn = match self.take_aside() {
-            Some(conn) => conn,
-            None => self.pool.acquire().await?,
+        let Spare { conn, lent } = match self.take_spare() {
+            Some(spare) => spare,
+            None => Spare { conn: self.pool.acquire().await?, lent: Instant::now() },
         };
-        Ok(PgConn { lender: self.clone(), conn: Some(conn), open: false, sound: true })
+        Ok(PgConn { connections: self.clone(), conn: Some(conn), lent, open: false, sound: true })
     }
 
     /// With a transaction begun by these words.
     pub async fn begin(&self, words: &'static str) -> Result<PgConn> {
-        let mut lease = self.lend().await?;
-        // Before it is so: whoever is given up on half-way may have begun all the same.
-        lease.open = true;
-        lease.execute(words).await?;
-        Ok(lease)
+        let mut conn = self.lend().await?;
+        // Before it is so: a statement that was given up on half-way may have begun one all the same.
+        conn.open = true;
+        conn.execute(words).await?;
+        Ok(conn)
     }
 
     /// A connection of the caller's own, who closes it.
@@ -61,8 +68,8 @@ impl PgConnections {
     /// answer again.
     pub fn turn_to(&self, server: PgConnectOptions) {
         self.pool.set_connect_options(server);
-        if let Some(conn) = self.take_aside() {
-            drop(conn.detach());
+        if let Some(spare) = self.take_spare() {
+            drop(spare.conn.detach());
         }
         while let Some(idle) = self.pool.try_acquire() {
             drop(idle.detach());
@@ -77,31 +84,37 @@ impl PgConnections {
     /// Waits until all connections are given back and closed.
     pub async fn close(&self) {
         let closing = self.pool.close();
-        drop(self.take_aside());
+        drop(self.take_spare());
         closing.await;
     }
 
-    fn take_aside(&self) -> Option<PoolConnection<Postgres>> {
+    fn take_spare(&self) -> Option<Spare> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Keeps it for the next one, if there is none yet and nobody waits for the pool to have one.
-    fn put_aside(&self, conn: PoolConnection<Postgres>) -> Option<PoolConnection<Postgres>> {
+    fn keep_spare(
+        &self,
+        conn: PoolConnection<Postgres>,
+        lent: Instant,
+    ) -> Option<PoolConnection<Postgres>> {
         let most = self.pool.options().get_max_connections();
         let awaited = self.pool.num_idle() == 0 && self.pool.size() >= most;
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if awaited || spare.is_some() || self.pool.is_closed() {
+        if awaited || spare.is_some() || self.pool.is_closed() || lent.elapsed() > POSTGRES_MAX_AGE
+        {
             return Some(conn);
         }
-        *spare = Some(conn);
+        *spare = Some(Spare { conn, lent });
         None
     }
 }
 
 pub struct PgConn {
-    lender: PgConnections,
+    connections: PgConnections,
     /// None once it is given back.
     conn: Option<PoolConnection<Postgres>>,
+    lent: Instant,
     /// In a transaction, which ends without effect unless it is committed.
     open: bool,
     /// It did all that it was asked: nothing failed, and nobody gave up on it half-way.
@@ -141,7 +154,7 @@ impl Drop for PgConn {
     fn drop(&mut self) {
         let Some(mut conn) = self.conn.take() else { return };
         if self.sound && !self.open {
-            match self.lender.put_aside(conn) {
+            match self.connections.keep_spare(conn, self.lent) {
                 Some(not_needed) => conn = not_needed,
                 None => return,
             }

@@ -48,7 +48,7 @@ impl FromRequestParts<App> for Caller {
         let hash = bearer(parts)?;
         let context = RequestContext::of(&parts.extensions);
         let found = app.gate.authenticate(&app.db, &hash, &context.caller).await?;
-        let scope = found.auth().scope();
+        let scope = found.auth().scope;
         let KeyWithTenant { key, tenant_id, tenant_name, .. } = found;
         let tenant = Tenant { id: tenant_id, name: tenant_name };
         Ok(Self { key, tenant, scope, context })

@@ -1,5 +1,5 @@
-//! Where validations arrive, many at a time: what they need is read, the keys they come with are
-//! looked at, and those that are let in are decided by `batch`.
+//! The admission of a batch of validations: reads what they need, checks their keys, and leaves the
+//! decision about those with a valid key to `batch`.
 
 use std::sync::Arc;
 
@@ -28,54 +28,54 @@ pub struct ValidationRequest {
 
 pub type Answer = Result<Validation, Error>;
 
-/// Answers all of `questions`, in their order. When it returns, what was written is on disk.
+/// Answers all of `requests`, in their order. When it returns, what was written is on disk.
 pub async fn answer(
     db: &Db,
     gate: &KeyGate,
     placements: &Placements,
-    questions: &[ValidationRequest],
+    requests: &[ValidationRequest],
 ) -> Result<Vec<Answer>, Error> {
-    let mut asked = BatchQuery::default();
-    let found_at = questions.iter().map(|question| asked.add(question.key, &question.user));
-    let found_at: Vec<_> = found_at.collect();
+    let mut query = BatchQuery::default();
+    let slots: Vec<_> =
+        requests.iter().map(|request| query.add(request.key, &request.user)).collect();
     // SQLite's writing connection alone keeps its page cache when something is written.
     let mut conn = db.write().await?;
     let now = Timestamp::now();
-    let found = validations::find(&mut conn, &asked).await?;
+    let found = validations::find(&mut conn, &query).await?;
 
-    let mut asks = Vec::with_capacity(questions.len());
-    let mut admitted = Vec::with_capacity(questions.len());
-    for (question, place) in questions.iter().zip(found_at) {
-        let seen = found.get(&place);
-        if let Some(BatchHit { pass, known }) = seen {
-            placements.learn(&question.key, pass.tenant_id, known.links.len());
+    let mut admitted = Vec::with_capacity(requests.len());
+    let mut outcomes = Vec::with_capacity(requests.len());
+    for (request, slot) in requests.iter().zip(slots) {
+        let hit = found.get(&slot);
+        if let Some(BatchHit { auth, user }) = hit {
+            placements.learn(&request.key, auth.scope.tenant, user.licenses.len());
         }
-        let pass = admit(gate, question, seen.map(|found| found.pass), now);
-        if let Ok(pass) = pass {
-            let (scope, user, product) = (pass.scope(), &question.user, question.product);
-            asks.push(AdmittedRequest { place, key: pass.key_id, scope, user, product });
+        let auth = admit(gate, request, hit.map(|hit| hit.auth), now);
+        if let Ok(KeyAuth { key_id: key, scope, .. }) = auth {
+            let (user, product) = (&request.user, request.product);
+            admitted.push(AdmittedRequest { slot, key, scope, user, product });
         }
-        admitted.push(pass);
+        outcomes.push(auth);
     }
-    let mut answers = batch::answer(db, gate, conn, &asked, found, &asks, now).await?.into_iter();
-    let answer = |pass: Result<KeyAuth, Error>| match pass {
-        Ok(_) => answers.next().unwrap_or(Err(Error::Internal)),
-        Err(refused) => Err(refused),
+    let answers = batch::answer(db, gate, conn, &query, found, &admitted, now).await?;
+    let mut answers = answers.into_iter();
+    let answer = |auth: Result<KeyAuth, Error>| {
+        auth.and_then(|_| answers.next().unwrap_or(Err(Error::Internal)))
     };
-    Ok(admitted.into_iter().map(answer).collect())
+    Ok(outcomes.into_iter().map(answer).collect())
 }
 
-/// What the question's key opens, if it is let in.
+/// The request's key, if it is valid, within its rate, and may validate.
 fn admit(
     gate: &KeyGate,
-    question: &ValidationRequest,
-    pass: Option<KeyAuth>,
+    request: &ValidationRequest,
+    auth: Option<KeyAuth>,
     now: Timestamp,
 ) -> Result<KeyAuth, Error> {
-    let pass = match &question.caller {
-        Some(caller) => gate.admit(pass, caller, now)?,
-        None => pass.ok_or(Error::Unauthorized)?,
+    let auth = match &request.caller {
+        Some(caller) => gate.admit(auth, caller, now)?,
+        None => auth.ok_or(Error::Unauthorized)?,
     };
-    Permission::Validate.check(pass.role)?;
-    Ok(pass)
+    Permission::Validate.check(auth.role)?;
+    Ok(auth)
 }
