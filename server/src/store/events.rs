@@ -82,10 +82,10 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                 "with item as (",
                 $item,
                 ")
-                 insert into events (world, sequence, id, type, time, actor_type, actor_id,
+                 insert into events (world, sequence, id, event_type, time, actor_type, actor_id,
                      actor_name, subject_type, subject_id, external_id, related, object, previous,
                      request_id)
-                 select world, sequence, id, type, $2, actor_type, actor_id,
+                 select world, sequence, id, event_type, $2, actor_type, actor_id,
                      coalesce(actor_name, (select k.name from keys k where k.id = item.actor_id)),
                      subject_type, subject_id, external_id, related, object, previous, request_id
                  from item order by n"
@@ -95,7 +95,7 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
     const INSERT: Sql = Sql::Each {
         sqlite: insert!(
             "select key as n, value ->> '$[0][0]' as world, value ->> '$[0][1]' as sequence,
-                 unhex(value ->> '$[0][2]') as id, value ->> '$[0][3]' as type,
+                 unhex(value ->> '$[0][2]') as id, value ->> '$[0][3]' as event_type,
                  value ->> '$[1][0]' as actor_type, unhex(value ->> '$[1][1]') as actor_id,
                  value ->> '$[1][2]' as actor_name, value ->> '$[2][0]' as subject_type,
                  value ->> '$[2][1]' as subject_id, value ->> '$[2][2]' as external_id,
@@ -106,7 +106,7 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
         postgres: insert!(
             "select n, cast(value #>> '{0,0}' as integer) as world,
                  cast(value #>> '{0,1}' as bigint) as sequence,
-                 cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as type,
+                 cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as event_type,
                  value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_id,
                  value #>> '{1,2}' as actor_name, value #>> '{2,0}' as subject_type,
                  value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
@@ -132,8 +132,7 @@ pub struct EventFilter<'a> {
 struct Row {
     sequence: i64,
     id: EventId,
-    #[sqlx(rename = "type")]
-    kind: String,
+    event_type: String,
     time: Timestamp,
     actor_type: String,
     actor_id: Option<KeyId>,
@@ -151,7 +150,7 @@ impl From<Row> for Event {
         Self {
             id: row.id,
             sequence: row.sequence,
-            kind: row.kind.into(),
+            kind: row.event_type.into(),
             time: row.time,
             actor: EventActor {
                 kind: row.actor_type.into(),
@@ -176,7 +175,7 @@ pub async fn page(
     macro_rules! select {
         ($condition:literal) => {
             concat!(
-                "select sequence, id, type, time, actor_type, actor_id, actor_name, subject_type,
+                "select sequence, id, event_type, time, actor_type, actor_id, actor_name, subject_type,
                      subject_id, related, object, previous, request_id
                  from events where world = $1 and sequence > $2 and ",
                 $condition,
@@ -187,7 +186,7 @@ pub async fn page(
     let query = match filter {
         EventFilter { subject: Some(subject), user, kind } => conn
             .query(select!(
-                "subject_id = $4 and ($5 is null or external_id = $5) and ($6 is null or type = $6)"
+                "subject_id = $4 and ($5 is null or external_id = $5) and ($6 is null or event_type = $6)"
             ))
             .bind_scope(scope)
             .bind(page.after)
@@ -196,14 +195,14 @@ pub async fn page(
             .bind(user)
             .bind(kind),
         EventFilter { subject: None, user: Some(user), kind } => conn
-            .query(select!("external_id = $4 and ($5 is null or type = $5)"))
+            .query(select!("external_id = $4 and ($5 is null or event_type = $5)"))
             .bind_scope(scope)
             .bind(page.after)
             .bind(page.limit)
             .bind(user)
             .bind(kind),
         EventFilter { subject: None, user: None, kind: Some(kind) } => conn
-            .query(select!("type = $4 and world > 0"))
+            .query(select!("event_type = $4 and world > 0"))
             .bind_scope(scope)
             .bind(page.after)
             .bind(page.limit)
