@@ -132,6 +132,8 @@ ids! {
     AssignmentId = "asg";
     /// A seat that a user holds on a license.
     ActivationId = "act";
+    /// The refusals of a user for one reason in one hour.
+    RefusalId = "ref";
 }
 
 struct Base32(Uuid);

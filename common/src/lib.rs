@@ -14,6 +14,7 @@ mod id;
 mod key;
 mod license;
 mod number;
+mod outcome;
 mod string_enum;
 mod text;
 mod time;
@@ -27,7 +28,8 @@ pub use envelope::{ConstBool, Failure, List, Paged, Success};
 #[cfg(feature = "server")]
 pub use id::advance_ids_past;
 pub use id::{
-    ActivationId, AssignmentId, KeyId, LicenseId, MalformedId, PlanId, ProductId, TenantId, UserId,
+    ActivationId, AssignmentId, KeyId, LicenseId, MalformedId, PlanId, ProductId, RefusalId,
+    TenantId, UserId,
 };
 pub use key::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, Tenant};
 pub use license::{
@@ -35,6 +37,7 @@ pub use license::{
     UpdateLicense, Usage,
 };
 pub use number::{ExpiresInDays, MaxSeats};
+pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};

@@ -1,7 +1,9 @@
-//! What goes on beside the requests: the times of last use are written, idle rate limits and old
-//! idempotency keys forgotten. A task that breaks off is started anew.
+//! What goes on beside the requests: the times of last use and the outcomes of validations are
+//! written, idle rate limits, old idempotency keys and old outcomes forgotten. A task that breaks off
+//! is started anew.
 
 mod last_uses;
+mod outcomes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +18,7 @@ use crate::ops::idempotency;
 use crate::supervise::supervise;
 
 pub use last_uses::Usage;
+pub use outcomes::{DecidedValidation, Outcomes};
 
 /// How often each task has its turn.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -37,6 +40,26 @@ async fn run_maintenance(db: Db, gate: Arc<KeyGate>) {
         }
         if let Err(error) = idempotency::forget_old(&db).await {
             tracing::warn!(%error, "old idempotency keys could not be forgotten");
+        }
+    }
+}
+
+/// Starts the task that writes outcomes, which ends when it is aborted. It works apart from the
+/// others, as it may have much to write.
+pub fn start_outcomes(db: Db, outcomes: Arc<Outcomes>) -> JoinHandle<()> {
+    tokio::spawn(supervise("outcomes", move || write_outcomes(db.clone(), outcomes.clone())))
+}
+
+async fn write_outcomes(db: Db, outcomes: Arc<Outcomes>) {
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = outcomes.flush(&db).await {
+            tracing::warn!(%error, "the outcomes of validations could not be written");
+        }
+        if let Err(error) = outcomes::forget_old(&db).await {
+            tracing::warn!(%error, "old outcomes could not be forgotten");
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod context;
 pub mod credentials;
 pub mod extract;
 pub mod head;
+pub mod newest_first;
 pub mod openapi;
 
 pub use connections::{ClientAddress, ConnectionLimits};

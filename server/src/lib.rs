@@ -26,6 +26,7 @@ use common::TenantId;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+pub use background::Outcomes;
 use config::Config;
 use db::{AdminTurns, Conn, Db, Tx};
 use error::Error;
@@ -48,7 +49,7 @@ pub struct App {
 
 impl App {
     /// Starts the worker that answers validations, which ends when the last clone of this is gone.
-    fn start(db: Db, config: &Config) -> (Self, JoinHandle<()>) {
+    fn start(db: Db, config: &Config, outcomes: Arc<Outcomes>) -> (Self, JoinHandle<()>) {
         let gate = Arc::new(KeyGate::new(config));
         let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
         let (validations, worker) = BatchQueue::start({
@@ -57,8 +58,10 @@ impl App {
             move |questions: Vec<ValidationRequest>| {
                 let (db, gate) = (db.clone(), gate.clone());
                 let (placements, readiness) = (placements.clone(), readiness.clone());
+                let outcomes = outcomes.clone();
                 async move {
-                    let answers = validation::answer(&db, &gate, &placements, &questions).await;
+                    let answers =
+                        validation::answer(&db, &gate, &placements, &outcomes, &questions).await;
                     readiness.note_batch(answers.as_ref().map(drop));
                     answers
                 }
@@ -101,9 +104,11 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
-    let (app, validating) = App::start(db.clone(), config);
+    let outcomes = Arc::<Outcomes>::default();
+    let (app, validating) = App::start(db.clone(), config, outcomes.clone());
     let gate = app.gate.clone();
     let maintenance = background::start(db.clone(), gate.clone());
+    let writing_outcomes = background::start_outcomes(db.clone(), outcomes.clone());
 
     let router = routes::router(app);
     http::connections::serve(listener, router, config.connections, shutdown, DRAIN).await;
@@ -114,6 +119,13 @@ pub async fn serve(
     if let Err(error) = gate.usage.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }
+    // Waits for what the task is writing. Only then it is aborted: a portion that was cut off would
+    // be lost, or counted twice.
+    match tokio::time::timeout(FINISH, outcomes.flush(&db)).await {
+        Ok(Ok(())) => {}
+        failed => tracing::warn!(?failed, "the last outcomes could not be written"),
+    }
+    writing_outcomes.abort();
     // A server that fell silent never gives its connections back, and must not keep the process.
     drop(tokio::time::timeout(FINISH, db.close()).await);
     Ok(())

@@ -4,6 +4,7 @@
 //! Over HTTP nobody can say what waits together, so the questions are put to the hot path itself.
 
 use common::{ApiKey, Mode, Role, Validation};
+use licd::Outcomes;
 use licd::config::Config;
 use licd::error::Error;
 use licd::http::context::RequestContext;
@@ -23,7 +24,8 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
         product: None,
     };
     let questions: Vec<ValidationRequest> = questions.iter().map(question).collect();
-    answer(app.db(), &gate, &Placements::default(), &questions).await.unwrap()
+    let (placements, outcomes) = (Placements::default(), Outcomes::default());
+    answer(app.db(), &gate, &placements, &outcomes, &questions).await.unwrap()
 }
 
 fn told(answer: &Result<Validation, Error>) -> String {

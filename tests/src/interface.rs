@@ -9,6 +9,7 @@ mod licenses;
 mod outcomes;
 mod plans;
 mod products;
+mod refused;
 mod seats;
 mod status;
 mod usage;

@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::http::answer::{Created, Data, Pages, Records, Upserted};
 use crate::http::credentials::{Admin, Caller, Reader, Validator};
 use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query};
+use crate::http::newest_first::NewestFirst;
 use crate::ops::idempotency::Idempotency;
 use crate::validation::ValidationRequest;
 
@@ -273,6 +274,7 @@ answers! {
     Upserted<T> as Success<T>: 201 "Made", 200 "It was there already";
     Pages<T> as Paged<T>: 200 "All, or a page";
     Records<T> as Paged<Vec<T>>: 200 "All, or a page, oldest first";
+    NewestFirst<T> as Paged<Vec<T>>: 200 "A page, newest first";
 }
 
 impl OperationOutput for Error {

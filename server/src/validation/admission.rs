@@ -4,7 +4,8 @@
 use common::{ExternalId, ProductId, Timestamp, Validation};
 
 use super::Placements;
-use super::batch::{self, AdmittedRequest};
+use super::batch::{self, AdmittedRequest, DecidedBatch};
+use crate::background::{DecidedValidation, Outcomes};
 use crate::db::Db;
 use crate::error::Error;
 use crate::http::context::RequestContext;
@@ -31,6 +32,7 @@ pub async fn answer(
     db: &Db,
     gate: &KeyGate,
     placements: &Placements,
+    outcomes: &Outcomes,
     questions: &[ValidationRequest],
 ) -> Result<Vec<Answer>, Error> {
     let mut asked = BatchQuery::default();
@@ -56,12 +58,30 @@ pub async fn answer(
         }
         admitted.push(pass);
     }
-    let mut answers = batch::answer(db, gate, conn, &asked, found, &asks, now).await?.into_iter();
+    let decided = batch::answer(db, gate, conn, &asked, found, &asks, now).await?;
+    outcomes.note_batch(decisions(&asks, &decided), now);
+    let mut answers = decided.answers.into_iter();
     let answer = |pass: Result<KeyAuth, Error>| match pass {
         Ok(_) => answers.next().unwrap_or(Err(Error::Internal)),
         Err(refused) => Err(refused),
     };
     Ok(admitted.into_iter().map(answer).collect())
+}
+
+/// The answers that are decisions.
+fn decisions<'a>(
+    asks: &'a [AdmittedRequest<'a>],
+    decided: &'a DecidedBatch,
+) -> impl Iterator<Item = DecidedValidation<'a>> {
+    asks.iter().zip(&decided.answers).enumerate().filter_map(|(at, (ask, answer))| {
+        let reason = match answer {
+            Ok(Validation::Valid(_)) => None,
+            Ok(Validation::Invalid(refused)) => Some(refused.reason),
+            Err(_) => return None,
+        };
+        let license = decided.deciding.get(&at).copied();
+        Some(DecidedValidation { scope: ask.scope, user: ask.user, reason, license })
+    })
 }
 
 /// What the question's key opens, if it is let in.

@@ -12,7 +12,7 @@ use common::{Activation, ExternalId, KeyId, LicenseId, ProductId, Timestamp, Use
 use sqlx::types::Json;
 
 use super::Answer;
-use super::verdict::{Decision, decide};
+use super::verdict::{Decision, decide, deciding};
 use crate::db::{Conn, Db, Result};
 use crate::error::{Error, is_collision};
 use crate::http::credentials::KeyGate;
@@ -33,6 +33,14 @@ pub struct AdmittedRequest<'a> {
     pub product: Option<ProductId>,
 }
 
+/// The answers to a batch, in its order.
+#[derive(Default)]
+pub struct DecidedBatch {
+    pub answers: Vec<Answer>,
+    /// For a refusal, by its number: the license that gave the reason.
+    pub deciding: HashMap<usize, LicenseId>,
+}
+
 /// How often a batch starts over because another node came in between.
 const ATTEMPTS: usize = 10;
 
@@ -45,9 +53,9 @@ pub async fn answer(
     found: HashMap<BatchSlot, BatchHit>,
     asks: &[AdmittedRequest<'_>],
     now: Timestamp,
-) -> std::result::Result<Vec<Answer>, Error> {
+) -> std::result::Result<DecidedBatch, Error> {
     if asks.is_empty() {
-        return Ok(Vec::new());
+        return Ok(DecidedBatch::default());
     }
     let mut batch = Batch::new(asked, asks, now);
     let mut first = Some((conn, batch.sort(found)));
@@ -61,7 +69,7 @@ pub async fn answer(
             }
         };
         match attempt(db, gate, conn, &mut batch, known).await {
-            Ok(Some(answers)) => return Ok(answers),
+            Ok(Some(decided)) => return Ok(decided),
             Ok(None) => {}
             Err(error) if is_collision(&error) => {}
             Err(error) => return Err(error.into()),
@@ -77,7 +85,7 @@ async fn attempt(
     mut conn: Conn,
     batch: &mut Batch<'_>,
     known: Vec<UserLicenses>,
-) -> Result<Option<Vec<Answer>>> {
+) -> Result<Option<DecidedBatch>> {
     let astray = batch.astray(&mut conn, &known).await?;
     batch.limit_new_users(gate, &known, &astray);
     let missing = batch.missing(&known, &astray);
@@ -87,7 +95,7 @@ async fn attempt(
         if !draft.seen.is_empty() {
             validations::touch_seats(&mut conn, &draft.seen(), batch.now).await?;
         }
-        return Ok(Some(draft.answers));
+        return Ok(Some(draft.decided()));
     }
     drop(conn);
 
@@ -120,7 +128,7 @@ async fn attempt(
         validations::touch_seats(&mut tx, &draft.seen(), batch.now).await?;
     }
     tx.commit().await?;
-    Ok(Some(draft.answers))
+    Ok(Some(draft.decided()))
 }
 
 /// What is asked, and of whom, each user once.
@@ -230,7 +238,12 @@ impl<'a> Batch<'a> {
                 link.seats_used = *used.get(&link.license.id).unwrap_or(&link.seats_used);
             }
             let answer = match decide(links, ask.product, self.now) {
-                Decision::Refuse(reason) => Validation::invalid(reason),
+                Decision::Refuse(reason) => {
+                    if let Some(place) = deciding(links, ask.product, self.now) {
+                        draft.deciding.insert(at, links[place].license.id);
+                    }
+                    Validation::invalid(reason)
+                }
                 Decision::Keep(place) => draft.keep(ask.scope, &mut links[place], self.now),
                 Decision::Take(place) => {
                     let link = &mut links[place];
@@ -248,6 +261,7 @@ impl<'a> Batch<'a> {
 #[derive(Default)]
 struct Draft {
     answers: Vec<Answer>,
+    deciding: HashMap<usize, LicenseId>,
     taken: Vec<(Scope, Activation)>,
     seen: Vec<(Scope, Activation)>,
     /// Answers that lack the features of their license, by their numbers.
@@ -255,6 +269,10 @@ struct Draft {
 }
 
 impl Draft {
+    fn decided(self) -> DecidedBatch {
+        DecidedBatch { answers: self.answers, deciding: self.deciding }
+    }
+
     fn take(&mut self, scope: Scope, link: &mut AssignedLicense, now: Timestamp) -> Validation {
         let seat = Activation::new(link.user_id, link.license.id, now);
         self.taken.push((scope, seat.clone()));

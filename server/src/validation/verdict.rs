@@ -3,6 +3,8 @@
 //! Pure: what it needs is passed in, and nothing happens. The interface's table of conditions is
 //! the table of the tests.
 
+use std::cmp::Reverse;
+
 use common::{License, ProductId, Reason, Status, Timestamp, Verdict};
 
 use crate::store::validations::AssignedLicense;
@@ -27,6 +29,18 @@ pub fn decide(links: &[AssignedLicense], product: Option<ProductId>, now: Timest
         Some(_) => Decision::Refuse(Reason::ExceededSeats),
         None => Decision::Refuse(reason(links, product, now)),
     }
+}
+
+/// The license that gives the reason of a refusal: the selected one, or the first of those with the
+/// most fixable fault. None if the user has no license.
+pub fn deciding(
+    links: &[AssignedLicense],
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> Option<usize> {
+    let faults = links.iter().enumerate().filter(|(_, link)| is_of(link, product));
+    let faults = faults.map(|(at, link)| (fault(&link.license, now), Reverse(at)));
+    selected(links, product, now).or_else(|| faults.max().map(|(_, Reverse(first))| first))
 }
 
 /// What a validation makes of each license, for people who ask why.

@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tower::Service;
 
 use super::super::{BatchQueue, Placement, QUEUE};
+use crate::background::Outcomes;
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
@@ -50,7 +51,7 @@ impl Held {
         let name = Name::from_static("default");
         let (_, key) = tenants::create(&db, name).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let (mut app, _) = App::start(db, &Config::default());
+        let (mut app, _) = App::start(db, &Config::default(), Arc::default());
         let (validations, _) = BatchQueue::start({
             let (db, gate, placements) = (app.db.clone(), app.gate.clone(), app.placements.clone());
             let (allowed, begun) = (allowed.clone(), begun.clone());
@@ -60,7 +61,8 @@ impl Held {
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
-                    validation::answer(&db, &gate, &placements, &questions).await
+                    let outcomes = Outcomes::default();
+                    validation::answer(&db, &gate, &placements, &outcomes, &questions).await
                 }
             }
         });
