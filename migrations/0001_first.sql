@@ -1,51 +1,62 @@
 -- The whole schema, in words that SQLite and PostgreSQL share.
 --
--- Everything a tenant owns lies in one of its two modes, and its key begins with both. A foreign
--- key therefore cannot cross from one tenant or mode into another, and a list is one range of its
--- primary key: ids grow with time, so their order is the order of creation.
+-- A world is one mode of one tenant. Everything a tenant owns lies in one world, and a foreign key
+-- carries the world along, so that no row can refer to one of another world. Ids are unique by
+-- themselves and grow with time: their order is the order of creation.
+--
+-- Times are milliseconds since 1970 on SQLite, where the type's name gives a number as a number.
+--
+-- Each look-up has one index that begins with its most telling column, so that PostgreSQL finds the
+-- same plan for a table that was never analyzed as for one that was. An index that begins with the
+-- world serves lists alone: it is partial, and only a list says `world > 0`.
 
--- The customers of the service.
-create table tenants (
-    id uuid not null primary key,
-    name text not null unique,
-    created_at timestamptz not null
+-- The customers of the service, twice each: their live mode and their test mode.
+create table worlds (
+    id integer not null primary key check (id > 0),
+    tenant_id uuid not null,
+    tenant_name text not null,
+    mode text not null check (mode in ('live', 'test')),
+    created_at timestamptz not null,
+    -- The sequence of the last event.
+    events bigint not null default 0,
+    unique (tenant_id, mode),
+    unique (tenant_name, mode)
 );
 
--- The keys with which callers prove who they are. Only a hash is kept, and it is what a caller's
--- key is found by, before the tenant is known.
+-- The keys with which callers prove who they are. Only a hash is kept, and a caller's key is found
+-- by it, before the world is known.
 create table keys (
     id uuid not null primary key,
-    tenant_id uuid not null references tenants (id),
-    mode text not null check (mode in ('live', 'test')),
+    world integer not null references worlds (id),
     name text not null,
     prefix text not null,
-    hash bytea not null unique,
     role text not null check (role in ('validate', 'read', 'admin')),
     created_at timestamptz not null,
     expires_at timestamptz,
     last_used_at timestamptz,
-    revoked_at timestamptz
+    revoked_at timestamptz,
+    hash bytea not null unique
 );
 
-create index keys_by_tenant on keys (tenant_id, id);
+create index keys_by_world on keys (world, id) where world > 0;
 
 -- What a tenant sells.
 create table products (
-    tenant_id uuid not null references tenants (id),
-    mode text not null check (mode in ('live', 'test')),
     id uuid not null,
+    world integer not null references worlds (id),
     name text not null,
     description text,
     created_at timestamptz not null,
     updated_at timestamptz not null,
-    primary key (tenant_id, mode, id)
+    primary key (id, world)
 );
+
+create index products_by_world on products (world, id) where world > 0;
 
 -- The terms on which a product is sold: what its licenses start with.
 create table plans (
-    tenant_id uuid not null,
-    mode text not null,
     id uuid not null,
+    world integer not null,
     product_id uuid not null,
     name text not null,
     description text,
@@ -54,19 +65,19 @@ create table plans (
     features jsonb not null,
     created_at timestamptz not null,
     updated_at timestamptz not null,
-    primary key (tenant_id, mode, id),
-    foreign key (tenant_id, mode, product_id) references products (tenant_id, mode, id)
+    primary key (id, world),
+    foreign key (product_id, world) references products (id, world)
 );
 
-create index plans_by_product on plans (tenant_id, mode, product_id, id);
+create index plans_by_world on plans (world, id) where world > 0;
+create index plans_by_product on plans (product_id, world, id);
 
 -- Licenses. They copy their plan's terms, so that a later change of the plan leaves them alone.
--- seats_used counts the license's activations; it lives here so that whoever takes or frees a seat
--- locks this one row, and never more seats are given than max_seats.
+-- seats_used counts the assignments that hold a seat; it lies here so that whoever takes or frees a
+-- seat locks this one row, and never more seats are given than max_seats.
 create table licenses (
-    tenant_id uuid not null,
-    mode text not null,
     id uuid not null,
+    world integer not null,
     product_id uuid not null,
     plan_id uuid not null,
     status text not null check (status in ('active', 'suspended', 'revoked', 'expired')),
@@ -76,74 +87,91 @@ create table licenses (
     features jsonb not null,
     created_at timestamptz not null,
     updated_at timestamptz not null,
-    primary key (tenant_id, mode, id),
-    foreign key (tenant_id, mode, product_id) references products (tenant_id, mode, id),
-    foreign key (tenant_id, mode, plan_id) references plans (tenant_id, mode, id)
+    primary key (id, world),
+    foreign key (product_id, world) references products (id, world),
+    foreign key (plan_id, world) references plans (id, world)
 );
 
-create index licenses_by_plan on licenses (tenant_id, mode, plan_id, id);
+create index licenses_by_world on licenses (world, id) where world > 0;
+create index licenses_by_plan on licenses (plan_id, world, id);
 
--- The users of a tenant's application, by the name the tenant gives them. Metadata is json and not
--- jsonb, which would sort its members and write its numbers anew.
+-- The users of a tenant's application, by the identifier the tenant gives them. Metadata is json
+-- and not jsonb, which would sort its members and write its numbers anew.
 create table users (
-    tenant_id uuid not null references tenants (id),
-    mode text not null check (mode in ('live', 'test')),
     id uuid not null,
+    world integer not null references worlds (id),
     external_id text not null,
     email text,
     name text,
     metadata json,
     created_at timestamptz not null,
     updated_at timestamptz not null,
-    primary key (tenant_id, mode, id),
-    unique (tenant_id, mode, external_id)
+    primary key (id, world)
 );
 
--- Which user may use which license. The order of a user's assignments is the order of their ids,
--- and it decides which license a validation selects.
+create index users_by_world on users (world, id) where world > 0;
+
+-- Which user may use which license, and the seat that the user holds on it, if any. The order of a
+-- user's assignments is the order of their ids, and it decides which license a validation selects.
 create table assignments (
-    tenant_id uuid not null,
-    mode text not null,
     user_id uuid not null,
     license_id uuid not null,
+    world integer not null,
     id uuid not null,
     metadata json,
     assigned_at timestamptz not null,
-    primary key (tenant_id, mode, user_id, license_id),
-    foreign key (tenant_id, mode, user_id) references users (tenant_id, mode, id),
-    foreign key (tenant_id, mode, license_id) references licenses (tenant_id, mode, id)
+    activation_id uuid,
+    activated_at timestamptz,
+    last_checked_at timestamptz,
+    primary key (user_id, license_id, world),
+    check ((activation_id is null) = (activated_at is null)),
+    check ((activation_id is null) = (last_checked_at is null)),
+    foreign key (user_id, world) references users (id, world),
+    foreign key (license_id, world) references licenses (id, world)
 );
 
-create index assignments_by_license on assignments (tenant_id, mode, license_id);
+create index assignments_by_license on assignments (license_id, world, activation_id);
 
--- Seats held: a user's use of a license. There is none without an assignment.
-create table activations (
-    tenant_id uuid not null,
-    mode text not null,
-    user_id uuid not null,
-    license_id uuid not null,
+-- What happened in a world, in the order of commit and without gaps: the sequence is worlds.events,
+-- moved by the last statement before the commit.
+create table events (
+    world integer not null references worlds (id),
+    sequence bigint not null,
     id uuid not null,
-    activated_at timestamptz not null,
-    last_checked_at timestamptz not null,
-    primary key (tenant_id, mode, user_id, license_id),
-    foreign key (tenant_id, mode, user_id, license_id)
-        references assignments (tenant_id, mode, user_id, license_id)
+    event_type text not null,
+    time timestamptz not null,
+    actor_type text not null check (actor_type in ('key', 'host', 'system')),
+    actor_id uuid,
+    actor_name text,
+    subject_type text not null,
+    subject_id text not null,
+    -- The tenant's identifier of the user whom the event is about.
+    external_id text,
+    related json not null,
+    object json not null,
+    previous json,
+    request_id text,
+    primary key (world, sequence)
 );
 
-create index activations_by_license on activations (tenant_id, mode, license_id, id);
+create index events_by_subject on events (subject_id, world, sequence);
+create index events_by_user on events (external_id, world, sequence)
+    where external_id is not null;
+create index events_by_type on events (world, event_type, sequence) where world > 0;
+-- Ids grow with time: the oldest events are pruned by it, and the newest is found.
+create index events_by_id on events (id);
 
 -- What was answered to a request that carried an Idempotency-Key, written in one transaction with
--- what the request did: who sends it again is told the same, and it is not done again. Kept for a
--- day. No answer that showed a secret is kept.
+-- what the request did: a request that is sent again gets the same answer and has no second effect.
+-- Kept for a day. No answer that showed a secret is kept.
 create table idempotency_keys (
-    tenant_id uuid not null references tenants (id),
-    mode text not null check (mode in ('live', 'test')),
     name text not null,
+    world integer not null references worlds (id),
     fingerprint bytea not null,
     status integer not null,
     body text,
     created_at timestamptz not null,
-    primary key (tenant_id, mode, name)
+    primary key (name, world)
 );
 
 create index idempotency_keys_by_age on idempotency_keys (created_at);
@@ -151,7 +179,7 @@ create index idempotency_keys_by_age on idempotency_keys (created_at);
 -- How many validations of an hour had which outcome: valid, or the reason of a refusal. Counted in
 -- memory and added some seconds later. Kept for 30 days.
 create table outcomes (
-    world integer not null,
+    world integer not null references worlds (id),
     -- Its start.
     hour timestamptz not null,
     outcome text not null,
@@ -165,7 +193,7 @@ create index outcomes_by_age on outcomes (hour) where world > 0;
 -- does, so that a deleted user's refusals can still be explained. Written and kept as outcomes are.
 create table refusals (
     external_id text not null,
-    world integer not null,
+    world integer not null references worlds (id),
     -- Its start.
     hour timestamptz not null,
     reason text not null,
@@ -180,3 +208,7 @@ create table refusals (
 
 create index refusals_by_world on refusals (world, id) where world > 0;
 create index refusals_by_age on refusals (hour) where world > 0;
+
+-- Made last: on tables that were analyzed while they were empty all indexes seem to cost the same,
+-- and PostgreSQL then takes the newest one.
+create unique index users_by_external_id on users (external_id, world);

@@ -12,7 +12,6 @@ use crate::text::Invalid;
 /// A moment between the years 1970 and 9999, cut to the millisecond when it is made: what is
 /// stored, compared and shown is then the same on every database.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(transparent))]
 pub struct Timestamp(DateTime<Utc>);
 
 const WHAT: &str = "a time as in 2027-01-31T12:00:00Z";
@@ -26,6 +25,11 @@ impl Timestamp {
     /// Milliseconds since 1970.
     pub fn millis(self) -> u64 {
         self.0.timestamp_millis().unsigned_abs()
+    }
+
+    /// The moment so many milliseconds after the beginning of 1970, if a calendar has it.
+    pub fn from_millis(millis: i64) -> Option<Self> {
+        DateTime::from_timestamp_millis(millis).map(Self)
     }
 
     pub fn plus(self, span: Duration) -> Self {
@@ -55,9 +59,8 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| Invalid(WHAT))?;
         // By way of the number, as a leap second would survive being cut.
-        DateTime::from_timestamp_millis(time.timestamp_millis())
-            .filter(|time| (1970..=9999).contains(&time.year()))
-            .map(Self)
+        Self::from_millis(time.timestamp_millis())
+            .filter(|time| (1970..=9999).contains(&time.0.year()))
             .ok_or(Invalid(WHAT))
     }
 }
@@ -83,6 +86,61 @@ impl<'de> Deserialize<'de> for Timestamp {
             }
         }
         deserializer.deserialize_str(Expected)
+    }
+}
+
+/// How a moment is stored: as a `timestamptz` on PostgreSQL, and on SQLite, which has no type for
+/// times, as its milliseconds since 1970.
+#[cfg(feature = "server")]
+mod stored {
+    use sqlx::encode::IsNull;
+    use sqlx::error::BoxDynError;
+    use sqlx::postgres::{PgArgumentBuffer, PgTypeInfo, PgValueRef};
+    use sqlx::sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef};
+    use sqlx::{Decode, Encode, Postgres, Sqlite, Type};
+
+    use super::{DateTime, SubsecRound, Timestamp, Utc};
+
+    impl Type<Postgres> for Timestamp {
+        fn type_info() -> PgTypeInfo {
+            <DateTime<Utc> as Type<Postgres>>::type_info()
+        }
+    }
+
+    impl Encode<'_, Postgres> for Timestamp {
+        fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+            Encode::<Postgres>::encode_by_ref(&self.0, buffer)
+        }
+    }
+
+    impl<'r> Decode<'r, Postgres> for Timestamp {
+        fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
+            let time: DateTime<Utc> = Decode::<Postgres>::decode(value)?;
+            Ok(Self(time.trunc_subsecs(3)))
+        }
+    }
+
+    impl Type<Sqlite> for Timestamp {
+        fn type_info() -> SqliteTypeInfo {
+            <i64 as Type<Sqlite>>::type_info()
+        }
+
+        fn compatible(column: &SqliteTypeInfo) -> bool {
+            <i64 as Type<Sqlite>>::compatible(column)
+        }
+    }
+
+    impl Encode<'_, Sqlite> for Timestamp {
+        fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+            Encode::<Sqlite>::encode_by_ref(&self.0.timestamp_millis(), buffer)
+        }
+    }
+
+    impl<'r> Decode<'r, Sqlite> for Timestamp {
+        fn decode(value: SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
+            let millis: i64 = Decode::<Sqlite>::decode(value)?;
+            Self::from_millis(millis).ok_or_else(|| format!("{millis} is no time").into())
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::db::{Conn, Db};
 use crate::store::copy::{self as store, PORTION, Table, for_each_table};
-use crate::store::tenants;
+use crate::store::worlds;
 
 /// Why nothing was copied. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -70,13 +70,13 @@ pub async fn copy(
 ) -> Result<Vec<TableDigest>, CopyError> {
     let mut target = to.begin().await.map_err(CopyError::Target)?;
     // A licd that starts on the target meanwhile waits here, and then finds a tenant.
-    tenants::lock(&mut target).await.map_err(CopyError::Target)?;
+    worlds::lock(&mut target).await.map_err(CopyError::Target)?;
     for_each_table!(T => refuse_rows::<T>(&mut target).await?);
 
     let mut source = from.snapshot().await.map_err(CopyError::Source)?;
     let sent = for_each_table!(T => send::<T>(&mut source, &mut target, &mut progress).await?);
     drop(source);
-    let arrived = for_each_table!(T => tally::<T>(&mut target, &mut progress).await?);
+    let arrived = for_each_table!(T => digest::<T>(&mut target, &mut progress).await?);
     for (sent, arrived) in sent.iter().zip(&arrived) {
         if sent != arrived {
             return Err(CopyError::Differs(sent.table));
@@ -110,12 +110,12 @@ async fn send<T: Table>(
         last = rows.into_iter().next_back().filter(|_| full);
         if last.is_none() {
             store::measure::<T>(target).await.map_err(CopyError::Target)?;
-            return Ok(count.tally::<T>());
+            return Ok(count.digest::<T>());
         }
     }
 }
 
-async fn tally<T: Table>(
+async fn digest<T: Table>(
     target: &mut Conn,
     progress: &mut impl Progress,
 ) -> Result<TableDigest, CopyError> {
@@ -128,12 +128,12 @@ async fn tally<T: Table>(
         let full = rows.len() == PORTION;
         last = rows.into_iter().next_back().filter(|_| full);
         if last.is_none() {
-            return Ok(count.tally::<T>());
+            return Ok(count.digest::<T>());
         }
     }
 }
 
-/// A tally in the making.
+/// A digest in the making.
 #[derive(Default)]
 struct Count {
     rows: u64,
@@ -144,9 +144,9 @@ struct Count {
 impl Count {
     fn add<T: Table>(&mut self, rows: &[T]) {
         for row in rows {
-            let mut spelled = Vec::new();
-            row.encode_canonical(&mut spelled);
-            let hash = Sha256::digest(&spelled);
+            let mut encoded = Vec::new();
+            row.encode_canonical(&mut encoded);
+            let hash = Sha256::digest(&encoded);
             for (sum, part) in self.sum.iter_mut().zip(hash.chunks_exact(8)) {
                 let part = part.iter().fold(0, |part, &byte| part << 8 | u64::from(byte));
                 *sum = sum.wrapping_add(part);
@@ -156,7 +156,7 @@ impl Count {
         }
     }
 
-    fn tally<T: Table>(self) -> TableDigest {
+    fn digest<T: Table>(self) -> TableDigest {
         TableDigest { table: T::NAME, rows: self.rows, seats: self.seats, sum: self.sum }
     }
 }

@@ -1,11 +1,15 @@
 //! All SQL, one file for each table, and nothing but SQL.
 //!
 //! A function takes the connection, then the [`Scope`] it may not leave. Records come in and go out
-//! as the types of `common`; what a missing one means is for the caller to say.
+//! as the types of `common`; the meaning of a missing one is the caller's to decide.
+//!
+//! A look-up names an id or another telling column first and the world beside it. A list says
+//! `world > 0` as well: the indexes that serve lists hold for that alone, so that PostgreSQL cannot
+//! take them for a look-up.
 
-pub mod activations;
 pub mod assignments;
 pub mod backup;
+pub mod batch_rows;
 pub mod copy;
 pub mod idempotency;
 pub mod ids;
@@ -14,24 +18,54 @@ pub mod licenses;
 pub mod outcomes;
 pub mod plans;
 pub mod products;
-pub mod tenants;
+pub mod seats;
 pub mod users;
 pub mod validations;
+pub mod worlds;
 
 use common::{Mode, TenantId};
 use uuid::Uuid;
 
-/// One tenant's one mode: a world of its own, whose records no other ever sees.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+use crate::db::Query;
+
+/// The number of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+#[sqlx(transparent)]
+pub struct World(i32);
+
+impl World {
+    pub fn number(self) -> i32 {
+        self.0
+    }
+}
+
+impl From<i32> for World {
+    /// A world as the database numbers it.
+    fn from(number: i32) -> Self {
+        Self(number)
+    }
+}
+
+/// One mode of one tenant: a world of its own, whose records no other sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::FromRow)]
 pub struct Scope {
+    pub world: World,
+    #[sqlx(rename = "tenant_id")]
     pub tenant: TenantId,
     pub mode: Mode,
 }
 
-/// Which part of a list is wanted, in the order of ids.
+/// A part of a list, in the order of ids.
 #[derive(Clone, Copy)]
 pub struct Page {
-    /// The id before the first one wanted; nil, which is before all, for the start.
+    /// The id before the first one of the page; nil, which is before all, for the start.
     pub after: Uuid,
     pub limit: i64,
+}
+
+impl Query<'_> {
+    /// Binds the next placeholder to the world.
+    pub fn bind_scope(self, scope: Scope) -> Self {
+        self.bind(scope.world)
+    }
 }

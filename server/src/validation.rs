@@ -1,13 +1,14 @@
 //! The decision, and the fast way to it.
 //!
 //! [`verdict`] decides and knows neither SQL nor time; `batch` reads, decides and writes for many
-//! requests at once, once `admission` has looked at their keys; `explain` puts the decision into words
+//! requests at once, once `admission` has checked their keys; `explain` puts the decision into words
 //! and has no effect.
 
 pub mod admission;
 mod batch;
 mod explain;
 pub mod limit;
+mod outcome;
 mod placements;
 pub mod queue;
 pub mod verdict;

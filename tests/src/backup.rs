@@ -85,14 +85,15 @@ async fn a_damaged_database_makes_no_backup() {
     let folder = TempDir::new().unwrap();
     let (live, saved) = (folder.path().join("live.db"), folder.path().join("saved.db"));
     let db = licd::db::Db::open(&DatabaseUrl::Sqlite(live.clone())).await.unwrap();
-    let orphan = "insert into activations values (x'00', 'live', x'00', x'00', x'00', 't', 't')";
+    let orphan = "insert into assignments (user_id, license_id, world, id, assigned_at)
+        values (x'00', x'00', 1, x'00', 0)";
     let mut conn = db.write().await.unwrap();
     conn.query("pragma foreign_keys = off").execute().await.unwrap();
     conn.query(orphan).execute().await.unwrap();
     drop(conn);
     db.close().await;
     let refusal = backup::write(&live, &saved, pending()).await.unwrap_err().to_string();
-    assert!(refusal.contains("a row of activations lacks its parent"), "{refusal}");
+    assert!(refusal.contains("a row of assignments lacks its parent"), "{refusal}");
     assert_eq!(files(folder.path()), ["live.db"]);
 }
 
@@ -100,7 +101,8 @@ async fn a_damaged_database_makes_no_backup() {
 async fn large(path: &Path) {
     let db = licd::db::Db::open(&DatabaseUrl::Sqlite(path.to_owned())).await.unwrap();
     let rows = "with recursive n(n) as (select 1 union all select n + 1 from n where n < 300)
-         insert into tenants select randomblob(16), hex(randomblob(10000)), 't' from n";
+         insert into worlds (id, tenant_id, tenant_name, mode, created_at)
+         select n, randomblob(16), hex(randomblob(10000)), 'live', 0 from n";
     db.write().await.unwrap().query(rows).execute().await.unwrap();
     db.close().await;
 }

@@ -73,8 +73,13 @@ async fn seats_go_on_after_a_restart_with_an_earlier_clock() {
     assert!(before.stop().success());
     let (db, later) = (database.open().await, in_an_hour());
     let seat: ActivationId = foreign(later);
-    rewrite(&db, "update activations set id = $1", seat).await;
-    rewrite(&db, "update keys set last_used_at = $1", later).await;
+    rewrite(&db, "update assignments set activation_id = $1", seat).await;
+    rewrite(
+        &db,
+        "update events set id = $1 where event_type = 'seat.taken'",
+        foreign::<ActivationId>(later),
+    )
+    .await;
     db.close().await;
     let after = Process::start(&database.url, &key);
     let new = take(&after, "grace").await;

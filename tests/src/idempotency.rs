@@ -81,10 +81,10 @@ async fn old_answers_are_forgotten_in_portions() {
     for (age, count) in [(25, 1201i64), (23, 3)] {
         let at = now.plus(-chrono::Duration::hours(age));
         let insert = "insert into idempotency_keys
-                (tenant_id, mode, name, fingerprint, status, created_at)
+                (world, name, fingerprint, status, created_at)
             with recursive counting (n) as (
                 select 1 union all select n + 1 from counting where n < $2)
-            select t.id, 'live', $3 || '-' || n, $4, 200, $1 from counting, tenants t";
+            select 1, $3 || '-' || n, $4, 200, $1 from counting";
         let insert = conn.query(insert).bind(at).bind(count).bind(age.to_string());
         assert_eq!(insert.bind(&[0u8; 32][..]).execute().await.unwrap(), count as u64);
     }

@@ -11,6 +11,7 @@ mod plans;
 mod products;
 mod refused;
 mod seats;
+mod statistics;
 mod status;
 mod usage;
 mod users;

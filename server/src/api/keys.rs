@@ -11,7 +11,7 @@ use crate::http::answer::{Created, Data, ListParams, Records, records};
 use crate::http::credentials::{self, Admin, Caller, Reader};
 use crate::http::extract::{Id, Json, Limit, Query};
 use crate::ops::idempotency::Idempotency;
-use crate::store::keys;
+use crate::store::{keys, worlds};
 
 const NOT_FOUND: Error = Error::NotFound("key");
 
@@ -31,7 +31,8 @@ pub async fn create(
     }
     let key = ApiKey::generate(mode);
     let record = credentials::new_key_record(&key, body.name, body.role, body.expires_at, tx.now);
-    keys::insert(&mut tx, caller.tenant.id, &record, &credentials::hash(&key)).await?;
+    let scope = worlds::find(&mut tx, caller.tenant.id, mode).await?.ok_or(Error::Internal)?;
+    keys::insert(&mut tx, scope, &record, &credentials::hash(&key)).await?;
     tx.commit_secret(Created(CreatedKey { record, key })).await
 }
 
@@ -68,8 +69,8 @@ pub async fn revoke(
     let mut tx = once.begin(&app, scope, &()).await?;
     let now = tx.now;
     // Locked before anything is decided, so that two keys cannot revoke each other at once.
-    let admins = keys::lock_live_admins(&mut tx, scope.tenant, now).await?;
-    let mut key = keys::find(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
+    let admins = keys::lock_live_admins(&mut tx, scope, now).await?;
+    let (mut key, scope) = keys::find(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     if admins == [key.id] {
         return Err(Error::Conflict("The last live admin key of a tenant cannot be revoked"));
     }
@@ -82,7 +83,7 @@ pub async fn revoke(
 
 /// The key that asks, and whose it is.
 pub async fn current(caller: Caller) -> Result<Data<CurrentKey>, Error> {
-    let Caller { key, tenant } = caller;
+    let Caller { key, tenant, .. } = caller;
     Ok(Data(CurrentKey {
         id: key.id,
         name: key.name,

@@ -17,7 +17,8 @@ use crate::http::answer::{Created, Data, ListParams, Records, Upserted, records}
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query, filter};
 use crate::ops::idempotency::{Idempotency, IdempotentTx};
-use crate::store::{Scope, activations, assignments, licenses, plans, users as stored_users};
+use crate::store::assignments::Held;
+use crate::store::{Scope, assignments, licenses, plans, seats, users as stored_users};
 
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 const NOT_ASSIGNED: Error = Error::NotFound("assignment");
@@ -163,7 +164,7 @@ pub async fn assign(
     // Users before licenses: the order in which validations lock them too.
     let (_, user) = users::ensure(&mut tx, scope, &body.user_id, now).await?;
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
-    let known = assignments::find(&mut tx, scope, user.id, id).await?;
+    let known = assignments::lock(&mut tx, scope, user.id, id).await?;
     let saved = match known {
         None => {
             let assignment = Assignment {
@@ -176,7 +177,7 @@ pub async fn assign(
             assignments::insert(&mut tx, scope, &assignment).await?;
             Upserted::New(assignment)
         }
-        Some(mut assignment) => {
+        Some(Held { mut assignment, .. }) => {
             if body.metadata.is_some() && assignment.metadata != body.metadata {
                 assignment.metadata = body.metadata;
                 assignments::set_metadata(&mut tx, scope, &assignment).await?;
@@ -219,10 +220,11 @@ pub async fn unassign(
     licenses::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     let user = user.ok_or(NOT_ASSIGNED)?;
     let user = stored_users::find_external(&mut tx, scope, &user).await?.ok_or(NOT_ASSIGNED)?;
-    let assignment = assignments::find(&mut tx, scope, user.id, id).await?.ok_or(NOT_ASSIGNED)?;
-    if activations::delete(&mut tx, scope, user.id, id).await? {
-        licenses::free_seat(&mut tx, scope, id).await?;
+    let Held { assignment, seat } =
+        assignments::lock(&mut tx, scope, user.id, id).await?.ok_or(NOT_ASSIGNED)?;
+    if seat.is_some() {
+        seats::free(&mut tx, scope, user.id, id).await?;
     }
-    assignments::delete(&mut tx, scope, &assignment).await?;
+    assignments::delete(&mut tx, scope, user.id, id).await?;
     tx.commit(Data(assignment)).await
 }

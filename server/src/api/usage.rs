@@ -16,7 +16,7 @@ use crate::http::answer::{ListParams, Pages, pages, text};
 use crate::http::budget::{MemoryBudget, MemoryShare};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Id, Limit, Query};
-use crate::store::{Page, Scope, activations, licenses};
+use crate::store::{Page, Scope, licenses, seats};
 
 /// How many activations are answered without a `limit`. All of them are of one moment, so they are
 /// kept in memory until the caller has read them.
@@ -53,11 +53,11 @@ pub async fn get(
     };
     let mut tx = app.snapshot(scope.tenant).await?;
     let license = licenses::find(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
-    let (total, seats) = activations::count(&mut tx, scope, id).await?;
+    let (total, active) = seats::count(&mut tx, scope, id).await?;
     let kept = Activations::read(&mut tx, scope, id, wanted, total).await?;
     drop((tx, turn));
     let head = format!(r#"{{"license":{},"activations":["#, text(&license)?);
-    let tail = format!(r#"],"totalActivations":{total},"activeSeats":{seats}}}"#);
+    let tail = format!(r#"],"totalActivations":{total},"activeSeats":{active}}}"#);
     pages(&head, &tail, wanted, move |page| ready(Ok(kept.page(page)))).await
 }
 
@@ -89,7 +89,7 @@ impl Activations {
             let after = records.last().map_or(wanted.after, |last| last.id.uuid());
             let limit = PORTION.min((most - records.len()) as i64);
             let page = Page { after, limit };
-            let portion = activations::page_of_license(conn, scope, license, page).await?;
+            let portion = seats::page_of_license(conn, scope, license, page).await?;
             if portion.is_empty() {
                 break;
             }

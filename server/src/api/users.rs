@@ -13,7 +13,7 @@ use crate::http::answer::{Data, ListParams, Records, Upserted, records};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, Query};
 use crate::ops::idempotency::Idempotency;
-use crate::store::{Scope, activations, assignments, licenses, users};
+use crate::store::{Scope, assignments, licenses, seats, users};
 
 const NOT_FOUND: Error = Error::NotFound("user");
 
@@ -143,9 +143,8 @@ pub async fn delete(
     let mut tx = once.begin(&app, scope, &()).await?;
     let user = users::lock(&mut tx, scope, id).await?.ok_or(NOT_FOUND)?;
     licenses::lock_of_user(&mut tx, scope, id).await?;
-    activations::lock_of_user(&mut tx, scope, id).await?;
-    licenses::free_seats_of_user(&mut tx, scope, id).await?;
-    activations::delete_of_user(&mut tx, scope, id).await?;
+    assignments::lock_of_user(&mut tx, scope, id).await?;
+    seats::free_all_of_user(&mut tx, scope, id).await?;
     assignments::delete_of_user(&mut tx, scope, id).await?;
     users::delete(&mut tx, scope, id).await?;
     tx.commit(Data(user)).await

@@ -4,6 +4,7 @@
 //! statement is one text. Where the two really differ, [`Sql::Each`] holds both side by side.
 
 use serde::de::DeserializeOwned;
+use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::types::Json;
@@ -12,7 +13,6 @@ use sqlx::{Arguments, Connection, Encode, FromRow, Postgres, Sqlite, Type};
 use super::postgres::PgConn;
 use super::sqlite::SqliteConn;
 use super::{Conn, Inner, Result, patient};
-use crate::store::Scope;
 
 /// A value that both databases know how to store.
 pub trait Value<'q>:
@@ -170,11 +170,6 @@ impl Query<'_> {
         self
     }
 
-    /// Binds the next two placeholders to the tenant and the mode.
-    pub fn bind_scope(self, scope: Scope) -> Self {
-        self.bind(scope.tenant).bind(scope.mode)
-    }
-
     /// Answers how many rows it changed.
     pub async fn execute(self) -> Result<u64> {
         Ok(match self.0 {
@@ -209,13 +204,14 @@ impl Query<'_> {
     pub async fn fetch_packed<T, P>(self) -> Result<Vec<T>>
     where
         T: Row,
-        P: DeserializeOwned + Into<T> + Send + Unpin + 'static,
+        P: DeserializeOwned + TryInto<T, Error: Into<BoxDynError>> + Send + Unpin + 'static,
     {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
                 let packed = sqlx::query_scalar_with(sql, args?);
                 let Json::<Vec<P>>(rows) = run_sqlite!(packed, fetch_one, conn)?;
-                Ok(rows.into_iter().map(P::into).collect())
+                let unpacked = rows.into_iter().map(P::try_into).collect::<Result<_, _>>();
+                unpacked.map_err(|error| sqlx::Error::Decode(error.into()))
             }
             bound => Query(bound).fetch_all().await,
         }

@@ -15,8 +15,8 @@ use crate::App;
 use crate::config::Config;
 use crate::error::Error;
 use crate::http::context::RequestContext;
-use crate::store::Scope;
 use crate::store::keys::{self, Hash, KeyAuth, KeyWithTenant};
+use crate::store::{Scope, World};
 use crate::validation::limit::Limiter;
 
 pub use crate::background::Usage;
@@ -64,12 +64,13 @@ impl KeyGate {
 /// Whoever holds a key that works.
 pub struct Caller {
     pub key: Key,
+    pub world: World,
     pub tenant: Tenant,
 }
 
 impl Caller {
     pub fn scope(&self) -> Scope {
-        Scope { tenant: self.tenant.id, mode: self.key.mode }
+        Scope { world: self.world, tenant: self.tenant.id, mode: self.key.mode }
     }
 }
 
@@ -114,10 +115,11 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let hash = bearer(parts)?;
         let holder = keys::find_by_hash(&mut app.db.read().await?, &hash).await?;
-        let pass = holder.as_ref().map(KeyWithTenant::pass);
+        let pass = holder.as_ref().map(KeyWithTenant::auth);
         app.gate.admit(pass, &RequestContext::of(&parts.extensions), Timestamp::now())?;
-        let KeyWithTenant { key, tenant_id, tenant_name } = holder.ok_or(Error::Unauthorized)?;
-        Ok(Self { key, tenant: Tenant { id: tenant_id, name: tenant_name } })
+        let KeyWithTenant { key, world, tenant_id, tenant_name } =
+            holder.ok_or(Error::Unauthorized)?;
+        Ok(Self { key, world, tenant: Tenant { id: tenant_id, name: tenant_name } })
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::db::{self, Db};
 use crate::error::Error;
-use crate::store::tenants;
+use crate::store::worlds;
 
 /// Between the beginnings of two writes.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -86,6 +86,6 @@ async fn is_writable(db: &Db, was_writable: bool) -> bool {
 /// Writes what is there already, and waits until it is on disk.
 async fn probe(db: &Db) -> db::Result<()> {
     let mut tx = db.begin().await?;
-    tenants::rewrite_first(&mut tx).await?;
+    worlds::rewrite_first(&mut tx).await?;
     tx.commit().await
 }

@@ -4,7 +4,7 @@ use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
 
 use crate::db::{Conn, Db};
 use crate::http::credentials;
-use crate::store::{ids, keys, tenants};
+use crate::store::{ids, keys, worlds};
 
 /// Why something about tenants cannot be done. The words are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -21,8 +21,8 @@ pub enum TenantError {
 pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenantError> {
     let key = ApiKey::generate(Mode::Live);
     let mut tx = db.begin().await?;
-    tenants::lock(&mut tx).await?;
-    if tenants::named(&mut tx, &name).await?.is_some() {
+    worlds::lock(&mut tx).await?;
+    if worlds::named(&mut tx, &name, Mode::Live).await?.is_some() {
         return Err(TenantError::NameTaken(name));
     }
     ids::go_on(&mut tx).await?;
@@ -41,8 +41,8 @@ pub async fn bootstrap(
 ) -> Result<bool, TenantError> {
     let mut tx = db.begin().await?;
     // Nodes that start at once on an empty database take turns: one makes the tenant.
-    tenants::lock(&mut tx).await?;
-    if tenants::any(&mut tx).await? {
+    worlds::lock(&mut tx).await?;
+    if worlds::any(&mut tx).await? {
         return Ok(false);
     }
     insert(&mut tx, Name::from_static("default"), key).await?;
@@ -56,16 +56,16 @@ pub async fn bootstrap(
 async fn insert(conn: &mut Conn, name: Name, key: &ApiKey) -> Result<Tenant, sqlx::Error> {
     let now = Timestamp::now();
     let tenant = Tenant { id: TenantId::new(now), name };
-    tenants::insert(conn, &tenant, now).await?;
+    let scope = worlds::create(conn, &tenant, now).await?;
     let record =
         credentials::new_key_record(key, Name::from_static("first key"), Role::Admin, None, now);
-    keys::insert(conn, tenant.id, &record, &credentials::hash(key)).await?;
+    keys::insert(conn, scope, &record, &credentials::hash(key)).await?;
     Ok(tenant)
 }
 
 /// All tenants, oldest first.
 pub async fn list(db: &Db) -> Result<Vec<Tenant>, TenantError> {
-    Ok(tenants::list(&mut db.read().await?).await?)
+    Ok(worlds::tenants(&mut db.read().await?).await?)
 }
 
 /// What a key made on the host is to be.
@@ -80,14 +80,14 @@ pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, Te
     let key = ApiKey::generate(new.mode);
     let mut tx = db.begin().await?;
     let found = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
-        (Ok(id), _) => tenants::find(&mut tx, id).await?,
-        (_, Ok(name)) => tenants::named(&mut tx, &name).await?,
+        (Ok(id), _) => worlds::find(&mut tx, id, new.mode).await?,
+        (_, Ok(name)) => worlds::named(&mut tx, &name, new.mode).await?,
         _ => None,
     };
     let found = found.ok_or_else(|| TenantError::Unknown(tenant.to_owned()))?;
     ids::go_on(&mut tx).await?;
     let record = credentials::new_key_record(&key, new.name, new.role, None, Timestamp::now());
-    keys::insert(&mut tx, found.id, &record, &credentials::hash(&key)).await?;
+    keys::insert(&mut tx, found, &record, &credentials::hash(&key)).await?;
     tx.commit().await?;
     Ok(key)
 }

@@ -9,7 +9,7 @@ mod tests;
 
 use std::sync::LazyLock;
 
-use chrono::{DateTime, Utc};
+use common::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sqlx::types::Json;
@@ -19,7 +19,7 @@ use crate::db::{self, AsWritten, Conn, Query, Result, Sql};
 use canonical::Canonical;
 
 /// How many rows are read or written at once. PostgreSQL takes at most 65,535 values in a
-/// statement, SQLite 32,766, and no table has more than twelve columns.
+/// statement, SQLite 32,766, and no table has more than fifteen columns.
 pub const PORTION: usize = 200;
 
 /// A table, as its rows.
@@ -123,48 +123,57 @@ macro_rules! tables {
     )*};
 }
 
-type Time = DateTime<Utc>;
-type Metadata = Option<AsWritten<Box<RawValue>>>;
+type Time = Timestamp;
+type Written = AsWritten<Box<RawValue>>;
 
 tables! {
-    Tenant = tenants by (id) {
-        id: Uuid, name: String, created_at: Time,
+    World = worlds by (id) {
+        id: i32, tenant_id: Uuid, tenant_name: String, mode: String, created_at: Time, events: i64,
     };
     Key = keys by (id) {
-        id: Uuid, tenant_id: Uuid, mode: String, name: String, prefix: String, hash: Vec<u8>,
-        role: String, created_at: Time, expires_at: Option<Time>, last_used_at: Option<Time>,
-        revoked_at: Option<Time>,
+        id: Uuid, world: i32, name: String, prefix: String, role: String, created_at: Time,
+        expires_at: Option<Time>, last_used_at: Option<Time>, revoked_at: Option<Time>,
+        hash: Vec<u8>,
     };
-    Product = products by (tenant_id, mode, id) {
-        tenant_id: Uuid, mode: String, id: Uuid, name: String, description: Option<String>,
+    Product = products by (id, world) {
+        id: Uuid, world: i32, name: String, description: Option<String>, created_at: Time,
+        updated_at: Time,
+    };
+    Plan = plans by (id, world) {
+        id: Uuid, world: i32, product_id: Uuid, name: String, description: Option<String>,
+        max_seats: Option<i32>, expires_in_days: Option<i32>, features: Json<Value>,
         created_at: Time, updated_at: Time,
     };
-    Plan = plans by (tenant_id, mode, id) {
-        tenant_id: Uuid, mode: String, id: Uuid, product_id: Uuid, name: String,
-        description: Option<String>, max_seats: Option<i32>, expires_in_days: Option<i32>,
-        features: Json<Value>, created_at: Time, updated_at: Time,
-    };
-    License = licenses by (tenant_id, mode, id) {
-        tenant_id: Uuid, mode: String, id: Uuid, product_id: Uuid, plan_id: Uuid, status: String,
+    License = licenses by (id, world) {
+        id: Uuid, world: i32, product_id: Uuid, plan_id: Uuid, status: String,
         max_seats: Option<i32>, seats_used: i32, expires_at: Option<Time>, features: Json<Value>,
         created_at: Time, updated_at: Time,
     } seats seats_used;
-    User = users by (tenant_id, mode, id) {
-        tenant_id: Uuid, mode: String, id: Uuid, external_id: String, email: Option<String>,
-        name: Option<String>, metadata: Metadata, created_at: Time, updated_at: Time,
+    User = users by (id, world) {
+        id: Uuid, world: i32, external_id: String, email: Option<String>, name: Option<String>,
+        metadata: Option<Written>, created_at: Time, updated_at: Time,
     };
-    Assignment = assignments by (tenant_id, mode, user_id, license_id) {
-        tenant_id: Uuid, mode: String, user_id: Uuid, license_id: Uuid, id: Uuid,
-        metadata: Metadata, assigned_at: Time,
+    Assignment = assignments by (user_id, license_id, world) {
+        user_id: Uuid, license_id: Uuid, world: i32, id: Uuid, metadata: Option<Written>,
+        assigned_at: Time, activation_id: Option<Uuid>, activated_at: Option<Time>,
+        last_checked_at: Option<Time>,
     };
-    /// The seats that are held: as many as the licenses count.
-    Activation = activations by (tenant_id, mode, user_id, license_id) {
-        tenant_id: Uuid, mode: String, user_id: Uuid, license_id: Uuid, id: Uuid,
-        activated_at: Time, last_checked_at: Time,
+    Event = events by (world, sequence) {
+        world: i32, sequence: i64, id: Uuid, event_type: String, time: Time, actor_type: String,
+        actor_id: Option<Uuid>, actor_name: Option<String>, subject_type: String,
+        subject_id: String, external_id: Option<String>, related: Written, object: Written,
+        previous: Option<Written>, request_id: Option<String>,
     };
-    IdempotencyKey = idempotency_keys by (tenant_id, mode, name) {
-        tenant_id: Uuid, mode: String, name: String, fingerprint: Vec<u8>, status: i32,
-        body: Option<String>, created_at: Time,
+    OutcomeCount = outcomes by (world, hour, outcome) {
+        world: i32, hour: Time, outcome: String, count: i64,
+    };
+    Refusal = refusals by (external_id, world, hour, reason) {
+        external_id: String, world: i32, hour: Time, reason: String, id: Uuid,
+        license_id: Option<Uuid>, count: i64, first_at: Time, last_at: Time,
+    };
+    IdempotencyKey = idempotency_keys by (name, world) {
+        name: String, world: i32, fingerprint: Vec<u8>, status: i32, body: Option<String>,
+        created_at: Time,
     };
 }
 
@@ -172,7 +181,8 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
-            Tenant Key Product Plan License User Assignment Activation IdempotencyKey)
+            World Key Product Plan License User Assignment Event OutcomeCount Refusal
+            IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {
         [$({

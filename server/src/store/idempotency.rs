@@ -25,7 +25,7 @@ pub async fn find(
 ) -> Result<Option<Answered>> {
     conn.query(
         "select fingerprint, status, body from idempotency_keys
-         where tenant_id = $1 and mode = $2 and name = $3 and created_at >= $4",
+         where name = $2 and world = $1 and created_at >= $3",
     )
     .bind_scope(scope)
     .bind(name)
@@ -45,9 +45,9 @@ pub async fn claim(
 ) -> Result<bool> {
     let claimed = conn
         .query(
-            "insert into idempotency_keys (tenant_id, mode, name, fingerprint, status, created_at)
-             values ($1, $2, $3, $4, 0, $5)
-             on conflict (tenant_id, mode, name) do nothing",
+            "insert into idempotency_keys (world, name, fingerprint, status, created_at)
+             values ($1, $2, $3, 0, $4)
+             on conflict (name, world) do nothing",
         )
         .bind_scope(scope)
         .bind(name)
@@ -66,8 +66,8 @@ pub async fn settle(
     body: Option<&str>,
 ) -> Result<()> {
     conn.query(
-        "update idempotency_keys set status = $4, body = $5
-         where tenant_id = $1 and mode = $2 and name = $3",
+        "update idempotency_keys set status = $3, body = $4
+         where name = $2 and world = $1",
     )
     .bind_scope(scope)
     .bind(name)
@@ -82,7 +82,7 @@ pub async fn settle(
 pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp) -> Result<()> {
     conn.query(
         "delete from idempotency_keys
-         where tenant_id = $1 and mode = $2 and name = $3 and created_at < $4",
+         where name = $2 and world = $1 and created_at < $3",
     )
     .bind_scope(scope)
     .bind(name)
@@ -99,8 +99,8 @@ const PORTION: i64 = 500;
 /// be more. Nodes that do this at once leave each other's rows alone.
 pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
     const OLD: Sql = Sql::Each {
-        sqlite: "delete from idempotency_keys where (tenant_id, mode, name) in (
-             select tenant_id, mode, name from idempotency_keys
+        sqlite: "delete from idempotency_keys where (name, world) in (
+             select name, world from idempotency_keys
              where created_at < $1 order by created_at limit $2)",
         postgres: "delete from idempotency_keys where ctid = any(array(
              select ctid from idempotency_keys

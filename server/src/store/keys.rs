@@ -5,8 +5,21 @@
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
 use sqlx::types::Json;
 
-use super::{Page, Scope};
+use super::{Page, Scope, World};
 use crate::db::{Conn, Result, Sql, locking};
+
+/// The one list of columns, with more where a reader needs them, of the keys that fit.
+macro_rules! select {
+    ($more:literal, $condition:literal) => {
+        concat!(
+            "select k.id, k.name, k.prefix, k.role, w.mode, k.created_at, k.expires_at,
+                 k.last_used_at, k.revoked_at",
+            $more,
+            " from keys k join worlds w on w.id = k.world where ",
+            $condition
+        )
+    };
+}
 
 /// The SHA-256 of a key: all that is stored of it.
 pub type Hash = [u8; 32];
@@ -15,8 +28,8 @@ pub type Hash = [u8; 32];
 #[derive(Clone, Copy, sqlx::FromRow)]
 pub struct KeyAuth {
     pub key_id: KeyId,
-    pub tenant_id: TenantId,
-    pub mode: Mode,
+    #[sqlx(flatten)]
+    pub scope: Scope,
     pub role: Role,
     #[sqlx(rename = "key_expires_at")]
     pub expires_at: Option<Timestamp>,
@@ -28,16 +41,16 @@ pub struct KeyAuth {
 pub struct KeyWithTenant {
     #[sqlx(flatten)]
     pub key: Key,
+    pub world: World,
     pub tenant_id: TenantId,
     pub tenant_name: Name,
 }
 
 impl KeyWithTenant {
-    pub fn pass(&self) -> KeyAuth {
+    pub fn auth(&self) -> KeyAuth {
         KeyAuth {
             key_id: self.key.id,
-            tenant_id: self.tenant_id,
-            mode: self.key.mode,
+            scope: Scope { world: self.world, tenant: self.tenant_id, mode: self.key.mode },
             role: self.key.role,
             expires_at: self.key.expires_at,
             revoked_at: self.key.revoked_at,
@@ -45,14 +58,14 @@ impl KeyWithTenant {
     }
 }
 
-pub async fn insert(conn: &mut Conn, tenant: TenantId, key: &Key, hash: &Hash) -> Result<()> {
+/// The scope is the key's own.
+pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Result<()> {
     conn.query(
-        "insert into keys (id, tenant_id, mode, name, prefix, hash, role, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "insert into keys (world, id, name, prefix, hash, role, created_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
+    .bind_scope(scope)
     .bind(key.id)
-    .bind(tenant)
-    .bind(key.mode)
     .bind(&key.name)
     .bind(&key.prefix)
     .bind(hash.as_slice())
@@ -66,15 +79,10 @@ pub async fn insert(conn: &mut Conn, tenant: TenantId, key: &Key, hash: &Hash) -
 
 /// Finds a key by its hash. This look-up knows no scope yet: the key tells it.
 pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<KeyWithTenant>> {
-    conn.query(
-        "select k.id, k.name, k.prefix, k.role, k.mode, k.created_at, k.expires_at,
-             k.last_used_at, k.revoked_at, t.id as tenant_id, t.name as tenant_name
-         from keys k join tenants t on t.id = k.tenant_id
-         where k.hash = $1",
-    )
-    .bind(hash.as_slice())
-    .fetch_optional()
-    .await
+    conn.query(select!(", k.world, w.tenant_id, w.tenant_name", "k.hash = $1"))
+        .bind(hash.as_slice())
+        .fetch_optional()
+        .await
 }
 
 /// A hash as it is passed inside of JSON.
@@ -82,35 +90,42 @@ pub fn hex(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<Key>> {
-    conn.query(
-        "select id, name, prefix, role, mode, created_at, expires_at, last_used_at, revoked_at
-         from keys where tenant_id = $1 and (mode = $2 or $2 = 'live') and id = $3",
-    )
-    .bind_scope(scope)
-    .bind(id)
-    .fetch_optional()
-    .await
+/// A key that the scope sees, with the scope of its own.
+pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Key, Scope)>> {
+    let found: Option<KeyWithTenant> = conn
+        .query(select!(
+            ", k.world, w.tenant_id, w.tenant_name",
+            "k.id = $1 and w.tenant_id = $2 and (w.mode = $3 or $3 = 'live')"
+        ))
+        .bind(id)
+        .bind(scope.tenant)
+        .bind(scope.mode)
+        .fetch_optional()
+        .await?;
+    Ok(found.map(|found| {
+        let scope = found.auth().scope;
+        (found.key, scope)
+    }))
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Key>> {
-    conn.query(
-        "select id, name, prefix, role, mode, created_at, expires_at, last_used_at, revoked_at
-         from keys where tenant_id = $1 and (mode = $2 or $2 = 'live') and id > $3
-         order by id limit $4",
-    )
-    .bind_scope(scope)
+    conn.query(select!(
+        "",
+        "w.tenant_id = $1 and (w.mode = $2 or $2 = 'live') and k.world > 0 and k.id > $3
+         order by k.id limit $4"
+    ))
+    .bind(scope.tenant)
+    .bind(scope.mode)
     .bind(page.after)
     .bind(page.limit)
     .fetch_all()
     .await
 }
 
-/// A key that is already revoked keeps its time.
+/// A key that is already revoked keeps its time. The scope is the key's own.
 pub async fn revoke(conn: &mut Conn, scope: Scope, id: KeyId, now: Timestamp) -> Result<()> {
     conn.query(
-        "update keys set revoked_at = $4
-         where tenant_id = $1 and (mode = $2 or $2 = 'live') and id = $3 and revoked_at is null",
+        "update keys set revoked_at = $3 where id = $2 and world = $1 and revoked_at is null",
     )
     .bind_scope(scope)
     .bind(id)
@@ -120,21 +135,17 @@ pub async fn revoke(conn: &mut Conn, scope: Scope, id: KeyId, now: Timestamp) ->
     Ok(())
 }
 
-/// The tenant's live admin keys that still work, locked until the transaction ends: whoever wants
-/// to take one away must see that another remains.
-pub async fn lock_live_admins(
-    conn: &mut Conn,
-    tenant: TenantId,
-    now: Timestamp,
-) -> Result<Vec<KeyId>> {
+/// The tenant's live admin keys that are valid, locked until the transaction ends: a request that
+/// takes one away must see that another remains.
+pub async fn lock_live_admins(conn: &mut Conn, scope: Scope, now: Timestamp) -> Result<Vec<KeyId>> {
     let ids: Vec<(KeyId,)> = conn
         .query(locking!(
             "select id from keys
-             where tenant_id = $1 and mode = $2 and role = $3 and revoked_at is null
-                 and (expires_at is null or expires_at > $4)
+             where world = (select id from worlds where tenant_id = $1 and mode = $2) and world > 0
+                 and role = $3 and revoked_at is null and (expires_at is null or expires_at > $4)
              order by id"
         ))
-        .bind(tenant)
+        .bind(scope.tenant)
         .bind(Mode::Live)
         .bind(Role::Admin)
         .bind(now)
@@ -149,12 +160,13 @@ pub async fn lock_live_admins(
 /// and two who each hold some and want others would wait for each other.
 pub async fn touch(conn: &mut Conn, uses: &[(KeyId, Timestamp)]) -> Result<Vec<KeyId>> {
     const TOUCH: Sql = Sql::Each {
-        sqlite: "update keys set last_used_at = max(coalesce(last_used_at, ''), item.value ->> 1)
+        sqlite: "update keys set last_used_at = max(coalesce(last_used_at, 0), item.value ->> 1)
                  from json_each($1) item where keys.id = unhex(item.value ->> 0)
                  returning keys.id",
         postgres: "with item as (
                        select cast(value ->> 0 as uuid) as id,
-                           cast(value ->> 1 as timestamptz) as used_at
+                           timestamptz 'epoch' + cast(value ->> 1 as bigint) * interval '1 ms'
+                               as used_at
                        from jsonb_array_elements($1)
                    ), free as (
                        select id from keys where id in (select id from item)
@@ -164,7 +176,7 @@ pub async fn touch(conn: &mut Conn, uses: &[(KeyId, Timestamp)]) -> Result<Vec<K
                    from item join free on free.id = item.id where keys.id = item.id
                    returning keys.id",
     };
-    let uses: Vec<_> = uses.iter().map(|(key, at)| (key.uuid().simple(), at)).collect();
+    let uses: Vec<_> = uses.iter().map(|(key, at)| (key.uuid().simple(), at.millis())).collect();
     let touched: Vec<(KeyId,)> = conn.query(TOUCH).bind(Json(&uses)).fetch_all().await?;
     Ok(touched.into_iter().map(|(key,)| key).collect())
 }

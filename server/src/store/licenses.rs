@@ -1,4 +1,4 @@
-//! Licenses, and the counter of seats that lies on each.
+//! Licenses. Their counters of seats are in `seats`.
 
 use common::{License, LicenseId, PlanId, UserId};
 use sqlx::types::Json;
@@ -6,13 +6,13 @@ use sqlx::types::Json;
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
 
-/// The one list of columns; what follows narrows the scope further.
+/// The one list of columns.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "select id, product_id, plan_id, status, max_seats, expires_at, features, created_at, \
              updated_at from licenses ",
-            "where tenant_id = $1 and mode = $2 and ",
+            "where ",
             $rest
         )
     };
@@ -20,9 +20,9 @@ macro_rules! select {
 
 pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
     conn.query(
-        "insert into licenses (tenant_id, mode, id, product_id, plan_id, status, max_seats,
+        "insert into licenses (world, id, product_id, plan_id, status, max_seats,
              expires_at, features, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind_scope(scope)
     .bind(license.id)
@@ -40,20 +40,23 @@ pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option<License>> {
-    conn.query(select!("id = $3")).bind_scope(scope).bind(id).fetch_optional().await
+    conn.query(select!("id = $2 and world = $1")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 /// Whoever changes a license, or its seats, locks it first.
 pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option<License>> {
-    conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
+    conn.query(locking!(select!("id = $2 and world = $1")))
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_optional()
+        .await
 }
 
 /// Locks all licenses of a user, who is locked, in the order of their ids.
 pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
     conn.query(locking!(
-        "select id from licenses where tenant_id = $1 and mode = $2 and id in (
-             select license_id from assignments
-             where tenant_id = $1 and mode = $2 and user_id = $3)
+        "select id from licenses where world = $1 and id in (
+             select license_id from assignments where user_id = $2 and world = $1)
          order by id"
     ))
     .bind_scope(scope)
@@ -65,9 +68,9 @@ pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result
 
 pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
     conn.query(
-        "update licenses set status = $4, max_seats = $5, expires_at = $6, features = $7,
-             updated_at = $8
-         where tenant_id = $1 and mode = $2 and id = $3",
+        "update licenses set status = $3, max_seats = $4, expires_at = $5, features = $6,
+             updated_at = $7
+         where id = $2 and world = $1",
     )
     .bind_scope(scope)
     .bind(license.id)
@@ -81,37 +84,8 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<
     Ok(())
 }
 
-/// Takes one seat off the counter. The license is locked, and an activation was deleted.
-pub async fn free_seat(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<()> {
-    conn.query(
-        "update licenses set seats_used = seats_used - 1
-         where tenant_id = $1 and mode = $2 and id = $3",
-    )
-    .bind_scope(scope)
-    .bind(id)
-    .execute()
-    .await?;
-    Ok(())
-}
-
-/// Takes each seat that the user holds off its license's counter. The licenses are locked, and the
-/// activations are about to be deleted.
-pub async fn free_seats_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
-    conn.query(
-        "update licenses set seats_used = seats_used - 1
-         where tenant_id = $1 and mode = $2 and id in (
-             select license_id from activations
-             where tenant_id = $1 and mode = $2 and user_id = $3)",
-    )
-    .bind_scope(scope)
-    .bind(user)
-    .execute()
-    .await?;
-    Ok(())
-}
-
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<License>> {
-    conn.query(select!("id > $3 order by id limit $4"))
+    conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
         .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)
@@ -125,7 +99,7 @@ pub async fn page_of_plan(
     plan: PlanId,
     page: Page,
 ) -> Result<Vec<License>> {
-    conn.query(select!("plan_id = $3 and id > $4 order by id limit $5"))
+    conn.query(select!("plan_id = $2 and world = $1 and id > $3 order by id limit $4"))
         .bind_scope(scope)
         .bind(plan)
         .bind(page.after)

@@ -1,7 +1,7 @@
 //! What validations came to: how many had which outcome in each hour, and which users were refused.
 //! Rows are made or added to in portions, by every node alike.
 
-use common::{ExternalId, Mode, Reason, RefusalId, Timestamp, UserRefusal};
+use common::{ExternalId, Reason, RefusalId, Timestamp, UserRefusal};
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ pub async fn add_counts(conn: &mut Conn, counts: &[(Scope, OutcomeCount)]) -> Re
     };
     let row = |(scope, count): &(Scope, OutcomeCount)| {
         let outcome = count.reason.map_or(VALID, Reason::as_str);
-        (world(*scope), count.hour.millis(), outcome, count.count)
+        (scope.world.number(), count.hour.millis(), outcome, count.count)
     };
     let rows: Vec<_> = counts.iter().map(row).collect();
     conn.query(ADD).bind(Json(rows)).execute().await?;
@@ -59,7 +59,7 @@ pub async fn counts(
             "select hour, outcome, count from outcomes
              where world = $1 and hour >= $2 and hour < $3 order by hour",
         )
-        .bind(world(scope))
+        .bind_scope(scope)
         .bind(from)
         .bind(to)
         .fetch_all()
@@ -119,7 +119,7 @@ pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) ->
         let [hour, first, last] =
             [refusal.hour, refusal.first_at, refusal.last_at].map(Timestamp::millis);
         let (id, user) = (refusal.id.uuid().simple(), refusal.user_id.clone());
-        (id, world(*scope), user, refusal.reason, license, hour, refusal.count, first, last)
+        (id, scope.world.number(), user, refusal.reason, license, hour, refusal.count, first, last)
     };
     let rows: Vec<_> = refusals.iter().map(row).collect();
     conn.query(ADD).bind(Json(rows)).execute().await?;
@@ -146,7 +146,7 @@ pub async fn refusals(
     limit: i64,
 ) -> Result<Vec<UserRefusal>> {
     conn.query(select_refusals!("world = $1 and world > 0 and id < $2 order by id desc limit $3"))
-        .bind(world(scope))
+        .bind_scope(scope)
         .bind(before.map_or(Uuid::max(), RefusalId::uuid))
         .bind(limit)
         .fetch_all()
@@ -164,7 +164,7 @@ pub async fn refusals_of_user(
     conn.query(select_refusals!(
         "external_id = $2 and world = $1 and id < $3 order by id desc limit $4"
     ))
-    .bind(world(scope))
+    .bind_scope(scope)
     .bind(user)
     .bind(before.map_or(Uuid::max(), RefusalId::uuid))
     .bind(limit)
@@ -205,10 +205,4 @@ pub async fn forget_old_refusals(conn: &mut Conn, since: Timestamp) -> Result<bo
 async fn forget_old(conn: &mut Conn, old: Sql, since: Timestamp) -> Result<bool> {
     let forgotten = conn.query(old).bind(since).bind(PORTION).execute().await?;
     Ok(forgotten == PORTION as u64)
-}
-
-/// The number of the scope's world.
-fn world(scope: Scope) -> i32 {
-    let tenant = (scope.tenant.uuid().as_u128() & 0x1fff_ffff) as i32;
-    tenant * 2 + i32::from(scope.mode == Mode::Live) + 1
 }

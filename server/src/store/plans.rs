@@ -6,13 +6,13 @@ use sqlx::types::Json;
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
 
-/// The one list of columns; what follows narrows the scope further.
+/// The one list of columns.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "select id, product_id, name, description, max_seats, expires_in_days, features, \
              created_at, updated_at from plans ",
-            "where tenant_id = $1 and mode = $2 and ",
+            "where ",
             $rest
         )
     };
@@ -20,9 +20,9 @@ macro_rules! select {
 
 pub async fn insert(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     conn.query(
-        "insert into plans (tenant_id, mode, id, product_id, name, description, max_seats,
+        "insert into plans (world, id, product_id, name, description, max_seats,
              expires_in_days, features, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind_scope(scope)
     .bind(plan.id)
@@ -40,18 +40,22 @@ pub async fn insert(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: PlanId) -> Result<Option<Plan>> {
-    conn.query(select!("id = $3")).bind_scope(scope).bind(id).fetch_optional().await
+    conn.query(select!("id = $2 and world = $1")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn lock(conn: &mut Conn, scope: Scope, id: PlanId) -> Result<Option<Plan>> {
-    conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
+    conn.query(locking!(select!("id = $2 and world = $1")))
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_optional()
+        .await
 }
 
 pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     conn.query(
-        "update plans set name = $4, description = $5, max_seats = $6, expires_in_days = $7,
-             features = $8, updated_at = $9
-         where tenant_id = $1 and mode = $2 and id = $3",
+        "update plans set name = $3, description = $4, max_seats = $5, expires_in_days = $6,
+             features = $7, updated_at = $8
+         where id = $2 and world = $1",
     )
     .bind_scope(scope)
     .bind(plan.id)
@@ -67,7 +71,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Plan>> {
-    conn.query(select!("id > $3 order by id limit $4"))
+    conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
         .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)
@@ -81,7 +85,7 @@ pub async fn page_of_product(
     product: ProductId,
     page: Page,
 ) -> Result<Vec<Plan>> {
-    conn.query(select!("product_id = $3 and id > $4 order by id limit $5"))
+    conn.query(select!("product_id = $2 and world = $1 and id > $3 order by id limit $4"))
         .bind_scope(scope)
         .bind(product)
         .bind(page.after)

@@ -5,12 +5,12 @@ use common::{Product, ProductId};
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
 
-/// The one list of columns; what follows narrows the scope further.
+/// The one list of columns.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "select id, name, description, created_at, updated_at from products ",
-            "where tenant_id = $1 and mode = $2 and ",
+            "where ",
             $rest
         )
     };
@@ -18,8 +18,8 @@ macro_rules! select {
 
 pub async fn insert(conn: &mut Conn, scope: Scope, product: &Product) -> Result<()> {
     conn.query(
-        "insert into products (tenant_id, mode, id, name, description, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7)",
+        "insert into products (world, id, name, description, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6)",
     )
     .bind_scope(scope)
     .bind(product.id)
@@ -33,17 +33,21 @@ pub async fn insert(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: ProductId) -> Result<Option<Product>> {
-    conn.query(select!("id = $3")).bind_scope(scope).bind(id).fetch_optional().await
+    conn.query(select!("id = $2 and world = $1")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn lock(conn: &mut Conn, scope: Scope, id: ProductId) -> Result<Option<Product>> {
-    conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
+    conn.query(locking!(select!("id = $2 and world = $1")))
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_optional()
+        .await
 }
 
 pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<()> {
     conn.query(
-        "update products set name = $4, description = $5, updated_at = $6
-         where tenant_id = $1 and mode = $2 and id = $3",
+        "update products set name = $3, description = $4, updated_at = $5
+         where id = $2 and world = $1",
     )
     .bind_scope(scope)
     .bind(product.id)
@@ -56,7 +60,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<Product>> {
-    conn.query(select!("id > $3 order by id limit $4"))
+    conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
         .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)

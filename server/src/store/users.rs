@@ -5,28 +5,31 @@ use common::{ExternalId, User, UserId};
 use super::{Page, Scope};
 use crate::db::{AsWritten, Conn, Result, locking};
 
-/// The one list of columns; what follows narrows the scope further.
+/// The one list of columns.
+macro_rules! columns {
+    () => {
+        "id, (select tenant_id from worlds where worlds.id = users.world) as tenant_id, \
+         external_id, email, name, metadata, created_at, updated_at"
+    };
+}
+
 macro_rules! select {
     ($rest:literal) => {
-        concat!(
-            "select id, tenant_id, external_id, email, name, metadata, created_at, updated_at from \
-             users ",
-            "where tenant_id = $1 and mode = $2 and ",
-            $rest
-        )
+        concat!("select ", columns!(), " from users where ", $rest)
     };
 }
 
 /// Makes the user and answers it; or, if the external id is taken, answers the user who has it. It
 /// stays locked either way. One statement, as between two the user could be deleted.
 pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Result<User> {
-    conn.query(
-        "insert into users (tenant_id, mode, id, external_id, email, name, metadata,
-             created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-         on conflict (tenant_id, mode, external_id) do update set external_id = users.external_id
-         returning id, tenant_id, external_id, email, name, metadata, created_at, updated_at",
-    )
+    conn.query(concat!(
+        "insert into users (world, id, external_id, email, name, metadata, created_at,
+                 updated_at)
+             values ($1, $2, $3, $4, $5, $6, $7, $8)
+             on conflict (external_id, world) do update set external_id = users.external_id
+             returning ",
+        columns!()
+    ))
     .bind_scope(scope)
     .bind(user.id)
     .bind(&user.external_id)
@@ -40,7 +43,7 @@ pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Resul
 }
 
 pub async fn find(conn: &mut Conn, scope: Scope, id: UserId) -> Result<Option<User>> {
-    conn.query(select!("id = $3")).bind_scope(scope).bind(id).fetch_optional().await
+    conn.query(select!("id = $2 and world = $1")).bind_scope(scope).bind(id).fetch_optional().await
 }
 
 pub async fn find_external(
@@ -48,7 +51,7 @@ pub async fn find_external(
     scope: Scope,
     external_id: &ExternalId,
 ) -> Result<Option<User>> {
-    conn.query(select!("external_id = $3"))
+    conn.query(select!("external_id = $2 and world = $1"))
         .bind_scope(scope)
         .bind(external_id)
         .fetch_optional()
@@ -56,7 +59,11 @@ pub async fn find_external(
 }
 
 pub async fn lock(conn: &mut Conn, scope: Scope, id: UserId) -> Result<Option<User>> {
-    conn.query(locking!(select!("id = $3"))).bind_scope(scope).bind(id).fetch_optional().await
+    conn.query(locking!(select!("id = $2 and world = $1")))
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_optional()
+        .await
 }
 
 pub async fn lock_external(
@@ -64,7 +71,7 @@ pub async fn lock_external(
     scope: Scope,
     external_id: &ExternalId,
 ) -> Result<Option<User>> {
-    conn.query(locking!(select!("external_id = $3")))
+    conn.query(locking!(select!("external_id = $2 and world = $1")))
         .bind_scope(scope)
         .bind(external_id)
         .fetch_optional()
@@ -73,8 +80,8 @@ pub async fn lock_external(
 
 pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
     conn.query(
-        "update users set email = $4, name = $5, metadata = $6, updated_at = $7
-         where tenant_id = $1 and mode = $2 and id = $3",
+        "update users set email = $3, name = $4, metadata = $5, updated_at = $6
+         where id = $2 and world = $1",
     )
     .bind_scope(scope)
     .bind(user.id)
@@ -89,7 +96,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
 
 /// Deletes a user who has no licenses.
 pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
-    conn.query("delete from users where tenant_id = $1 and mode = $2 and id = $3")
+    conn.query("delete from users where id = $2 and world = $1")
         .bind_scope(scope)
         .bind(id)
         .execute()
@@ -98,7 +105,7 @@ pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page) -> Result<Vec<User>> {
-    conn.query(select!("id > $3 order by id limit $4"))
+    conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
         .bind_scope(scope)
         .bind(page.after)
         .bind(page.limit)

@@ -1,16 +1,16 @@
-//! Where validations arrive, many at a time: what they need is read, the keys they come with are
-//! looked at, and those that are let in are decided by `batch`.
+//! The admission of a batch of validations: reads what they need, checks their keys, and leaves the
+//! decision about those with a valid key to `batch`.
 
 use common::{ExternalId, ProductId, Timestamp, Validation};
 
 use super::Placements;
-use super::batch::{self, AdmittedRequest, DecidedBatch};
+use super::batch::{self, AdmittedRequest};
+use super::outcome::Outcome;
 use crate::background::{DecidedValidation, Outcomes};
 use crate::db::Db;
 use crate::error::Error;
 use crate::http::context::RequestContext;
 use crate::http::credentials::{KeyGate, Validator};
-use crate::store::Scope;
 use crate::store::keys::{Hash, KeyAuth};
 use crate::store::validations::{self, BatchHit, BatchQuery};
 
@@ -27,74 +27,73 @@ pub struct ValidationRequest {
 
 pub type Answer = Result<Validation, Error>;
 
-/// Answers all of `questions`, in their order. When it returns, what was written is on disk.
+/// Answers all of `requests`, in their order. When it returns, what was written is on disk.
 pub async fn answer(
     db: &Db,
     gate: &KeyGate,
     placements: &Placements,
     outcomes: &Outcomes,
-    questions: &[ValidationRequest],
+    requests: &[ValidationRequest],
 ) -> Result<Vec<Answer>, Error> {
-    let mut asked = BatchQuery::default();
-    let found_at = questions.iter().map(|question| asked.add(question.key, &question.user));
-    let found_at: Vec<_> = found_at.collect();
+    let mut query = BatchQuery::default();
+    let slots: Vec<_> =
+        requests.iter().map(|request| query.add(request.key, &request.user)).collect();
     // SQLite's writing connection alone keeps its page cache when something is written.
     let mut conn = db.write().await?;
     let now = Timestamp::now();
-    let found = validations::find(&mut conn, &asked).await?;
+    let found = validations::find(&mut conn, &query).await?;
 
-    let mut asks = Vec::with_capacity(questions.len());
-    let mut admitted = Vec::with_capacity(questions.len());
-    for (question, place) in questions.iter().zip(found_at) {
-        let seen = found.get(&place);
-        if let Some(BatchHit { pass, known }) = seen {
-            placements.learn(&question.key, pass.tenant_id, known.links.len());
+    let mut admitted = Vec::with_capacity(requests.len());
+    let mut auths = Vec::with_capacity(requests.len());
+    for (request, slot) in requests.iter().zip(slots) {
+        let hit = found.get(&slot);
+        if let Some(BatchHit { auth, user }) = hit {
+            placements.learn(&request.key, auth.scope.tenant, user.licenses.len());
         }
-        let pass = admit(gate, question, seen.map(|found| found.pass), now);
-        if let Ok(pass) = pass {
-            let scope = Scope { tenant: pass.tenant_id, mode: pass.mode };
-            let (user, product) = (&question.user, question.product);
-            asks.push(AdmittedRequest { place, key: pass.key_id, scope, user, product });
+        let auth = admit(gate, request, hit.map(|hit| hit.auth), now);
+        if let Ok(KeyAuth { key_id: key, scope, .. }) = auth {
+            let (user, product) = (&request.user, request.product);
+            admitted.push(AdmittedRequest { slot, key, scope, user, product });
         }
-        admitted.push(pass);
+        auths.push(auth);
     }
-    let decided = batch::answer(db, gate, conn, &asked, found, &asks, now).await?;
-    outcomes.note_batch(decisions(&asks, &decided), now);
-    let mut answers = decided.answers.into_iter();
-    let answer = |pass: Result<KeyAuth, Error>| match pass {
-        Ok(_) => answers.next().unwrap_or(Err(Error::Internal)),
-        Err(refused) => Err(refused),
+    let outcome = batch::answer(db, gate, conn, &query, found, &admitted, now).await?;
+    outcomes.note_batch(decided(&admitted, &outcome), now);
+    let mut answers = outcome.answers.into_iter();
+    let answer = |auth: Result<KeyAuth, Error>| {
+        auth.and_then(|_| answers.next().unwrap_or(Err(Error::Internal)))
     };
-    Ok(admitted.into_iter().map(answer).collect())
+    Ok(auths.into_iter().map(answer).collect())
 }
 
-/// The answers that are decisions.
-fn decisions<'a>(
-    asks: &'a [AdmittedRequest<'a>],
-    decided: &'a DecidedBatch,
+/// The validations that were decided, and not refused before.
+fn decided<'a>(
+    requests: &'a [AdmittedRequest<'a>],
+    outcome: &'a Outcome,
 ) -> impl Iterator<Item = DecidedValidation<'a>> {
-    asks.iter().zip(&decided.answers).enumerate().filter_map(|(at, (ask, answer))| {
+    let answered = requests.iter().zip(&outcome.answers).enumerate();
+    answered.filter_map(|(number, (request, answer))| {
         let reason = match answer {
             Ok(Validation::Valid(_)) => None,
-            Ok(Validation::Invalid(refused)) => Some(refused.reason),
+            Ok(Validation::Invalid(answer)) => Some(answer.reason),
             Err(_) => return None,
         };
-        let license = decided.deciding.get(&at).copied();
-        Some(DecidedValidation { scope: ask.scope, user: ask.user, reason, license })
+        let license = outcome.deciding.get(&number).copied();
+        Some(DecidedValidation { scope: request.scope, user: request.user, reason, license })
     })
 }
 
-/// What the question's key opens, if it is let in.
+/// The request's key, if it is valid, within its rate, and may validate.
 fn admit(
     gate: &KeyGate,
-    question: &ValidationRequest,
-    pass: Option<KeyAuth>,
+    request: &ValidationRequest,
+    auth: Option<KeyAuth>,
     now: Timestamp,
 ) -> Result<KeyAuth, Error> {
-    let pass = match &question.entry {
-        Some(exchange) => gate.admit(pass, exchange, now)?,
-        None => pass.ok_or(Error::Unauthorized)?,
+    let auth = match &request.entry {
+        Some(exchange) => gate.admit(auth, exchange, now)?,
+        None => auth.ok_or(Error::Unauthorized)?,
     };
-    Validator::permit(pass.role)?;
-    Ok(pass)
+    Validator::permit(auth.role)?;
+    Ok(auth)
 }

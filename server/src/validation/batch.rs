@@ -2,74 +2,61 @@
 //! what was decided.
 //!
 //! A batch of users who hold their seats is one read and one write, each a statement of its own:
-//! neither needs the other to be undone. Where users or seats are to be made, a transaction locks
-//! their licenses, reads again, and decides on that.
+//! neither needs the other to be undone. A batch that creates users or takes seats is a transaction,
+//! which locks the licenses, reads again, and decides on that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::{Activation, ExternalId, KeyId, LicenseId, ProductId, Timestamp, UserId, Validation};
+use common::{ExternalId, KeyId, LicenseId, ProductId, Timestamp, UserId};
 
-use sqlx::types::Json;
-
-use super::Answer;
+use super::limit::Allowance;
+use super::outcome::{Outcome, license_rows};
 use super::verdict::{Decision, decide, deciding};
-use crate::db::{Conn, Db, Result};
+use crate::db::{Conn, Db, Result, Tx};
 use crate::error::{Error, is_collision};
 use crate::http::credentials::KeyGate;
-use crate::store::Scope;
-use crate::store::validations::{
-    self, AssignedLicense, BatchHit, BatchQuery, BatchRow, BatchSlot, UserLicenses,
-};
-use crate::validation::limit::Allowance;
+use crate::store::batch_rows::BatchRow;
+use crate::store::validations::{self, BatchHit, BatchQuery, BatchSlot, UserLicenses};
+use crate::store::{Scope, seats};
 
-/// One validation that was let in.
+/// A validation whose key is valid.
 pub struct AdmittedRequest<'a> {
-    /// Where the user is found.
-    pub place: BatchSlot,
-    /// Who asks.
+    pub slot: BatchSlot,
     pub key: KeyId,
     pub scope: Scope,
     pub user: &'a ExternalId,
     pub product: Option<ProductId>,
 }
 
-/// The answers to a batch, in its order.
-#[derive(Default)]
-pub struct DecidedBatch {
-    pub answers: Vec<Answer>,
-    /// For a refusal, by its number: the license that gave the reason.
-    pub deciding: HashMap<usize, LicenseId>,
-}
-
 /// How often a batch starts over because another node came in between.
 const ATTEMPTS: usize = 10;
 
-/// Answers all of `asks`, in their order, from what was `found` on `conn`.
+/// Answers all of `requests`, in their order, from what was `found` on `conn`.
 pub async fn answer(
     db: &Db,
     gate: &KeyGate,
     conn: Conn,
-    asked: &BatchQuery<'_>,
+    query: &BatchQuery<'_>,
     found: HashMap<BatchSlot, BatchHit>,
-    asks: &[AdmittedRequest<'_>],
+    requests: &[AdmittedRequest<'_>],
     now: Timestamp,
-) -> std::result::Result<DecidedBatch, Error> {
-    if asks.is_empty() {
-        return Ok(DecidedBatch::default());
+) -> std::result::Result<Outcome, Error> {
+    if requests.is_empty() {
+        return Ok(Outcome::new(now));
     }
-    let mut batch = Batch::new(asked, asks, now);
+    let mut batch = Batch::new(query, requests, now);
     let mut first = Some((conn, batch.sort(found)));
     for _ in 0..ATTEMPTS {
-        let (conn, known) = match first.take() {
+        let (conn, users) = match first.take() {
             Some(first) => first,
             None => {
                 let mut conn = db.write().await?;
-                let known = batch.read(&mut conn).await?;
-                (conn, known)
+                let users = batch.read(&mut conn).await?;
+                (conn, users)
             }
         };
-        match attempt(db, gate, conn, &mut batch, known).await {
-            Ok(Some(decided)) => return Ok(decided),
+        match attempt(db, gate, conn, &mut batch, users).await {
+            Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) => {}
             Err(error) if is_collision(&error) => {}
             Err(error) => return Err(error.into()),
@@ -84,255 +71,180 @@ async fn attempt(
     gate: &KeyGate,
     mut conn: Conn,
     batch: &mut Batch<'_>,
-    known: Vec<UserLicenses>,
-) -> Result<Option<DecidedBatch>> {
-    let astray = batch.astray(&mut conn, &known).await?;
-    batch.limit_new_users(gate, &known, &astray);
-    let missing = batch.missing(&known, &astray);
-    let mut draft = batch.decide(known, &astray);
-    if missing.is_empty() && draft.taken.is_empty() {
-        draft.complete(&mut conn).await?;
-        if !draft.seen.is_empty() {
-            validations::touch_seats(&mut conn, &draft.seen(), batch.now).await?;
-        }
-        return Ok(Some(draft.decided()));
+    users: Vec<UserLicenses>,
+) -> Result<Option<Outcome>> {
+    batch.find_unknown_products(&mut conn, &users).await?;
+    batch.limit_new_users(gate, &users);
+    let new_users = batch.new_users(&users);
+    let mut outcome = batch.decide(users);
+    if new_users.is_empty() && !outcome.claims_seats() {
+        outcome.read_omitted_features(&mut conn).await?;
+        outcome.touch_seats(&mut conn, batch.now).await?;
+        return Ok(Some(outcome));
     }
     drop(conn);
-
-    let mut tx = db.begin().await?;
-    if !missing.is_empty() {
-        let new = |&(scope, user)| BatchRow::new_user(scope, UserId::new(batch.now), user);
-        let users: Vec<_> = missing.iter().map(new).collect();
-        validations::insert_users(&mut tx, &users, batch.now).await?;
-    }
-    let locked = draft.counts();
-    if !locked.is_empty() {
-        validations::lock_licenses(&mut tx, &licenses(&locked)).await?;
-    }
-    let known = batch.read(&mut tx).await?;
-    // A user who was known is deleted by now, and must be made first.
-    if !batch.missing(&known, &astray).is_empty() {
-        return Ok(None);
-    }
-    let mut draft = batch.decide(known, &astray);
-    let counts = draft.counts();
-    if !counts.keys().all(|license| locked.contains_key(license)) {
-        return Ok(None);
-    }
-    draft.complete(&mut tx).await?;
-    if !counts.is_empty() {
-        validations::insert_seats(&mut tx, &draft.taken(), batch.now).await?;
-        validations::count_seats(&mut tx, &licenses(&counts)).await?;
-    }
-    if !draft.seen.is_empty() {
-        validations::touch_seats(&mut tx, &draft.seen(), batch.now).await?;
-    }
-    tx.commit().await?;
-    Ok(Some(draft.decided()))
+    let tx = db.begin().await?;
+    write(tx, batch, &new_users, &outcome.claims_by_license()).await
 }
 
-/// What is asked, and of whom, each user once.
+/// Creates `new_users` and takes the seats that a decision under locks gives; `expected` are the
+/// licenses of which seats were claimed without.
+async fn write(
+    mut tx: Tx,
+    batch: &Batch<'_>,
+    new_users: &[(Scope, &ExternalId)],
+    expected: &BTreeMap<LicenseId, (Scope, i32)>,
+) -> Result<Option<Outcome>> {
+    if !new_users.is_empty() {
+        let new = |&(scope, user)| BatchRow::new_user(scope, UserId::new(batch.now), user);
+        let rows: Vec<_> = new_users.iter().map(new).collect();
+        validations::insert_users(&mut tx, &rows, batch.now).await?;
+    }
+    if !expected.is_empty() {
+        validations::lock_licenses(&mut tx, &license_rows(expected)).await?;
+    }
+    let users = batch.read(&mut tx).await?;
+    // A user who existed is deleted by now, and must be created first.
+    if !batch.new_users(&users).is_empty() {
+        return Ok(None);
+    }
+    let mut outcome = batch.decide(users);
+    let claims = outcome.claims_by_license();
+    if !claims.keys().all(|license| expected.contains_key(license)) {
+        return Ok(None);
+    }
+    outcome.read_omitted_features(&mut tx).await?;
+    if !claims.is_empty() {
+        seats::take(&mut tx, &outcome.claimed_rows(), &license_rows(&claims), batch.now).await?;
+    }
+    outcome.touch_seats(&mut tx, batch.now).await?;
+    tx.commit().await?;
+    Ok(Some(outcome))
+}
+
+/// The requests of a batch, and the users they are about, each once.
 struct Batch<'a> {
-    asked: &'a BatchQuery<'a>,
-    asks: &'a [AdmittedRequest<'a>],
+    query: &'a BatchQuery<'a>,
+    requests: &'a [AdmittedRequest<'a>],
     now: Timestamp,
-    /// Sorted, so that every node makes users in the same order. Several keys may ask about one
-    /// user, who then is found at several places; one of them will do.
+    /// Sorted, so that every node creates users in the same order. A user about whom several keys
+    /// ask has several slots; one of them will do.
     users: BTreeMap<(Scope, &'a ExternalId), BatchSlot>,
-    /// For each ask, the number of its user.
+    /// For each request, the number of its user.
     user_of: Vec<usize>,
-    /// Whether each unknown user may be made now; if not, the seconds to wait.
-    new_users: HashMap<usize, Allowance>,
+    /// For each request, whether it names a product that does not exist.
+    unknown_product: Vec<bool>,
+    /// For each user who does not exist, whether the key's rate allows to create one.
+    new_user_allowances: HashMap<usize, Allowance>,
 }
 
 impl<'a> Batch<'a> {
-    fn new(asked: &'a BatchQuery<'a>, asks: &'a [AdmittedRequest<'a>], now: Timestamp) -> Self {
-        let users = asks.iter().map(|ask| ((ask.scope, ask.user), ask.place));
+    fn new(query: &'a BatchQuery<'a>, requests: &'a [AdmittedRequest<'a>], now: Timestamp) -> Self {
+        let users = requests.iter().map(|request| ((request.scope, request.user), request.slot));
         let users: BTreeMap<_, _> = users.collect();
-        let number: HashMap<_, _> =
-            users.keys().enumerate().map(|(at, user)| (*user, at)).collect();
-        let user_of = asks.iter().map(|ask| number[&(ask.scope, ask.user)]).collect();
-        Self { asked, asks, now, users, user_of, new_users: HashMap::new() }
+        let numbers = users.keys().enumerate().map(|(number, user)| (*user, number));
+        let numbers: HashMap<_, _> = numbers.collect();
+        let user_of = requests.iter().map(|request| numbers[&(request.scope, request.user)]);
+        Self {
+            query,
+            requests,
+            now,
+            user_of: user_of.collect(),
+            users,
+            unknown_product: vec![false; requests.len()],
+            new_user_allowances: HashMap::new(),
+        }
     }
 
     async fn read(&self, conn: &mut Conn) -> Result<Vec<UserLicenses>> {
-        Ok(self.sort(validations::find(conn, self.asked).await?))
+        Ok(self.sort(validations::find(conn, self.query).await?))
     }
 
-    /// What is known of each user, in their order.
+    /// The users in the order of their numbers.
     fn sort(&self, mut found: HashMap<BatchSlot, BatchHit>) -> Vec<UserLicenses> {
-        let known = |place| found.remove(place).map(|found| found.known).unwrap_or_default();
-        self.users.values().map(known).collect()
+        let user = |slot| found.remove(slot).map(|hit| hit.user).unwrap_or_default();
+        self.users.values().map(user).collect()
     }
 
-    /// Counts each user who is to be made against the rate of the key that asks: once for a batch,
-    /// however often it starts over.
-    fn limit_new_users(&mut self, gate: &KeyGate, known: &[UserLicenses], astray: &[bool]) {
-        for (at, ask) in self.asks.iter().enumerate() {
-            let user = self.user_of[at];
-            if known[user].id.is_none() && !astray[at] {
-                self.new_users.entry(user).or_insert_with(|| gate.new_users.check(ask.key));
+    /// A product of which the user has a license exists; only the others need a look.
+    async fn find_unknown_products(
+        &mut self,
+        conn: &mut Conn,
+        users: &[UserLicenses],
+    ) -> Result<()> {
+        let (mut numbers, mut rows) = (Vec::new(), Vec::new());
+        for (number, request) in self.requests.iter().enumerate() {
+            let licenses = &users[self.user_of[number]].licenses;
+            let unknown = request.product.filter(|product| {
+                !licenses.iter().any(|assigned| assigned.license.product_id == *product)
+            });
+            self.unknown_product[number] = unknown.is_some();
+            if let Some(product) = unknown {
+                numbers.push(number);
+                rows.push(BatchRow::product(request.scope, product));
             }
         }
-    }
-
-    /// Whether the user, who is unknown, may be made.
-    fn admit_new(&self, user: usize) -> std::result::Result<(), Error> {
-        self.new_users.get(&user).map_or(Ok(()), |allowance| allowance.into_result())
-    }
-
-    /// For each ask, whether it names a product that does not exist. A product of which the user
-    /// has a license exists; only the others need a look.
-    async fn astray(&self, conn: &mut Conn, known: &[UserLicenses]) -> Result<Vec<bool>> {
-        let mut astray = vec![false; self.asks.len()];
-        let (mut places, mut items) = (Vec::new(), Vec::new());
-        for (at, ask) in self.asks.iter().enumerate() {
-            let links = &known[self.user_of[at]].links;
-            if let Some(product) = ask.product
-                && !links.iter().any(|link| link.license.product_id == product)
-            {
-                astray[at] = true;
-                places.push(at);
-                items.push(BatchRow::product(ask.scope, product));
-            }
-        }
-        if !items.is_empty() {
-            for found in validations::find_products(conn, &items).await? {
-                astray[places[found as usize]] = false;
-            }
-        }
-        Ok(astray)
-    }
-
-    /// The users who are to be made.
-    fn missing(&self, known: &[UserLicenses], astray: &[bool]) -> Vec<(Scope, &'a ExternalId)> {
-        let asked = self.user_of.iter().zip(astray).filter(|(_, astray)| !**astray);
-        let asked: BTreeSet<_> = asked.map(|(user, _)| *user).collect();
-        let users = self.users.keys().enumerate();
-        users
-            .filter(|(at, _)| {
-                known[*at].id.is_none() && asked.contains(at) && self.admit_new(*at).is_ok()
-            })
-            .map(|(_, user)| *user)
-            .collect()
-    }
-
-    /// Decides for each ask in turn; what one is given, the next one sees.
-    fn decide(&self, mut known: Vec<UserLicenses>, astray: &[bool]) -> Draft {
-        let mut draft = Draft::default();
-        let mut used: HashMap<LicenseId, i32> = HashMap::new();
-        for (at, ask) in self.asks.iter().enumerate() {
-            if astray[at] {
-                draft.answers.push(Err(Error::unknown("productId", "product")));
-                continue;
-            }
-            let user = self.user_of[at];
-            if known[user].id.is_none()
-                && let Err(refused) = self.admit_new(user)
-            {
-                draft.answers.push(Err(refused));
-                continue;
-            }
-            let links = &mut known[user].links;
-            for link in links.iter_mut() {
-                link.seats_used = *used.get(&link.license.id).unwrap_or(&link.seats_used);
-            }
-            let answer = match decide(links, ask.product, self.now) {
-                Decision::Refuse(reason) => {
-                    if let Some(place) = deciding(links, ask.product, self.now) {
-                        draft.deciding.insert(at, links[place].license.id);
-                    }
-                    Validation::invalid(reason)
-                }
-                Decision::Keep(place) => draft.keep(ask.scope, &mut links[place], self.now),
-                Decision::Take(place) => {
-                    let link = &mut links[place];
-                    used.insert(link.license.id, link.seats_used + 1);
-                    draft.take(ask.scope, link, self.now)
-                }
-            };
-            draft.answers.push(Ok(answer));
-        }
-        draft
-    }
-}
-
-/// The answers of a batch, and what must be written for them to be true.
-#[derive(Default)]
-struct Draft {
-    answers: Vec<Answer>,
-    deciding: HashMap<usize, LicenseId>,
-    taken: Vec<(Scope, Activation)>,
-    seen: Vec<(Scope, Activation)>,
-    /// Answers that lack the features of their license, by their numbers.
-    incomplete: Vec<(usize, BatchRow<'static>)>,
-}
-
-impl Draft {
-    fn decided(self) -> DecidedBatch {
-        DecidedBatch { answers: self.answers, deciding: self.deciding }
-    }
-
-    fn take(&mut self, scope: Scope, link: &mut AssignedLicense, now: Timestamp) -> Validation {
-        let seat = Activation::new(link.user_id, link.license.id, now);
-        self.taken.push((scope, seat.clone()));
-        link.seat = Some(seat);
-        self.keep(scope, link, now)
-    }
-
-    fn keep(&mut self, scope: Scope, link: &mut AssignedLicense, now: Timestamp) -> Validation {
-        let AssignedLicense { license, seat: Some(seat), features_omitted, .. } = link else {
-            unreachable!("only a seat that is held is kept")
-        };
-        // A seat asked for twice in one batch, or just taken, carries this time already; one that a
-        // node with a faster clock has seen, a later one.
-        if seat.last_checked_at < now {
-            seat.last_checked_at = now;
-            self.seen.push((scope, seat.clone()));
-        }
-        if *features_omitted {
-            self.incomplete.push((self.answers.len(), BatchRow::license(scope, license.id, 0)));
-        }
-        Validation::valid(license.clone(), seat.clone())
-    }
-
-    /// Reads the features that were left out.
-    async fn complete(&mut self, conn: &mut Conn) -> Result<()> {
-        let (numbers, licenses): (Vec<_>, Vec<_>) = self.incomplete.drain(..).unzip();
-        if licenses.is_empty() {
-            return Ok(());
-        }
-        for (place, Json(features)) in validations::find_features(conn, &licenses).await? {
-            if let Ok(Validation::Valid(grant)) = &mut self.answers[numbers[place as usize]] {
-                grant.license.features = features.clone();
-                grant.features = features;
+        if !rows.is_empty() {
+            for place in validations::find_products(conn, &rows).await? {
+                self.unknown_product[numbers[place as usize]] = false;
             }
         }
         Ok(())
     }
 
-    /// The seats that are given away.
-    fn taken(&self) -> Vec<BatchRow<'static>> {
-        self.taken.iter().map(|(scope, seat)| BatchRow::seat(*scope, seat)).collect()
-    }
-
-    /// The seats whose holders were seen, in the order of their ids.
-    fn seen(&self) -> Vec<BatchRow<'static>> {
-        let mut seen: Vec<_> = self.seen.iter().collect();
-        seen.sort_unstable_by_key(|(_, seat)| seat.id);
-        seen.into_iter().map(|(scope, seat)| BatchRow::seat(*scope, seat)).collect()
-    }
-
-    /// How many seats are taken on each license.
-    fn counts(&self) -> BTreeMap<LicenseId, (Scope, i32)> {
-        let mut counts = BTreeMap::new();
-        for (scope, seat) in &self.taken {
-            counts.entry(seat.license_id).or_insert((*scope, 0)).1 += 1;
+    /// Counts each user who is to be created against the rate of the key: once for a batch, however
+    /// often it starts over.
+    fn limit_new_users(&mut self, gate: &KeyGate, users: &[UserLicenses]) {
+        for (number, request) in self.requests.iter().enumerate() {
+            let user = self.user_of[number];
+            if users[user].id.is_none() && !self.unknown_product[number] {
+                let allowance = self.new_user_allowances.entry(user);
+                allowance.or_insert_with(|| gate.new_users.check(request.key));
+            }
         }
-        counts
     }
-}
 
-fn licenses(counts: &BTreeMap<LicenseId, (Scope, i32)>) -> Vec<BatchRow<'static>> {
-    counts.iter().map(|(id, (scope, seats))| BatchRow::license(*scope, *id, *seats)).collect()
+    fn may_be_created(&self, user: usize) -> std::result::Result<(), Error> {
+        self.new_user_allowances.get(&user).map_or(Ok(()), |allowance| allowance.into_result())
+    }
+
+    /// The users who are to be created.
+    fn new_users(&self, users: &[UserLicenses]) -> Vec<(Scope, &'a ExternalId)> {
+        let valid = self.user_of.iter().zip(&self.unknown_product);
+        let wanted: BTreeSet<_> =
+            valid.filter(|(_, unknown)| !**unknown).map(|(user, _)| *user).collect();
+        let is_new = |number: usize| {
+            users[number].id.is_none()
+                && wanted.contains(&number)
+                && self.may_be_created(number).is_ok()
+        };
+        let users = self.users.keys().enumerate();
+        users.filter(|(number, _)| is_new(*number)).map(|(_, user)| *user).collect()
+    }
+
+    /// Decides for each request in turn; a seat given to one is gone for the next.
+    fn decide(&self, mut users: Vec<UserLicenses>) -> Outcome {
+        let mut outcome = Outcome::new(self.now);
+        for (number, request) in self.requests.iter().enumerate() {
+            let user_number = self.user_of[number];
+            let user = &mut users[user_number];
+            if self.unknown_product[number] {
+                outcome.refuse(Error::unknown("productId", "product"));
+            } else if user.id.is_none()
+                && let Err(refusal) = self.may_be_created(user_number)
+            {
+                outcome.refuse(refusal);
+            } else {
+                outcome.count_claims(&mut user.licenses);
+                let decision = decide(&user.licenses, request.product, self.now);
+                if let Decision::Refuse(_) = decision {
+                    let license = deciding(&user.licenses, request.product, self.now);
+                    let license = license.map(|at| (number, user.licenses[at].license.id));
+                    outcome.deciding.extend(license);
+                }
+                outcome.answer(request.scope, decision, &mut user.licenses);
+            }
+        }
+        outcome
+    }
 }

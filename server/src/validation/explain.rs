@@ -39,20 +39,20 @@ pub async fn explain(
         });
     };
     let found = validations::explain(tx, scope, user.id).await?;
-    let links: Vec<AssignedLicense> = found.iter().map(|found| found.link.clone()).collect();
-    let reason = match decide(&links, asked.product_id, now) {
+    let licenses: Vec<AssignedLicense> = found.iter().map(|found| found.assigned.clone()).collect();
+    let reason = match decide(&licenses, asked.product_id, now) {
         Decision::Refuse(reason) => Some(reason),
         Decision::Keep(_) | Decision::Take(_) => None,
     };
-    let verdicts = verdicts(&links, asked.product_id, now);
-    let licenses = found.into_iter().zip(verdicts).map(|(found, verdict)| ExplainedLicense {
-        sentence: sentence(verdict, &found.link, now),
-        license: found.link.license,
+    let verdicts = verdicts(&licenses, asked.product_id, now);
+    let explained = found.into_iter().zip(verdicts).map(|(found, verdict)| ExplainedLicense {
+        sentence: sentence(verdict, &found.assigned, now),
+        license: found.assigned.license,
         product_name: found.product_name,
         plan_name: found.plan_name,
         assigned_at: found.assigned_at,
-        seats_used: found.link.seats_used,
-        activation: found.link.seat,
+        seats_used: found.assigned.seats_used,
+        activation: found.assigned.seat,
         verdict,
     });
     Ok(Explanation {
@@ -60,7 +60,7 @@ pub async fn explain(
         reason,
         summary: summary(&asked.user_id, reason),
         checked_at: now,
-        licenses: licenses.collect(),
+        licenses: explained.collect(),
         user: Some(user),
         refusals,
     })
@@ -79,15 +79,15 @@ fn summary(user: &ExternalId, reason: Option<Reason>) -> String {
     format!("{user} {what}.")
 }
 
-fn sentence(verdict: Verdict, link: &AssignedLicense, now: Timestamp) -> String {
+fn sentence(verdict: Verdict, assigned: &AssignedLicense, now: Timestamp) -> String {
     match verdict {
-        Verdict::Valid if link.seat.is_some() => "In force, and the user holds a seat.".into(),
+        Verdict::Valid if assigned.seat.is_some() => "In force, and the user holds a seat.".into(),
         Verdict::Valid => "In force, and a seat is free.".into(),
-        Verdict::ExceededSeats => match link.license.max_seats.map(MaxSeats::get) {
+        Verdict::ExceededSeats => match assigned.license.max_seats.map(MaxSeats::get) {
             Some(1) => "In force, but its only seat is held by another user.".into(),
             seats => format!("In force, but all of its {} seats are held.", seats.unwrap_or(0)),
         },
-        Verdict::Expired => expired(&link.license, now),
+        Verdict::Expired => expired(&assigned.license, now),
         Verdict::Suspended => "Suspended.".into(),
         Verdict::Revoked => "Revoked.".into(),
         Verdict::NotReached => "In force, but an earlier license of the user decides.".into(),

@@ -20,46 +20,50 @@ pub enum Decision {
     Refuse(Reason),
 }
 
-/// Decides. `links` are in the order of assignment; the first that is active and not past its
+/// Decides. `licenses` are in the order of assignment; the first that is active and not past its
 /// expiry is selected, and it alone decides, seats included.
-pub fn decide(links: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Decision {
-    match selected(links, product, now) {
-        Some(at) if links[at].seat.is_some() => Decision::Keep(at),
-        Some(at) if has_room(&links[at]) => Decision::Take(at),
+pub fn decide(
+    licenses: &[AssignedLicense],
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> Decision {
+    match selected(licenses, product, now) {
+        Some(at) if licenses[at].seat.is_some() => Decision::Keep(at),
+        Some(at) if has_room(&licenses[at]) => Decision::Take(at),
         Some(_) => Decision::Refuse(Reason::ExceededSeats),
-        None => Decision::Refuse(reason(links, product, now)),
+        None => Decision::Refuse(reason(licenses, product, now)),
     }
 }
 
 /// The license that gives the reason of a refusal: the selected one, or the first of those with the
 /// most fixable fault. None if the user has no license.
 pub fn deciding(
-    links: &[AssignedLicense],
+    licenses: &[AssignedLicense],
     product: Option<ProductId>,
     now: Timestamp,
 ) -> Option<usize> {
-    let faults = links.iter().enumerate().filter(|(_, link)| is_of(link, product));
-    let faults = faults.map(|(at, link)| (fault(&link.license, now), Reverse(at)));
-    selected(links, product, now).or_else(|| faults.max().map(|(_, Reverse(first))| first))
+    let faults = licenses.iter().enumerate().filter(|(_, assigned)| is_of(assigned, product));
+    let faults = faults.map(|(at, assigned)| (fault(&assigned.license, now), Reverse(at)));
+    selected(licenses, product, now).or_else(|| faults.max().map(|(_, Reverse(first))| first))
 }
 
 /// What a validation makes of each license, for people who ask why.
 pub fn verdicts(
-    links: &[AssignedLicense],
+    licenses: &[AssignedLicense],
     product: Option<ProductId>,
     now: Timestamp,
 ) -> Vec<Verdict> {
-    let selected = selected(links, product, now);
-    let verdict = |(at, link): (usize, &AssignedLicense)| match fault(&link.license, now) {
-        _ if !is_of(link, product) => Verdict::OtherProduct,
+    let selected = selected(licenses, product, now);
+    let verdict = |(at, assigned): (usize, &AssignedLicense)| match fault(&assigned.license, now) {
+        _ if !is_of(assigned, product) => Verdict::OtherProduct,
         Some(Fault::Expired) => Verdict::Expired,
         Some(Fault::Suspended) => Verdict::Suspended,
         Some(Fault::Revoked) => Verdict::Revoked,
         None if selected != Some(at) => Verdict::NotReached,
-        None if link.seat.is_some() || has_room(link) => Verdict::Valid,
+        None if assigned.seat.is_some() || has_room(assigned) => Verdict::Valid,
         None => Verdict::ExceededSeats,
     };
-    links.iter().enumerate().map(verdict).collect()
+    licenses.iter().enumerate().map(verdict).collect()
 }
 
 /// What is wrong with a license, the most fixable last.
@@ -82,26 +86,28 @@ fn fault(license: &License, now: Timestamp) -> Option<Fault> {
     }
 }
 
-fn is_of(link: &AssignedLicense, product: Option<ProductId>) -> bool {
-    product.is_none_or(|wanted| link.license.product_id == wanted)
+fn is_of(assigned: &AssignedLicense, product: Option<ProductId>) -> bool {
+    product.is_none_or(|wanted| assigned.license.product_id == wanted)
 }
 
-fn has_room(link: &AssignedLicense) -> bool {
-    link.license.max_seats.is_none_or(|max| link.seats_used < max.get())
+fn has_room(assigned: &AssignedLicense) -> bool {
+    assigned.license.max_seats.is_none_or(|max| assigned.seats_used < max.get())
 }
 
 fn selected(
-    links: &[AssignedLicense],
+    licenses: &[AssignedLicense],
     product: Option<ProductId>,
     now: Timestamp,
 ) -> Option<usize> {
-    links.iter().position(|link| is_of(link, product) && fault(&link.license, now).is_none())
+    licenses
+        .iter()
+        .position(|assigned| is_of(assigned, product) && fault(&assigned.license, now).is_none())
 }
 
 /// With nothing selected, one reason: that of the license that is easiest to mend.
-fn reason(links: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Reason {
-    let faults = links.iter().filter(|link| is_of(link, product));
-    match faults.filter_map(|link| fault(&link.license, now)).max() {
+fn reason(licenses: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Reason {
+    let faults = licenses.iter().filter(|assigned| is_of(assigned, product));
+    match faults.filter_map(|assigned| fault(&assigned.license, now)).max() {
         Some(Fault::Expired) => Reason::Expired,
         Some(Fault::Suspended) => Reason::Suspended,
         Some(Fault::Revoked) => Reason::Revoked,

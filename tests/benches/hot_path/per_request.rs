@@ -63,7 +63,7 @@ async fn authenticate(db: &Db, key: &ApiKey, now: Timestamp) -> Result<Option<Sc
         .bind(now)
         .fetch_optional()
         .await?;
-    Ok(found.map(|(tenant, mode)| Scope { tenant, mode }))
+    Ok(found.map(|(tenant, mode)| Scope { world: 1.into(), tenant, mode }))
 }
 
 async fn answer(

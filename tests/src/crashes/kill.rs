@@ -86,7 +86,8 @@ async fn check(database: &TestDatabase, answered: &BTreeSet<Answered>) {
     let users = names(&mut conn, "select external_id from users").await;
     let assigned = "select external_id from users join assignments on user_id = users.id";
     let assigned = names(&mut conn, assigned).await;
-    let seated = "select external_id from users join activations on user_id = users.id";
+    let seated = "select external_id from users join assignments on user_id = users.id
+        where activation_id is not null";
     let seated = names(&mut conn, seated).await;
     for told in answered {
         let kept = match told {

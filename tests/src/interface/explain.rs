@@ -12,7 +12,7 @@ async fn everything(app: &App) -> (Vec<(String, String)>, Vec<(i32,)>, Vec<(Stri
     let users = "select external_id, cast(updated_at as text) from users order by id";
     let seats = "select seats_used from licenses order by id";
     let held = "select cast(activated_at as text), cast(last_checked_at as text)
-        from activations order by id";
+        from assignments where activation_id is not null order by id";
     (app.rows(users).await, app.rows(seats).await, app.rows(held).await)
 }
 

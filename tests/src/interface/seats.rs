@@ -56,7 +56,7 @@ async fn a_refusal_takes_nothing() {
     }
     app.set_status(&license, "suspended").await;
     app.validate("grace").await;
-    assert_eq!(app.number("select count(*) from activations").await, 1);
+    assert_eq!(app.number("select count(activation_id) from assignments").await, 1);
     assert_eq!(counters(&app).await, [(1,)]);
 }
 

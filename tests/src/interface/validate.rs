@@ -211,7 +211,7 @@ async fn the_time_of_the_latest_validation_never_goes_back() {
     app.validate("ada").await.data();
     let ahead = Timestamp::now().plus(chrono::Duration::hours(1));
     let mut conn = app.db().write().await.unwrap();
-    let move_on = "update activations set last_checked_at = $1";
+    let move_on = "update assignments set last_checked_at = $1";
     conn.query(move_on).bind(ahead).execute().await.unwrap();
     drop(conn);
     for _ in 0..2 {

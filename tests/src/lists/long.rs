@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use common::{ExternalId, Mode, TenantId, Timestamp, UserId};
 use licd::db::Db;
-use licd::store::Scope;
-use licd::store::validations::{BatchRow, insert_users};
+use licd::store::batch_rows::BatchRow;
+use licd::store::validations::insert_users;
+use licd::store::worlds;
 use reqwest::Method;
 
 use super::pages;
@@ -19,7 +20,9 @@ const USERS: &str = "/api/v1/admin/users";
 async fn make_users(db: &Db, admin: &Caller, count: usize) {
     let current = admin.get("/api/v1/key").await;
     let tenant: TenantId = current["tenant"]["id"].as_str().unwrap().parse().unwrap();
-    let (scope, now) = (Scope { tenant, mode: Mode::Live }, Timestamp::now());
+    let now = Timestamp::now();
+    let scope = worlds::find(&mut db.read().await.unwrap(), tenant, Mode::Live).await.unwrap();
+    let scope = scope.unwrap();
     let names: Vec<ExternalId> =
         (0..count).map(|n| format!("user-{n:06}").parse().unwrap()).collect();
     for names in names.chunks(10_000) {

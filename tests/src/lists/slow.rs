@@ -76,26 +76,19 @@ async fn fill_seats(app: &App) {
         each!(
             "with recursive series (n) as (select 1 union all select n + 1 from series
                  where n < 2500)
-             insert into users (tenant_id, mode, id, external_id, created_at, updated_at)
-             select tenant_id, mode, ",
+             insert into users (world, id, external_id, created_at, updated_at)
+             select world, ",
             "randomblob(16)",
             "gen_random_uuid()",
             ", 'user-' || n, created_at, created_at from licenses, series"
         ),
         each!(
-            "insert into assignments (tenant_id, mode, user_id, license_id, id, assigned_at)
-             select u.tenant_id, u.mode, u.id, l.id, ",
+            "insert into assignments (world, user_id, license_id, id, assigned_at,
+                 activated_at, last_checked_at, activation_id)
+             select u.world, u.id, l.id, ",
             "randomblob(16)",
             "gen_random_uuid()",
-            ", u.created_at from users u, licenses l"
-        ),
-        each!(
-            "insert into activations (tenant_id, mode, user_id, license_id, id, activated_at,
-                 last_checked_at)
-             select tenant_id, mode, user_id, license_id, ",
-            "randomblob(16)",
-            "gen_random_uuid()",
-            ", assigned_at, assigned_at from assignments"
+            ", u.created_at, u.created_at, u.created_at, u.id from users u, licenses l"
         ),
         Sql::Both("update licenses set seats_used = 2500"),
     ];

@@ -131,21 +131,21 @@ async fn a_deletion_takes_seats_in_the_order_in_which_batches_do() {
         let plan = app.plan_of(&product, json!({})).await;
         offers.push((product, app.license_of(&plan).await));
     }
-    // The order of the seats is not that of the licenses, by which they are found.
+    // The order of assignment is not that of the licenses, in which they are locked.
     for (product, license) in offers.iter().rev() {
         app.assign(license, "ada").await.data();
         let body = json!({ "userId": "ada", "productId": product });
         assert_eq!(app.post("/api/v1/validate", body).await.verdict(), "valid");
     }
     let mut batch = app.db().begin().await.unwrap();
-    let oldest = "update activations set last_checked_at = last_checked_at
-        where id = (select id from activations order by id limit 1)";
+    let oldest = "update assignments set last_checked_at = last_checked_at
+        where license_id = (select license_id from assignments order by license_id limit 1)";
     run(&mut batch, oldest).await;
     let caller = (*app).clone();
     let deletion = tokio::spawn(async move { caller.delete_user("ada").await });
     until_a_request_waits(&app).await;
-    let newest = "update activations set last_checked_at = last_checked_at
-        where id = (select id from activations order by id desc limit 1)";
+    let newest = "update assignments set last_checked_at = last_checked_at
+        where license_id = (select license_id from assignments order by license_id desc limit 1)";
     run(&mut batch, newest).await;
     batch.commit().await.unwrap();
     assert_eq!(deletion.await.unwrap().status, 200);

@@ -1,6 +1,6 @@
 //! Keys that are taken away by each other.
 
-use common::{Key, KeyId, Mode, Role, TenantId, Timestamp};
+use common::{Key, KeyId, Mode, Role, Timestamp};
 use licd::http::credentials::Usage;
 use serde_json::{from_value, json};
 
@@ -112,12 +112,11 @@ async fn the_last_uses_of_many_keys_are_written_together() {
     let app = App::start().await;
     let mut conn = app.db().write().await.unwrap();
     let ids: Vec<KeyId> = (0..1200).map(|_| KeyId::new(Timestamp::now())).collect();
-    let tenant: Vec<(TenantId,)> = conn.query("select id from tenants").fetch_all().await.unwrap();
     for id in &ids {
-        let insert = "insert into keys (id, tenant_id, mode, name, prefix, hash, role, created_at)
-             values ($1, $2, 'live', 'many', 'sk_live_', $3, 'validate', $4)";
+        let insert = "insert into keys (id, world, name, prefix, hash, role, created_at)
+             values ($1, 1, 'many', 'sk_live_', $2, 'validate', $3)";
         let hash = id.uuid().as_bytes().to_vec();
-        let query = conn.query(insert).bind(*id).bind(tenant[0].0).bind(hash);
+        let query = conn.query(insert).bind(*id).bind(hash);
         query.bind(Timestamp::now()).execute().await.unwrap();
     }
     drop(conn);

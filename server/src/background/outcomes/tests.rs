@@ -5,7 +5,7 @@ use common::{Mode, TenantId};
 use super::*;
 
 fn scope() -> Scope {
-    Scope { tenant: TenantId::default(), mode: Mode::Live }
+    Scope { world: 1.into(), tenant: TenantId::default(), mode: Mode::Live }
 }
 
 fn noon() -> Timestamp {

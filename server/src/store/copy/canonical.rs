@@ -2,7 +2,7 @@
 //!
 //! Moments count in milliseconds, as everywhere; metadata is compared byte by byte.
 
-use chrono::{DateTime, Utc};
+use common::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sqlx::types::Json;
@@ -43,9 +43,15 @@ impl Canonical for i32 {
     }
 }
 
-impl Canonical for DateTime<Utc> {
+impl Canonical for i64 {
     fn encode_canonical(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.timestamp_millis().to_be_bytes());
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+}
+
+impl Canonical for Timestamp {
+    fn encode_canonical(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.millis().to_be_bytes());
     }
 }
 

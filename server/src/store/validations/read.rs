@@ -16,7 +16,7 @@ use crate::db::{Conn, Result, Sql};
 use crate::store::Scope;
 use crate::store::keys::{Hash, KeyAuth, hex};
 
-/// Which keys ask about which users: each key once, and under it each user once.
+/// The keys of a batch and their users: each key once, and under it each user once.
 #[derive(Default)]
 pub struct BatchQuery<'a> {
     keys: Vec<(String, Vec<&'a ExternalId>)>,
@@ -24,7 +24,7 @@ pub struct BatchQuery<'a> {
     user_at: HashMap<(usize, &'a ExternalId), usize>,
 }
 
-/// Where a user stands in [`BatchQuery`]: the place of the key, and the user's among the key's.
+/// A place in a [`BatchQuery`]: the number of the key, and of the user among the key's users.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub struct BatchSlot {
     key: usize,
@@ -59,27 +59,28 @@ pub struct AssignedLicense {
     pub features_omitted: bool,
 }
 
-/// What is known of a user.
+/// A user with the licenses that are assigned.
 #[derive(Clone, Default)]
 pub struct UserLicenses {
-    /// None if nobody made the user yet.
+    /// None if the user does not exist yet.
     pub id: Option<UserId>,
     /// In the order of their assignment.
-    pub links: Vec<AssignedLicense>,
+    pub licenses: Vec<AssignedLicense>,
 }
 
-/// What is found at a place.
+/// A key that is stored, and one of the users it asks about.
 pub struct BatchHit {
-    pub pass: KeyAuth,
-    pub known: UserLicenses,
+    pub auth: KeyAuth,
+    pub user: UserLicenses,
 }
 
-/// A row: a user, or the lack of one, with one of the user's licenses if there is any.
+/// A row: a user, or the lack of one, with one of the user's licenses if there is any. Only the
+/// first row of a key carries what is stored of the key.
 struct Row {
-    place: BatchSlot,
-    pass: KeyAuth,
+    slot: BatchSlot,
+    auth: Option<KeyAuth>,
     user_id: Option<UserId>,
-    link: Option<AssignedLicense>,
+    license: Option<AssignedLicense>,
 }
 
 impl<'r, R: sqlx::Row> FromRow<'r, R> for AssignedLicense
@@ -122,170 +123,162 @@ where
 {
     fn from_row(row: &'r R) -> Result<Self> {
         let (key, user): (i64, i64) = (row.try_get("key_at")?, row.try_get("user_at")?);
-        let linked: Option<LicenseId> = row.try_get("id")?;
+        let assigned: Option<LicenseId> = row.try_get("id")?;
         Ok(Self {
-            place: BatchSlot { key: key as usize, user: user as usize },
-            pass: KeyAuth::from_row(row)?,
+            slot: BatchSlot { key: key as usize, user: user as usize },
+            auth: (user == 0).then(|| KeyAuth::from_row(row)).transpose()?,
             user_id: row.try_get("user_id")?,
-            link: linked.map(|_| AssignedLicense::from_row(row)).transpose()?,
+            license: assigned.map(|_| AssignedLicense::from_row(row)).transpose()?,
         })
     }
 }
 
-/// What a row is on SQLite: packed into a JSON array, ids in hexadecimal.
+/// A row as SQLite packs it: arrays of columns, ids in hexadecimal, times in milliseconds.
 #[derive(Deserialize)]
-struct Packed {
-    place: BatchSlot,
-    pass: PackedPass,
-    user_id: Option<Uuid>,
-    license: Option<PackedLicense>,
-    seat: Option<PackedSeat>,
-}
+struct Packed(
+    BatchSlot,
+    Option<PackedKey>,
+    Option<Uuid>,
+    Option<PackedLicense>,
+    Option<PackedSeat>,
+);
+type PackedKey = (Uuid, i32, Uuid, Mode, Role, Option<i64>, Option<i64>);
+type PackedLicense =
+    ((Uuid, Uuid, Uuid, Status, Option<MaxSeats>, Option<i64>, Option<Features>, i64, i64), i32);
+type PackedSeat = (Uuid, i64, i64);
 
-#[derive(Deserialize)]
-struct PackedPass {
-    key_id: Uuid,
-    tenant_id: Uuid,
-    mode: Mode,
-    role: Role,
-    expires_at: Option<Timestamp>,
-    revoked_at: Option<Timestamp>,
-}
+impl TryFrom<Packed> for Row {
+    type Error = OutOfRange;
 
-#[derive(Deserialize)]
-struct PackedLicense {
-    id: Uuid,
-    product_id: Uuid,
-    plan_id: Uuid,
-    status: Status,
-    max_seats: Option<MaxSeats>,
-    seats_used: i32,
-    expires_at: Option<Timestamp>,
-    /// None if they were not read.
-    features: Option<Features>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-#[derive(Deserialize)]
-struct PackedSeat {
-    id: Uuid,
-    activated_at: Timestamp,
-    last_checked_at: Timestamp,
-}
-
-impl From<Packed> for Row {
-    fn from(Packed { place, pass, user_id, license, seat }: Packed) -> Self {
-        let user_id = user_id.map(UserId::from);
-        let link = license.zip(user_id).map(|(license, user_id)| license.link(user_id, seat));
-        Self { place, pass: pass.into(), user_id, link }
-    }
-}
-
-impl From<PackedPass> for KeyAuth {
-    fn from(pass: PackedPass) -> Self {
-        Self {
-            key_id: pass.key_id.into(),
-            tenant_id: pass.tenant_id.into(),
-            mode: pass.mode,
-            role: pass.role,
-            expires_at: pass.expires_at,
-            revoked_at: pass.revoked_at,
-        }
-    }
-}
-
-impl PackedLicense {
-    fn link(self, user_id: UserId, seat: Option<PackedSeat>) -> AssignedLicense {
-        AssignedLicense {
+    fn try_from(Packed(slot, key, user, license, seat): Packed) -> Result<Self, OutOfRange> {
+        let user_id = user.map(UserId::from);
+        let license =
+            license.zip(user_id).map(|(license, user)| unpack_license(license, user, seat));
+        Ok(Self {
+            slot,
+            auth: key.map(unpack_key).transpose()?,
             user_id,
-            seats_used: self.seats_used,
-            features_omitted: self.features.is_none(),
-            seat: seat.map(|seat| Activation {
-                id: seat.id.into(),
-                user_id,
-                license_id: self.id.into(),
-                activated_at: seat.activated_at,
-                last_checked_at: seat.last_checked_at,
-            }),
-            license: License {
-                id: self.id.into(),
-                product_id: self.product_id.into(),
-                plan_id: self.plan_id.into(),
-                status: self.status,
-                max_seats: self.max_seats,
-                expires_at: self.expires_at,
-                features: self.features.unwrap_or_default(),
-                created_at: self.created_at,
-                updated_at: self.updated_at,
-            },
-        }
+            license: license.transpose()?,
+        })
     }
 }
 
-/// All that hangs on a `key` and the name of a `user`, in order.
-macro_rules! links {
+/// A number of milliseconds that is no time.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is no time")]
+pub struct OutOfRange(i64);
+
+fn time(millis: i64) -> Result<Timestamp, OutOfRange> {
+    Timestamp::from_millis(millis).ok_or(OutOfRange(millis))
+}
+
+fn unpack_key(key: PackedKey) -> Result<KeyAuth, OutOfRange> {
+    let (id, world, tenant, mode, role, expires_at, revoked_at) = key;
+    Ok(KeyAuth {
+        key_id: id.into(),
+        scope: Scope { world: world.into(), tenant: tenant.into(), mode },
+        role,
+        expires_at: expires_at.map(time).transpose()?,
+        revoked_at: revoked_at.map(time).transpose()?,
+    })
+}
+
+fn unpack_license(
+    (license, seats_used): PackedLicense,
+    user_id: UserId,
+    seat: Option<PackedSeat>,
+) -> Result<AssignedLicense, OutOfRange> {
+    let (id, product, plan, status, max_seats, expires_at, features, created_at, updated_at) =
+        license;
+    let unpack_seat = |(seat, activated_at, last_checked_at): PackedSeat| {
+        Ok(Activation {
+            id: seat.into(),
+            user_id,
+            license_id: id.into(),
+            activated_at: time(activated_at)?,
+            last_checked_at: time(last_checked_at)?,
+        })
+    };
+    Ok(AssignedLicense {
+        user_id,
+        seats_used,
+        features_omitted: features.is_none(),
+        seat: seat.map(unpack_seat).transpose()?,
+        license: License {
+            id: id.into(),
+            product_id: product.into(),
+            plan_id: plan.into(),
+            status,
+            max_seats,
+            expires_at: expires_at.map(time).transpose()?,
+            features: features.unwrap_or_default(),
+            created_at: time(created_at)?,
+            updated_at: time(updated_at)?,
+        },
+    })
+}
+
+/// All that follows from a key `k` and the external id of a user.
+macro_rules! joins {
     () => {
-        "left join users u on u.tenant_id = k.tenant_id and u.mode = k.mode
-             and u.external_id = asked_user.value
-         left join assignments s on s.tenant_id = u.tenant_id and s.mode = u.mode
-             and s.user_id = u.id
-         left join licenses l on l.tenant_id = s.tenant_id and l.mode = s.mode
-             and l.id = s.license_id
-         left join activations a on a.tenant_id = s.tenant_id and a.mode = s.mode
-             and a.user_id = s.user_id and a.license_id = s.license_id
-         order by key_at, user_at, s.id"
+        "join worlds w on w.id = k.world
+         left join users u on u.external_id = asked_user.value and u.world = k.world
+         left join assignments s on s.user_id = u.id and s.world = u.world
+         left join licenses l on l.id = s.license_id and l.world = s.world "
     };
 }
 
-/// Finds what is asked about, but for long lists of features (over 256 bytes): a user may have many
-/// licenses, and only the features of the one that is selected are answered. At the places of a key
-/// that nobody holds there is nothing.
-pub async fn find(conn: &mut Conn, asked: &BatchQuery<'_>) -> Result<HashMap<BatchSlot, BatchHit>> {
+/// Finds what a batch asks about, but for long lists of features (over 256 bytes): a user may have
+/// many licenses, and only the features of the one that is selected are answered. Unknown keys have
+/// no entry in the result.
+pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<BatchSlot, BatchHit>> {
     const FIND: Sql = Sql::Each {
         sqlite: concat!(
-            "select coalesce('[' || group_concat(packed) || ']', '[]') from (
-                 select asked_key.key as key_at, asked_user.key as user_at,
-                     json_array(
-                         json_array(asked_key.key, asked_user.key),
-                         json_array(hex(k.id), hex(k.tenant_id), k.mode, k.role, k.expires_at,
-                             k.revoked_at),
-                         iif(u.id is null, null, hex(u.id)),
-                         iif(l.id is null, null, json_array(hex(l.id), hex(l.product_id),
-                             hex(l.plan_id), l.status, l.max_seats, l.seats_used, l.expires_at,
-                             iif(octet_length(l.features) <= 256, json(l.features), null),
-                             l.created_at, l.updated_at)),
-                         iif(a.id is null, null, json_array(hex(a.id), a.activated_at,
-                             a.last_checked_at))
-                     ) as packed
-                 from json_each($1) asked_key
-                 join keys k on k.hash = unhex(asked_key.value ->> 0)
-                 join json_each(asked_key.value, '$[1]') asked_user ",
-            links!(),
-            ")"
+            "select '[' || coalesce(group_concat(
+                 json_array(
+                     json_array(asked_key.key, asked_user.key),
+                     iif(asked_user.key > 0, null, json_array(hex(k.id), k.world,
+                         hex(w.tenant_id), w.mode, k.role, k.expires_at, k.revoked_at)),
+                     iif(u.id is null, null, hex(u.id)),
+                     iif(l.id is null, null, json_array(json_array(hex(l.id), hex(l.product_id),
+                         hex(l.plan_id), l.status, l.max_seats, l.expires_at,
+                         iif(octet_length(l.features) <= 256, json(l.features), null),
+                         l.created_at, l.updated_at), l.seats_used)),
+                     iif(s.activation_id is null, null, json_array(hex(s.activation_id),
+                         s.activated_at, s.last_checked_at))
+                 ) order by asked_key.key, asked_user.key, s.id), '') || ']'
+             from json_each($1) asked_key
+             join keys k on k.hash = unhex(asked_key.value ->> 0)
+             join json_each(asked_key.value, '$[1]') asked_user ",
+            joins!(),
         ),
         postgres: concat!(
             "select asked_key.n - 1 as key_at, asked_user.n - 1 as user_at,
-                 k.id as key_id, k.tenant_id, k.mode, k.role, k.expires_at as key_expires_at,
-                 k.revoked_at, u.id as user_id, l.id, l.product_id, l.plan_id, l.status,
-                 l.max_seats, l.seats_used, l.expires_at, l.created_at, l.updated_at,
+                 k.id as key_id, k.world, w.tenant_id, w.mode, k.role,
+                 k.expires_at as key_expires_at, k.revoked_at, u.id as user_id, l.id, l.product_id,
+                 l.plan_id, l.status, l.max_seats, l.seats_used, l.expires_at, l.created_at,
+                 l.updated_at,
                  case when pg_column_size(l.features) <= 256 then l.features else '[]' end
                      as features,
                  pg_column_size(l.features) > 256 as features_omitted,
-                 a.id as activation_id, a.activated_at, a.last_checked_at
+                 s.activation_id, s.activated_at, s.last_checked_at
              from jsonb_array_elements($1) with ordinality as asked_key (value, n)
              join keys k on k.hash = decode(asked_key.value ->> 0, 'hex')
              cross join lateral jsonb_array_elements_text(asked_key.value -> 1)
                  with ordinality as asked_user (value, n) ",
-            links!()
+            joins!(),
+            "order by key_at, user_at, s.id"
         ),
     };
-    let rows = conn.query(FIND).bind(Json(&asked.keys)).fetch_packed::<Row, Packed>().await?;
+    let rows = conn.query(FIND).bind(Json(&batch.keys)).fetch_packed::<Row, Packed>().await?;
     let mut found: HashMap<BatchSlot, BatchHit> = HashMap::with_capacity(rows.len());
+    let mut auth = None;
     for row in rows {
-        let known = UserLicenses { id: row.user_id, links: Vec::new() };
-        let found = found.entry(row.place).or_insert(BatchHit { pass: row.pass, known });
-        found.known.links.extend(row.link);
+        auth = row.auth.or(auth);
+        let Some(auth) = auth else { return Err(sqlx::Error::RowNotFound) };
+        let user = UserLicenses { id: row.user_id, licenses: Vec::new() };
+        let hit = found.entry(row.slot).or_insert(BatchHit { auth, user });
+        hit.user.licenses.extend(row.license);
     }
     Ok(found)
 }
@@ -294,7 +287,7 @@ pub async fn find(conn: &mut Conn, asked: &BatchQuery<'_>) -> Result<HashMap<Bat
 #[derive(sqlx::FromRow)]
 pub struct NamedLicense {
     #[sqlx(flatten)]
-    pub link: AssignedLicense,
+    pub assigned: AssignedLicense,
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,
@@ -306,15 +299,12 @@ pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<
         "select s.user_id, s.assigned_at, p.name as product_name, n.name as plan_name,
              l.id, l.product_id, l.plan_id, l.status, l.max_seats,
              l.seats_used, l.expires_at, l.features, false as features_omitted, l.created_at,
-             l.updated_at,
-             a.id as activation_id, a.activated_at, a.last_checked_at
+             l.updated_at, s.activation_id, s.activated_at, s.last_checked_at
          from assignments s
-         join licenses l on l.tenant_id = s.tenant_id and l.mode = s.mode and l.id = s.license_id
-         join products p on p.tenant_id = l.tenant_id and p.mode = l.mode and p.id = l.product_id
-         join plans n on n.tenant_id = l.tenant_id and n.mode = l.mode and n.id = l.plan_id
-         left join activations a on a.tenant_id = s.tenant_id and a.mode = s.mode
-             and a.user_id = s.user_id and a.license_id = s.license_id
-         where s.tenant_id = $1 and s.mode = $2 and s.user_id = $3
+         join licenses l on l.id = s.license_id and l.world = s.world
+         join products p on p.id = l.product_id and p.world = l.world
+         join plans n on n.id = l.plan_id and n.world = l.world
+         where s.user_id = $2 and s.world = $1
          order by s.id",
     )
     .bind_scope(scope)

@@ -77,7 +77,7 @@ const EXCEEDED_SEATS: Decision = Decision::Refuse(Reason::ExceededSeats);
 /// Section 3 of the interface, "validation outcome by license condition", row by row.
 #[test]
 fn each_condition_has_its_outcome() {
-    for (condition, links, outcome) in [
+    for (condition, licenses, outcome) in [
         ("active, no expiry, no limit", vec![license(Active, None)], Decision::Take(0)),
         ("active, not past expiry", vec![license(Active, days(1))], Decision::Take(0)),
         ("seats available", vec![license(Active, None).seats(4, 5)], Decision::Take(0)),
@@ -99,7 +99,7 @@ fn each_condition_has_its_outcome() {
         ("limit lowered, no seat", vec![license(Active, None).seats(5, 2)], EXCEEDED_SEATS),
         ("revoked, seat held", vec![license(Revoked, None).held()], REVOKED),
     ] {
-        assert_eq!(decide(&links, None, now()), outcome, "{condition}");
+        assert_eq!(decide(&licenses, None, now()), outcome, "{condition}");
     }
 }
 
@@ -108,14 +108,14 @@ fn each_condition_has_its_outcome() {
 fn the_first_license_in_force_alone_decides() {
     let full = || license(Active, None).seats(1, 1);
     let free = || license(Active, None);
-    for (condition, links, outcome) in [
+    for (condition, licenses, outcome) in [
         ("two in force", vec![free(), free()], Decision::Take(0)),
         ("the first expired", vec![license(Active, days(-1)), free()], Decision::Take(1)),
         ("the first revoked", vec![license(Revoked, None), free().held()], Decision::Keep(1)),
         ("the first full", vec![full(), free()], EXCEEDED_SEATS),
         ("the first full, the second held", vec![full(), free().held()], EXCEEDED_SEATS),
     ] {
-        assert_eq!(decide(&links, None, now()), outcome, "{condition}");
+        assert_eq!(decide(&licenses, None, now()), outcome, "{condition}");
     }
 }
 
@@ -123,27 +123,27 @@ fn the_first_license_in_force_alone_decides() {
 fn the_reason_is_the_one_that_is_easiest_to_mend() {
     let (expired, suspended, revoked) =
         (license(Active, days(-1)), license(Suspended, None), license(Revoked, None));
-    for (links, outcome) in [
+    for (licenses, outcome) in [
         (vec![revoked.clone(), suspended.clone(), expired.clone()], EXPIRED),
         (vec![expired, revoked.clone()], EXPIRED),
         (vec![revoked.clone(), suspended], SUSPENDED),
         (vec![revoked.clone(), revoked], REVOKED),
     ] {
-        assert_eq!(decide(&links, None, now()), outcome);
+        assert_eq!(decide(&licenses, None, now()), outcome);
     }
 }
 
 #[test]
 fn a_product_hides_the_licenses_of_others() {
-    let links = [license(Active, None).of(1), license(Suspended, None).of(2)];
-    assert_eq!(decide(&links, Some(product(1)), now()), Decision::Take(0));
-    assert_eq!(decide(&links, Some(product(2)), now()), SUSPENDED);
-    assert_eq!(decide(&links, Some(product(3)), now()), NO_LICENSE);
+    let licenses = [license(Active, None).of(1), license(Suspended, None).of(2)];
+    assert_eq!(decide(&licenses, Some(product(1)), now()), Decision::Take(0));
+    assert_eq!(decide(&licenses, Some(product(2)), now()), SUSPENDED);
+    assert_eq!(decide(&licenses, Some(product(3)), now()), NO_LICENSE);
 }
 
 #[test]
 fn every_license_has_a_verdict() {
-    let links = [
+    let licenses = [
         license(Revoked, None),
         license(Active, None).of(2),
         license(Active, None).seats(1, 1),
@@ -159,7 +159,7 @@ fn every_license_has_a_verdict() {
         Verdict::Suspended,
         Verdict::Expired,
     ];
-    assert_eq!(verdicts(&links, Some(product(1)), now()), expected);
+    assert_eq!(verdicts(&licenses, Some(product(1)), now()), expected);
 }
 
 fn any_link() -> impl Strategy<Value = AssignedLicense> {
@@ -168,10 +168,10 @@ fn any_link() -> impl Strategy<Value = AssignedLicense> {
     let max = prop::option::of(1i64..4);
     (status, end, max, 0..4i32, any::<bool>(), 1..3u128).prop_map(
         |(status, end, max, used, held, of)| {
-            let mut link = license(status, end.and_then(days)).of(of);
-            link.seats_used = used;
-            link.license.max_seats = max.map(|max| MaxSeats::new(max).unwrap());
-            if held { link.held() } else { link }
+            let mut assigned = license(status, end.and_then(days)).of(of);
+            assigned.seats_used = used;
+            assigned.license.max_seats = max.map(|max| MaxSeats::new(max).unwrap());
+            if held { assigned.held() } else { assigned }
         },
     )
 }
@@ -183,10 +183,10 @@ fn any_question() -> impl Strategy<Value = (Vec<AssignedLicense>, Option<Product
 proptest! {
     #[test]
     fn only_a_license_in_force_of_the_right_product_is_granted(
-        (links, wanted) in any_question(),
+        (licenses, wanted) in any_question(),
     ) {
-        if let Decision::Keep(at) | Decision::Take(at) = decide(&links, wanted, now()) {
-            let license = &links[at].license;
+        if let Decision::Keep(at) | Decision::Take(at) = decide(&licenses, wanted, now()) {
+            let license = &licenses[at].license;
             prop_assert_eq!(license.status, Active);
             prop_assert!(license.expires_at.is_none_or(|end| now() < end));
             prop_assert!(wanted.is_none_or(|wanted| license.product_id == wanted));
@@ -194,24 +194,24 @@ proptest! {
     }
 
     #[test]
-    fn a_seat_is_taken_only_where_one_is_free((links, wanted) in any_question()) {
-        match decide(&links, wanted, now()) {
-            Decision::Keep(at) => prop_assert!(links[at].seat.is_some()),
+    fn a_seat_is_taken_only_where_one_is_free((licenses, wanted) in any_question()) {
+        match decide(&licenses, wanted, now()) {
+            Decision::Keep(at) => prop_assert!(licenses[at].seat.is_some()),
             Decision::Take(at) => {
-                prop_assert!(links[at].seat.is_none());
-                let max = links[at].license.max_seats;
-                prop_assert!(max.is_none_or(|max| links[at].seats_used < max.get()));
+                prop_assert!(licenses[at].seat.is_none());
+                let max = licenses[at].license.max_seats;
+                prop_assert!(max.is_none_or(|max| licenses[at].seats_used < max.get()));
             }
             Decision::Refuse(_) => {}
         }
     }
 
     #[test]
-    fn the_decision_and_the_verdicts_agree((links, wanted) in any_question()) {
-        let verdicts = verdicts(&links, wanted, now());
+    fn the_decision_and_the_verdicts_agree((licenses, wanted) in any_question()) {
+        let verdicts = verdicts(&licenses, wanted, now());
         let granted = verdicts.iter().position(|verdict| *verdict == Verdict::Valid);
         let full = verdicts.contains(&Verdict::ExceededSeats);
-        match decide(&links, wanted, now()) {
+        match decide(&licenses, wanted, now()) {
             Decision::Keep(at) | Decision::Take(at) => prop_assert_eq!(granted, Some(at)),
             Decision::Refuse(reason) => {
                 prop_assert_eq!(granted, None);
@@ -233,11 +233,11 @@ proptest! {
 
     #[test]
     fn licenses_after_the_selected_one_change_nothing(
-        (links, wanted) in any_question(),
+        (licenses, wanted) in any_question(),
         later in any_link(),
     ) {
-        let before = decide(&links, wanted, now());
-        let more: Vec<AssignedLicense> = links.into_iter().chain([later]).collect();
+        let before = decide(&licenses, wanted, now());
+        let more: Vec<AssignedLicense> = licenses.into_iter().chain([later]).collect();
         match before {
             Decision::Refuse(reason) if reason != Reason::ExceededSeats => {}
             selected => prop_assert_eq!(decide(&more, wanted, now()), selected),

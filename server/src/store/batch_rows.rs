@@ -1,0 +1,97 @@
+//! The input of a statement that serves a whole batch: one JSON array, so that a batch costs as many
+//! statements as a single request.
+
+use common::{Activation, ExternalId, LicenseId, ProductId, UserId};
+use serde::{Serialize, Serializer};
+use uuid::Uuid;
+
+use super::Scope;
+
+/// One row of a statement's input. A statement reads the columns that it names; the others may be
+/// absent.
+#[derive(Clone)]
+pub struct BatchRow<'a> {
+    world: i32,
+    id: Option<Uuid>,
+    user_id: Option<Uuid>,
+    license_id: Option<Uuid>,
+    external_id: Option<&'a ExternalId>,
+    seats: Option<i32>,
+}
+
+/// As an array, which both databases take apart sooner than an object; see `over_rows!`.
+impl Serialize for BatchRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let [id, user, license] =
+            [self.id, self.user_id, self.license_id].map(|id| id.map(Uuid::simple));
+        (self.world, self.external_id, user, license, id, self.seats).serialize(serializer)
+    }
+}
+
+impl<'a> BatchRow<'a> {
+    fn of(scope: Scope) -> Self {
+        Self {
+            world: scope.world.number(),
+            id: None,
+            user_id: None,
+            license_id: None,
+            external_id: None,
+            seats: None,
+        }
+    }
+
+    pub fn new_user(scope: Scope, id: UserId, external_id: &'a ExternalId) -> Self {
+        Self { id: Some(id.uuid()), external_id: Some(external_id), ..Self::of(scope) }
+    }
+
+    pub fn product(scope: Scope, id: ProductId) -> Self {
+        Self { id: Some(id.uuid()), ..Self::of(scope) }
+    }
+
+    /// A license, and how many seats more are to be used of it.
+    pub fn license(scope: Scope, id: LicenseId, seats: i32) -> Self {
+        Self { id: Some(id.uuid()), seats: Some(seats), ..Self::of(scope) }
+    }
+
+    pub fn seat(scope: Scope, seat: &Activation) -> Self {
+        Self {
+            id: Some(seat.id.uuid()),
+            user_id: Some(seat.user_id.uuid()),
+            license_id: Some(seat.license_id.uuid()),
+            ..Self::of(scope)
+        }
+    }
+}
+
+/// A statement over the rows in `$1`, which it sees as a table `item`; `n` is a row's place. The
+/// databases differ only in how they take JSON and ids in it apart.
+macro_rules! over_rows {
+    ($statement:literal) => {
+        $crate::store::batch_rows::over_rows!($statement, $statement)
+    };
+    ($sqlite:literal, $postgres:literal) => {
+        $crate::db::Sql::Each {
+            sqlite: concat!(
+                "with item as (
+                     select key as n, value ->> 0 as world, value ->> 1 as external_id,
+                         unhex(value ->> 2) as user_id, unhex(value ->> 3) as license_id,
+                         unhex(value ->> 4) as id, value ->> 5 as seats
+                     from json_each($1)
+                 ) ",
+                $sqlite
+            ),
+            postgres: concat!(
+                "with item as (
+                     select n - 1 as n, cast(value ->> 0 as integer) as world,
+                         value ->> 1 as external_id, cast(value ->> 2 as uuid) as user_id,
+                         cast(value ->> 3 as uuid) as license_id, cast(value ->> 4 as uuid) as id,
+                         cast(value ->> 5 as integer) as seats
+                     from jsonb_array_elements($1) with ordinality as element (value, n)
+                 ) ",
+                $postgres
+            ),
+        }
+    };
+}
+
+pub(crate) use over_rows;

@@ -1,0 +1,123 @@
+//! Seats: the activations that assignments hold, and the counter of them on each license. Nothing
+//! else writes either, and both change in one transaction that holds the license's lock.
+
+use common::{Activation, LicenseId, Timestamp, UserId};
+use sqlx::types::Json;
+
+use super::batch_rows::{BatchRow, over_rows};
+use super::{Page, Scope};
+use crate::db::{Conn, Result, Sql};
+
+/// Gives `seats` to users who are assigned and hold none, and adds the new ones to the counters of
+/// their `licenses`, which are locked and have the room.
+pub async fn take(
+    conn: &mut Conn,
+    seats: &[BatchRow<'_>],
+    licenses: &[BatchRow<'_>],
+    now: Timestamp,
+) -> Result<()> {
+    const TAKE: Sql = over_rows!(
+        "update assignments
+         set activation_id = item.id, activated_at = $2, last_checked_at = $2
+         from item
+         where assignments.user_id = item.user_id and assignments.license_id = item.license_id
+             and assignments.world = item.world"
+    );
+    const COUNT: Sql = over_rows!(
+        "update licenses set seats_used = seats_used + item.seats
+         from item
+         where licenses.id = item.id and licenses.world = item.world"
+    );
+    conn.query(TAKE).bind(Json(seats)).bind(now).execute().await?;
+    conn.query(COUNT).bind(Json(licenses)).execute().await?;
+    Ok(())
+}
+
+/// Notes that the holders of `seats` were seen; a later time stays.
+///
+/// Two nodes may see overlapping sets of users at once. The seats come in the order of users and
+/// licenses and are locked as they come, so that neither node waits for the other in a circle.
+pub async fn touch(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Result<()> {
+    const TOUCH: Sql = over_rows!(
+        "update assignments set last_checked_at = $2
+         from item
+         where assignments.user_id = item.user_id and assignments.license_id = item.license_id
+             and assignments.world = item.world and assignments.last_checked_at < $2"
+    );
+    conn.query(TOUCH).bind(Json(seats)).bind(now).execute().await?;
+    Ok(())
+}
+
+/// Takes the user's seat on the license away. The license is locked, and the user holds one.
+pub async fn free(conn: &mut Conn, scope: Scope, user: UserId, license: LicenseId) -> Result<()> {
+    conn.query(
+        "update assignments set activation_id = null, activated_at = null, last_checked_at = null
+         where user_id = $2 and license_id = $3 and world = $1",
+    )
+    .bind_scope(scope)
+    .bind(user)
+    .bind(license)
+    .execute()
+    .await?;
+    conn.query("update licenses set seats_used = seats_used - 1 where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(license)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Takes all seats of the user away. The licenses and the assignments are locked.
+pub async fn free_all_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
+    conn.query(
+        "update licenses set seats_used = seats_used - 1
+         where world = $1 and id in (
+             select license_id from assignments
+             where user_id = $2 and world = $1 and last_checked_at is not null)",
+    )
+    .bind_scope(scope)
+    .bind(user)
+    .execute()
+    .await?;
+    conn.query(
+        "update assignments set activation_id = null, activated_at = null, last_checked_at = null
+         where user_id = $2 and world = $1 and last_checked_at is not null",
+    )
+    .bind_scope(scope)
+    .bind(user)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn page_of_license(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+    page: Page,
+) -> Result<Vec<Activation>> {
+    conn.query(
+        "select activation_id as id, user_id, license_id, activated_at, last_checked_at
+         from assignments
+         where license_id = $2 and world = $1 and activation_id > $3
+         order by activation_id limit $4",
+    )
+    .bind_scope(scope)
+    .bind(license)
+    .bind(page.after)
+    .bind(page.limit)
+    .fetch_all()
+    .await
+}
+
+/// How many seats are held, and by how many users.
+pub async fn count(conn: &mut Conn, scope: Scope, license: LicenseId) -> Result<(i64, i64)> {
+    conn.query(
+        "select count(*), count(distinct user_id) from assignments
+         where license_id = $2 and world = $1 and activation_id is not null",
+    )
+    .bind_scope(scope)
+    .bind(license)
+    .fetch_one()
+    .await
+}

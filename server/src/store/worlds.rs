@@ -1,0 +1,83 @@
+//! Worlds: each tenant's live and test mode. They are made on the server's host, so nothing here
+//! takes a scope.
+
+use common::{Mode, Name, Tenant, TenantId, Timestamp};
+
+use super::{Scope, World};
+use crate::db::{Conn, Result, Sql};
+
+/// The columns of a [`Scope`].
+macro_rules! select_scope {
+    ($condition:literal) => {
+        concat!("select id as world, tenant_id, mode from worlds where ", $condition)
+    };
+}
+
+/// Lets nobody else create a tenant until the transaction ends.
+pub async fn lock(conn: &mut Conn) -> Result<()> {
+    // On SQLite a transaction that writes is alone anyway.
+    const LOCK: Sql =
+        Sql::Each { sqlite: "select 1", postgres: "lock table worlds in share row exclusive mode" };
+    conn.query(LOCK).execute().await?;
+    Ok(())
+}
+
+/// Creates both worlds of a tenant, and answers the live one. The table is locked.
+pub async fn create(conn: &mut Conn, tenant: &Tenant, now: Timestamp) -> Result<Scope> {
+    conn.query(
+        "insert into worlds (id, tenant_id, tenant_name, mode, created_at)
+         select coalesce((select max(id) from worlds), 0) + mode.number, $1, $2, mode.name, $3
+         from (select 1 as number, 'live' as name union all select 2, 'test') mode",
+    )
+    .bind(tenant.id)
+    .bind(&tenant.name)
+    .bind(now)
+    .execute()
+    .await?;
+    find(conn, tenant.id, Mode::Live).await?.ok_or(sqlx::Error::RowNotFound)
+}
+
+/// All tenants, oldest first.
+pub async fn tenants(conn: &mut Conn) -> Result<Vec<Tenant>> {
+    conn.query(
+        "select tenant_id as id, tenant_name as name from worlds where mode = 'live'
+         order by tenant_id",
+    )
+    .fetch_all()
+    .await
+}
+
+/// The tenant's world of that mode.
+pub async fn find(conn: &mut Conn, tenant: TenantId, mode: Mode) -> Result<Option<Scope>> {
+    conn.query(select_scope!("tenant_id = $1 and mode = $2"))
+        .bind(tenant)
+        .bind(mode)
+        .fetch_optional()
+        .await
+}
+
+/// The world of that mode of the tenant with this name.
+pub async fn named(conn: &mut Conn, tenant: &Name, mode: Mode) -> Result<Option<Scope>> {
+    conn.query(select_scope!("tenant_name = $1 and mode = $2"))
+        .bind(tenant)
+        .bind(mode)
+        .fetch_optional()
+        .await
+}
+
+/// Whether there is any tenant at all.
+pub async fn any(conn: &mut Conn) -> Result<bool> {
+    let one: Option<(World,)> =
+        conn.query("select id from worlds limit 1").fetch_optional().await?;
+    Ok(one.is_some())
+}
+
+/// Writes the first world as it is: changes nothing, and shows whether anything can be written.
+pub async fn rewrite_first(conn: &mut Conn) -> Result<()> {
+    conn.query(
+        "update worlds set mode = mode where id = (select id from worlds order by id limit 1)",
+    )
+    .execute()
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! The outcome of a batch: an answer for each request, and what must be written for the answers to
+//! be true.
+
+use std::collections::{BTreeMap, HashMap};
+
+use common::{Activation, LicenseId, Timestamp, Validation};
+use sqlx::types::Json;
+
+use super::Answer;
+use super::verdict::Decision;
+use crate::db::{Conn, Result};
+use crate::error::Error;
+use crate::store::batch_rows::BatchRow;
+use crate::store::validations::{self, AssignedLicense};
+use crate::store::{Scope, seats};
+
+pub struct Outcome {
+    pub answers: Vec<Answer>,
+    /// For a refusal, by the number of its answer: the license that gave the reason.
+    pub deciding: HashMap<usize, LicenseId>,
+    now: Timestamp,
+    /// The seats that are newly taken.
+    claimed: Vec<(Scope, Activation)>,
+    /// The seats whose holders were seen.
+    touched: Vec<(Scope, Activation)>,
+    /// How many seats of a license are used, with those claimed.
+    seats_used: HashMap<LicenseId, i32>,
+    /// Answers that lack the features of their license, by their numbers.
+    incomplete: Vec<(usize, BatchRow<'static>)>,
+}
+
+impl Outcome {
+    pub fn new(now: Timestamp) -> Self {
+        Self {
+            answers: Vec::new(),
+            deciding: HashMap::new(),
+            now,
+            claimed: Vec::new(),
+            touched: Vec::new(),
+            seats_used: HashMap::new(),
+            incomplete: Vec::new(),
+        }
+    }
+
+    /// The next request fails.
+    pub fn refuse(&mut self, error: Error) {
+        self.answers.push(Err(error));
+    }
+
+    /// Counts the seats that earlier requests of the batch claimed.
+    pub fn count_claims(&self, licenses: &mut [AssignedLicense]) {
+        for assigned in licenses {
+            if let Some(used) = self.seats_used.get(&assigned.license.id) {
+                assigned.seats_used = *used;
+            }
+        }
+    }
+
+    /// The next request is answered as decided.
+    pub fn answer(&mut self, scope: Scope, decision: Decision, licenses: &mut [AssignedLicense]) {
+        let answer = match decision {
+            Decision::Refuse(reason) => Validation::invalid(reason),
+            Decision::Keep(number) => self.keep(scope, &mut licenses[number]),
+            Decision::Take(number) => self.take(scope, &mut licenses[number]),
+        };
+        self.answers.push(Ok(answer));
+    }
+
+    fn take(&mut self, scope: Scope, assigned: &mut AssignedLicense) -> Validation {
+        let seat = Activation::new(assigned.user_id, assigned.license.id, self.now);
+        self.seats_used.insert(assigned.license.id, assigned.seats_used + 1);
+        self.claimed.push((scope, seat.clone()));
+        assigned.seat = Some(seat);
+        self.keep(scope, assigned)
+    }
+
+    fn keep(&mut self, scope: Scope, assigned: &mut AssignedLicense) -> Validation {
+        let AssignedLicense { license, seat: Some(seat), features_omitted, .. } = assigned else {
+            unreachable!("only a seat that is held is kept")
+        };
+        // A seat that was asked for twice in one batch, or just taken, carries this time already;
+        // one that a node with a faster clock has touched, a later one.
+        if seat.last_checked_at < self.now {
+            seat.last_checked_at = self.now;
+            self.touched.push((scope, seat.clone()));
+        }
+        if *features_omitted {
+            self.incomplete.push((self.answers.len(), BatchRow::license(scope, license.id, 0)));
+        }
+        Validation::valid(license.clone(), seat.clone())
+    }
+
+    /// Whether users take seats that they did not hold.
+    pub fn claims_seats(&self) -> bool {
+        !self.claimed.is_empty()
+    }
+
+    pub fn claimed_rows(&self) -> Vec<BatchRow<'static>> {
+        self.claimed.iter().map(|(scope, seat)| BatchRow::seat(*scope, seat)).collect()
+    }
+
+    /// How many seats are claimed of each license.
+    pub fn claims_by_license(&self) -> BTreeMap<LicenseId, (Scope, i32)> {
+        let mut claims = BTreeMap::new();
+        for (scope, seat) in &self.claimed {
+            claims.entry(seat.license_id).or_insert((*scope, 0)).1 += 1;
+        }
+        claims
+    }
+
+    /// Notes when the holders of seats were seen.
+    pub async fn touch_seats(&self, conn: &mut Conn, now: Timestamp) -> Result<()> {
+        if self.touched.is_empty() {
+            return Ok(());
+        }
+        let mut touched: Vec<_> = self.touched.iter().collect();
+        touched.sort_unstable_by_key(|(_, seat)| (seat.user_id, seat.license_id));
+        let rows: Vec<_> =
+            touched.into_iter().map(|(scope, seat)| BatchRow::seat(*scope, seat)).collect();
+        seats::touch(conn, &rows, now).await
+    }
+
+    /// Reads the long lists of features, which [`validations::find`] leaves out.
+    pub async fn read_omitted_features(&mut self, conn: &mut Conn) -> Result<()> {
+        let (numbers, rows): (Vec<_>, Vec<_>) = self.incomplete.drain(..).unzip();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        for (place, Json(features)) in validations::find_features(conn, &rows).await? {
+            if let Ok(Validation::Valid(answer)) = &mut self.answers[numbers[place as usize]] {
+                answer.license.features = features.clone();
+                answer.features = features;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub fn license_rows(claims: &BTreeMap<LicenseId, (Scope, i32)>) -> Vec<BatchRow<'static>> {
+    claims.iter().map(|(id, (scope, seats))| BatchRow::license(*scope, *id, *seats)).collect()
+}
