@@ -311,6 +311,9 @@ async fn the_command_shows_what_it_copied() {
     licenses                  6  with 6 seats taken
     users                    12
     assignments              18
+    events                    0
+    outcomes                  9
+    refusals                  6
     idempotency_keys          4
     ");
 }

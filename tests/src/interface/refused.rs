@@ -1,6 +1,6 @@
 //! What was refused: GET /api/v1/admin/refusals, the refusals that an explanation carries, and what
-//! GET /api/v1/admin/statistics counts. Outcomes are written behind the answers, and a clean stop writes the last
-//! of them.
+//! GET /api/v1/admin/statistics counts. Outcomes are written behind the answers, and a clean stop
+//! writes the last of them.
 
 use std::time::Duration;
 
