@@ -3,7 +3,6 @@
 //! is started anew.
 
 mod last_uses;
-mod outcomes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +15,9 @@ use crate::http::context;
 use crate::http::credentials::KeyGate;
 use crate::ops::idempotency;
 use crate::supervise::supervise;
+use crate::validation::outcome_counts::{self, OutcomeCounts};
 
 pub use last_uses::Usage;
-pub use outcomes::{DecidedValidation, Outcomes};
 
 /// How often each task has its turn.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -46,11 +45,11 @@ async fn run_maintenance(db: Db, gate: Arc<KeyGate>) {
 
 /// Starts the task that writes outcomes, which ends when it is aborted. It works apart from the
 /// others, as it may have much to write.
-pub fn start_outcomes(db: Db, outcomes: Arc<Outcomes>) -> JoinHandle<()> {
+pub fn start_outcomes(db: Db, outcomes: Arc<OutcomeCounts>) -> JoinHandle<()> {
     tokio::spawn(supervise("outcomes", move || write_outcomes(db.clone(), outcomes.clone())))
 }
 
-async fn write_outcomes(db: Db, outcomes: Arc<Outcomes>) {
+async fn write_outcomes(db: Db, outcomes: Arc<OutcomeCounts>) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -58,7 +57,7 @@ async fn write_outcomes(db: Db, outcomes: Arc<Outcomes>) {
         if let Err(error) = outcomes.flush(&db).await {
             tracing::warn!(%error, "the outcomes of validations could not be written");
         }
-        if let Err(error) = outcomes::forget_old(&db).await {
+        if let Err(error) = outcome_counts::forget_old(&db).await {
             tracing::warn!(%error, "old outcomes could not be forgotten");
         }
     }

@@ -26,14 +26,13 @@ use common::TenantId;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use background::Outcomes;
 use config::Config;
 use db::{AdminTurns, Conn, Db, Tx};
 use error::Error;
 use http::credentials::KeyGate;
 use ops::readiness::Readiness;
 use validation::queue::BatchQueue;
-use validation::{Answer, Lane, Placements, ValidationRequest};
+use validation::{Answer, Lane, OutcomeCounts, Placements, ValidationRequest};
 
 /// What every handler can reach. Cloning it is cheap.
 #[derive(Clone)]
@@ -49,7 +48,7 @@ pub struct App {
 
 impl App {
     /// Starts the worker that answers validations, which ends when the last clone of this is gone.
-    fn start(db: Db, config: &Config, outcomes: Arc<Outcomes>) -> (Self, JoinHandle<()>) {
+    fn start(db: Db, config: &Config, outcomes: Arc<OutcomeCounts>) -> (Self, JoinHandle<()>) {
         let gate = Arc::new(KeyGate::new(config));
         let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
         let (validations, worker) = BatchQueue::start({
@@ -104,7 +103,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
-    let outcomes = Arc::<Outcomes>::default();
+    let outcomes = Arc::<OutcomeCounts>::default();
     let (app, validating) = App::start(db.clone(), config, outcomes.clone());
     let gate = app.gate.clone();
     let maintenance = background::start(db.clone(), gate.clone());

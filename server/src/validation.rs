@@ -9,10 +9,12 @@ mod batch;
 mod explain;
 pub mod limit;
 mod outcome;
+pub mod outcome_counts;
 mod placements;
 pub mod queue;
 pub mod verdict;
 
 pub use admission::{Answer, ValidationRequest, answer};
 pub use explain::explain;
+pub use outcome_counts::OutcomeCounts;
 pub use placements::{Lane, Placements};

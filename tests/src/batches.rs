@@ -4,12 +4,11 @@
 //! Over HTTP nobody can say what waits together, so the questions are put to the hot path itself.
 
 use common::{ApiKey, Mode, Role, Validation};
-use licd::Outcomes;
 use licd::config::Config;
 use licd::error::Error;
 use licd::http::context::RequestContext;
 use licd::http::credentials::{KeyGate, hash};
-use licd::validation::{Placements, ValidationRequest, answer};
+use licd::validation::{OutcomeCounts, Placements, ValidationRequest, answer};
 use serde_json::json;
 
 use crate::harness::App;
@@ -24,7 +23,7 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
         product: None,
     };
     let questions: Vec<ValidationRequest> = questions.iter().map(question).collect();
-    let (placements, outcomes) = (Placements::default(), Outcomes::default());
+    let (placements, outcomes) = (Placements::default(), OutcomeCounts::default());
     answer(app.db(), &gate, &placements, &outcomes, &questions).await.unwrap()
 }
 

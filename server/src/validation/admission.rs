@@ -6,7 +6,7 @@ use common::{ExternalId, ProductId, Timestamp, Validation};
 use super::Placements;
 use super::batch::{self, AdmittedRequest};
 use super::outcome::Outcome;
-use crate::background::{DecidedValidation, Outcomes};
+use super::outcome_counts::{DecidedValidation, OutcomeCounts};
 use crate::db::Db;
 use crate::error::Error;
 use crate::http::context::RequestContext;
@@ -32,7 +32,7 @@ pub async fn answer(
     db: &Db,
     gate: &KeyGate,
     placements: &Placements,
-    outcomes: &Outcomes,
+    outcomes: &OutcomeCounts,
     requests: &[ValidationRequest],
 ) -> Result<Vec<Answer>, Error> {
     let mut query = BatchQuery::default();

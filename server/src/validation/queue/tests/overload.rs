@@ -20,13 +20,12 @@ use tokio::sync::Semaphore;
 use tower::Service;
 
 use super::super::{BatchQueue, Placement, QUEUE};
-use crate::background::Outcomes;
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
 use crate::http::credentials;
 use crate::ops::tenants;
-use crate::validation::{self, Answer, ValidationRequest};
+use crate::validation::{self, Answer, OutcomeCounts, ValidationRequest};
 use crate::{App, routes};
 
 type Asking = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
@@ -61,7 +60,7 @@ impl Held {
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
-                    let outcomes = Outcomes::default();
+                    let outcomes = OutcomeCounts::default();
                     validation::answer(&db, &gate, &placements, &outcomes, &questions).await
                 }
             }

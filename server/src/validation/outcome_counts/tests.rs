@@ -1,8 +1,10 @@
 //! Counting in memory: what adds up, and what is kept beyond the bounds.
 
-use common::{Mode, TenantId};
+use common::{Mode, Name, TenantId};
+use tempfile::TempDir;
 
 use super::*;
+use crate::ops::tenants;
 
 fn scope() -> Scope {
     Scope { world: 1.into(), tenant: TenantId::default(), mode: Mode::Live }
@@ -22,7 +24,7 @@ fn user(name: &str) -> ExternalId {
 
 /// Notes a validation, and returns the license that gave the reason.
 fn note(
-    outcomes: &Outcomes,
+    outcomes: &OutcomeCounts,
     name: &str,
     reason: Option<Reason>,
     now: Timestamp,
@@ -33,7 +35,7 @@ fn note(
     license
 }
 
-fn take(outcomes: &Outcomes) -> Unwritten {
+fn take(outcomes: &OutcomeCounts) -> Unwritten {
     std::mem::take(&mut *outcomes.lock()).into()
 }
 
@@ -50,7 +52,7 @@ fn counts(unwritten: &Unwritten) -> Vec<(String, &'static str, i64)> {
 
 #[test]
 fn outcomes_are_counted_by_hour() {
-    let outcomes = Outcomes::default();
+    let outcomes = OutcomeCounts::default();
     note(&outcomes, "ada", None, noon());
     note(&outcomes, "ada", None, after(3599));
     note(&outcomes, "ada", Some(Reason::Expired), after(3599));
@@ -63,7 +65,7 @@ fn outcomes_are_counted_by_hour() {
 
 #[test]
 fn the_refusals_of_a_user_add_up() {
-    let outcomes = Outcomes::default();
+    let outcomes = OutcomeCounts::default();
     let licenses = [5, 9, 3].map(|at| note(&outcomes, "ada", Some(Reason::Revoked), after(at)));
     note(&outcomes, "ada", Some(Reason::Expired), after(4));
     note(&outcomes, "bob", Some(Reason::Revoked), after(4));
@@ -83,7 +85,7 @@ fn the_refusals_of_a_user_add_up() {
 /// What could not be written adds up with what was noted meanwhile.
 #[test]
 fn what_is_put_back_adds_up() {
-    let outcomes = Outcomes::default();
+    let outcomes = OutcomeCounts::default();
     note(&outcomes, "ada", Some(Reason::Revoked), after(1));
     let unwritten = take(&outcomes);
     let first = unwritten.refusals[0].1.clone();
@@ -100,7 +102,7 @@ fn what_is_put_back_adds_up() {
 /// Beyond the bound users are not kept, but counted; those who are kept go on.
 #[test]
 fn refused_users_are_bounded() {
-    let outcomes = Outcomes::default();
+    let outcomes = OutcomeCounts::default();
     for number in 0..MAX_REFUSALS + 5 {
         note(&outcomes, &format!("user-{number}"), Some(Reason::NoLicense), noon());
     }
@@ -118,7 +120,7 @@ fn refused_users_are_bounded() {
 
 #[test]
 fn counts_are_bounded() {
-    let outcomes = Outcomes::default();
+    let outcomes = OutcomeCounts::default();
     let hours = MAX_COUNTS as i64 + 3;
     for hour in 0..hours {
         note(&outcomes, "ada", None, after(hour * 3600));
@@ -128,4 +130,28 @@ fn counts_are_bounded() {
     let taken = take(&outcomes);
     assert_eq!(taken.counts.len(), MAX_COUNTS);
     assert_eq!(taken.counts[0].1.count, 2);
+}
+
+/// While the database is away all stays noted, and it is written once when the database is back.
+#[tokio::test]
+async fn what_cannot_be_written_is_written_later() {
+    let folder = TempDir::new().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("licd.db").display()).parse().unwrap();
+    let db = Db::open(&url).await.unwrap();
+    tenants::create(&db, Name::from_static("default")).await.unwrap();
+    db.close().await;
+    let outcomes = OutcomeCounts::default();
+    note(&outcomes, "ada", Some(Reason::Revoked), after(1));
+    assert!(outcomes.flush(&db).await.is_err());
+    note(&outcomes, "ada", Some(Reason::Revoked), after(2));
+    let back = Db::open(&url).await.unwrap();
+    for _ in 0..2 {
+        outcomes.flush(&back).await.unwrap();
+    }
+    let mut conn = back.read().await.unwrap();
+    let counted = outcomes::counts(&mut conn, scope(), noon(), after(3600)).await.unwrap();
+    assert_eq!(counted, [OutcomeCount { hour: noon(), reason: Some(Reason::Revoked), count: 2 }]);
+    let refusals = outcomes::refusals(&mut conn, scope(), None, 10).await.unwrap();
+    let [ada] = &refusals[..] else { panic!("{refusals:?}") };
+    assert_eq!((ada.count, ada.first_at, ada.last_at), (2, after(1), after(2)));
 }

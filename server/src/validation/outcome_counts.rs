@@ -40,13 +40,13 @@ pub struct DecidedValidation<'a> {
 
 /// The outcomes not yet written.
 #[derive(Default)]
-pub struct Outcomes {
+pub struct OutcomeCounts {
     noted: Mutex<Noted>,
     /// Held while a portion is written: its rows are neither noted nor stored.
     writing: tokio::sync::Mutex<()>,
 }
 
-impl Outcomes {
+impl OutcomeCounts {
     /// Counts validations that were decided together.
     pub fn note_batch<'a>(
         &self,
