@@ -47,27 +47,16 @@ impl Serialize for EventRow<'_> {
 }
 
 /// Moves the number of each world's last event by a count, and answers where it then stands. The
-/// worlds stay locked, and are locked in the order of their numbers.
+/// worlds stay locked, and come in the order of their numbers. The update alone locks them: locking
+/// them in a query before it, PostgreSQL can wait for a transaction that waits for this one.
 pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap<World, i64>> {
     const ADVANCE: Sql = Sql::Each {
-        sqlite: "with item as (
-                     select value ->> 0 as world, value ->> 1 as count from json_each($1)
-                 )
-                 update worlds set events = worlds.events + item.count
-                 from item where worlds.id = item.world
+        sqlite: "update worlds set events = events + (item.value ->> 1)
+                 from json_each($1) item where worlds.id = item.value ->> 0
                  returning id, events",
-        // Without `for no key update`, rows that refer to a world would wait for its events.
-        postgres: "with item as (
-                       select cast(value ->> 0 as integer) as world,
-                           cast(value ->> 1 as bigint) as count
-                       from jsonb_array_elements($1)
-                   ), locked as (
-                       select w.id, item.count from item join worlds w on w.id = item.world
-                       order by w.id for no key update of w
-                   )
-                   update worlds set events = worlds.events + locked.count
-                   from locked where worlds.id = locked.id
-                   returning worlds.id, worlds.events",
+        postgres: "update worlds set events = events + cast(value ->> 1 as bigint)
+                   from jsonb_array_elements($1) where worlds.id = cast(value ->> 0 as integer)
+                   returning id, events",
     };
     let counts: Vec<_> = counts.iter().map(|(world, count)| (world.number(), count)).collect();
     let last: Vec<(World, i64)> = conn.query(ADVANCE).bind(Json(&counts)).fetch_all().await?;
