@@ -151,7 +151,7 @@ impl From<Row> for Event {
         Self {
             id: row.id,
             sequence: row.sequence,
-            kind: row.event_type.into(),
+            kind: row.kind.into(),
             time: row.time,
             actor: EventActor {
                 kind: row.actor_type.into(),
