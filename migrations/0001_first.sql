@@ -186,6 +186,39 @@ create table idempotency_keys (
 
 create index idempotency_keys_by_age on idempotency_keys (created_at);
 
+-- How many validations of an hour had which outcome: valid, or the reason of a refusal. Counted in
+-- memory and added some seconds later. Kept for 30 days.
+create table outcomes (
+    world integer not null references worlds (id),
+    -- Its start.
+    hour timestamptz not null,
+    outcome text not null,
+    count bigint not null,
+    primary key (world, hour, outcome)
+);
+
+create index outcomes_by_age on outcomes (hour) where world > 0;
+
+-- The users whose validations were refused in an hour, and why. It names the user as the tenant
+-- does, so that a deleted user's refusals can still be explained. Written and kept as outcomes are.
+create table refusals (
+    external_id text collate binary not null,
+    world integer not null references worlds (id),
+    -- Its start.
+    hour timestamptz not null,
+    reason text not null,
+    id uuid not null,
+    -- Of the last refusal.
+    license_id uuid,
+    count bigint not null,
+    first_at timestamptz not null,
+    last_at timestamptz not null,
+    primary key (external_id, world, hour, reason)
+);
+
+create index refusals_by_world on refusals (world, id) where world > 0;
+create index refusals_by_age on refusals (hour) where world > 0;
+
 -- Made last: on tables that were analyzed while they were empty all indexes seem to cost the same,
 -- and PostgreSQL then takes the newest one.
 create unique index users_by_external_id on users (external_id, world);

@@ -134,6 +134,8 @@ ids! {
     ActivationId = "act";
     /// An event.
     EventId = "evt";
+    /// The refusals of a user for one reason in one hour.
+    RefusalId = "ref";
 }
 
 struct Base32(Uuid);

@@ -15,6 +15,7 @@ mod id;
 mod key;
 mod license;
 mod number;
+mod outcome;
 mod string_enum;
 mod text;
 mod time;
@@ -33,7 +34,7 @@ pub use event::{
 pub use id::advance_ids_past;
 pub use id::{
     ActivationId, AssignmentId, EventId, KeyId, LicenseId, MalformedId, PlanId, ProductId,
-    TenantId, UserId,
+    RefusalId, TenantId, UserId,
 };
 pub use key::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, Tenant};
 pub use license::{
@@ -41,6 +42,7 @@ pub use license::{
     Seats, SetStatus, Status, UpdateLicense, Usage, UsageActivation,
 };
 pub use number::{ExpiresInDays, MaxSeats};
+pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};

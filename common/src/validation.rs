@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::string_enum;
 use crate::{
     Activation, ConstBool, ExternalId, Features, License, Name, ProductId, Timestamp, User,
+    UserRefusal,
 };
 
 /// The body of `POST /api/v1/validate`.
@@ -98,6 +99,9 @@ pub struct Explanation {
     pub user: Option<User>,
     /// Every license assigned to the user, in the order in which a validation looks at them.
     pub licenses: Vec<ExplainedLicense>,
+    /// The user's last refused validations, newest first, known some seconds late.
+    #[serde(default)]
+    pub refusals: Vec<UserRefusal>,
 }
 
 /// One assigned license and what a validation makes of it.

@@ -8,6 +8,8 @@ pub mod keys;
 pub mod licenses;
 pub mod plans;
 pub mod products;
+pub mod refusals;
+pub mod statistics;
 pub mod usage;
 pub mod users;
 pub mod validate;

@@ -1,5 +1,6 @@
-//! What goes on beside the requests: the times of last use are written, idle rate limits forgotten, old
-//! idempotency keys and events deleted. A task that breaks off is started anew.
+//! What goes on beside the requests: the times of last use and the outcomes of validations are
+//! written, idle rate limits forgotten, old idempotency keys, events and outcomes deleted. A task that
+//! breaks off is started anew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use crate::ops::events::{self, Retention};
 use crate::ops::idempotency;
 use crate::supervise::supervise;
 use crate::validation::gate::KeyGate;
+use crate::validation::outcome_counts::{self, OutcomeCounts};
 
 /// How often each task has its turn.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -38,6 +40,26 @@ async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention) {
         }
         if let Err(error) = events::forget_old(&db, events_kept).await {
             tracing::warn!(%error, "old events could not be deleted");
+        }
+    }
+}
+
+/// Starts the task that writes outcomes, which ends when it is aborted. It works apart from the
+/// others, as it may have much to write.
+pub fn start_outcomes(db: Db, outcomes: Arc<OutcomeCounts>) -> JoinHandle<()> {
+    tokio::spawn(supervise("outcomes", move || write_outcomes(db.clone(), outcomes.clone())))
+}
+
+async fn write_outcomes(db: Db, outcomes: Arc<OutcomeCounts>) {
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = outcomes.flush(&db).await {
+            tracing::warn!(%error, "the outcomes of validations could not be written");
+        }
+        if let Err(error) = outcome_counts::forget_old(&db).await {
+            tracing::warn!(%error, "old outcomes could not be forgotten");
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod extract;
 pub mod head;
 pub mod idempotency;
 pub mod json;
+pub mod newest_first;
 pub mod openapi;
 
 pub use connections::{ClientAddress, ConnectionLimits};

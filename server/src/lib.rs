@@ -33,7 +33,7 @@ use ops::Operations;
 use ops::readiness::Readiness;
 use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
-use validation::{Answer, Lane, Placements, ValidationRequest};
+use validation::{Answer, Lane, OutcomeCounts, Placements, ValidationRequest};
 
 /// What every handler can reach. Cloning it is cheap.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ pub struct App {
 
 impl App {
     /// Starts the worker that answers validations, which ends when the last clone of this is gone.
-    fn start(db: Db, config: &Config) -> (Self, JoinHandle<()>) {
+    fn start(db: Db, config: &Config, outcomes: Arc<OutcomeCounts>) -> (Self, JoinHandle<()>) {
         let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users));
         let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
         let (validations, worker) = BatchQueue::start({
@@ -57,8 +57,10 @@ impl App {
             move |requests: Vec<ValidationRequest>| {
                 let (db, gate) = (db.clone(), gate.clone());
                 let (placements, readiness) = (placements.clone(), readiness.clone());
+                let outcomes = outcomes.clone();
                 async move {
-                    let answers = validation::answer(&db, &gate, &placements, &requests).await;
+                    let answers =
+                        validation::answer(&db, &gate, &placements, &outcomes, &requests).await;
                     readiness.note_batch(answers.as_ref().map(drop));
                     answers
                 }
@@ -83,9 +85,11 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
-    let (app, validating) = App::start(db.clone(), config);
+    let outcomes = Arc::<OutcomeCounts>::default();
+    let (app, validating) = App::start(db.clone(), config, outcomes.clone());
     let gate = app.gate.clone();
     let maintenance = background::start(db.clone(), gate.clone(), config.events_kept);
+    let writing_outcomes = background::start_outcomes(db.clone(), outcomes.clone());
 
     let router = routes::router(app);
     http::connections::serve(listener, router, config.connections, shutdown, DRAIN).await;
@@ -96,6 +100,13 @@ pub async fn serve(
     if let Err(error) = gate.last_uses.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }
+    // Waits for what the task is writing. Only then it is aborted: a portion that was cut off would
+    // be lost, or counted twice.
+    match tokio::time::timeout(FINISH, outcomes.flush(&db)).await {
+        Ok(Ok(())) => {}
+        failed => tracing::warn!(?failed, "the last outcomes could not be written"),
+    }
+    writing_outcomes.abort();
     // A server that fell silent never gives its connections back, and must not keep the process.
     drop(tokio::time::timeout(FINISH, db.close()).await);
     Ok(())

@@ -10,6 +10,7 @@ pub mod keys;
 pub mod licenses;
 mod members;
 pub mod outcome;
+pub mod outcomes;
 pub mod plans;
 pub mod products;
 pub mod readiness;

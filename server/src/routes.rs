@@ -12,7 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::App;
 use crate::api::{
-    events, explain, health, keys, licenses, plans, products, usage, users, validate,
+    events, explain, health, keys, licenses, plans, products, refusals, statistics, usage, users,
+    validate,
 };
 use crate::error::Error;
 use crate::http::{context, openapi};
@@ -87,6 +88,10 @@ fn api() -> (Router<App>, OpenApi) {
             get_with(users::get, op("getUser", "Get a user"))
             .patch_with(users::update, op("updateUser", "Change a user"))
             .delete_with(users::delete, op("deleteUser", "Delete a user, and free the seats")))
+        .api_route("/api/v1/admin/refusals",
+            get_with(refusals::list, op("listRefusals", "List refused validations, newest first")))
+        .api_route("/api/v1/admin/statistics",
+            get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome")))
         .api_route("/api/v1/admin/keys",
             post_with(keys::create, op("createKey", "Create an API key; it is shown this once"))
             .get_with(keys::list, op("listKeys", "List API keys")))

@@ -16,6 +16,7 @@ pub mod idempotency;
 pub mod ids;
 pub mod keys;
 pub mod licenses;
+pub mod outcomes;
 pub mod plans;
 pub mod products;
 pub mod seats;

@@ -7,7 +7,7 @@ use common::{ApiKey, Mode, Role, Validation};
 use licd::error::Error;
 use licd::validation::gate::{CallerInfo, KeyGate, hash};
 use licd::validation::limit::{NewUserLimit, RateLimit};
-use licd::validation::{Placements, ValidationRequest, answer};
+use licd::validation::{OutcomeCounts, Placements, ValidationRequest, answer};
 use serde_json::json;
 
 use crate::harness::App;
@@ -23,7 +23,8 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
         product: None,
     };
     let questions: Vec<ValidationRequest> = questions.iter().map(question).collect();
-    answer(app.db(), &gate, &Placements::default(), &questions).await.unwrap()
+    let (placements, outcomes) = (Placements::default(), OutcomeCounts::default());
+    answer(app.db(), &gate, &placements, &outcomes, &questions).await.unwrap()
 }
 
 fn told(answer: &Result<Validation, Error>) -> String {

@@ -13,7 +13,7 @@ use aide::{OperationInput, OperationOutput};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use bytes::Bytes;
-use common::{ExternalId, Failure, Success, Validate};
+use common::{ExternalId, Failure, List, Success, Validate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ use crate::http::answer::{Data, Streamed};
 use crate::http::credentials::{Admin, Caller, Reader, Validator};
 use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query, Sequence};
 use crate::http::idempotency::Idempotency;
+use crate::http::newest_first::NewestFirst;
 use crate::ops::outcome::{Changed, Created, Upserted};
 use crate::validation::ValidationRequest;
 
@@ -291,6 +292,7 @@ answers! {
     Created<T> as Success<T>: 201 "Created";
     Upserted<T> as Success<T>: 201 "Created", 200 "It exists already";
     Streamed<T> as T: 200 "All, or a page, oldest first";
+    NewestFirst<T> as List<T>: 200 "A page, newest first";
 }
 
 impl OperationOutput for Error {

@@ -164,6 +164,13 @@ tables! {
         subject_id: String, external_id: Option<String>, related: Written, object: Written,
         previous: Option<Written>, request_id: Option<String>,
     };
+    OutcomeCount = outcomes by (world, hour, outcome) {
+        world: i32, hour: Time, outcome: String, count: i64,
+    };
+    Refusal = refusals by (external_id, world, hour, reason) {
+        external_id: String, world: i32, hour: Time, reason: String, id: Uuid,
+        license_id: Option<Uuid>, count: i64, first_at: Time, last_at: Time,
+    };
     IdempotencyKey = idempotency_keys by (name, world) {
         name: String, world: i32, fingerprint: Vec<u8>, status: i32, body: Option<String>,
         created_at: Time,
@@ -174,7 +181,8 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
-            World Key Product Plan License User Assignment Event IdempotencyKey)
+            World Key Product Plan License User Assignment Event OutcomeCount Refusal
+            IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {
         [$({

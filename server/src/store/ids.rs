@@ -30,7 +30,7 @@ macro_rules! newest {
 
 /// Makes the ids of this process greater than those that are stored.
 pub async fn go_on(conn: &mut Conn) -> Result<()> {
-    const NEWEST: &str = newest!("products", "plans", "licenses", "users");
+    const NEWEST: &str = newest!("products", "plans", "licenses", "users", "refusals");
     let newest: Option<(Uuid,)> = conn.query(NEWEST).fetch_optional().await?;
     advance_ids_past(newest.map(|(id,)| id).unwrap_or_default());
     Ok(())

@@ -8,6 +8,8 @@ use common::{ExternalId, ProductId, Timestamp, Validation};
 use super::Placements;
 use super::batch::{self, AdmittedRequest};
 use super::gate::{CallerInfo, KeyGate, Permission};
+use super::outcome::Outcome;
+use super::outcome_counts::{DecidedValidation, OutcomeCounts};
 use crate::db::Db;
 use crate::error::Error;
 use crate::store::keys::{Hash, KeyAuth};
@@ -33,6 +35,7 @@ pub async fn answer(
     db: &Db,
     gate: &KeyGate,
     placements: &Placements,
+    outcomes: &OutcomeCounts,
     requests: &[ValidationRequest],
 ) -> Result<Vec<Answer>, Error> {
     let mut query = BatchQuery::default();
@@ -44,7 +47,7 @@ pub async fn answer(
     let found = validations::find(&mut conn, &query).await?;
 
     let mut admitted = Vec::with_capacity(requests.len());
-    let mut outcomes = Vec::with_capacity(requests.len());
+    let mut auths = Vec::with_capacity(requests.len());
     for (request, slot) in requests.iter().zip(slots) {
         let hit = found.get(&slot);
         if let Some(BatchHit { auth, user }) = hit {
@@ -54,14 +57,37 @@ pub async fn answer(
         if let Ok(KeyAuth { key_id: key, scope, .. }) = auth {
             admitted.push(AdmittedRequest { slot, key, scope, request });
         }
-        outcomes.push(auth);
+        auths.push(auth);
     }
-    let answers = batch::answer(db, gate, conn, &query, found, &admitted, now).await?;
-    let mut answers = answers.into_iter();
+    let outcome = batch::answer(db, gate, conn, &query, found, &admitted, now).await?;
+    outcomes.note_batch(decided(&admitted, &outcome), now);
+    let mut answers = outcome.answers.into_iter();
     let answer = |auth: Result<KeyAuth, Error>| {
         auth.and_then(|_| answers.next().unwrap_or(Err(Error::Internal)))
     };
-    Ok(outcomes.into_iter().map(answer).collect())
+    Ok(auths.into_iter().map(answer).collect())
+}
+
+/// The validations that were decided, and not refused before.
+fn decided<'a>(
+    requests: &'a [AdmittedRequest<'a>],
+    outcome: &'a Outcome<'_>,
+) -> impl Iterator<Item = DecidedValidation<'a>> {
+    let answered = requests.iter().zip(&outcome.answers).enumerate();
+    answered.filter_map(|(number, (request, answer))| {
+        let reason = match answer {
+            Ok(Validation::Valid(_)) => None,
+            Ok(Validation::Invalid(answer)) => Some(answer.reason),
+            Err(_) => return None,
+        };
+        let license = outcome.deciding.get(&number).copied();
+        Some(DecidedValidation {
+            scope: request.scope,
+            user: &request.request.user,
+            reason,
+            license,
+        })
+    })
 }
 
 /// The request's key, if it is valid, within its rate, and may validate.

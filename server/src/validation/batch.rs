@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use common::{ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 
+use super::ValidationRequest;
 use super::gate::KeyGate;
 use super::limit::Allowance;
 use super::outcome::{Outcome, license_rows};
-use super::verdict::decide;
-use super::{Answer, ValidationRequest};
+use super::verdict::{Decision, decide, deciding};
 use crate::db::{Conn, Db, Result, Tx};
 use crate::error::{Error, is_collision};
 use crate::events::{self, Actor, NewEvent, Origin};
@@ -47,17 +47,17 @@ impl<'a> AdmittedRequest<'a> {
 const ATTEMPTS: usize = 10;
 
 /// Answers all of `requests`, in their order, from what was `found` on `conn`.
-pub async fn answer(
+pub async fn answer<'a>(
     db: &Db,
     gate: &KeyGate,
     conn: Conn,
-    query: &BatchQuery<'_>,
+    query: &'a BatchQuery<'a>,
     found: HashMap<BatchSlot, BatchHit>,
-    requests: &[AdmittedRequest<'_>],
+    requests: &'a [AdmittedRequest<'a>],
     now: Timestamp,
-) -> std::result::Result<Vec<Answer>, Error> {
+) -> std::result::Result<Outcome<'a>, Error> {
     if requests.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Outcome::new(now));
     }
     let mut batch = Batch::new(query, requests, now);
     let mut first = Some((conn, batch.sort(found)));
@@ -71,7 +71,7 @@ pub async fn answer(
             }
         };
         match attempt(db, gate, conn, &mut batch, users).await {
-            Ok(Some(answers)) => return Ok(answers),
+            Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) => {}
             Err(error) if is_collision(&error) => {}
             Err(error) => return Err(error.into()),
@@ -81,13 +81,13 @@ pub async fn answer(
 }
 
 /// `None`: another node changed in between what was to be decided on. Nothing was written.
-async fn attempt(
+async fn attempt<'a>(
     db: &Db,
     gate: &KeyGate,
     mut conn: Conn,
-    batch: &mut Batch<'_>,
+    batch: &mut Batch<'a>,
     users: Vec<UserLicenses>,
-) -> Result<Option<Vec<Answer>>> {
+) -> Result<Option<Outcome<'a>>> {
     batch.find_unknown_products(&mut conn, &users).await?;
     batch.limit_new_users(gate, &users);
     let new_users = batch.new_users(&users);
@@ -95,7 +95,7 @@ async fn attempt(
     if new_users.is_empty() && !outcome.claims_seats() {
         outcome.read_omitted_features(&mut conn).await?;
         outcome.touch_seats(&mut conn, batch.now).await?;
-        return Ok(Some(outcome.answers));
+        return Ok(Some(outcome));
     }
     drop(conn);
     let tx = db.begin().await?;
@@ -104,12 +104,12 @@ async fn attempt(
 
 /// Creates `new_users` and takes the seats that a decision under locks gives; `expected` are the
 /// licenses of which seats were claimed without.
-async fn write(
+async fn write<'a>(
     mut tx: Tx,
-    batch: &Batch<'_>,
+    batch: &Batch<'a>,
     new_users: &[AdmittedRequest<'_>],
     expected: &BTreeMap<LicenseId, (Scope, i32)>,
-) -> Result<Option<Vec<Answer>>> {
+) -> Result<Option<Outcome<'a>>> {
     let mut events = create_users(&mut tx, new_users, batch.now).await?;
     if !expected.is_empty() {
         validations::lock_licenses(&mut tx, &license_rows(expected)).await?;
@@ -132,7 +132,7 @@ async fn write(
     events.extend(outcome.seat_events());
     events::record(&mut tx, &events, batch.now).await?;
     tx.commit().await?;
-    Ok(Some(outcome.answers))
+    Ok(Some(outcome))
 }
 
 /// Creates the users of these requests, and answers the events of those who did not exist.
@@ -282,7 +282,13 @@ impl<'a> Batch<'a> {
                 outcome.refuse(refusal);
             } else {
                 outcome.count_claims(&mut user.licenses);
-                let decision = decide(&user.licenses, request.request.product, self.now);
+                let product = request.request.product;
+                let decision = decide(&user.licenses, product, self.now);
+                if let Decision::Refuse(_) = decision {
+                    let license = deciding(&user.licenses, product, self.now);
+                    let license = license.map(|at| (number, user.licenses[at].license.id));
+                    outcome.deciding.extend(license);
+                }
                 outcome.answer(*request, decision, &mut user.licenses);
             }
         }

@@ -9,7 +9,10 @@ use super::verdict::{Decision, decide, verdicts};
 use crate::db::Conn;
 use crate::error::Error;
 use crate::store::validations::{self, AssignedLicense};
-use crate::store::{Scope, products, users};
+use crate::store::{Scope, outcomes, products, users};
+
+/// How many of the user's refusals an explanation carries at most.
+const LAST_REFUSALS: i64 = 10;
 
 /// Explains without any effect, and as of one moment if `tx` is a snapshot.
 pub async fn explain(
@@ -22,6 +25,8 @@ pub async fn explain(
         let product = products::find(tx, scope, product).await?;
         product.ok_or_else(|| Error::unknown("productId", "product"))?;
     }
+    let refusals =
+        outcomes::refusals_of_user(tx, scope, &asked.user_id, None, LAST_REFUSALS).await?;
     let Some(user) = users::find_external(tx, scope, &asked.user_id).await? else {
         return Ok(Explanation {
             valid: false,
@@ -30,6 +35,7 @@ pub async fn explain(
             checked_at: now,
             user: None,
             licenses: Vec::new(),
+            refusals,
         });
     };
     let found = validations::explain(tx, scope, user.id).await?;
@@ -56,6 +62,7 @@ pub async fn explain(
         checked_at: now,
         licenses: explained.collect(),
         user: Some(user),
+        refusals,
     })
 }
 

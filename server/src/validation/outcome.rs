@@ -18,6 +18,8 @@ use crate::store::{Scope, seats};
 
 pub struct Outcome<'a> {
     pub answers: Vec<Answer>,
+    /// For a refusal, by the number of its answer: the license that gave the reason.
+    pub deciding: HashMap<usize, LicenseId>,
     now: Timestamp,
     claims: Vec<Claim<'a>>,
     /// The seats whose holders were seen.
@@ -39,6 +41,7 @@ impl<'a> Outcome<'a> {
     pub fn new(now: Timestamp) -> Self {
         Self {
             answers: Vec::new(),
+            deciding: HashMap::new(),
             now,
             claims: Vec::new(),
             touched: Vec::new(),

@@ -3,6 +3,8 @@
 //! Pure: what it needs is passed in, and nothing happens. The interface's table of conditions is
 //! the table of the tests.
 
+use std::cmp::Reverse;
+
 use common::{License, ProductId, Reason, Status, Timestamp, Verdict};
 
 use crate::store::validations::AssignedLicense;
@@ -31,6 +33,18 @@ pub fn decide(
         Some(_) => Decision::Refuse(Reason::ExceededSeats),
         None => Decision::Refuse(reason(licenses, product, now)),
     }
+}
+
+/// The license that gives the reason of a refusal: the selected one, or the first of those with the
+/// most fixable fault. None if the user has no license.
+pub fn deciding(
+    licenses: &[AssignedLicense],
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> Option<usize> {
+    let faults = licenses.iter().enumerate().filter(|(_, assigned)| is_of(assigned, product));
+    let faults = faults.map(|(at, assigned)| (fault(&assigned.license, now), Reverse(at)));
+    selected(licenses, product, now).or_else(|| faults.max().map(|(_, Reverse(first))| first))
 }
 
 /// What a validation makes of each license, for people who ask why.

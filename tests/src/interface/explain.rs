@@ -122,7 +122,8 @@ async fn a_holder_is_shown_with_the_seat() {
             "verdict": "valid",
             "sentence": "In force, and the user holds a seat."
           }
-        ]
+        ],
+        "refusals": []
       }
     }
     "#);
@@ -141,7 +142,8 @@ async fn an_unknown_user_is_user_not_found() {
         "summary": "nobody is not known; a validation would make the user.",
         "checkedAt": "<time>",
         "user": null,
-        "licenses": []
+        "licenses": [],
+        "refusals": []
       }
     }
     "#);

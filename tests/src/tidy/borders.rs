@@ -91,8 +91,13 @@ fn store_functions_take_their_scope() {
         "keys::touch",
         // The ids of a process have one order in all scopes.
         "ids::go_on",
-        // Old answers are forgotten in all scopes alike.
+        // Each row carries its scope.
+        "outcomes::add_counts",
+        "outcomes::add_refusals",
+        // Old answers and outcomes are forgotten in all scopes alike.
         "idempotency::forget_old",
+        "outcomes::forget_old_counts",
+        "outcomes::forget_old_refusals",
     ];
     let whole_databases = |place: &str| place.starts_with("copy") || place.starts_with("backup");
     let findings: Vec<String> = store_functions(&sources())

@@ -7,7 +7,7 @@ use common::{
 };
 use proptest::prelude::*;
 
-use super::{Decision, decide, verdicts};
+use super::{Decision, decide, deciding, verdicts};
 use crate::store::validations::AssignedLicense;
 
 /// The moment at which the tables decide. Days count from it.
@@ -217,6 +217,17 @@ proptest! {
                 prop_assert_eq!(granted, None);
                 prop_assert_eq!(full, reason == Reason::ExceededSeats);
             }
+        }
+    }
+
+    /// The license that gives the reason is the first with a verdict of that name.
+    #[test]
+    fn the_deciding_license_has_the_reason_as_its_verdict((links, wanted) in any_question()) {
+        if let Decision::Refuse(reason) = decide(&links, wanted, now()) {
+            let verdicts = verdicts(&links, wanted, now());
+            let first = verdicts.iter().position(|verdict| verdict.as_str() == reason.as_str());
+            prop_assert_eq!(deciding(&links, wanted, now()), first);
+            prop_assert_eq!(first.is_none(), reason == Reason::NoLicense);
         }
     }
 

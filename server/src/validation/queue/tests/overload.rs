@@ -25,7 +25,7 @@ use crate::db::Db;
 use crate::error::Error;
 use crate::ops::tenants;
 use crate::validation::gate::{CallerInfo, hash};
-use crate::validation::{self, Answer, ValidationRequest};
+use crate::validation::{self, Answer, OutcomeCounts, ValidationRequest};
 use crate::{App, routes};
 
 type Asking = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
@@ -50,7 +50,7 @@ impl Held {
         let name = Name::from_static("default");
         let (_, key) = tenants::create(&db, name).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let (mut app, _) = App::start(db, &Config::default());
+        let (mut app, _) = App::start(db, &Config::default(), Arc::default());
         let (validations, _) = BatchQueue::start({
             let (db, gate, placements) = (app.db.clone(), app.gate.clone(), app.placements.clone());
             let (allowed, begun) = (allowed.clone(), begun.clone());
@@ -60,7 +60,8 @@ impl Held {
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
-                    validation::answer(&db, &gate, &placements, &requests).await
+                    let outcomes = OutcomeCounts::default();
+                    validation::answer(&db, &gate, &placements, &outcomes, &requests).await
                 }
             }
         });

@@ -1,0 +1,129 @@
+//! What validations came to: the counts of each hour, and the refusals of each user.
+
+use chrono::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::{ExternalId, LicenseId, Reason, RefusalId, Timestamp};
+
+/// The validations of one user that were refused for one reason in one hour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+#[serde(rename_all = "camelCase")]
+pub struct UserRefusal {
+    pub id: RefusalId,
+    /// The caller's own identifier of the user.
+    #[cfg_attr(feature = "server", sqlx(rename = "external_id"))]
+    pub user_id: ExternalId,
+    pub reason: Reason,
+    /// The license that gave the reason, the last time; null when no license was assigned.
+    pub license_id: Option<LicenseId>,
+    /// The start of the hour.
+    pub hour: Timestamp,
+    /// How many validations were refused.
+    pub count: i64,
+    pub first_at: Timestamp,
+    pub last_at: Timestamp,
+}
+
+/// The counts of the hours from `from` until before `to`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+pub struct Statistics {
+    /// The start of the first hour.
+    pub from: Timestamp,
+    /// The end of the last hour.
+    pub to: Timestamp,
+    /// Every hour, oldest first, also those without a validation.
+    pub hours: Vec<HourStatistics>,
+}
+
+/// How many validations of one hour had which outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HourStatistics {
+    /// The start of the hour.
+    pub hour: Timestamp,
+    /// All validations; the other members add up to it.
+    pub total: i64,
+    pub valid: i64,
+    pub no_license: i64,
+    pub expired: i64,
+    pub revoked: i64,
+    pub suspended: i64,
+    pub exceeded_seats: i64,
+    /// Always zero while validations create unknown users.
+    pub user_not_found: i64,
+}
+
+impl HourStatistics {
+    /// An hour without a validation.
+    pub fn empty(hour: Timestamp) -> Self {
+        Self {
+            hour,
+            total: 0,
+            valid: 0,
+            no_license: 0,
+            expired: 0,
+            revoked: 0,
+            suspended: 0,
+            exceeded_seats: 0,
+            user_not_found: 0,
+        }
+    }
+
+    /// Counts validations that were refused for the reason, or were valid if there is none.
+    pub fn add(&mut self, reason: Option<Reason>, count: i64) {
+        let outcome = match reason {
+            None => &mut self.valid,
+            Some(Reason::NoLicense) => &mut self.no_license,
+            Some(Reason::Expired) => &mut self.expired,
+            Some(Reason::Revoked) => &mut self.revoked,
+            Some(Reason::Suspended) => &mut self.suspended,
+            Some(Reason::ExceededSeats) => &mut self.exceeded_seats,
+            Some(Reason::UserNotFound) => &mut self.user_not_found,
+        };
+        *outcome += count;
+        self.total += count;
+    }
+}
+
+/// The start of the hour in which the time lies.
+pub fn hour_of(time: Timestamp) -> Timestamp {
+    const HOUR: u64 = 3_600_000;
+    time.plus(-Duration::milliseconds((time.millis() % HOUR) as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_begins_with_its_first_millisecond() {
+        for (time, hour) in [
+            ("2027-01-31T12:00:00Z", "2027-01-31T12:00:00Z"),
+            ("2027-01-31T12:59:59.999Z", "2027-01-31T12:00:00Z"),
+            ("2027-01-31T11:59:59.999Z", "2027-01-31T11:00:00Z"),
+            ("1970-01-01T00:30:00Z", "1970-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(hour_of(time.parse().unwrap()), hour.parse().unwrap(), "{time}");
+        }
+    }
+
+    #[test]
+    fn each_outcome_has_a_member_and_all_add_up() {
+        let mut hour = HourStatistics::empty("2027-01-31T12:00:00Z".parse().unwrap());
+        hour.add(None, 100);
+        for (at, reason) in Reason::ALL.iter().enumerate() {
+            hour.add(Some(*reason), 1 << at);
+        }
+        let json = serde_json::to_value(&hour).unwrap();
+        let members = json.as_object().unwrap();
+        assert_eq!(members.len(), 3 + Reason::ALL.len());
+        let outcomes = members.iter().filter(|(name, _)| *name != "total");
+        let sum: i64 = outcomes.filter_map(|(_, count)| count.as_i64()).sum();
+        assert_eq!(sum, 100 + (1 << Reason::ALL.len()) - 1);
+        assert_eq!(members["total"], sum);
+        assert_eq!(members["exceededSeats"], 1 << 4);
+    }
+}

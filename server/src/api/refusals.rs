@@ -1,0 +1,37 @@
+//! Validations that were refused.
+
+use axum::extract::State;
+use common::{RefusalId, UserRefusal};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::App;
+use crate::error::Error;
+use crate::http::credentials::Reader;
+use crate::http::extract::{Limit, Query};
+use crate::http::newest_first::{DEFAULT_LIMIT, NewestFirst};
+use crate::ops::outcomes;
+
+/// The query of the list of refusals.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(rename_all = "camelCase")]
+pub struct ListRefusals {
+    /// Only the refusals of this user, by the caller's own identifier.
+    user_id: Option<String>,
+    /// How many records to answer at most; 100, when absent.
+    limit: Option<Limit>,
+    after: Option<RefusalId>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Query(query): Query<ListRefusals>,
+) -> Result<NewestFirst<UserRefusal>, Error> {
+    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.0);
+    // One more than is answered shows whether more follow.
+    let (view, user) = (app.ops.view(caller.scope), query.user_id.as_deref());
+    let refusals = outcomes::refusals(view, user, query.after, limit + 1).await?;
+    Ok(NewestFirst::page(refusals, limit, |refusal| refusal.id.to_string()))
+}

@@ -1,0 +1,31 @@
+//! How many validations had which outcome.
+
+use axum::extract::State;
+use common::{Statistics, Timestamp};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::App;
+use crate::error::Error;
+use crate::http::answer::Data;
+use crate::http::credentials::Reader;
+use crate::http::extract::Query;
+use crate::ops::outcomes;
+
+/// The query of the statistics.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Period {
+    /// A time in the first hour; when absent, 24 hours are answered. At most 31 days before `to`.
+    from: Option<Timestamp>,
+    /// The end of the last hour, or a time in it; now, when absent.
+    to: Option<Timestamp>,
+}
+
+pub async fn get(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Query(period): Query<Period>,
+) -> Result<Data<Statistics>, Error> {
+    outcomes::statistics(app.ops.view(caller.scope), period.from, period.to).await.map(Data)
+}

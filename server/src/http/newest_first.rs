@@ -1,0 +1,36 @@
+//! Lists that are newest first. They grow without end and are read from the end, so they come in
+//! pages alone.
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use common::{ConstBool, List};
+use serde::Serialize;
+
+use crate::http::json::{text, with_json};
+
+/// How many records a page has when the caller names no limit.
+pub const DEFAULT_LIMIT: i64 = 100;
+
+/// One page of a list, 200.
+pub struct NewestFirst<T>(List<T>);
+
+impl<T> NewestFirst<T> {
+    /// The first `limit` of `records`; that there are more shows that another page follows.
+    pub fn page(mut records: Vec<T>, limit: i64, cursor: impl Fn(&T) -> String) -> Self {
+        let limit = limit as usize;
+        let more_follow = records.len() > limit;
+        records.truncate(limit);
+        let next_cursor = records.last().filter(|_| more_follow).map(cursor);
+        Self(List { success: ConstBool, data: records, next_cursor })
+    }
+}
+
+impl<T: Serialize> IntoResponse for NewestFirst<T> {
+    fn into_response(self) -> Response {
+        match text(&self.0) {
+            Ok(json) => with_json(StatusCode::OK, Body::from(json)),
+            Err(error) => error.into_response(),
+        }
+    }
+}

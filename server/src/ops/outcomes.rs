@@ -1,0 +1,123 @@
+//! What validations came to: counts by the hour, and the users who were refused.
+
+use chrono::TimeDelta;
+use common::{ExternalId, HourStatistics, RefusalId, Statistics, Timestamp, UserRefusal, hour_of};
+
+use super::view::View;
+use crate::error::Error;
+use crate::store::outcomes;
+
+const HOUR: TimeDelta = TimeDelta::hours(1);
+const MILLISECOND: TimeDelta = TimeDelta::milliseconds(1);
+const DEFAULT_SPAN: TimeDelta = TimeDelta::hours(24);
+/// Longer than outcomes are kept.
+const MAX_SPAN: TimeDelta = TimeDelta::days(31);
+
+/// The refusals before one of them, or the newest ones. `user` is the caller's own identifier.
+pub async fn refusals(
+    view: View,
+    user: Option<&str>,
+    before: Option<RefusalId>,
+    limit: i64,
+) -> Result<Vec<UserRefusal>, Error> {
+    let mut conn = view.read().await?;
+    Ok(match user.map(str::parse::<ExternalId>) {
+        None => outcomes::refusals(&mut conn, view.scope, before, limit).await?,
+        Some(Ok(user)) => {
+            outcomes::refusals_of_user(&mut conn, view.scope, &user, before, limit).await?
+        }
+        // A text that cannot be an external id has no user.
+        Some(Err(_)) => Vec::new(),
+    })
+}
+
+/// The counts of each hour from `from` to `to`; of the last 24 hours if neither is given.
+pub async fn statistics(
+    view: View,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+) -> Result<Statistics, Error> {
+    let (from, to) = whole_hours(from, to, Timestamp::now())?;
+    let counts = outcomes::counts(&mut view.read().await?, view.scope, from, to).await?;
+    let starts = (0..to.since(from).num_hours()).map(|hours| from.plus(TimeDelta::hours(hours)));
+    let mut hours: Vec<HourStatistics> = starts.map(HourStatistics::empty).collect();
+    for count in counts {
+        let at = count.hour.since(from).num_hours() as usize;
+        hours[at].add(count.reason, count.count);
+    }
+    Ok(Statistics { from, to, hours })
+}
+
+/// The start of the first hour of the period, and the end of its last one.
+fn whole_hours(
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(Timestamp, Timestamp), Error> {
+    let to = to.unwrap_or(now);
+    if from.is_some_and(|from| from >= to) {
+        return Err(Error::invalid("from", "from must be before to"));
+    }
+    let end = hour_of(to.plus(HOUR - MILLISECOND));
+    let start = from.map_or_else(|| end.plus(-DEFAULT_SPAN), hour_of);
+    if end.since(start) > MAX_SPAN {
+        return Err(Error::invalid("from", "from must be at most 31 days before to"));
+    }
+    Ok((start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The hours for a query that is made at half past twelve, or the field at fault.
+    fn hours(from: Option<&str>, to: Option<&str>) -> (String, String) {
+        let time = |text: &str| text.parse().unwrap();
+        match whole_hours(from.map(time), to.map(time), time("2027-01-31T12:30:00Z")) {
+            Ok((from, to)) => (from.to_string(), to.to_string()),
+            Err(error) => (error.field().unwrap_or_default().to_owned(), error.sentence()),
+        }
+    }
+
+    #[test]
+    fn a_period_is_widened_to_whole_hours() {
+        for (from, to, start, end) in [
+            (None, None, "2027-01-30T13:00:00.000Z", "2027-01-31T13:00:00.000Z"),
+            (
+                None,
+                Some("2027-01-31T00:00:00Z"),
+                "2027-01-30T00:00:00.000Z",
+                "2027-01-31T00:00:00.000Z",
+            ),
+            (
+                Some("2027-01-31T10:59:59.999Z"),
+                Some("2027-01-31T11:00:00.001Z"),
+                "2027-01-31T10:00:00.000Z",
+                "2027-01-31T12:00:00.000Z",
+            ),
+            (
+                Some("2027-01-31T10:20:00Z"),
+                None,
+                "2027-01-31T10:00:00.000Z",
+                "2027-01-31T13:00:00.000Z",
+            ),
+        ] {
+            assert_eq!(hours(from, to), (start.to_owned(), end.to_owned()), "{from:?} {to:?}");
+        }
+    }
+
+    #[test]
+    fn a_period_has_a_length_and_at_most_31_days() {
+        let whole = hours(Some("2027-01-01T00:00:00Z"), Some("2027-02-01T00:00:00Z"));
+        assert_eq!(whole.0, "2027-01-01T00:00:00.000Z");
+        for (from, to) in [
+            ("2027-01-01T00:00:00Z", Some("2027-02-01T00:00:00.001Z")),
+            ("2026-12-31T23:59:59.999Z", Some("2027-02-01T00:00:00Z")),
+            ("2027-01-31T12:00:00Z", Some("2027-01-31T12:00:00Z")),
+            ("2027-01-31T12:20:00Z", Some("2027-01-31T12:10:00Z")),
+            ("2027-01-31T12:40:00Z", None),
+        ] {
+            assert_eq!(hours(Some(from), to).0, "from", "{from} {to:?}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What validations came to: how many had which outcome in each hour, and which users were refused.
+//! Rows are made or added to in portions, by every node alike.
+
+use common::{ExternalId, Reason, RefusalId, Timestamp, UserRefusal};
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::Scope;
+use crate::db::{Conn, Result, Sql};
+
+/// How many validations of an hour had one outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutcomeCount {
+    pub hour: Timestamp,
+    /// None if they were valid.
+    pub reason: Option<Reason>,
+    pub count: i64,
+}
+
+/// The outcome that is no reason, as a column has it.
+const VALID: &str = "valid";
+
+/// Adds to the counts of the worlds. The rows are locked in their order, which must be the same on
+/// every node.
+pub async fn add_counts(conn: &mut Conn, counts: &[(Scope, OutcomeCount)]) -> Result<()> {
+    const ADD: Sql = Sql::Each {
+        sqlite: "insert into outcomes (world, hour, outcome, count)
+                 select value ->> 0, value ->> 1, value ->> 2, value ->> 3
+                 from json_each($1) where true order by key
+                 on conflict (world, hour, outcome)
+                     do update set count = outcomes.count + excluded.count",
+        postgres: "insert into outcomes (world, hour, outcome, count)
+                   select cast(value ->> 0 as integer),
+                       timestamptz 'epoch' + cast(value ->> 1 as bigint) * interval '1 ms',
+                       value ->> 2, cast(value ->> 3 as bigint)
+                   from jsonb_array_elements($1) with ordinality as element (value, n) order by n
+                   on conflict (world, hour, outcome)
+                       do update set count = outcomes.count + excluded.count",
+    };
+    let row = |(scope, count): &(Scope, OutcomeCount)| {
+        let outcome = count.reason.map_or(VALID, Reason::as_str);
+        (scope.world.number(), count.hour.millis(), outcome, count.count)
+    };
+    let rows: Vec<_> = counts.iter().map(row).collect();
+    conn.query(ADD).bind(Json(rows)).execute().await?;
+    Ok(())
+}
+
+/// The counts of the hours from `from` until before `to`, oldest first. An outcome that only a later
+/// licd knows is left out.
+pub async fn counts(
+    conn: &mut Conn,
+    scope: Scope,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<OutcomeCount>> {
+    let rows: Vec<(Timestamp, String, i64)> = conn
+        .query(
+            "select hour, outcome, count from outcomes
+             where world = $1 and hour >= $2 and hour < $3 order by hour",
+        )
+        .bind_scope(scope)
+        .bind(from)
+        .bind(to)
+        .fetch_all()
+        .await?;
+    let count = |(hour, outcome, count): (Timestamp, String, i64)| {
+        let reason = match outcome.as_str() {
+            VALID => None,
+            reason => Some(reason.parse().ok()?),
+        };
+        Some(OutcomeCount { hour, reason, count })
+    };
+    Ok(rows.into_iter().filter_map(count).collect())
+}
+
+/// What becomes of a refusal when its user was refused for the same reason in that hour already: the
+/// counts add up, and the license is that of the last one.
+macro_rules! add_to_known {
+    () => {
+        "on conflict (external_id, world, hour, reason) do update set
+             count = refusals.count + excluded.count,
+             license_id = case when excluded.last_at >= refusals.last_at
+                 then excluded.license_id else refusals.license_id end,
+             first_at = case when excluded.first_at < refusals.first_at
+                 then excluded.first_at else refusals.first_at end,
+             last_at = case when excluded.last_at > refusals.last_at
+                 then excluded.last_at else refusals.last_at end"
+    };
+}
+
+/// Adds refusals to those that are known. The rows are locked in their order, which must be the same
+/// on every node.
+pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) -> Result<()> {
+    const ADD: Sql = Sql::Each {
+        sqlite: concat!(
+            "insert into refusals (id, world, external_id, reason, license_id, hour, count,
+                 first_at, last_at)
+             select unhex(value ->> 0), value ->> 1, value ->> 2, value ->> 3,
+                 unhex(value ->> 4), value ->> 5, value ->> 6, value ->> 7, value ->> 8
+             from json_each($1) where true order by key ",
+            add_to_known!()
+        ),
+        postgres: concat!(
+            "insert into refusals (id, world, external_id, reason, license_id, hour, count,
+                 first_at, last_at)
+             select cast(value ->> 0 as uuid), cast(value ->> 1 as integer), value ->> 2,
+                 value ->> 3, cast(value ->> 4 as uuid),
+                 timestamptz 'epoch' + cast(value ->> 5 as bigint) * interval '1 ms',
+                 cast(value ->> 6 as bigint),
+                 timestamptz 'epoch' + cast(value ->> 7 as bigint) * interval '1 ms',
+                 timestamptz 'epoch' + cast(value ->> 8 as bigint) * interval '1 ms'
+             from jsonb_array_elements($1) with ordinality as element (value, n) order by n ",
+            add_to_known!()
+        ),
+    };
+    let row = |(scope, refusal): &(Scope, UserRefusal)| {
+        let license = refusal.license_id.map(|id| id.uuid().simple());
+        let [hour, first, last] =
+            [refusal.hour, refusal.first_at, refusal.last_at].map(Timestamp::millis);
+        let (id, user) = (refusal.id.uuid().simple(), refusal.user_id.clone());
+        (id, scope.world.number(), user, refusal.reason, license, hour, refusal.count, first, last)
+    };
+    let rows: Vec<_> = refusals.iter().map(row).collect();
+    conn.query(ADD).bind(Json(rows)).execute().await?;
+    Ok(())
+}
+
+/// The one list of columns; `rest` narrows the world further.
+macro_rules! select_refusals {
+    ($condition:literal) => {
+        concat!(
+            "select id, external_id, reason, license_id, hour, count, first_at, last_at
+             from refusals where ",
+            $condition
+        )
+    };
+}
+
+/// The refusals that were known before one of them, or the newest ones. Their order is that of their
+/// ids, which does not change while counts grow.
+pub async fn refusals(
+    conn: &mut Conn,
+    scope: Scope,
+    before: Option<RefusalId>,
+    limit: i64,
+) -> Result<Vec<UserRefusal>> {
+    conn.query(select_refusals!("world = $1 and world > 0 and id < $2 order by id desc limit $3"))
+        .bind_scope(scope)
+        .bind(before.map_or(Uuid::max(), RefusalId::uuid))
+        .bind(limit)
+        .fetch_all()
+        .await
+}
+
+/// As [`refusals`], of one user. The user need not exist any more.
+pub async fn refusals_of_user(
+    conn: &mut Conn,
+    scope: Scope,
+    user: &ExternalId,
+    before: Option<RefusalId>,
+    limit: i64,
+) -> Result<Vec<UserRefusal>> {
+    conn.query(select_refusals!(
+        "external_id = $2 and world = $1 and id < $3 order by id desc limit $4"
+    ))
+    .bind_scope(scope)
+    .bind(user)
+    .bind(before.map_or(Uuid::max(), RefusalId::uuid))
+    .bind(limit)
+    .fetch_all()
+    .await
+}
+
+/// How many rows one statement forgets at most: it holds SQLite's one writer.
+const PORTION: i64 = 500;
+
+/// Forgets some of the counts of hours before `since`, in every world, and answers whether there may
+/// be more. Nodes that do this at once leave each other's rows alone.
+pub async fn forget_old_counts(conn: &mut Conn, since: Timestamp) -> Result<bool> {
+    const OLD: Sql = Sql::Each {
+        sqlite: "delete from outcomes where (world, hour, outcome) in (
+             select world, hour, outcome from outcomes
+             where hour < $1 and world > 0 order by hour limit $2)",
+        postgres: "delete from outcomes where ctid = any(array(
+             select ctid from outcomes
+             where hour < $1 and world > 0 order by hour limit $2 for update skip locked))",
+    };
+    forget_old(conn, OLD, since).await
+}
+
+/// As [`forget_old_counts`], of refusals.
+pub async fn forget_old_refusals(conn: &mut Conn, since: Timestamp) -> Result<bool> {
+    const OLD: Sql = Sql::Each {
+        sqlite: "delete from refusals where (external_id, world, hour, reason) in (
+             select external_id, world, hour, reason from refusals
+             where hour < $1 and world > 0 order by hour limit $2)",
+        postgres: "delete from refusals where ctid = any(array(
+             select ctid from refusals
+             where hour < $1 and world > 0 order by hour limit $2 for update skip locked))",
+    };
+    forget_old(conn, OLD, since).await
+}
+
+async fn forget_old(conn: &mut Conn, old: Sql, since: Timestamp) -> Result<bool> {
+    let forgotten = conn.query(old).bind(since).bind(PORTION).execute().await?;
+    Ok(forgotten == PORTION as u64)
+}

@@ -1,0 +1,220 @@
+//! What validations came to. Outcomes are counted in memory and added to the database every few
+//! seconds, so that counting costs a validation no write. A crash forgets the last few seconds. A
+//! portion of which the database did not say whether it was written is written again, and may then
+//! count twice: these are statistics.
+//!
+//! Memory is bounded. Past the bounds, and while the database is away, some outcomes are not
+//! counted, or their users not kept; the log says how many.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chrono::TimeDelta;
+use common::{ExternalId, LicenseId, Reason, RefusalId, Timestamp, UserRefusal, hour_of};
+
+use crate::db::{Db, Result};
+use crate::store::Scope;
+use crate::store::outcomes::{self, OutcomeCount};
+
+/// How many counts are kept until they are written: those of 10 thousand worlds that have five
+/// outcomes each. The outcomes of further worlds are not counted.
+const MAX_COUNTS: usize = 50_000;
+/// How many refused users are kept until they are written, each with one reason. Of further ones only
+/// the counts are kept.
+const MAX_REFUSALS: usize = 10_000;
+/// How many rows are written in one statement, after which others may write too.
+const PORTION: usize = 500;
+/// How long outcomes can be looked up.
+const KEPT: TimeDelta = TimeDelta::days(30);
+
+/// A validation that was answered with a decision.
+pub struct DecidedValidation<'a> {
+    pub scope: Scope,
+    pub user: &'a ExternalId,
+    /// None if the user is licensed.
+    pub reason: Option<Reason>,
+    /// The license that gave the reason.
+    pub license: Option<LicenseId>,
+}
+
+/// The outcomes not yet written.
+#[derive(Default)]
+pub struct OutcomeCounts {
+    noted: Mutex<Noted>,
+    /// Held while a portion is written: its rows are neither noted nor stored.
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl OutcomeCounts {
+    /// Counts validations that were decided together.
+    pub fn note_batch<'a>(
+        &self,
+        decided: impl Iterator<Item = DecidedValidation<'a>>,
+        now: Timestamp,
+    ) {
+        let hour = hour_of(now);
+        let mut noted = self.lock();
+        for DecidedValidation { scope, user, reason, license } in decided {
+            noted.count(scope, OutcomeCount { hour, reason, count: 1 });
+            if let Some(reason) = reason {
+                let id = RefusalId::new(now);
+                let tally = Tally { id, license, count: 1, first_at: now, last_at: now };
+                noted.refuse((scope, hour, reason), user, tally);
+            }
+        }
+    }
+
+    /// Writes what was noted, in portions. What could not be written is noted again. One call waits
+    /// for another.
+    pub async fn flush(&self, db: &Db) -> Result<()> {
+        let _writing = self.writing.lock().await;
+        let taken = std::mem::take(&mut *self.lock());
+        taken.report_dropped();
+        let mut unwritten = Unwritten::from(taken);
+        let written = unwritten.write(db).await;
+        self.lock().put_back(unwritten);
+        written
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets the outcomes of old hours, a portion at a time, and lets others write in between.
+pub async fn forget_old(db: &Db) -> Result<()> {
+    let since = Timestamp::now().plus(-KEPT);
+    while outcomes::forget_old_counts(&mut db.write().await?, since).await? {}
+    while outcomes::forget_old_refusals(&mut db.write().await?, since).await? {}
+    Ok(())
+}
+
+/// Refusals of one world, in one hour, for one reason.
+type RefusalKey = (Scope, Timestamp, Reason);
+
+/// In maps that are sorted: every node writes its rows in one order.
+#[derive(Default)]
+struct Noted {
+    counts: BTreeMap<(Scope, Timestamp, Option<Reason>), i64>,
+    refusals: BTreeMap<RefusalKey, BTreeMap<ExternalId, Tally>>,
+    /// How many users `refusals` has.
+    users: usize,
+    /// How many validations were not counted.
+    uncounted: i64,
+    /// How many refusals were counted without their user.
+    without_user: i64,
+}
+
+/// The refusals of one user.
+#[derive(Clone, Copy)]
+struct Tally {
+    id: RefusalId,
+    license: Option<LicenseId>,
+    count: i64,
+    first_at: Timestamp,
+    last_at: Timestamp,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        if other.first_at < self.first_at {
+            (self.id, self.first_at) = (other.id, other.first_at);
+        }
+        if other.last_at >= self.last_at {
+            (self.license, self.last_at) = (other.license, other.last_at);
+        }
+    }
+}
+
+impl Noted {
+    fn count(&mut self, scope: Scope, OutcomeCount { hour, reason, count }: OutcomeCount) {
+        let is_full = self.counts.len() >= MAX_COUNTS;
+        match self.counts.entry((scope, hour, reason)) {
+            Entry::Occupied(mut known) => *known.get_mut() += count,
+            Entry::Vacant(_) if is_full => self.uncounted += count,
+            Entry::Vacant(free) => {
+                free.insert(count);
+            }
+        }
+    }
+
+    fn refuse(&mut self, key: RefusalKey, user: &ExternalId, tally: Tally) {
+        let is_full = self.users >= MAX_REFUSALS;
+        let known = self.refusals.get_mut(&key).and_then(|users| users.get_mut(user));
+        match known {
+            Some(known) => known.add(tally),
+            None if is_full => self.without_user += tally.count,
+            None => {
+                self.refusals.entry(key).or_default().insert(user.clone(), tally);
+                self.users += 1;
+            }
+        }
+    }
+
+    fn put_back(&mut self, unwritten: Unwritten) {
+        for (scope, count) in unwritten.counts {
+            self.count(scope, count);
+        }
+        for (scope, refusal) in unwritten.refusals {
+            let UserRefusal { id, reason, hour, count, first_at, last_at, .. } = refusal;
+            let tally = Tally { id, license: refusal.license_id, count, first_at, last_at };
+            self.refuse((scope, hour, reason), &refusal.user_id, tally);
+        }
+    }
+
+    fn report_dropped(&self) {
+        let (uncounted, without_user) = (self.uncounted, self.without_user);
+        if uncounted > 0 {
+            tracing::warn!(uncounted, "too many worlds had validations: some were not counted");
+        }
+        if without_user > 0 {
+            tracing::warn!(
+                without_user,
+                "too many users were refused: some refusals were counted without their user"
+            );
+        }
+    }
+}
+
+/// Rows in their order. Portions are written from the end.
+struct Unwritten {
+    counts: Vec<(Scope, OutcomeCount)>,
+    refusals: Vec<(Scope, UserRefusal)>,
+}
+
+impl From<Noted> for Unwritten {
+    fn from(noted: Noted) -> Self {
+        let count = |((scope, hour, reason), count)| (scope, OutcomeCount { hour, reason, count });
+        let refusals = noted.refusals.into_iter().flat_map(|((scope, hour, reason), users)| {
+            users.into_iter().map(move |(user_id, tally)| {
+                let Tally { id, license: license_id, count, first_at, last_at } = tally;
+                let refusal =
+                    UserRefusal { id, user_id, reason, license_id, hour, count, first_at, last_at };
+                (scope, refusal)
+            })
+        });
+        Self { counts: noted.counts.into_iter().map(count).collect(), refusals: refusals.collect() }
+    }
+}
+
+impl Unwritten {
+    /// Writes until all is written, or the database fails.
+    async fn write(&mut self, db: &Db) -> Result<()> {
+        while !self.counts.is_empty() {
+            let rest = self.counts.len().saturating_sub(PORTION);
+            outcomes::add_counts(&mut db.write().await?, &self.counts[rest..]).await?;
+            self.counts.truncate(rest);
+        }
+        while !self.refusals.is_empty() {
+            let rest = self.refusals.len().saturating_sub(PORTION);
+            outcomes::add_refusals(&mut db.write().await?, &self.refusals[rest..]).await?;
+            self.refusals.truncate(rest);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

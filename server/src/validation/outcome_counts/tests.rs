@@ -1,0 +1,157 @@
+//! Counting in memory: what adds up, and what is kept beyond the bounds.
+
+use common::{Mode, Name, TenantId};
+use tempfile::TempDir;
+
+use super::*;
+use crate::ops::tenants;
+
+fn scope() -> Scope {
+    Scope { world: 1.into(), tenant: TenantId::default(), mode: Mode::Live }
+}
+
+fn noon() -> Timestamp {
+    "2027-01-31T12:00:00Z".parse().unwrap()
+}
+
+fn after(seconds: i64) -> Timestamp {
+    noon().plus(TimeDelta::seconds(seconds))
+}
+
+fn user(name: &str) -> ExternalId {
+    name.parse().unwrap()
+}
+
+/// Notes a validation, and returns the license that gave the reason.
+fn note(
+    outcomes: &OutcomeCounts,
+    name: &str,
+    reason: Option<Reason>,
+    now: Timestamp,
+) -> Option<LicenseId> {
+    let (scope, user, license) = (scope(), user(name), reason.map(|_| LicenseId::new(now)));
+    let decided = DecidedValidation { scope, user: &user, reason, license };
+    outcomes.note_batch([decided].into_iter(), now);
+    license
+}
+
+fn take(outcomes: &OutcomeCounts) -> Unwritten {
+    std::mem::take(&mut *outcomes.lock()).into()
+}
+
+/// Each count as hour, outcome and number.
+fn counts(unwritten: &Unwritten) -> Vec<(String, &'static str, i64)> {
+    let counts = unwritten.counts.iter().map(|(_, count)| count);
+    counts
+        .map(|count| {
+            let hour = count.hour.to_string()[11..13].to_owned();
+            (hour, count.reason.map_or("valid", Reason::as_str), count.count)
+        })
+        .collect()
+}
+
+#[test]
+fn outcomes_are_counted_by_hour() {
+    let outcomes = OutcomeCounts::default();
+    note(&outcomes, "ada", None, noon());
+    note(&outcomes, "ada", None, after(3599));
+    note(&outcomes, "ada", Some(Reason::Expired), after(3599));
+    note(&outcomes, "ada", None, after(3600));
+    let counted =
+        [("12".into(), "valid", 2), ("12".into(), "expired", 1), ("13".into(), "valid", 1)];
+    assert_eq!(counts(&take(&outcomes)), counted);
+    assert_eq!(counts(&take(&outcomes)), [], "what was taken is counted once");
+}
+
+#[test]
+fn the_refusals_of_a_user_add_up() {
+    let outcomes = OutcomeCounts::default();
+    let licenses = [5, 9, 3].map(|at| note(&outcomes, "ada", Some(Reason::Revoked), after(at)));
+    note(&outcomes, "ada", Some(Reason::Expired), after(4));
+    note(&outcomes, "bob", Some(Reason::Revoked), after(4));
+    note(&outcomes, "ada", Some(Reason::Revoked), after(3600));
+    let taken = take(&outcomes).refusals;
+    let lines = taken.iter().map(|(_, it)| (it.user_id.as_str(), it.reason, it.count));
+    let lines: Vec<_> = lines.collect();
+    let revoked = Reason::Revoked;
+    let expected = [("ada", Reason::Expired, 1), ("ada", revoked, 3), ("bob", revoked, 1)];
+    assert_eq!(lines[..3], expected);
+    assert_eq!(lines[3], ("ada", revoked, 1), "of the next hour");
+    let ada = &taken[1].1;
+    assert_eq!((ada.first_at, ada.last_at, ada.hour), (after(3), after(9), noon()));
+    assert_eq!(ada.license_id, licenses[1], "of the last refusal");
+}
+
+/// What could not be written adds up with what was noted meanwhile.
+#[test]
+fn what_is_put_back_adds_up() {
+    let outcomes = OutcomeCounts::default();
+    note(&outcomes, "ada", Some(Reason::Revoked), after(1));
+    let unwritten = take(&outcomes);
+    let first = unwritten.refusals[0].1.clone();
+    note(&outcomes, "ada", Some(Reason::Revoked), after(2));
+    outcomes.lock().put_back(unwritten);
+    let both = take(&outcomes);
+    assert_eq!(counts(&both), [("12".into(), "revoked", 2)]);
+    let both = &both.refusals[0].1;
+    assert_eq!((both.count, both.first_at, both.last_at), (2, after(1), after(2)));
+    assert_eq!(both.id, first.id);
+    assert_ne!(both.license_id, first.license_id, "the later license stays");
+}
+
+/// Beyond the bound users are not kept, but counted; those who are kept go on.
+#[test]
+fn refused_users_are_bounded() {
+    let outcomes = OutcomeCounts::default();
+    for number in 0..MAX_REFUSALS + 5 {
+        note(&outcomes, &format!("user-{number}"), Some(Reason::NoLicense), noon());
+    }
+    note(&outcomes, "user-0", Some(Reason::NoLicense), after(1));
+    assert_eq!(outcomes.lock().without_user, 5);
+    let taken = take(&outcomes);
+    assert_eq!(taken.refusals.len(), MAX_REFUSALS);
+    assert_eq!(taken.refusals[0].1.count, 2);
+    assert_eq!(counts(&taken), [("12".into(), "no_license", MAX_REFUSALS as i64 + 6)]);
+    note(&outcomes, "new", Some(Reason::NoLicense), noon());
+    outcomes.lock().put_back(taken);
+    assert_eq!(outcomes.lock().users, MAX_REFUSALS, "what is put back has the same bound");
+    assert_eq!(outcomes.lock().without_user, 1);
+}
+
+#[test]
+fn counts_are_bounded() {
+    let outcomes = OutcomeCounts::default();
+    let hours = MAX_COUNTS as i64 + 3;
+    for hour in 0..hours {
+        note(&outcomes, "ada", None, after(hour * 3600));
+    }
+    note(&outcomes, "ada", None, after(1));
+    assert_eq!(outcomes.lock().uncounted, 3);
+    let taken = take(&outcomes);
+    assert_eq!(taken.counts.len(), MAX_COUNTS);
+    assert_eq!(taken.counts[0].1.count, 2);
+}
+
+/// While the database is away all stays noted, and it is written once when the database is back.
+#[tokio::test]
+async fn what_cannot_be_written_is_written_later() {
+    let folder = TempDir::new().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("licd.db").display()).parse().unwrap();
+    let db = Db::open(&url).await.unwrap();
+    tenants::create(&db, Name::from_static("default")).await.unwrap();
+    db.close().await;
+    let outcomes = OutcomeCounts::default();
+    note(&outcomes, "ada", Some(Reason::Revoked), after(1));
+    assert!(outcomes.flush(&db).await.is_err());
+    note(&outcomes, "ada", Some(Reason::Revoked), after(2));
+    let back = Db::open(&url).await.unwrap();
+    for _ in 0..2 {
+        outcomes.flush(&back).await.unwrap();
+    }
+    let mut conn = back.read().await.unwrap();
+    let counted = outcomes::counts(&mut conn, scope(), noon(), after(3600)).await.unwrap();
+    assert_eq!(counted, [OutcomeCount { hour: noon(), reason: Some(Reason::Revoked), count: 2 }]);
+    let refusals = outcomes::refusals(&mut conn, scope(), None, 10).await.unwrap();
+    let [ada] = &refusals[..] else { panic!("{refusals:?}") };
+    assert_eq!((ada.count, ada.first_at, ada.last_at), (2, after(1), after(2)));
+}
