@@ -47,7 +47,7 @@ impl Serialize for EventRow<'_> {
 }
 
 /// Moves the number of each world's last event by a count, and answers where it then stands. The
-/// worlds stay locked, and are locked in the order of their numbers.
+/// worlds stay locked until the transaction ends.
 pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap<World, i64>> {
     const ADVANCE: Sql = Sql::Each {
         sqlite: "with item as (
@@ -56,22 +56,37 @@ pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap
                  update worlds set events = worlds.events + item.count
                  from item where worlds.id = item.world
                  returning id, events",
-        // Without `for no key update`, rows that refer to a world would wait for its events.
         postgres: "with item as (
                        select cast(value ->> 0 as integer) as world,
                            cast(value ->> 1 as bigint) as count
                        from jsonb_array_elements($1)
-                   ), locked as (
-                       select w.id, item.count from item join worlds w on w.id = item.world
-                       order by w.id for no key update of w
                    )
-                   update worlds set events = worlds.events + locked.count
-                   from locked where worlds.id = locked.id
+                   update worlds set events = worlds.events + item.count
+                   from item where worlds.id = item.world
                    returning worlds.id, worlds.events",
     };
     let counts: Vec<_> = counts.iter().map(|(world, count)| (world.number(), count)).collect();
+    if counts.len() > 1 {
+        lock_worlds(conn, &counts).await?;
+    }
     let last: Vec<(World, i64)> = conn.query(ADVANCE).bind(Json(&counts)).fetch_all().await?;
     Ok(last.into_iter().collect())
+}
+
+/// Locks several worlds in the order of their numbers, so that no two transactions wait for each
+/// other. A statement of its own: PostgreSQL's update would look for the rows as they were before
+/// it waited for their locks.
+async fn lock_worlds(conn: &mut Conn, counts: &[(i32, &i64)]) -> Result<()> {
+    // Rows that refer to a world need not wait for its events, so the lock is no `for update`.
+    const LOCK: Sql = Sql::Each {
+        sqlite: "select 1 where $1 is not null",
+        postgres: "select id from worlds
+                   where id in (
+                       select cast(value ->> 0 as integer) from jsonb_array_elements($1))
+                   order by id for no key update",
+    };
+    conn.query(LOCK).bind(Json(counts)).execute().await?;
+    Ok(())
 }
 
 /// Stores `events`. A key's name that is not given is the one that is stored.
