@@ -75,7 +75,6 @@ pub struct NewEvent {
     scope: Option<Scope>,
 }
 
-/// What a constructor is about.
 fn about_product(product: &Product) -> RelatedRecords {
     RelatedRecords { product_id: Some(product.id), ..RelatedRecords::default() }
 }
@@ -115,7 +114,7 @@ impl NewEvent {
         Self { kind, subject, related, object: as_json(object), previous: None, scope: None }
     }
 
-    /// The event changed `before` to its object.
+    /// The event changed `before` into its object.
     fn with_previous(mut self, before: &impl Serialize) -> Self {
         self.previous = Some(changed_members(as_json(before), &self.object));
         self

@@ -3,6 +3,7 @@
 //!
 //! `cluster` covers the loss of the database.
 
+mod events;
 pub mod process;
 
 use std::collections::BTreeSet;

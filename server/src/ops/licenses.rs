@@ -3,7 +3,7 @@
 use chrono::Duration;
 use common::{
     AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License, LicenseField,
-    LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp, UpdateLicense, UserId,
+    LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp, UpdateLicense,
     advance_ids_past,
 };
 
@@ -168,12 +168,14 @@ pub async fn assign(
 ) -> Result<Upserted<Assignment>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let (is_new, user) = users::ensure(&mut change, &new.user_id).await?;
+    // Read before the license is locked, for which others wait.
+    let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
     let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut events = Vec::new();
     events.extend(is_new.then(|| NewEvent::user_created(&user)));
     let Some(held) = assignments::lock(&mut change, scope, user.id, id).await? else {
         let assignment = Assignment {
-            id: next_assignment(&mut change, user.id).await?,
+            id: next_assignment(assigned, now)?,
             user_id: user.id,
             license_id: id,
             assigned_at: now,
@@ -193,19 +195,20 @@ pub async fn assign(
     Ok(change.commit(Upserted::Known(assignment), events).await?)
 }
 
-/// The id of the user's next assignment. Validations look at a user's licenses in the order of these
-/// ids, so it is greater than those before, also when a node with another clock made them. The user
-/// is locked.
-async fn next_assignment(change: &mut Change, user: UserId) -> Result<AssignmentId, Error> {
-    let scope = change.scope();
-    let (count, newest) = assignments::count_of_user(change, scope, user).await?;
+/// The id of the next assignment of a user, who is locked and has so many with this newest one.
+/// Validations look at a user's licenses in the order of these ids, so it is greater than those
+/// before, also when a node with another clock made them.
+fn next_assignment(
+    (count, newest): (i64, Option<AssignmentId>),
+    now: Timestamp,
+) -> Result<AssignmentId, Error> {
     if count >= MAX_LICENSES {
         return Err(Error::Conflict(TOO_MANY_LICENSES));
     }
     if let Some(newest) = newest {
         advance_ids_past(newest.uuid());
     }
-    Ok(AssignmentId::new(change.now))
+    Ok(AssignmentId::new(now))
 }
 
 /// Takes the user off the license, and frees the seat that the user may hold. `user` is none when

@@ -47,20 +47,46 @@ impl Serialize for EventRow<'_> {
 }
 
 /// Moves the number of each world's last event by a count, and answers where it then stands. The
-/// worlds stay locked, and come in the order of their numbers. The update alone locks them: locking
-/// them in a query before it, PostgreSQL can wait for a transaction that waits for this one.
+/// worlds stay locked until the transaction ends.
 pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap<World, i64>> {
     const ADVANCE: Sql = Sql::Each {
-        sqlite: "update worlds set events = events + (item.value ->> 1)
-                 from json_each($1) item where worlds.id = item.value ->> 0
+        sqlite: "with item as (
+                     select value ->> 0 as world, value ->> 1 as count from json_each($1)
+                 )
+                 update worlds set events = worlds.events + item.count
+                 from item where worlds.id = item.world
                  returning id, events",
-        postgres: "update worlds set events = events + cast(value ->> 1 as bigint)
-                   from jsonb_array_elements($1) where worlds.id = cast(value ->> 0 as integer)
-                   returning id, events",
+        postgres: "with item as (
+                       select cast(value ->> 0 as integer) as world,
+                           cast(value ->> 1 as bigint) as count
+                       from jsonb_array_elements($1)
+                   )
+                   update worlds set events = worlds.events + item.count
+                   from item where worlds.id = item.world
+                   returning worlds.id, worlds.events",
     };
     let counts: Vec<_> = counts.iter().map(|(world, count)| (world.number(), count)).collect();
+    if counts.len() > 1 {
+        lock_worlds(conn, &counts).await?;
+    }
     let last: Vec<(World, i64)> = conn.query(ADVANCE).bind(Json(&counts)).fetch_all().await?;
     Ok(last.into_iter().collect())
+}
+
+/// Locks several worlds in the order of their numbers, so that no two transactions wait for each
+/// other. A statement of its own: PostgreSQL's update would look for the rows as they were before
+/// it waited for their locks.
+async fn lock_worlds(conn: &mut Conn, counts: &[(i32, &i64)]) -> Result<()> {
+    // Rows that refer to a world need not wait for its events, so the lock is no `for update`.
+    const LOCK: Sql = Sql::Each {
+        sqlite: "select 1 where $1 is not null",
+        postgres: "select id from worlds
+                   where id in (
+                       select cast(value ->> 0 as integer) from jsonb_array_elements($1))
+                   order by id for no key update",
+    };
+    conn.query(LOCK).bind(Json(counts)).execute().await?;
+    Ok(())
 }
 
 /// Stores `events`. A key's name that is not given is the one that is stored.

@@ -16,7 +16,7 @@ struct Given {
     kinds: HashMap<String, usize>,
 }
 
-const PREFIXES: [&str; 8] = ["ten", "key", "prd", "pln", "lic", "usr", "asg", "act"];
+const PREFIXES: [&str; 9] = ["ten", "key", "prd", "pln", "lic", "usr", "asg", "act", "evt"];
 
 impl Words {
     /// The same value with stable words in it.

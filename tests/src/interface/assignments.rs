@@ -143,6 +143,47 @@ async fn any_user_id_can_stand_in_the_address() {
     }
 }
 
+/// Beside the path form, for users whom no path can name: HTTP clients resolve `.` and `..` away.
+#[tokio::test]
+async fn a_user_can_be_named_in_the_query() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let path = format!("/api/v1/admin/licenses/{license}/assign");
+    for (user, encoded) in [(".", "."), ("..", ".."), ("a b&c", "a%20b%26c"), ("ada", "ada")] {
+        let assigned = app.assign(&license, user).await;
+        assert_eq!(app.validate(user).await.verdict(), "valid");
+        let unassigned = app.delete(&format!("{path}?userId={encoded}")).await;
+        assert_eq!(unassigned.data(), assigned.data(), "{user}");
+        assert_eq!(app.validate(user).await.verdict(), "no_license");
+        let again = app.delete(&format!("{path}?userId={encoded}")).await;
+        assert_eq!(again.refusal(), "404 not_found", "{user}");
+    }
+    for query in ["", "?userId=", "?user=ada", "?userId=%00"] {
+        let refused = app.delete(&format!("{path}{query}")).await;
+        assert_eq!(refused.refusal(), "400 invalid_request userId", "{query}");
+    }
+}
+
+/// The key of a request that names its user in the query stands for that user alone.
+#[tokio::test]
+async fn an_idempotency_key_covers_the_query() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    for user in [".", ".."] {
+        app.assign(&license, user).await.data();
+    }
+    let path = format!("/api/v1/admin/licenses/{license}/assign");
+    let unassign = async |user: &str| {
+        let path = format!("{path}?userId={user}");
+        let keyed = |request: reqwest::RequestBuilder| request.header("idempotency-key", "k");
+        app.send(reqwest::Method::DELETE, &path, keyed).await
+    };
+    let first = unassign(".").await;
+    assert_eq!(first.data(), unassign(".").await.data(), "answered again");
+    assert_eq!(unassign("..").await.refusal(), "422 idempotency_key_reused");
+    assert_eq!(app.explain("..").await["licenses"].as_array().unwrap().len(), 1);
+}
+
 /// A user has at most 100 licenses. One that the user has can be assigned again all the same.
 #[tokio::test]
 async fn the_101st_license_of_a_user_is_refused() {

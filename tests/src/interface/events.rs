@@ -1,0 +1,408 @@
+//! GET /api/v1/admin/events: what happened, by whom and to what, in the order of commit.
+
+use std::collections::BTreeSet;
+
+use common::{Mode, Role};
+use insta::assert_snapshot;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{App, Caller};
+
+const EVENTS: &str = "/api/v1/admin/events";
+
+/// Somebody who reads on from the last event.
+struct Follower {
+    caller: Caller,
+    seen: i64,
+}
+
+impl Follower {
+    async fn new(caller: &Caller) -> Self {
+        let mut follower = Self { caller: caller.clone(), seen: 0 };
+        follower.next().await;
+        follower
+    }
+
+    /// The events since the last call, which follow each other without a gap.
+    async fn next(&mut self) -> Vec<Value> {
+        let listed = self.caller.get(&format!("{EVENTS}?after={}", self.seen)).await;
+        for event in listed.list() {
+            self.seen += 1;
+            assert_eq!(event["sequence"], self.seen, "{event}");
+        }
+        listed.list().to_vec()
+    }
+
+    /// The types of the events since the last call.
+    async fn types(&mut self) -> Vec<String> {
+        let text = |event: &Value| event["type"].as_str().unwrap().to_owned();
+        self.next().await.iter().map(text).collect()
+    }
+
+    /// The one event since the last call, which has this type and object. Answers its former values
+    /// apart from `updatedAt`, which only moves when the clock did.
+    #[track_caller]
+    fn one(events: &[Value], kind: &str, object: &Value) -> Value {
+        let [event] = events else { panic!("not one event: {events:#?}") };
+        assert_eq!(event["type"], kind);
+        assert_eq!(event["data"]["object"], *object);
+        let mut previous = event["data"]["previous"].clone();
+        previous.as_object_mut().map(|members| members.remove("updatedAt"));
+        previous
+    }
+}
+
+/// One event as it is shown, whole.
+#[tokio::test]
+async fn an_event_tells_who_changed_what() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let path = format!("/api/v1/admin/licenses/{license}/status");
+    let body = json!({ "status": "suspended" });
+    let change =
+        |request: reqwest::RequestBuilder| request.header("x-request-id", "ticket-7").json(&body);
+    app.send(Method::PATCH, &path, change).await.data();
+    let mut events = app.get(&format!("{EVENTS}?type=license.status_changed")).await;
+    assert_eq!(events.list()[0]["requestId"], "ticket-7");
+    let previous = &mut events.body["data"][0]["data"]["previous"];
+    previous.as_object_mut().unwrap().remove("updatedAt");
+    assert_snapshot!(events, @r#"
+    200 {
+      "success": true,
+      "data": [
+        {
+          "id": "evt_1",
+          "sequence": 6,
+          "type": "license.status_changed",
+          "time": "<time>",
+          "actor": {
+            "type": "key",
+            "id": "key_1",
+            "name": "first key"
+          },
+          "subject": {
+            "type": "license",
+            "id": "lic_1"
+          },
+          "related": {
+            "productId": "prd_1",
+            "planId": "pln_1",
+            "licenseId": "lic_1",
+            "userId": null,
+            "externalId": null
+          },
+          "data": {
+            "object": {
+              "id": "lic_1",
+              "productId": "prd_1",
+              "planId": "pln_1",
+              "status": "suspended",
+              "maxSeats": null,
+              "expiresAt": null,
+              "features": [],
+              "createdAt": "<time>",
+              "updatedAt": "<time>"
+            },
+            "previous": {
+              "status": "active"
+            }
+          },
+          "requestId": "<request id>"
+        }
+      ],
+      "nextCursor": null
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn changes_of_the_catalog_are_events() {
+    let app = App::start().await;
+    let mut follower = Follower::new(&app).await;
+    let product = app.post("/api/v1/admin/products", json!({ "name": "Studio" })).await;
+    let created = follower.next().await;
+    assert_eq!(Follower::one(&created, "product.created", product.data()), json!(null));
+    assert_eq!(created[0]["related"]["productId"], product.id());
+
+    let path = format!("/api/v1/admin/products/{}", product.id());
+    let renamed = app.patch(&path, json!({ "name": "Atelier", "description": "Draws" })).await;
+    let previous = Follower::one(&follower.next().await, "product.updated", renamed.data());
+    assert_eq!(previous, json!({ "name": "Studio", "description": null }));
+    app.patch(&path, json!({ "name": "Atelier" })).await.data();
+    assert_eq!(follower.next().await, [] as [Value; 0], "nothing changed");
+
+    let terms = json!({ "productId": product.id(), "name": "Team", "maxSeats": 5 });
+    let plan = app.post("/api/v1/admin/plans", terms).await;
+    let created = follower.next().await;
+    assert_eq!(Follower::one(&created, "plan.created", plan.data()), json!(null));
+    assert_eq!(created[0]["related"]["productId"], product.id());
+    assert_eq!(created[0]["related"]["planId"], plan.id());
+    let path = format!("/api/v1/admin/plans/{}", plan.id());
+    let larger = app.patch(&path, json!({ "clear": ["maxSeats"], "features": ["sso"] })).await;
+    let previous = Follower::one(&follower.next().await, "plan.updated", larger.data());
+    assert_eq!(previous, json!({ "maxSeats": 5, "features": [] }));
+}
+
+#[tokio::test]
+async fn changes_of_a_license_are_events() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 3 })).await;
+    let mut follower = Follower::new(&app).await;
+    let license = app.post("/api/v1/admin/licenses", json!({ "planId": plan })).await;
+    let created = follower.next().await;
+    assert_eq!(Follower::one(&created, "license.created", license.data()), json!(null));
+    let subject = json!({ "type": "license", "id": license.id() });
+    assert_eq!(created[0]["subject"], subject);
+
+    let id = license.id();
+    let updated = app.update(&id, json!({ "maxSeats": 4 })).await;
+    let previous = Follower::one(&follower.next().await, "license.updated", updated.data());
+    assert_eq!(previous, json!({ "maxSeats": 3 }));
+    let moved = app.set_status(&id, "revoked").await;
+    let previous = Follower::one(&follower.next().await, "license.status_changed", moved.data());
+    assert_eq!(previous, json!({ "status": "active" }));
+    app.set_status(&id, "revoked").await.data();
+    app.update(&id, json!({ "maxSeats": 4 })).await.data();
+    assert_eq!(follower.next().await, [] as [Value; 0], "nothing changed");
+}
+
+/// From the assignment to the end: the user, the seat, and who is related to whom.
+#[tokio::test]
+async fn the_way_of_a_seat_is_events() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let mut follower = Follower::new(&app).await;
+
+    let assigned = app.assign(&license, "ada").await;
+    let events = follower.next().await;
+    let ada = app.user("ada").await;
+    let [user, assignment] = &*events else { panic!("{events:#?}") };
+    assert_eq!((&user["type"], &user["data"]["object"]), (&json!("user.created"), &ada));
+    assert_eq!(assignment["type"], "license.assigned");
+    assert_eq!(assignment["data"]["object"], *assigned.data());
+    assert_eq!(assignment["subject"]["id"], license);
+    let related = &assignment["related"];
+    assert_eq!([&related["licenseId"], &related["externalId"]], [&*license, "ada"]);
+    assert_eq!(related["userId"], ada["id"]);
+    assert!(related["productId"].is_string() && related["planId"].is_string());
+    app.assign(&license, "ada").await.data();
+    assert_eq!(follower.next().await, [] as [Value; 0], "nothing changed");
+
+    let path = format!("/api/v1/admin/licenses/{license}/assign");
+    let noted = app.post(&path, json!({ "userId": "ada", "metadata": { "seat": "b" } })).await;
+    let previous = Follower::one(&follower.next().await, "license.assigned", noted.data());
+    assert_eq!(previous, json!({ "metadata": null }));
+
+    let valid = app.validate("ada").await;
+    let taken = follower.next().await;
+    let previous = Follower::one(&taken, "seat.taken", &valid["activation"]);
+    assert_eq!(previous, json!(null));
+    assert_eq!(taken[0]["related"], *related);
+    assert_eq!(taken[0]["actor"], assignment["actor"]);
+    assert_eq!(taken[0]["requestId"], valid.header("x-request-id").unwrap());
+    assert_eq!(app.validate("ada").await.verdict(), "valid");
+    assert_eq!(follower.next().await, [] as [Value; 0], "a validation by itself is none");
+
+    let mut seat = app.usage(&license).await["activations"][0].clone();
+    seat.as_object_mut().unwrap().remove("externalId");
+    let unassigned = app.unassign(&license, "ada").await;
+    let events = follower.next().await;
+    assert_eq!(events[0]["type"], "seat.freed");
+    assert_eq!(events[0]["data"]["object"], seat);
+    let previous = Follower::one(&events[1..], "license.unassigned", unassigned.data());
+    assert_eq!(previous, json!(null));
+    assert_eq!(events[1]["related"], *related);
+}
+
+#[tokio::test]
+async fn changes_of_a_user_are_events() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let mut follower = Follower::new(&app).await;
+    let body = json!({ "externalId": "ada", "metadata": { "b": 1.50, "a": null } });
+    let ada = app.post("/api/v1/admin/users", body).await;
+    assert_eq!(Follower::one(&follower.next().await, "user.created", ada.data()), json!(null));
+    let named = app.post("/api/v1/admin/users", json!({ "externalId": "ada", "name": "A" })).await;
+    let previous = Follower::one(&follower.next().await, "user.updated", named.data());
+    assert_eq!(previous, json!({ "name": null }));
+    let path = format!("/api/v1/admin/users/{}", ada.id());
+    let cleared = app.patch(&path, json!({ "clear": ["metadata"] })).await;
+    let previous = Follower::one(&follower.next().await, "user.updated", cleared.data());
+    assert_eq!(previous.to_string(), r#"{"metadata":{"b":1.5,"a":null}}"#);
+    app.patch(&path, json!({ "name": "A" })).await.data();
+    assert_eq!(follower.next().await, [] as [Value; 0], "nothing changed");
+
+    app.assign(&license, "ada").await.data();
+    assert_eq!(app.validate("ada").await.verdict(), "valid");
+    follower.next().await;
+    let deleted = app.delete(&path).await;
+    let events = follower.next().await;
+    let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["seat.freed", "license.unassigned", "user.deleted"]);
+    assert_eq!(events[2]["data"], json!({ "object": deleted.data(), "previous": null }));
+
+    let valid = app.validate("grace").await;
+    assert_eq!(valid.verdict(), "no_license");
+    let events = follower.next().await;
+    assert_eq!(Follower::one(&events, "user.created", &app.user("grace").await), json!(null));
+    assert_eq!(events[0]["requestId"], valid.header("x-request-id").unwrap());
+    assert_eq!(events[0]["actor"]["name"], "first key");
+}
+
+/// A key's event is in the key's own world, and shows its record alone.
+#[tokio::test]
+async fn changes_of_keys_are_events_without_a_secret() {
+    let app = App::start().await;
+    let test = app.test_mode().await;
+    let (mut live, mut tested) = (Follower::new(&app).await, Follower::new(&test).await);
+    let body = json!({ "name": "CI", "role": "validate", "mode": "test" });
+    let made = app.post("/api/v1/admin/keys", body).await;
+    let mut record = made.data().clone();
+    record.as_object_mut().unwrap().remove("key");
+    assert_eq!(Follower::one(&tested.next().await, "key.created", &record), json!(null));
+    let path = format!("/api/v1/admin/keys/{}/revoke", made.id());
+    let revoked = app.post(&path, json!({})).await;
+    let previous = Follower::one(&tested.next().await, "key.revoked", revoked.data());
+    assert_eq!(previous, json!({ "revokedAt": null }));
+    app.post(&path, json!({})).await.data();
+    assert_eq!(tested.next().await, [] as [Value; 0], "it was revoked before");
+    assert_eq!(live.next().await, [] as [Value; 0], "it is the other world's");
+
+    let stored: Vec<(String, String)> =
+        app.rows("select cast(object as text), cast(related as text) from events").await;
+    for key in [app.key.clone().unwrap(), made["key"].as_str().unwrap().to_owned()] {
+        let secret = &key[12..];
+        let shown = stored.iter().any(|(object, related)| {
+            object.contains(secret) || related.contains(secret) || object.contains("hash")
+        });
+        assert!(!shown, "an event holds a secret");
+    }
+}
+
+/// "What licd's own commands do on the host makes events too."
+#[tokio::test]
+async fn commands_on_the_host_make_events() {
+    let app = App::start().await;
+    app.new_key("default", Role::Read, Mode::Live).await;
+    let other = app.other_tenant().await;
+    let brief = |event: &Value| {
+        let actor = &event["actor"];
+        let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+        let parts = [&event["type"], &actor["type"], &actor["id"], &actor["name"]].map(text);
+        assert_eq!(event["requestId"], json!(null));
+        parts.join(" ")
+    };
+    let told = async |caller: &Caller| -> Vec<String> {
+        caller.get(EVENTS).await.list().iter().map(brief).collect()
+    };
+    assert_eq!(
+        told(&app).await,
+        [
+            "tenant.created host - licd serve",
+            "key.created host - licd serve",
+            "key.created host - licd keys create",
+        ]
+    );
+    let created =
+        ["tenant.created host - licd tenants create", "key.created host - licd tenants create"];
+    assert_eq!(told(&other).await, created, "each tenant has its own");
+}
+
+/// A request that is refused, or that is answered again, makes no event.
+#[tokio::test]
+async fn what_did_not_happen_is_no_event() {
+    let app = App::start().await;
+    let mut follower = Follower::new(&app).await;
+    let unknown = "lic_01h455vb4pex5vsknk084sn02q";
+    assert_eq!(app.assign(unknown, "ada").await.status, 404);
+    let past = json!({ "name": "k", "role": "read", "expiresAt": "2020-01-01T00:00:00Z" });
+    assert_eq!(app.post("/api/v1/admin/keys", past).await.status, 400);
+    assert_eq!(follower.next().await, [] as [Value; 0]);
+    for _ in 0..2 {
+        let once = |request: reqwest::RequestBuilder| {
+            request.header("idempotency-key", "k").json(&json!({ "name": "Studio" }))
+        };
+        app.send(Method::POST, "/api/v1/admin/products", once).await.data();
+    }
+    assert_eq!(follower.types().await, ["product.created"]);
+}
+
+/// `type`, `subject` and `userId`, each and together. What nothing can have is in no event.
+#[tokio::test]
+async fn events_can_be_filtered() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    for user in ["ada", "grace"] {
+        app.assign(&license, user).await.data();
+        assert_eq!(app.validate(user).await.verdict(), "valid");
+    }
+    let listed = async |query: &str| -> Vec<String> {
+        let found = app.get(&format!("{EVENTS}?{query}")).await;
+        found.each("type").into_iter().map(str::to_owned).collect()
+    };
+    assert_eq!(listed("type=license.created").await, ["license.created"]);
+    let way = ["license.assigned", "seat.taken"];
+    let of_license = [&["license.created"], &way[..], &way[..]].concat();
+    assert_eq!(listed(&format!("subject={license}")).await, of_license);
+    assert_eq!(listed("userId=ada").await, [&["user.created"], &way[..]].concat());
+    assert_eq!(listed(&format!("userId=ada&subject={license}")).await, way);
+    assert_eq!(listed("userId=ada&type=seat.taken").await, ["seat.taken"]);
+    let all = format!("userId=ada&type=seat.taken&subject={license}");
+    assert_eq!(listed(&all).await, ["seat.taken"]);
+    assert_eq!(listed(&format!("type=seat.taken&subject={license}")).await.len(), 2);
+    for nothing in ["type=x", "type=%00", "subject=x", "subject=%00", "userId=x", "userId=%00"] {
+        assert_eq!(listed(nothing).await, [] as [String; 0], "{nothing}");
+    }
+}
+
+/// Pages follow each other by `nextCursor`, and their events are those of the whole list.
+#[tokio::test]
+async fn events_come_in_pages() {
+    let app = App::start().await;
+    for n in 0..40 {
+        app.product(&format!("product {n}")).await;
+    }
+    let whole = app.get(EVENTS).await;
+    assert_eq!(whole.list().len(), 42);
+    assert_eq!(whole.body["nextCursor"], json!(null));
+    let (mut pages, mut query) = (Vec::new(), "limit=15".to_owned());
+    loop {
+        let page = app.get(&format!("{EVENTS}?{query}")).await;
+        pages.extend(page.list().to_vec());
+        let Some(next) = page.body["nextCursor"].as_str() else { break };
+        query = format!("limit=15&after={next}");
+    }
+    assert_eq!(pages, whole.list());
+    assert_eq!(app.get(&format!("{EVENTS}?after=42")).await.list(), [] as [Value; 0]);
+    for malformed in ["x", "-1", "1.5", "", "99999999999999999999"] {
+        let refused = app.get(&format!("{EVENTS}?after={malformed}")).await;
+        assert_eq!(refused.refusal(), "400 invalid_request after", "{malformed}");
+    }
+    let reader = app.reader().await;
+    assert_eq!(reader.get(&format!("{EVENTS}?limit=1")).await.status, 200);
+    assert_eq!(app.asker().await.get(EVENTS).await.refusal(), "403 forbidden");
+}
+
+/// Events older than the retention are deleted, however many they are.
+#[tokio::test]
+async fn old_events_are_deleted() {
+    let app = App::start().await;
+    for n in 0..4 {
+        app.product(&format!("product {n}")).await;
+    }
+    let ids: BTreeSet<_> =
+        app.get(EVENTS).await.each("id").into_iter().map(str::to_owned).collect();
+    assert_eq!(ids.len(), 6, "each has an id of its own");
+    // An id begins with its time, which is that of the year 2023 here.
+    let mut conn = app.db().write().await.unwrap();
+    let old: common::EventId = "evt_01gqw3s8000000000000000001".parse().unwrap();
+    let age = conn.query("update events set id = $1 where sequence = 2").bind(old);
+    assert_eq!(age.execute().await.unwrap(), 1);
+    drop(conn);
+    for (retention, left) in [("forever", 6), ("10000d", 6), ("400d", 5), ("1d", 5)] {
+        let kept = retention.parse().unwrap();
+        licd::ops::events::forget_old(app.db(), kept).await.unwrap();
+        assert_eq!(app.get(EVENTS).await.list().len(), left, "{retention}");
+    }
+}
