@@ -187,7 +187,8 @@ pub const FIND_KEY: &str = "select tenant_id, mode from keys
 
 /// A transaction per request: a user's licenses, in the order of assignment.
 pub const FIND_LICENSES: &str = "select u.id as user_id, l.id, l.product_id, l.plan_id, l.status,
-        l.max_seats, l.seats_used, l.expires_at, l.features, l.created_at, l.updated_at,
+        l.max_seats, l.seats_used, l.expires_at, l.features, false as features_omitted,
+        l.created_at, l.updated_at,
         a.id as activation_id, a.activated_at, a.last_checked_at
     from users u
     join assignments s on s.tenant_id = u.tenant_id and s.mode = u.mode and s.user_id = u.id
