@@ -215,7 +215,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes a batch of lines. Idempotency that succeeds, a line reports how many were lost before.
+    /// Writes a batch of lines. Once that succeeds, a line reports how many were lost before.
     fn settle(&mut self, batch: &[u8], log: &Log) {
         let failed = self.write(batch);
         let lost = {

@@ -95,7 +95,7 @@ fn next_steps(server: &str, key: &ApiKey) -> String {
     let key = key.expose();
     format!(
         "
-AdmittedRequest it yourself:
+Ask it yourself:
 
     curl {server}/api/v1/validate \\
         -H 'Authorization: Bearer {key}' \\

@@ -109,8 +109,7 @@ fn binaries() -> anyhow::Result<PathBuf> {
         ["initdb", "postgres", "pgbench"].iter().all(|p| folder.join(p).exists())
     };
     folders.into_iter().find(complete).context(
-        "PostgreSQL is missing (initdb, postgres, pgbench): install it, as tests/run does, or \
-         measure SQLite alone with --only sqlite",
+        "PostgreSQL is missing (initdb, postgres, pgbench): install Debian's package postgresql",
     )
 }
 

@@ -1,92 +1,99 @@
-//! What is expected of the hot path, as ratios within one run, and whether it was met.
+//! What is expected of the hot path, as ratios within one run, beside what was measured.
 
-use crate::growth::Growth;
-use crate::rounds::{Results, Round};
+use crate::stages::pairs::Pair;
+use crate::stages::{CONNECTIONS, Results};
+use crate::stats::{Round, Series};
 use crate::subject::Subject::{
-    self, Ceiling, PerRequestPostgres, PerRequestSqlite, Pgbench, Postgres, PostgresTwo, Sqlite,
+    self, Handler, Node, PerRequestPostgres, PerRequestSqlite, Pgbench, Postgres, PostgresTwo,
+    Sqlite,
 };
 
-/// The number of connections that goals are about.
-pub const CONNECTIONS: usize = 64;
 const MEGABYTE: f64 = 1e6;
 
-/// One expectation, beside what was measured.
+/// One expectation, and whether it was met.
 pub struct Goal {
     pub what: String,
     pub asked: String,
     pub measured: f64,
     pub met: bool,
-    /// What stands in the way, if it was missed.
-    pub why: String,
 }
 
 /// The goals of which this run has measured both sides.
-pub fn judge(results: &Results, growth: &[Growth]) -> Vec<Goal> {
-    let has = |subject| results.has(subject, CONNECTIONS);
-    let mut goals = Vec::new();
-    let rates = [
-        (Postgres, Ceiling, "of the ceiling", 0.40),
-        (Postgres, Pgbench, "times pgbench", 5.0),
-        (Postgres, PerRequestPostgres, "times a transaction per request", 7.0),
-        (Sqlite, Ceiling, "of the ceiling", 0.35),
-        (Sqlite, PerRequestSqlite, "times a transaction per request", 7.0),
-    ];
-    for (subject, other, words, least) in rates {
-        if has(subject) && has(other) {
-            let measured = results.ratio(subject, other, CONNECTIONS, |round| round.rate);
-            let what = format!("{}, {words}", subject.name());
-            goals.push(at_least(what, least, measured, slower(results, subject, other)));
-        }
-    }
-    for subject in [Sqlite, Postgres] {
-        if has(subject) && has(Ceiling) {
-            let measured = results.ratio(subject, Ceiling, CONNECTIONS, p99);
-            let what = format!("{}, p99 in times the ceiling's", subject.name());
-            let why = "a batch waits for the one before it, and for the disk";
-            goals.push(at_most(what, 10.0, measured, why));
-        }
-    }
-    for subject in [Sqlite, Postgres, PostgresTwo] {
-        if has(subject) {
-            goals.push(memory(results, subject));
-        }
-    }
-    for grown in growth {
-        let what = format!("{}, cost of growth", grown.subject.name());
-        let why = "a batch finds its rows on more pages, and fewer of them in the database's cache";
-        goals.push(at_most(what, 1.7, grown.factor(), why));
+pub fn judge(results: &Results) -> Vec<Goal> {
+    let mut goals = rates(results);
+    goals.extend(costs(results));
+    goals.extend(latencies(results));
+    goals.extend(results.unanalyzed.iter().map(|pair| {
+        at_least(format!("{}, never analyzed, of analyzed", pair.subject.name()), 0.8, pair.ratio())
+    }));
+    goals.extend(results.growth.iter().map(growth));
+    goals.extend(memory(results));
+    for (subject, series) in results.busy.iter().filter(|(subject, _)| *subject != Handler) {
+        let spread = series.most(|round| round.rate) / series.least(|round| round.rate);
+        goals.push(at_most(format!("{}, spread beside busy loops", subject.name()), 1.5, spread));
     }
     goals
 }
 
-fn p99(round: &Round) -> f64 {
-    round.p99
+fn at(results: &Results, subject: Subject) -> Option<&Series> {
+    results.throughput.get(&(subject, CONNECTIONS))
 }
 
-fn memory(results: &Results, subject: Subject) -> Goal {
-    let what = format!("{}, MB after any round", subject.name());
-    let why = "the database's cache and the buffers of all connections are this large";
-    at_most(what, 40.0, results.memory(subject) / MEGABYTE, why)
+fn rates(results: &Results) -> Vec<Goal> {
+    let expected = [
+        (Sqlite, Handler, "of the bare handler", 0.60),
+        (Postgres, Handler, "of the bare handler", 0.45),
+        (Sqlite, PerRequestSqlite, "times a transaction per request", 10.0),
+        (Postgres, PerRequestPostgres, "times a transaction per request", 10.0),
+        (Postgres, Pgbench, "times pgbench", 5.0),
+        (Sqlite, Node, "times node:http", 1.0),
+        (Postgres, Node, "times node:http", 1.0),
+    ];
+    let goals = expected.into_iter().filter_map(|(subject, other, words, least)| {
+        let measured = at(results, subject)?.ratio(at(results, other)?, |round| round.rate);
+        Some(at_least(format!("{}, {words}", subject.name()), least, measured))
+    });
+    goals.collect()
 }
 
-/// Why `subject` is not as many times as fast as `other` as was asked.
-fn slower(results: &Results, subject: Subject, other: Subject) -> String {
-    let cpu = |round: &Round| round.server_cpu + round.database_cpu;
-    let [own, others] = [subject, other].map(|subject| results.median(subject, CONNECTIONS, cpu));
-    let busy = match other {
-        Pgbench | PerRequestPostgres => {
-            "it keeps several processes of PostgreSQL busy, and a batch one"
-        }
-        _ => "while the database works on a batch, there is not enough else to do",
-    };
-    format!("a validation takes {own:.0} µs of CPU time, and {} {others:.0}; {busy}", other.name())
+/// CPU time of all processes but the load, beside that of an answer from memory.
+fn costs(results: &Results) -> Vec<Goal> {
+    let goals = [Sqlite, Postgres].into_iter().filter_map(|subject| {
+        let measured = at(results, subject)?.ratio(at(results, Node)?, Round::cpu);
+        Some(at_most(format!("{}, CPU time in times node:http's", subject.name()), 1.0, measured))
+    });
+    goals.collect()
 }
 
-fn at_least(what: String, least: f64, measured: f64, why: String) -> Goal {
-    Goal { what, asked: format!("at least {least}"), measured, met: measured >= least, why }
+fn latencies(results: &Results) -> Vec<Goal> {
+    let goals = [Sqlite, Postgres].into_iter().filter_map(|subject| {
+        let measured = at(results, subject)?.ratio(at(results, Handler)?, |round| round.p99);
+        Some(at_most(format!("{}, p99 in times the bare handler's", subject.name()), 5.0, measured))
+    });
+    goals.collect()
 }
 
-fn at_most(what: String, most: f64, measured: f64, why: &str) -> Goal {
-    let asked = format!("at most {most}");
-    Goal { what, asked, measured, met: measured <= most, why: why.to_owned() }
+/// How many times as long a validation takes with many users.
+fn growth(pair: &Pair) -> Goal {
+    let factor = pair.plain.ratio(&pair.changed, |round| round.rate);
+    at_most(format!("{}, cost of growth", pair.subject.name()), 1.7, factor)
+}
+
+/// The largest memory that any round of the main table ended with.
+fn memory(results: &Results) -> Vec<Goal> {
+    let goals = [Sqlite, Postgres, PostgresTwo].into_iter().filter_map(|subject| {
+        let all = results.throughput.iter().filter(|((of, _), _)| *of == subject);
+        let bytes = all.map(|(_, series)| series.most(|round| round.memory));
+        let bytes = bytes.max_by(f64::total_cmp)?;
+        Some(at_most(format!("{}, MB after any round", subject.name()), 40.0, bytes / MEGABYTE))
+    });
+    goals.collect()
+}
+
+fn at_least(what: String, least: f64, measured: f64) -> Goal {
+    Goal { what, asked: format!("at least {least}"), measured, met: measured >= least }
+}
+
+fn at_most(what: String, most: f64, measured: f64) -> Goal {
+    Goal { what, asked: format!("at most {most}"), measured, met: measured <= most }
 }

@@ -1,48 +1,52 @@
 //! The benchmark of the hot path: how many validations licd answers in a second, beside what limits
-//! it and what it is better than.
+//! it and what it replaces.
 //!
-//! One run starts everything that is compared as processes of their own on the loopback interface,
-//! loads one after the other in interleaved rounds, and prints medians. What the rows are is said
-//! in `subject`, what is measured in `load` and `process`, what is expected in `goals`.
+//! A run starts everything that is compared as processes of their own on the loopback interface,
+//! loads one after the other with wrk in interleaved rounds, and prints medians. The rows are in
+//! `subject`, the stages in `stages`, the load in `wrk`, the checks of answers in `check`, and the
+//! expectations in `goals`. All SQL is in `sql`.
 //!
 //! `cargo bench -p tests --bench hot_path -- --quick`
 
-mod ceiling;
+mod bench;
 mod chart;
+mod check;
 mod cluster;
-mod database;
 mod goals;
-mod growth;
-mod load;
+mod handler;
 mod options;
 mod per_request;
 mod pgbench;
 mod process;
 mod report;
 mod rounds;
-mod seats;
 mod seed;
-mod stage;
+mod sql;
+mod stages;
 mod stats;
 mod subject;
+mod wrk;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
-use options::{Command, Options};
+use bench::Bench;
+use options::{Command, Options, Stage};
+use report::say;
+use stages::Results;
 
 fn main() -> ExitCode {
-    // `cargo test --all-targets` starts every bench target too, and means only to see it run.
+    // `cargo test --all-targets` starts every bench target too, without arguments.
     if std::env::args().len() == 1 {
-        report::say("run me with: cargo bench -p tests --bench hot_path -- --help");
+        say("run me with: cargo bench -p tests --bench hot_path -- --help");
         return ExitCode::SUCCESS;
     }
     match run(Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            report::say(format_args!("error: {error:#}"));
+            say(format_args!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -52,7 +56,7 @@ fn run(options: Options) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         match options.command {
-            Some(Command::Ceiling { listen }) => ceiling::serve(listen).await,
+            Some(Command::Handler { listen, answer }) => handler::serve(listen, &answer).await,
             Some(Command::PerRequest { listen, database }) => {
                 per_request::serve(listen, &database).await
             }
@@ -69,21 +73,24 @@ fn run(options: Options) -> anyhow::Result<()> {
     })
 }
 
+/// Runs the stages. One that fails does not keep the others from running, but the benchmark fails.
 async fn compare(options: &Options) -> anyhow::Result<()> {
-    let plan = options.plan();
-    let stage = stage::Stage::build(options, &plan).await?;
-    report::surroundings(&stage, &plan)?;
-    let mut results = rounds::Results::default();
-    rounds::run(&stage, &plan, &mut results).await?;
-    report::throughput(&results, &plan)?;
-    let growth = growth::run(&stage, &plan).await?;
-    report::growth(&growth, &plan)?;
-    let seats = seats::run(&stage, &plan).await?;
-    report::seats(&seats)?;
-    report::goals(&goals::judge(&results, &growth))?;
-    if let Some(path) = options.chart_path() {
-        std::fs::write(&path, chart::draw(&results, &plan))?;
-        report::say(format_args!("chart: {}", path.display()));
+    let bench = Bench::build(options, options.plan()).await?;
+    report::surroundings(&bench)?;
+    let (mut results, mut failed) = (Results::default(), Vec::new());
+    for &stage in &bench.plan.stages {
+        if let Err(error) = results.run(&bench, stage).await {
+            say(format_args!("{stage:?} failed: {error:#}"));
+            failed.push(stage);
+        }
     }
+    report::goals(&goals::judge(&results))?;
+    if let Some(path) = options.chart_path()
+        && !failed.contains(&Stage::Throughput)
+    {
+        std::fs::write(&path, chart::draw(&results.throughput))?;
+        say(format_args!("chart: {}", path.display()));
+    }
+    anyhow::ensure!(failed.is_empty(), "stages failed: {failed:?}");
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! What the benchmark can be told, and what it makes of it: how much, how long, how often.
+//! The options of the benchmark, and the plan that follows from them: what is measured, and how
+//! long.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::subject::Subject;
 
@@ -12,24 +12,24 @@ use crate::subject::Subject;
 #[derive(Parser)]
 #[command(name = "hot_path")]
 pub struct Options {
-    /// Fewer connections, users and rounds: a minute or two.
+    /// Fewer users, rounds and connections: three minutes or so.
     #[arg(long)]
     quick: bool,
-    /// Measure only this row, beside the ceiling. May be given more than once.
+    /// Run only this stage. May be given more than once.
+    #[arg(long, value_name = "STAGE")]
+    stage: Vec<Stage>,
+    /// Measure only this row, beside the bare handler. May be given more than once.
     #[arg(long, value_name = "ROW")]
     only: Vec<Subject>,
-    /// How often each row is measured at each number of connections; the median is shown.
-    #[arg(long, value_name = "NUMBER")]
-    rounds: Option<usize>,
+    /// How often each row is measured; medians are shown.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
     /// Where the databases are made, and removed again. Their disk is part of what is measured.
     #[arg(long, value_name = "FOLDER", default_value_os_t = std::env::temp_dir())]
     pub dir: PathBuf,
     /// Write the chart here; a full run writes docs/performance.svg by itself.
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
-    /// Leave growth and new seats out.
-    #[arg(long)]
-    pub throughput_only: bool,
     /// Passed by `cargo bench`; means nothing.
     #[arg(long, hide = true)]
     bench: bool,
@@ -37,53 +37,81 @@ pub struct Options {
     pub command: Option<Command>,
 }
 
-/// What the benchmark starts itself as: servers that exist only to be compared with.
+/// The servers that exist only to be compared with; the benchmark starts itself as each.
 #[derive(Subcommand)]
 #[command(hide = true)]
 pub enum Command {
     #[command(hide = true)]
-    Ceiling { listen: SocketAddr },
+    Handler { listen: SocketAddr, answer: PathBuf },
     #[command(hide = true)]
     PerRequest { listen: SocketAddr, database: String },
 }
 
-/// How much is measured.
+/// A part of the benchmark, with a table of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stage {
+    /// All rows, by number of connections.
+    Throughput,
+    /// PostgreSQL with statements that were planned on empty tables, and never analyzed.
+    Unanalyzed,
+    /// Beside busy loops that take half of the cores.
+    Busy,
+    /// A thousand API keys in use instead of one.
+    Keys,
+    /// The default log, written to a file.
+    Logging,
+    /// Many users instead of few.
+    Growth,
+    /// Every validation takes a seat.
+    Seats,
+}
+
+/// What is measured, and how long.
 pub struct Plan {
+    pub stages: Vec<Stage>,
     pub subjects: Vec<Subject>,
     pub connections: &'static [usize],
-    pub rounds: usize,
-    /// Not measured: connections are opened and caches filled.
-    pub warm_up: Duration,
-    pub measured: Duration,
+    pub rounds: u64,
+    /// How long a round of one row takes.
+    pub seconds: u64,
     pub users: u64,
-    /// The larger world that growth is measured in; none leaves growth and new seats out.
-    pub many_users: Option<u64>,
+    /// How many users the larger database of growth holds.
+    pub many_users: u64,
     /// Users who have a license and no seat yet.
     pub newcomers: u64,
 }
 
 impl Options {
     pub fn plan(&self) -> Plan {
-        let only = |subject: &Subject| self.only.is_empty() || self.only.contains(subject);
-        let subjects = Subject::ALL.into_iter();
-        let subjects = subjects.filter(|row| *row == Subject::Ceiling || only(row)).collect();
-        let many = if self.quick { 100_000 } else { 1_000_000 };
+        let only = |subject: &Subject| {
+            *subject == Subject::Handler || self.only.is_empty() || self.only.contains(subject)
+        };
+        let all = Stage::value_variants().iter().copied();
         Plan {
-            subjects,
-            connections: if self.quick { &[1, 64] } else { &[1, 16, 64, 256] },
+            stages: all
+                .filter(|stage| self.stage.is_empty() || self.stage.contains(stage))
+                .collect(),
+            subjects: Subject::ALL.into_iter().filter(only).collect(),
+            connections: if self.quick { &[64] } else { &[1, 64, 256] },
             rounds: self.rounds.unwrap_or(if self.quick { 3 } else { 5 }),
-            warm_up: Duration::from_millis(if self.quick { 200 } else { 300 }),
-            measured: Duration::from_millis(if self.quick { 800 } else { 1500 }),
+            seconds: if self.quick { 1 } else { 3 },
             users: 10_000,
-            many_users: (!self.throughput_only).then_some(many),
-            newcomers: if self.quick { 50_000 } else { 200_000 },
+            many_users: if self.quick { 100_000 } else { 1_000_000 },
+            newcomers: if self.quick { 250_000 } else { 400_000 },
         }
     }
 
     /// A quick or partial run does not replace the chart of a full one.
     pub fn chart_path(&self) -> Option<PathBuf> {
-        let full = !self.quick && self.only.is_empty() && !self.throughput_only;
+        let full = !self.quick && self.only.is_empty() && self.stage.is_empty();
         let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.svg");
         self.chart.clone().or_else(|| full.then_some(usual))
+    }
+}
+
+impl Plan {
+    /// Those of `subjects` that are measured.
+    pub fn pick<const N: usize>(&self, subjects: [Subject; N]) -> Vec<Subject> {
+        subjects.into_iter().filter(|subject| self.subjects.contains(subject)).collect()
     }
 }

@@ -18,7 +18,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `command`, which was told the address, and waits until it takes connections.
+    /// Starts `command`, which listens on `address`, and waits until it takes connections.
     pub fn start(mut command: Command, address: SocketAddr) -> anyhow::Result<Self> {
         let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
         let mut server = Self { child, address };
@@ -43,7 +43,7 @@ impl Server {
         Usage::of(self.pid())
     }
 
-    /// How the server ended, once it was asked to.
+    /// Waits until the server has ended by itself.
     pub fn wait(&mut self) {
         drop(self.child.wait());
     }
@@ -57,12 +57,12 @@ impl Drop for Server {
     }
 }
 
-/// An address nobody listens on at the moment.
+/// An address on which nothing listens at the moment.
 pub fn free_address() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// What a process has used so far.
+/// The resources that a process has used so far.
 #[derive(Clone, Copy, Default)]
 pub struct Usage {
     pub cpu_seconds: f64,

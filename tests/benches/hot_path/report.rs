@@ -1,22 +1,24 @@
-//! What is printed: progress to standard error, tables (in Markdown) to standard output.
+//! What is printed: progress to standard error, tables in Markdown to standard output.
 
 use std::fmt::Display;
 use std::io::Write;
 
-use crate::goals::{self, Goal};
-use crate::growth::{self, Growth};
+use crate::bench::Bench;
+use crate::goals::Goal;
 use crate::options::Plan;
-use crate::rounds::{Results, Round};
-use crate::seats::{self, Seats};
-use crate::stage::Stage;
-use crate::stats::median;
+use crate::stages::CONNECTIONS;
+use crate::stages::pairs::Pair;
+use crate::stages::seats::Seats;
+use crate::stages::throughput::Throughput;
+use crate::stats::{Round, Series, median};
 use crate::subject::Subject;
 
 const MEGABYTE: f64 = 1e6;
+const NONE: &str = "–";
 
-/// Tells whoever waits in front of the terminal.
+/// Shows progress.
 pub fn say(line: impl Display) {
-    // Nobody may be listening there, and then there is nobody to tell.
+    // A terminal that is closed misses nothing but progress.
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
@@ -25,37 +27,37 @@ fn print(line: impl Display) -> std::io::Result<()> {
 }
 
 /// What the numbers depend on.
-pub fn surroundings(stage: &Stage, plan: &Plan) -> anyhow::Result<()> {
+pub fn surroundings(bench: &Bench) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism()?;
-    let commit = commit_milliseconds(stage)?;
-    let (rounds, seconds) = (plan.rounds, plan.measured.as_secs_f64());
+    let (plan, commit) = (&bench.plan, commit_milliseconds(bench)?);
     print(format_args!(
-        "{cores} cores, shared by load, servers and databases; {rounds} rounds of {seconds} s, \
-         medians; {} users; a small write reaches the disk in {commit:.2} ms.\n",
-        plan.users
+        "{cores} cores, shared by load, servers and databases; {} rounds of {} s, medians; {} \
+         users; a small write reaches the disk in {commit:.2} ms.\n",
+        plan.rounds, plan.seconds, plan.users
     ))?;
     Ok(())
 }
 
 /// How long a small write takes to be on disk.
-fn commit_milliseconds(stage: &Stage) -> anyhow::Result<f64> {
-    let mut file = std::fs::File::create(stage.folder.path().join("disk"))?;
+fn commit_milliseconds(bench: &Bench) -> anyhow::Result<f64> {
+    let mut file = std::fs::File::create(bench.folder.path().join("disk"))?;
     let mut times = Vec::new();
     for _ in 0..100 {
         let started = std::time::Instant::now();
-        file.write_all(&[0; 8192])?;
+        file.write_all(&[0; 4096])?;
         file.sync_data()?;
         times.push(started.elapsed().as_secs_f64() * 1000.0);
     }
     Ok(median(times))
 }
 
-pub fn throughput(results: &Results, plan: &Plan) -> anyhow::Result<()> {
+pub fn throughput(results: &Throughput, plan: &Plan) -> anyhow::Result<()> {
     for &connections in plan.connections {
         let head = [
-            &*format!("connections: {connections}"),
+            &*format!("{connections} connections"),
             "validations/s",
-            "of the ceiling",
+            "min–max",
+            "of the bare handler",
             "p50 ms",
             "p99 ms",
             "p99.9 ms",
@@ -63,89 +65,134 @@ pub fn throughput(results: &Results, plan: &Plan) -> anyhow::Result<()> {
             "PostgreSQL CPU µs",
             "memory MB",
         ];
-        let rows = plan.subjects.iter().map(|&subject| line(results, subject, connections));
+        let rows = plan.subjects.iter().filter_map(|&subject| {
+            let series = results.get(&(subject, connections))?;
+            Some(line(subject, series, results.get(&(Subject::Handler, connections))?))
+        });
         table(&head, &rows.collect::<Vec<_>>())?;
     }
     Ok(())
 }
 
-fn line(results: &Results, subject: Subject, connections: usize) -> Vec<String> {
-    let median = |of| results.median(subject, connections, of);
-    let server = |text: String| if subject == Subject::Pgbench { "–".into() } else { text };
-    let database = |text: String| if subject.needs_postgres() { text } else { "–".into() };
-    let rate = |round: &Round| round.rate;
+fn line(subject: Subject, series: &Series, handler: &Series) -> Vec<String> {
+    let server = |text: String| if subject == Subject::Pgbench { NONE.into() } else { text };
+    let database = |text: String| if subject.needs_postgres() { text } else { NONE.into() };
     vec![
         subject.name().into(),
-        format!("{:.0}", median(rate)),
-        format!("{:.2}", results.ratio(subject, Subject::Ceiling, connections, rate)),
-        format!("{:.2}", median(|round| round.p50)),
-        format!("{:.2}", median(|round| round.p99)),
-        format!("{:.2}", median(|round| round.p999)),
-        server(format!("{:.0}", median(|round| round.server_cpu))),
-        database(format!("{:.0}", median(|round| round.database_cpu))),
-        server(format!("{:.0}", median(|round| round.memory) / MEGABYTE)),
+        format!("{:.0}", series.median(rate)),
+        spread(series),
+        format!("{:.2}", series.ratio(handler, rate)),
+        format!("{:.2}", series.median(|round| round.p50)),
+        format!("{:.2}", series.median(|round| round.p99)),
+        format!("{:.2}", series.median(|round| round.p999)),
+        server(format!("{:.1}", series.median(|round| round.server_cpu))),
+        database(format!("{:.1}", series.median(|round| round.database_cpu))),
+        server(format!("{:.0}", series.median(|round| round.memory) / MEGABYTE)),
     ]
 }
 
-pub fn growth(all: &[Growth], plan: &Plan) -> anyhow::Result<()> {
-    let (Some(many), false) = (plan.many_users, all.is_empty()) else { return Ok(()) };
+fn rate(round: &Round) -> f64 {
+    round.rate
+}
+
+fn spread(series: &Series) -> String {
+    format!("{:.0}–{:.0}", series.least(rate), series.most(rate))
+}
+
+/// licd without a change and with it: rates, and the second in times the first.
+pub fn pairs(title: &str, sides: [&str; 2], all: &[Pair]) -> anyhow::Result<()> {
+    let [plain, changed] = sides;
     let head = [
-        &*format!("growth, {} connections", growth::CONNECTIONS),
-        &*format!("{} users, /s", plan.users),
-        &*format!("{many} users, /s"),
-        "factor",
+        &*format!("{title}, {CONNECTIONS} connections"),
+        &*format!("{plain}, /s"),
+        "min–max",
+        &*format!("{changed}, /s"),
+        "min–max",
+        "ratio",
+        &*format!("{plain}, p99 ms"),
+        &*format!("{changed}, p99 ms"),
     ];
-    let rate = |rounds: &[Round]| format!("{:.0}", median(rounds.iter().map(|round| round.rate)));
-    let rows = all.iter().map(|grown| {
-        let factor = format!("{:.2}", grown.factor());
-        vec![grown.subject.name().into(), rate(&grown.few), rate(&grown.many), factor]
+    let rows = all.iter().map(|pair| {
+        vec![
+            pair.subject.name().into(),
+            format!("{:.0}", pair.plain.median(rate)),
+            spread(&pair.plain),
+            format!("{:.0}", pair.changed.median(rate)),
+            spread(&pair.changed),
+            format!("{:.2}", pair.ratio()),
+            format!("{:.2}", pair.plain.median(|round| round.p99)),
+            format!("{:.2}", pair.changed.median(|round| round.p99)),
+        ]
+    });
+    table(&head, &rows.collect::<Vec<_>>())
+}
+
+pub fn busy(all: &[(Subject, Series)]) -> anyhow::Result<()> {
+    let head = [
+        &*format!("beside busy loops, {CONNECTIONS} connections"),
+        "validations/s",
+        "min–max",
+        "max/min",
+        "of the bare handler",
+        "p50 ms",
+        "p99 ms",
+    ];
+    let handler = all.iter().find(|(subject, _)| *subject == Subject::Handler);
+    let rows = all.iter().map(|(subject, series)| {
+        let share = handler.map_or(f64::NAN, |(_, handler)| series.ratio(handler, rate));
+        vec![
+            subject.name().into(),
+            format!("{:.0}", series.median(rate)),
+            spread(series),
+            format!("{:.2}", series.most(rate) / series.least(rate)),
+            format!("{share:.2}"),
+            format!("{:.2}", series.median(|round| round.p50)),
+            format!("{:.2}", series.median(|round| round.p99)),
+        ]
     });
     table(&head, &rows.collect::<Vec<_>>())
 }
 
 pub fn seats(all: &[Seats]) -> anyhow::Result<()> {
-    if all.is_empty() {
-        return Ok(());
-    }
     let head = [
-        &*format!("new seats, {} connections", seats::CONNECTIONS),
+        &*format!("new seats, {CONNECTIONS} connections"),
         "validations/s",
+        "min–max",
         "p50 ms",
         "p99 ms",
-        "seats given",
+        "seats taken",
         "licenses miscounted",
     ];
     let rows = all.iter().map(|seats| {
-        let median = |of: fn(&Round) -> f64| median(seats.rounds.iter().map(of));
         vec![
             seats.subject.name().into(),
-            format!("{:.0}", median(|round| round.rate)),
-            format!("{:.2}", median(|round| round.p50)),
-            format!("{:.2}", median(|round| round.p99)),
-            seats.given.to_string(),
-            seats.wrong.to_string(),
+            format!("{:.0}", seats.series.median(rate)),
+            spread(&seats.series),
+            format!("{:.2}", seats.series.median(|round| round.p50)),
+            format!("{:.2}", seats.series.median(|round| round.p99)),
+            seats.taken.to_string(),
+            seats.miscounted.to_string(),
         ]
     });
     table(&head, &rows.collect::<Vec<_>>())
 }
 
 pub fn goals(all: &[Goal]) -> anyhow::Result<()> {
-    let first = format!("goal, {} connections", goals::CONNECTIONS);
+    let first = format!("goal, {CONNECTIONS} connections");
     let head = [&*first, "asked", "measured", "verdict"];
     let rows = all.iter().map(|goal| {
         let verdict = if goal.met { "met" } else { "missed" };
         let measured = format!("{:.2}", goal.measured);
         vec![goal.what.clone(), goal.asked.clone(), measured, verdict.into()]
     });
-    table(&head, &rows.collect::<Vec<_>>())?;
-    for Goal { what, why, .. } in all.iter().filter(|goal| !goal.met) {
-        print(format_args!("- Missed: {what}, as {why}."))?;
-    }
-    Ok(())
+    table(&head, &rows.collect::<Vec<_>>())
 }
 
 /// A table in Markdown whose columns also line up on a terminal.
 fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
     let width = |at: usize| {
         let cells = rows.iter().map(|row| row[at].chars().count());
         cells.chain([head[at].chars().count()]).max().unwrap_or(0)

@@ -1,159 +1,171 @@
-//! The main comparison: every subject at every number of connections, round by round.
-//!
-//! In each round all subjects are loaded one after the other, so that whatever else the machine is
-//! doing meets them all alike; ratios are taken within a round, and medians over the rounds.
+//! Interleaved rounds: every row once, then every row again, so that whatever else the machine does
+//! meets all rows alike. Answers are checked before the first round and after the last.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
-use crate::load::{Load, Users};
-use crate::options::Plan;
+use crate::bench::Bench;
+use crate::check::Answers;
+use crate::pgbench::Pgbench;
 use crate::process::{Server, family_cpu_seconds};
-use crate::report;
-use crate::stage::{Running, Stage};
-use crate::stats::{Latencies, median};
-use crate::subject::Subject;
+use crate::report::say;
+use crate::stats::{Round, Series};
+use crate::wrk::{Load, Order, Report};
 
-/// What one subject did in one round.
-#[derive(Clone, Copy, Default)]
-pub struct Round {
-    /// Validations in a second.
-    pub rate: f64,
-    /// Milliseconds.
-    pub p50: f64,
-    pub p99: f64,
-    pub p999: f64,
-    /// Microseconds of the server's CPU time for each validation.
-    pub server_cpu: f64,
-    /// The same of PostgreSQL.
-    pub database_cpu: f64,
-    /// Bytes: of the largest server, after the round.
-    pub memory: f64,
+/// Before the first round each row is loaded this long, unmeasured, so that caches are filled.
+const WARM_UP_SECONDS: u64 = 1;
+/// How far the mean length of the answers under load may be from that of the checked ones. A
+/// refusal is shorter by half.
+const LENGTH_TOLERANCE: f64 = 0.02;
+
+/// What is measured in one row of a table.
+pub struct Row<'a> {
+    pub name: &'a str,
+    pub target: Target<'a>,
+    pub connections: usize,
+    /// A file of API keys.
+    pub keys: &'a Path,
+    pub users: Range<u64>,
 }
 
-/// All rounds, by subject and number of connections.
-#[derive(Default)]
-pub struct Results(BTreeMap<(Subject, usize), Vec<Round>>);
-
-impl Results {
-    pub fn has(&self, subject: Subject, connections: usize) -> bool {
-        self.0.contains_key(&(subject, connections))
-    }
-
-    pub fn median(&self, subject: Subject, connections: usize, of: fn(&Round) -> f64) -> f64 {
-        median(self.rounds(subject, connections).iter().map(of))
-    }
-
-    /// How many times as much as `other`, each round by itself.
-    pub fn ratio(
-        &self,
-        subject: Subject,
-        other: Subject,
-        connections: usize,
-        of: fn(&Round) -> f64,
-    ) -> f64 {
-        let pairs = self.rounds(subject, connections).iter().zip(self.rounds(other, connections));
-        median(pairs.map(|(one, other)| of(one) / of(other)))
-    }
-
-    /// The largest memory that a subject was seen with.
-    pub fn memory(&self, subject: Subject) -> f64 {
-        let rounds = self.0.iter().filter(|((of, _), _)| *of == subject);
-        rounds.flat_map(|(_, rounds)| rounds).map(|round| round.memory).fold(f64::NAN, f64::max)
-    }
-
-    fn rounds(&self, subject: Subject, connections: usize) -> &[Round] {
-        self.0.get(&(subject, connections)).map_or(&[], Vec::as_slice)
-    }
+pub enum Target<'a> {
+    Servers { servers: &'a [Server], answers: Answers },
+    Pgbench(&'a Pgbench),
 }
 
-pub async fn run(stage: &Stage, plan: &Plan, results: &mut Results) -> anyhow::Result<()> {
-    for turn in 0..plan.rounds {
-        for &connections in plan.connections {
-            // Each round begins with another subject, so that none always follows the same one.
-            for at in 0..plan.subjects.len() {
-                let subject = plan.subjects[(at + turn) % plan.subjects.len()];
-                let round = measure(stage, subject, plan, connections)
-                    .await
-                    .with_context(|| format!("{} at {connections}", subject.name()))?;
-                report::say(format_args!(
-                    "round {} of {}, {connections:>3} connections: {:<35} {:>7.0}/s, p99 {:.1} ms",
-                    turn + 1,
-                    plan.rounds,
-                    subject.name(),
-                    round.rate,
-                    round.p99
-                ));
-                results.0.entry((subject, connections)).or_default().push(round);
+/// Runs all rounds of a stage, and returns a series for each row.
+pub async fn interleave(
+    bench: &Bench,
+    stage: &str,
+    rows: &[Row<'_>],
+) -> anyhow::Result<Vec<Series>> {
+    let mut lengths = Vec::new();
+    for row in rows {
+        let length = row.check(bench).await?;
+        row.measure(bench, length, WARM_UP_SECONDS).await?;
+        lengths.push(length);
+    }
+    let mut all: Vec<Series> = rows.iter().map(|_| Series::default()).collect();
+    for turn in 0..bench.plan.rounds as usize {
+        // Each round begins with another row, so that none always follows the same one.
+        for at in (0..rows.len()).map(|at| (at + turn) % rows.len()) {
+            let row = &rows[at];
+            let round = row.measure(bench, lengths[at], bench.plan.seconds).await?;
+            say(format_args!(
+                "{stage}, round {} of {}: {}, {} connections: {:.0}/s, p99 {:.1} ms",
+                turn + 1,
+                bench.plan.rounds,
+                row.name,
+                row.connections,
+                round.rate,
+                round.p99
+            ));
+            all[at].0.push(round);
+        }
+    }
+    for row in rows {
+        row.check(bench).await?;
+    }
+    Ok(all)
+}
+
+impl Row<'_> {
+    /// Checks the answers of every server, and returns the length of one; pgbench has none.
+    async fn check(&self, bench: &Bench) -> anyhow::Result<usize> {
+        let mut length = 0;
+        if let Target::Servers { servers, answers } = &self.target {
+            for server in *servers {
+                let checked = bench.checker.check(server.address, &self.users, *answers).await;
+                length = checked.with_context(|| self.name.to_owned())?;
             }
         }
+        Ok(length)
     }
-    Ok(())
-}
 
-async fn measure(
-    stage: &Stage,
-    subject: Subject,
-    plan: &Plan,
-    connections: usize,
-) -> anyhow::Result<Round> {
-    let users = Users::Any(plan.users);
-    match stage.running.get(&subject).context("was not started")? {
-        Running::Servers(servers) => load(stage, servers, plan, connections, users).await,
-        Running::Pgbench(pgbench) => {
-            let cluster = stage.cluster()?;
-            let before = family_cpu_seconds(cluster.pid());
-            let done = pgbench.run(cluster, connections, plan.measured).await?;
-            let cpu = family_cpu_seconds(cluster.pid()) - before;
-            let mut round = of(&done.latencies, done.rate);
-            round.database_cpu = cpu / done.latencies.count() as f64 * 1e6;
-            Ok(round)
-        }
+    /// One round. The answers under load must have the `length` of the checked ones.
+    async fn measure(&self, bench: &Bench, length: usize, seconds: u64) -> anyhow::Result<Round> {
+        let measured = match &self.target {
+            Target::Servers { servers, .. } => {
+                self.measure_servers(bench, servers, length, seconds).await
+            }
+            Target::Pgbench(pgbench) => self.measure_pgbench(bench, pgbench, seconds).await,
+        };
+        measured.with_context(|| format!("{} at {} connections", self.name, self.connections))
     }
-}
 
-/// One round of load on `servers`.
-pub async fn load(
-    stage: &Stage,
-    servers: &[Server],
-    plan: &Plan,
-    connections: usize,
-    users: Users,
-) -> anyhow::Result<Round> {
-    let addresses: Vec<_> = servers.iter().map(|server| server.address).collect();
-    let mut marks = Vec::new();
-    let load = Load {
-        addresses: &addresses,
-        key: stage.key.expose(),
-        connections,
-        users,
-        warm_up: plan.warm_up,
-        measured: plan.measured,
-    };
-    let done = load
-        .run(|| {
-            let servers: f64 = servers.iter().map(|server| server.usage().cpu_seconds).sum();
-            let database = stage.cluster.as_ref().map_or(0.0, |c| family_cpu_seconds(c.pid()));
-            marks.push((servers, database));
+    async fn measure_servers(
+        &self,
+        bench: &Bench,
+        servers: &[Server],
+        length: usize,
+        seconds: u64,
+    ) -> anyhow::Result<Round> {
+        let addresses: Vec<_> = servers.iter().map(|server| server.address).collect();
+        let load = Load {
+            addresses: &addresses,
+            keys: self.keys,
+            connections: self.connections,
+            seconds,
+            users: &self.users,
+            order: Order::Random,
+        };
+        let (report, round) = load_servers(bench, servers, &load).await?;
+        let mean = report.bytes as f64 / report.requests as f64;
+        ensure!(
+            (mean / length as f64 - 1.0).abs() < LENGTH_TOLERANCE,
+            "answers had {mean:.0} bytes under load, and {length} when they were checked"
+        );
+        Ok(round)
+    }
+
+    async fn measure_pgbench(
+        &self,
+        bench: &Bench,
+        pgbench: &Pgbench,
+        seconds: u64,
+    ) -> anyhow::Result<Round> {
+        let cluster = bench.cluster()?;
+        let before = family_cpu_seconds(cluster.pid());
+        let done = pgbench.run(cluster, self.connections, seconds).await?;
+        let cpu = family_cpu_seconds(cluster.pid()) - before;
+        let latencies = &done.latencies;
+        Ok(Round {
+            rate: done.rate,
+            p50: latencies.percentile(0.5),
+            p99: latencies.percentile(0.99),
+            p999: latencies.percentile(0.999),
+            database_cpu: cpu / latencies.count() as f64 * 1e6,
+            ..Round::default()
         })
-        .await?;
-    let count = done.latencies.count() as f64;
-    let mut round = of(&done.latencies, count / done.elapsed.as_secs_f64());
-    if let [before, after] = marks[..] {
-        round.server_cpu = (after.0 - before.0) / count * 1e6;
-        round.database_cpu = (after.1 - before.1) / count * 1e6;
     }
-    round.memory = servers.iter().map(|server| server.usage().resident_bytes).fold(0.0, f64::max);
-    Ok(round)
 }
 
-fn of(latencies: &Latencies, rate: f64) -> Round {
-    Round {
-        rate,
-        p50: latencies.percentile(0.5),
-        p99: latencies.percentile(0.99),
-        p999: latencies.percentile(0.999),
-        ..Round::default()
-    }
+/// Runs one load on servers, and measures what they use meanwhile.
+pub async fn load_servers(
+    bench: &Bench,
+    servers: &[Server],
+    load: &Load<'_>,
+) -> anyhow::Result<(Report, Round)> {
+    let cpu = || {
+        let servers: f64 = servers.iter().map(|server| server.usage().cpu_seconds).sum();
+        let database = bench.cluster.as_ref().map_or(0.0, |c| family_cpu_seconds(c.pid()));
+        (servers, database)
+    };
+    let before = cpu();
+    let report = load.run(&bench.load_script).await?;
+    let after = cpu();
+    let requests = report.requests as f64;
+    let milliseconds = |micros: u64| micros as f64 / 1e3;
+    let round = Round {
+        rate: requests / report.micros as f64 * 1e6,
+        p50: milliseconds(report.p50),
+        p99: milliseconds(report.p99),
+        p999: milliseconds(report.p999),
+        server_cpu: (after.0 - before.0) / requests * 1e6,
+        database_cpu: (after.1 - before.1) / requests * 1e6,
+        memory: servers.iter().map(|server| server.usage().resident_bytes).fold(0.0, f64::max),
+    };
+    Ok((report, round))
 }

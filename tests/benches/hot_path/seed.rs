@@ -1,161 +1,135 @@
-//! The worlds that are measured in: users who hold a seat, and newcomers who have yet to take one.
-//!
-//! Made with a few large statements, as a million users must not take minutes. Foreign keys are not
-//! looked at meanwhile; what is made here fits together.
+//! Seeded databases: the schema of licd, a tenant with an admin key, and users with licenses.
 
-/// How many users share a license.
-const USERS_PER_LICENSE: u64 = 100;
+use std::ops::Range;
+use std::path::Path;
 
-/// Which database the statements are for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
-    Sqlite,
-    Postgres,
+use common::{ApiKey, LicenseId};
+use licd::db::{DatabaseUrl, Db};
+use licd::ops::tenants;
+use sqlx::types::Uuid;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection, raw_sql};
+
+use crate::cluster::Cluster;
+use crate::sql::{self, Engine, LICENSE, SCATTER, USERS_PER_LICENSE};
+
+/// How many users a database holds.
+#[derive(Clone, Copy)]
+pub struct Size {
+    /// Users who hold a seat. They come first.
+    pub users: u64,
+    /// Users who have a license and no seat yet.
+    pub newcomers: u64,
 }
+
+/// How many users there are while a database that is never analyzed is first validated against.
+/// PostgreSQL plans for tables as small as this as it plans for empty ones.
+pub const FIRST_USERS: u64 = USERS_PER_LICENSE;
 
 /// The caller's own name of a user. Neighbours in number are far apart in order, as names are.
 pub fn external_id(user: u64) -> String {
     format!("user-{:08x}", user.wrapping_mul(SCATTER) & 0xffff_ffff)
 }
 
-/// Odd, so that no two users below 2^32 have the same name.
-const SCATTER: u64 = 2_654_435_761;
+/// The license that is assigned to a user.
+pub fn license_of(user: u64) -> LicenseId {
+    let head = 0x0190_0000_0000_7000_8000_0000_0000_0000 | u128::from(LICENSE) << 56;
+    LicenseId::from(Uuid::from_u128(head | u128::from(user / USERS_PER_LICENSE)))
+}
 
-/// The statements that make `users` who hold a seat, and `newcomers` after them, whose licenses
-/// have exactly as many seats as there are newcomers.
-pub fn statements(engine: Engine, users: u64, newcomers: u64) -> Vec<String> {
-    let before = match engine {
-        Engine::Sqlite => "pragma foreign_keys = off",
-        Engine::Postgres => "set session_replication_role = replica",
-    };
-    let mut all = vec![before.to_owned(), "begin".to_owned()];
-    all.extend(catalog(engine));
-    let end = users + newcomers;
-    all.push(licenses(engine, 0, users, 2 * USERS_PER_LICENSE, USERS_PER_LICENSE));
-    all.push(licenses(engine, users, end, USERS_PER_LICENSE, 0));
-    all.push(people(engine, end));
-    all.push(assignments(engine, end));
-    all.push(activations(engine, users));
+/// Makes an SQLite database in `folder` and returns its address.
+pub async fn sqlite(folder: &Path, name: &str, key: &ApiKey, size: Size) -> anyhow::Result<String> {
+    let url = format!("sqlite://{}", folder.join(name).display());
+    create_schema(&url, key).await?;
+    execute(&url, statements(Engine::Sqlite, size)).await?;
+    Ok(url)
+}
+
+/// Makes a database in `cluster` and returns its address.
+pub async fn postgres(
+    cluster: &Cluster,
+    name: &str,
+    key: &ApiKey,
+    size: Size,
+) -> anyhow::Result<String> {
+    let url = create_database(cluster, name, key).await?;
+    execute(&url, statements(Engine::Postgres, size)).await?;
+    Ok(url)
+}
+
+/// Makes a database in `cluster` that PostgreSQL never analyzes, with its first users alone.
+pub async fn postgres_unanalyzed(
+    cluster: &Cluster,
+    name: &str,
+    key: &ApiKey,
+) -> anyhow::Result<String> {
+    let url = create_database(cluster, name, key).await?;
+    let mut all = vec![sql::AUTOVACUUM_OFF.to_owned()];
+    all.extend(sql::catalog(Engine::Postgres));
+    execute(&url, all).await?;
+    add_holders(&url, 0..FIRST_USERS).await?;
+    Ok(url)
+}
+
+/// Adds users who hold a seat to a database on PostgreSQL, and nothing that would analyze it.
+pub async fn add_holders(url: &str, range: Range<u64>) -> anyhow::Result<()> {
+    let mut all = vec![sql::prologue(Engine::Postgres).to_owned()];
+    all.extend(sql::holders(Engine::Postgres, &range));
+    execute(url, all).await
+}
+
+async fn create_database(cluster: &Cluster, name: &str, key: &ApiKey) -> anyhow::Result<String> {
+    execute(&cluster.url("postgres"), vec![format!("create database {name}")]).await?;
+    let url = cluster.url(name);
+    create_schema(&url, key).await?;
+    Ok(url)
+}
+
+async fn create_schema(url: &str, key: &ApiKey) -> anyhow::Result<()> {
+    let db = Db::open(&url.parse::<DatabaseUrl>()?).await?;
+    tenants::bootstrap(&db, key, || true).await?;
+    db.close().await;
+    Ok(())
+}
+
+fn statements(engine: Engine, size: Size) -> Vec<String> {
+    let end = size.users + size.newcomers;
+    let mut all = vec![sql::prologue(engine).to_owned(), "begin".to_owned()];
+    all.extend(sql::catalog(engine));
+    all.extend(sql::holders(engine, &(0..size.users)));
+    all.extend(sql::newcomers(engine, &(size.users..end)));
     all.push("commit".to_owned());
-    let after: &[&str] = match engine {
-        Engine::Sqlite => &["pragma wal_checkpoint(truncate)"],
-        Engine::Postgres => &["vacuum (analyze)", "checkpoint"],
-    };
-    all.extend(after.iter().map(|statement| (*statement).to_owned()));
+    all.extend(sql::settle(engine).iter().map(|&statement| statement.to_owned()));
     all
 }
 
-const TENANT: &str = "(select id from tenants)";
-
-fn catalog(engine: Engine) -> [String; 2] {
-    let (product, plan) = (id(engine, PRODUCT, "0"), id(engine, PLAN, "0"));
-    let (now, features) = (time(engine), features(engine));
-    [
-        format!(
-            "insert into products (tenant_id, mode, id, name, created_at, updated_at)
-             select {TENANT}, 'live', {product}, 'Product', {now}, {now}"
-        ),
-        format!(
-            "insert into plans (tenant_id, mode, id, product_id, name, features, created_at,
-                 updated_at)
-             select {TENANT}, 'live', {plan}, {product}, 'Plan', {features}, {now}, {now}"
-        ),
-    ]
-}
-
-/// The licenses of the users from `begin` to `end`.
-fn licenses(engine: Engine, begin: u64, end: u64, seats: u64, used: u64) -> String {
-    let series = series(engine, begin / USERS_PER_LICENSE, end / USERS_PER_LICENSE);
-    let (product, plan) = (id(engine, PRODUCT, "0"), id(engine, PLAN, "0"));
-    let (license, now, features) = (id(engine, LICENSE, "i"), time(engine), features(engine));
-    format!(
-        "insert into licenses (tenant_id, mode, id, product_id, plan_id, status, max_seats,
-             seats_used, features, created_at, updated_at)
-         select {TENANT}, 'live', {license}, {product}, {plan}, 'active', {seats}, {used},
-             {features}, {now}, {now} from {series}"
-    )
-}
-
-fn people(engine: Engine, end: u64) -> String {
-    let (series, user, now) = (series(engine, 0, end), id(engine, USER, "i"), time(engine));
-    let name = match engine {
-        Engine::Sqlite => format!("printf('user-%08x', (i * {SCATTER}) & 4294967295)"),
-        Engine::Postgres => {
-            format!("'user-' || lpad(to_hex((i * {SCATTER}) & 4294967295), 8, '0')")
+async fn execute(url: &str, statements: Vec<String>) -> anyhow::Result<()> {
+    if url.starts_with("sqlite") {
+        let mut connection = SqliteConnection::connect(url).await?;
+        for statement in statements {
+            raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await?;
         }
+        connection.close().await?;
+    } else {
+        let mut connection = PgConnection::connect(url).await?;
+        for statement in statements {
+            raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await?;
+        }
+        connection.close().await?;
+    }
+    Ok(())
+}
+
+/// How many seats are held, and how many licenses count theirs wrongly.
+pub async fn count_seats(url: &str) -> anyhow::Result<(u64, u64)> {
+    let count = async |statement: &'static str| -> anyhow::Result<u64> {
+        let count: i64 = if url.starts_with("sqlite") {
+            let mut connection = SqliteConnection::connect(url).await?;
+            sqlx::query_scalar(statement).fetch_one(&mut connection).await?
+        } else {
+            let mut connection = PgConnection::connect(url).await?;
+            sqlx::query_scalar(statement).fetch_one(&mut connection).await?
+        };
+        Ok(count.unsigned_abs())
     };
-    format!(
-        "insert into users (tenant_id, mode, id, external_id, created_at, updated_at)
-         select {TENANT}, 'live', {user}, {name}, {now}, {now} from {series}"
-    )
-}
-
-fn assignments(engine: Engine, end: u64) -> String {
-    let (series, now) = (series(engine, 0, end), time(engine));
-    let (user, license) = (id(engine, USER, "i"), license_of_user(engine));
-    let assignment = id(engine, ASSIGNMENT, "i");
-    format!(
-        "insert into assignments (tenant_id, mode, user_id, license_id, id, assigned_at)
-         select {TENANT}, 'live', {user}, {license}, {assignment}, {now} from {series}"
-    )
-}
-
-fn activations(engine: Engine, end: u64) -> String {
-    let (series, now) = (series(engine, 0, end), time(engine));
-    let (user, license) = (id(engine, USER, "i"), license_of_user(engine));
-    let activation = id(engine, ACTIVATION, "i");
-    format!(
-        "insert into activations (tenant_id, mode, user_id, license_id, id, activated_at,
-             last_checked_at)
-         select {TENANT}, 'live', {user}, {license}, {activation}, {now}, {now} from {series}"
-    )
-}
-
-fn license_of_user(engine: Engine) -> String {
-    id(engine, LICENSE, &format!("i / {USERS_PER_LICENSE}"))
-}
-
-const PRODUCT: u8 = 1;
-const PLAN: u8 = 2;
-const LICENSE: u8 = 3;
-const USER: u8 = 4;
-const ASSIGNMENT: u8 = 5;
-const ACTIVATION: u8 = 6;
-
-/// A UUIDv7 that grows with the number, as ids grow with time.
-fn id(engine: Engine, kind: u8, number: &str) -> String {
-    let head = format!("01900000000070008{kind}");
-    match engine {
-        Engine::Sqlite => format!("unhex('{head}' || printf('%014x', {number}))"),
-        Engine::Postgres => {
-            format!("cast('{head}' || lpad(to_hex(cast({number} as bigint)), 14, '0') as uuid)")
-        }
-    }
-}
-
-/// The numbers from `begin` up to, and without, `end`, as a table with the column `i`.
-fn series(engine: Engine, begin: u64, end: u64) -> String {
-    match engine {
-        Engine::Sqlite => format!(
-            "(with recursive number (i) as (select {begin} where {begin} < {end}
-                 union all select i + 1 from number where i + 1 < {end}) select i from number)"
-        ),
-        Engine::Postgres => format!(
-            "generate_series(cast({begin} as bigint), cast({end} as bigint) - 1) as number (i)"
-        ),
-    }
-}
-
-fn time(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Sqlite => "'2026-01-01T00:00:00+00:00'",
-        Engine::Postgres => "cast('2026-01-01T00:00:00Z' as timestamptz)",
-    }
-}
-
-fn features(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Sqlite => r#"'["reports","export","single-sign-on"]'"#,
-        Engine::Postgres => r#"cast('["reports","export","single-sign-on"]' as jsonb)"#,
-    }
+    Ok((count(sql::SEATS_HELD).await?, count(sql::MISCOUNTED).await?))
 }

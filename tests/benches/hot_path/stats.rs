@@ -1,30 +1,50 @@
-//! Numbers out of samples: percentiles of one round, medians over rounds.
+//! Numbers out of rounds: medians, spreads and ratios.
 
-use std::time::Duration;
+/// One round of one row.
+#[derive(Clone, Copy, Default)]
+pub struct Round {
+    /// Validations in a second.
+    pub rate: f64,
+    /// Milliseconds.
+    pub p50: f64,
+    pub p99: f64,
+    pub p999: f64,
+    /// Microseconds of the server's CPU time for each validation.
+    pub server_cpu: f64,
+    /// The same of PostgreSQL.
+    pub database_cpu: f64,
+    /// Resident bytes of the largest server, after the round.
+    pub memory: f64,
+}
 
-/// Latencies of one round in microseconds, in order.
-pub struct Latencies(Vec<u32>);
-
-impl Latencies {
-    pub fn new(mut micros: Vec<u32>) -> Self {
-        micros.sort_unstable();
-        Self(micros)
-    }
-
-    pub fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The latency that `share` of all requests did not exceed, in milliseconds.
-    pub fn percentile(&self, share: f64) -> f64 {
-        let rank = (self.0.len() as f64 * share).ceil() as usize;
-        let micros = self.0.get(rank.saturating_sub(1)).copied().unwrap_or_default();
-        f64::from(micros) / 1000.0
+impl Round {
+    /// Microseconds of CPU time for each validation, without the load's.
+    pub fn cpu(&self) -> f64 {
+        self.server_cpu + self.database_cpu
     }
 }
 
-pub fn micros(span: Duration) -> u32 {
-    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
+/// All rounds of one row, in their order.
+#[derive(Default)]
+pub struct Series(pub Vec<Round>);
+
+impl Series {
+    pub fn median(&self, of: fn(&Round) -> f64) -> f64 {
+        median(self.0.iter().map(of))
+    }
+
+    /// The median ratio to `other`, each round by itself.
+    pub fn ratio(&self, other: &Self, of: fn(&Round) -> f64) -> f64 {
+        median(self.0.iter().zip(&other.0).map(|(one, other)| of(one) / of(other)))
+    }
+
+    pub fn least(&self, of: fn(&Round) -> f64) -> f64 {
+        self.0.iter().map(of).fold(f64::NAN, f64::min)
+    }
+
+    pub fn most(&self, of: fn(&Round) -> f64) -> f64 {
+        self.0.iter().map(of).fold(f64::NAN, f64::max)
+    }
 }
 
 /// The middle one of `values`, or the mean of the two in the middle.

@@ -1,13 +1,16 @@
-//! What is compared: the rows of the table.
+//! What is compared: the rows of the main table.
 
 use clap::ValueEnum;
+
+use crate::check::Answers;
 
 /// A system under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Subject {
-    /// A bare axum handler that parses the same request and writes an answer of the same size:
-    /// what HTTP and JSON cost by themselves.
-    Ceiling,
+    /// A bare axum handler that parses the same request and serializes the same answer.
+    Handler,
+    /// node:http answering the same bytes from memory.
+    Node,
     /// licd on SQLite.
     Sqlite,
     /// licd on PostgreSQL.
@@ -24,8 +27,9 @@ pub enum Subject {
 }
 
 impl Subject {
-    pub const ALL: [Self; 7] = [
-        Self::Ceiling,
+    pub const ALL: [Self; 8] = [
+        Self::Handler,
+        Self::Node,
         Self::Sqlite,
         Self::Postgres,
         Self::PostgresTwo,
@@ -36,13 +40,21 @@ impl Subject {
 
     pub fn name(self) -> &'static str {
         match self {
-            Self::Ceiling => "bare axum handler (ceiling)",
+            Self::Handler => "bare axum handler",
+            Self::Node => "node:http, from memory",
             Self::Sqlite => "licd, SQLite",
             Self::Postgres => "licd, PostgreSQL",
             Self::PostgresTwo => "licd, PostgreSQL, two nodes",
             Self::PerRequestSqlite => "transaction per request, SQLite",
             Self::PerRequestPostgres => "transaction per request, PostgreSQL",
             Self::Pgbench => "pgbench, one stored function",
+        }
+    }
+
+    pub fn answers(self) -> Answers {
+        match self {
+            Self::Handler | Self::Node => Answers::Static,
+            _ => Answers::Licenses,
         }
     }
 

@@ -1,0 +1,247 @@
+//! All SQL of the benchmark, against the schema of licd: what seeds a database, what the
+//! transaction-per-request server and pgbench execute, and what counts seats afterwards.
+//!
+//! A seed takes a few large statements, because a million users must not take minutes. Foreign keys
+//! are not enforced meanwhile, and the rows refer to each other by construction.
+
+use std::ops::Range;
+
+/// How many users share a license.
+pub const USERS_PER_LICENSE: u64 = 100;
+/// Odd, so that no two users below 2^32 have the same name.
+pub const SCATTER: u64 = 2_654_435_761;
+
+/// Which database a statement is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+/// The live world of the one tenant.
+const WORLD: u8 = 1;
+
+/// The kinds of ids: a digit in the UUID of each seeded row.
+const PRODUCT: u8 = 1;
+const PLAN: u8 = 2;
+pub const LICENSE: u8 = 3;
+const USER: u8 = 4;
+const ASSIGNMENT: u8 = 5;
+const ACTIVATION: u8 = 6;
+
+/// What every seeding connection executes first.
+pub fn prologue(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Sqlite => "pragma foreign_keys = off",
+        Engine::Postgres => "set session_replication_role = replica",
+    }
+}
+
+/// Brings a seeded database to rest, with the planner's statistics up to date.
+pub fn settle(engine: Engine) -> &'static [&'static str] {
+    match engine {
+        Engine::Sqlite => &["pragma wal_checkpoint(truncate)"],
+        Engine::Postgres => &["vacuum (analyze)", "checkpoint"],
+    }
+}
+
+/// Keeps PostgreSQL from ever analyzing the tables of the database.
+pub const AUTOVACUUM_OFF: &str = "do $$ declare name text; begin
+    for name in select tablename from pg_tables where schemaname = current_schema() loop
+        execute format('alter table %I set (autovacuum_enabled = false)', name);
+    end loop;
+end $$";
+
+/// The product and the plan of all licenses.
+pub fn catalog(engine: Engine) -> [String; 2] {
+    let (product, plan) = (id(engine, PRODUCT, "0"), id(engine, PLAN, "0"));
+    let (now, features) = (time(engine), features(engine));
+    [
+        format!(
+            "insert into products (world, id, name, created_at, updated_at)
+             select {WORLD}, {product}, 'Product', {now}, {now}"
+        ),
+        format!(
+            "insert into plans (world, id, product_id, name, features, created_at, updated_at)
+             select {WORLD}, {plan}, {product}, 'Plan', {features}, {now}, {now}"
+        ),
+    ]
+}
+
+/// The suffix of the license with the number `i`: its six lowest digits of five bits, backwards.
+const SUFFIX: &str = "((i & 31) << 25) + (((i >> 5) & 31) << 20) + (((i >> 10) & 31) << 15)
+    + (((i >> 15) & 31) << 10) + (((i >> 20) & 31) << 5) + ((i >> 25) & 31)";
+
+/// Users who each hold a seat, on licenses that have as many seats left.
+pub fn holders(engine: Engine, range: &Range<u64>) -> Vec<String> {
+    let mut all = vec![licenses(engine, range, 2 * USERS_PER_LICENSE, USERS_PER_LICENSE)];
+    all.extend([users(engine, range), assignments(engine, range, true)]);
+    all
+}
+
+/// Users without a seat, on licenses that have exactly as many seats as users.
+pub fn newcomers(engine: Engine, range: &Range<u64>) -> Vec<String> {
+    let licenses = licenses(engine, range, USERS_PER_LICENSE, 0);
+    vec![licenses, users(engine, range), assignments(engine, range, false)]
+}
+
+fn licenses(engine: Engine, range: &Range<u64>, seats: u64, used: u64) -> String {
+    let licenses = range.start / USERS_PER_LICENSE..range.end / USERS_PER_LICENSE;
+    let series = series(engine, &licenses);
+    let (product, plan) = (id(engine, PRODUCT, "0"), id(engine, PLAN, "0"));
+    let (license, now, features) = (id(engine, LICENSE, "i"), time(engine), features(engine));
+    format!(
+        "insert into licenses (world, id, product_id, plan_id, status, max_seats, seats_used,
+             features, created_at, updated_at, suffix)
+         select {WORLD}, {license}, {product}, {plan}, 'active', {seats}, {used}, {features},
+             {now}, {now}, {SUFFIX} from {series}"
+    )
+}
+
+fn users(engine: Engine, range: &Range<u64>) -> String {
+    let (series, user, now) = (series(engine, range), id(engine, USER, "i"), time(engine));
+    let name = match engine {
+        Engine::Sqlite => format!("printf('user-%08x', (i * {SCATTER}) & 4294967295)"),
+        Engine::Postgres => {
+            format!("'user-' || lpad(to_hex((i * {SCATTER}) & 4294967295), 8, '0')")
+        }
+    };
+    format!(
+        "insert into users (world, id, external_id, created_at, updated_at)
+         select {WORLD}, {user}, {name}, {now}, {now} from {series}"
+    )
+}
+
+fn assignments(engine: Engine, range: &Range<u64>, seated: bool) -> String {
+    let (series, now) = (series(engine, range), time(engine));
+    let (user, license) = (id(engine, USER, "i"), license_of_user(engine));
+    let (assignment, activation) = (id(engine, ASSIGNMENT, "i"), id(engine, ACTIVATION, "i"));
+    let (columns, values) = match seated {
+        true => (
+            ", activation_id, activated_at, last_checked_at",
+            format!(", {activation}, {now}, {now}"),
+        ),
+        false => ("", String::new()),
+    };
+    format!(
+        "insert into assignments (world, user_id, license_id, id, assigned_at{columns})
+         select {WORLD}, {user}, {license}, {assignment}, {now}{values} from {series}"
+    )
+}
+
+fn license_of_user(engine: Engine) -> String {
+    id(engine, LICENSE, &format!("i / {USERS_PER_LICENSE}"))
+}
+
+/// A UUIDv7 that grows with the number, as ids grow with time.
+fn id(engine: Engine, kind: u8, number: &str) -> String {
+    let head = format!("01900000000070008{kind}");
+    match engine {
+        Engine::Sqlite => format!("unhex('{head}' || printf('%014x', {number}))"),
+        Engine::Postgres => {
+            format!("cast('{head}' || lpad(to_hex(cast({number} as bigint)), 14, '0') as uuid)")
+        }
+    }
+}
+
+/// The numbers of the range, as a table with the column `i`.
+fn series(engine: Engine, Range { start, end }: &Range<u64>) -> String {
+    match engine {
+        Engine::Sqlite => format!(
+            "(with recursive number (i) as (select {start} where {start} < {end}
+                 union all select i + 1 from number where i + 1 < {end}) select i from number)"
+        ),
+        Engine::Postgres => format!(
+            "generate_series(cast({start} as bigint), cast({end} as bigint) - 1) as number (i)"
+        ),
+    }
+}
+
+fn time(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Sqlite => "1767225600000",
+        Engine::Postgres => "cast('2026-01-01T00:00:00Z' as timestamptz)",
+    }
+}
+
+fn features(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Sqlite => r#"'["reports","export","single-sign-on"]'"#,
+        Engine::Postgres => r#"cast('["reports","export","single-sign-on"]' as jsonb)"#,
+    }
+}
+
+/// How many seats are held.
+pub const SEATS_HELD: &str = "select count(activation_id) from assignments";
+
+/// Licenses whose counter is wrong, or that gave more seats than they have.
+pub const MISCOUNTED: &str = "select count(*) from licenses l
+    left join (
+        select license_id, count(activation_id) as held from assignments group by license_id
+    ) a on a.license_id = l.id
+    where l.seats_used <> coalesce(a.held, 0) or coalesce(a.held, 0) > l.max_seats";
+
+/// A transaction per request: the key that a caller presents.
+pub const FIND_KEY: &str = "select k.world, w.tenant_id, w.mode
+    from keys k join worlds w on w.id = k.world
+    where hash = $1 and revoked_at is null and (expires_at is null or expires_at > $2)";
+
+/// A transaction per request: a user's licenses, in the order of assignment.
+pub const FIND_LICENSES: &str = "select u.id as user_id, l.id, l.product_id, l.plan_id, l.status,
+        l.max_seats, l.seats_used, l.expires_at, l.features, false as features_omitted,
+        l.created_at, l.updated_at,
+        s.activation_id, s.activated_at, s.last_checked_at
+    from users u
+    join assignments s on s.user_id = u.id and s.world = u.world
+    join licenses l on l.id = s.license_id and l.world = s.world
+    where u.external_id = $2 and u.world = $1
+    order by s.id";
+
+/// A transaction per request: notes when the seat was last checked.
+pub const TOUCH: &str = "update assignments set last_checked_at = $4
+    where user_id = $2 and license_id = $3 and world = $1";
+
+/// pgbench's function: the key, the user with the first license in force, the seat; the same
+/// look-ups and the same one write as a validation.
+pub const VALIDATE_FUNCTION: &str = r"
+create function validate_user(key_hash bytea, user_name text) returns jsonb language plpgsql as $$
+declare
+    caller record;
+    found record;
+    moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+begin
+    select world into caller from keys
+    where hash = key_hash and revoked_at is null and (expires_at is null or expires_at > moment);
+    if caller is null then
+        return jsonb_build_object('success', false);
+    end if;
+    select u.id as user_id, l.id as license_id, l.product_id, l.plan_id, l.status, l.max_seats,
+        l.expires_at, l.features, l.created_at, l.updated_at, s.activation_id, s.activated_at
+    into found
+    from users u
+    join assignments s on s.user_id = u.id and s.world = u.world
+    join licenses l on l.id = s.license_id and l.world = s.world
+    where u.external_id = user_name and u.world = caller.world
+        and l.status = 'active' and (l.expires_at is null or l.expires_at > moment)
+    order by s.id limit 1;
+    if found.activation_id is null then
+        return jsonb_build_object('success', true, 'data', jsonb_build_object('valid', false));
+    end if;
+    update assignments set last_checked_at = moment
+    where user_id = found.user_id and license_id = found.license_id
+        and world = caller.world;
+    return jsonb_build_object('success', true, 'data', jsonb_build_object(
+        'valid', true, 'features', found.features,
+        'license', to_jsonb(found),
+        'activation', jsonb_build_object('id', found.activation_id,
+            'userId', found.user_id, 'licenseId', found.license_id,
+            'activatedAt', found.activated_at, 'lastCheckedAt', moment)));
+end $$";
+
+/// What pgbench executes again and again: the function, for one of `:users` chosen at random. HASH
+/// stands for the key's.
+pub const PGBENCH_SCRIPT: &str = r"\set user random(0, :users - 1)
+\set name (:user * 2654435761) & 4294967295
+select validate_user(cast('\xHASH' as bytea),
+    'user-' || lpad(to_hex(cast(:name as bigint)), 8, '0'));
+";

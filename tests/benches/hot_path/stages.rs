@@ -1,0 +1,68 @@
+//! The stages of a run. Each starts what it measures, and stops it again.
+
+pub mod busy;
+pub mod pairs;
+pub mod seats;
+pub mod throughput;
+
+use crate::bench::Bench;
+use crate::options::Stage;
+use crate::report;
+use crate::stats::Series;
+use crate::subject::Subject;
+use pairs::Pair;
+use seats::Seats;
+use throughput::Throughput;
+
+/// The number of connections in every stage but throughput, and the one that goals are about.
+pub const CONNECTIONS: usize = 64;
+
+/// What the stages of a run measured; empty where one was left out or failed.
+#[derive(Default)]
+pub struct Results {
+    pub throughput: Throughput,
+    pub unanalyzed: Vec<Pair>,
+    pub busy: Vec<(Subject, Series)>,
+    pub keys: Vec<Pair>,
+    pub logging: Vec<Pair>,
+    pub growth: Vec<Pair>,
+    pub seats: Vec<Seats>,
+}
+
+impl Results {
+    /// Runs one stage, prints its table and keeps what it measured.
+    pub async fn run(&mut self, bench: &Bench, stage: Stage) -> anyhow::Result<()> {
+        match stage {
+            Stage::Throughput => {
+                self.throughput = throughput::run(bench).await?;
+                report::throughput(&self.throughput, &bench.plan)
+            }
+            Stage::Unanalyzed => {
+                self.unanalyzed = pairs::unanalyzed(bench).await?;
+                report::pairs("never analyzed", ["analyzed", "never"], &self.unanalyzed)
+            }
+            Stage::Busy => {
+                self.busy = busy::run(bench).await?;
+                report::busy(&self.busy)
+            }
+            Stage::Keys => {
+                self.keys = pairs::keys(bench).await?;
+                report::pairs("keys in use", ["one", "a thousand"], &self.keys)
+            }
+            Stage::Logging => {
+                self.logging = pairs::logging(bench).await?;
+                report::pairs("log to a file", ["warnings", "default"], &self.logging)
+            }
+            Stage::Growth => {
+                self.growth = pairs::growth(bench).await?;
+                let sizes = [bench.plan.users, bench.plan.many_users];
+                let [few, many] = sizes.map(|users| format!("{users} users"));
+                report::pairs("growth", [&few, &many], &self.growth)
+            }
+            Stage::Seats => {
+                self.seats = seats::run(bench).await?;
+                report::seats(&self.seats)
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Stages that change one thing: licd as it is in the main table beside licd with the change, in
+//! the same rounds.
+
+use std::fs;
+use std::path::Path;
+
+use crate::bench::Bench;
+use crate::check::Answers;
+use crate::process::Server;
+use crate::report::say;
+use crate::rounds::{Row, Target, interleave};
+use crate::seed::{self, FIRST_USERS, Size};
+use crate::stages::CONNECTIONS;
+use crate::stats::Series;
+use crate::subject::Subject::{self, Postgres, Sqlite};
+use crate::wrk::{Load, Order};
+
+const KEYS: usize = 1000;
+
+/// licd without the change and with it.
+pub struct Pair {
+    pub subject: Subject,
+    pub plain: Series,
+    pub changed: Series,
+}
+
+impl Pair {
+    /// The rate with the change in times the rate without it.
+    pub fn ratio(&self) -> f64 {
+        self.changed.ratio(&self.plain, |round| round.rate)
+    }
+}
+
+/// One side of a pair: a server, and what it is loaded with.
+struct Side<'a> {
+    server: &'a [Server],
+    keys: &'a Path,
+    users: u64,
+}
+
+async fn compare(
+    bench: &Bench,
+    stage: &str,
+    subject: Subject,
+    sides: [(&str, Side<'_>); 2],
+) -> anyhow::Result<Pair> {
+    let names = sides.each_ref().map(|(name, _)| format!("{}, {name}", subject.name()));
+    let rows = sides.iter().zip(&names).map(|((_, side), name)| Row {
+        name,
+        target: Target::Servers { servers: side.server, answers: Answers::Licenses },
+        connections: CONNECTIONS,
+        keys: side.keys,
+        users: 0..side.users,
+    });
+    let mut all = interleave(bench, stage, &rows.collect::<Vec<_>>()).await?.into_iter();
+    let [plain, changed] = [all.next(), all.next()].map(Option::unwrap_or_default);
+    Ok(Pair { subject, plain, changed })
+}
+
+/// The usual database of a stage.
+async fn database(bench: &Bench, subject: Subject, name: &str) -> anyhow::Result<String> {
+    let size = Size { users: bench.plan.users, newcomers: 0 };
+    bench.database(subject, name, size).await
+}
+
+/// PostgreSQL, analyzed after it was seeded, beside PostgreSQL whose tables are never analyzed and
+/// were all but empty when licd's statements were planned.
+pub async fn unanalyzed(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
+    let mut all = Vec::new();
+    for subject in bench.plan.pick([Postgres]) {
+        let users = bench.plan.users;
+        let analyzed = [bench.licd(&database(bench, subject, "analyzed").await?)?];
+        let url = seed::postgres_unanalyzed(bench.cluster()?, "unanalyzed", &bench.key).await?;
+        let unanalyzed = [bench.licd(&url)?];
+        plan_statements(bench, &unanalyzed).await?;
+        seed::add_holders(&url, FIRST_USERS..users).await?;
+        let keys = &bench.key_file;
+        let sides = [
+            ("analyzed", Side { server: &analyzed, keys, users }),
+            ("never analyzed", Side { server: &unanalyzed, keys, users }),
+        ];
+        all.push(compare(bench, "unanalyzed", subject, sides).await?);
+    }
+    Ok(all)
+}
+
+/// Loads licd for a moment, so that its connections have prepared and planned their statements.
+async fn plan_statements(bench: &Bench, server: &[Server; 1]) -> anyhow::Result<()> {
+    let load = Load {
+        addresses: &[server[0].address],
+        keys: &bench.key_file,
+        connections: CONNECTIONS,
+        seconds: 1,
+        users: &(0..FIRST_USERS),
+        order: Order::Random,
+    };
+    load.run(&bench.load_script).await.map(drop)
+}
+
+/// One API key beside a thousand, on the same server.
+pub async fn keys(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
+    let mut all = Vec::new();
+    for subject in bench.plan.pick([Sqlite, Postgres]) {
+        let (users, one) = (bench.plan.users, &bench.key_file);
+        let server = [bench.licd(&database(bench, subject, "keys").await?)?];
+        say(format_args!("keys: creating {KEYS} keys for {}", subject.name()));
+        let thousand = bench.folder.path().join("keys");
+        let keys = bench.checker.create_keys(server[0].address, KEYS).await?;
+        let keys: Vec<&str> = keys.iter().map(|key| key.expose()).collect();
+        fs::write(&thousand, keys.join("\n"))?;
+        let sides = [
+            ("one key", Side { server: &server, keys: one, users }),
+            ("a thousand keys", Side { server: &server, keys: &thousand, users }),
+        ];
+        all.push(compare(bench, "keys", subject, sides).await?);
+    }
+    Ok(all)
+}
+
+/// A log of warnings only, beside the default log, written to a file.
+pub async fn logging(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
+    let mut all = Vec::new();
+    for subject in bench.plan.pick([Sqlite, Postgres]) {
+        let (users, keys) = (bench.plan.users, &bench.key_file);
+        let quiet = [bench.licd(&database(bench, subject, "quiet").await?)?];
+        let url = database(bench, subject, "logging").await?;
+        let logging = [bench.logging_licd(&url, &bench.folder.path().join("licd.log"))?];
+        let sides = [
+            ("warnings only", Side { server: &quiet, keys, users }),
+            ("default log", Side { server: &logging, keys, users }),
+        ];
+        all.push(compare(bench, "logging", subject, sides).await?);
+    }
+    Ok(all)
+}
+
+/// Few users beside many, on databases of their own.
+pub async fn growth(bench: &Bench) -> anyhow::Result<Vec<Pair>> {
+    let mut all = Vec::new();
+    for subject in bench.plan.pick([Sqlite, Postgres]) {
+        let (few, many, keys) = (bench.plan.users, bench.plan.many_users, &bench.key_file);
+        say(format_args!("growth: seeding {many} users for {}", subject.name()));
+        let size = Size { users: many, newcomers: 0 };
+        let few_users = [bench.licd(&database(bench, subject, "few").await?)?];
+        let many_users = [bench.licd(&bench.database(subject, "many", size).await?)?];
+        let (few_name, many_name) = (format!("{few} users"), format!("{many} users"));
+        let sides = [
+            (&*few_name, Side { server: &few_users, keys, users: few }),
+            (&*many_name, Side { server: &many_users, keys, users: many }),
+        ];
+        all.push(compare(bench, "growth", subject, sides).await?);
+    }
+    Ok(all)
+}
