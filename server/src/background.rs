@@ -1,6 +1,6 @@
-//! What goes on beside the requests: the times of last use and the outcomes of validations are
-//! written, idle rate limits forgotten, old idempotency keys, events and outcomes deleted. A task that
-//! breaks off is started anew.
+//! Tasks beside the requests: they write the times of last use and the outcomes of validations, forget
+//! idle rate limits, and delete old idempotency keys, events and outcomes. A task that breaks off is
+//! started anew.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -41,9 +41,18 @@ pub fn document() -> OpenApi {
     api().1
 }
 
-#[rustfmt::skip]
 fn api() -> (Router<App>, OpenApi) {
-    let routes = ApiRouter::new()
+    let mut document = OpenApi::default();
+    let routes = operations().merge(observations());
+    let routes = routes.finish_api_with(&mut document, openapi::preface);
+    openapi::complete(&mut document);
+    (routes, document)
+}
+
+/// Validation, and the administration of what it decides on.
+#[rustfmt::skip]
+fn operations() -> ApiRouter<App> {
+    ApiRouter::new()
         // For the vendor's application.
         .api_route("/api/v1/validate",
             post_with(validate::validate, op("validate", "Is this user licensed?")))
@@ -88,21 +97,23 @@ fn api() -> (Router<App>, OpenApi) {
             get_with(users::get, op("getUser", "Get a user"))
             .patch_with(users::update, op("updateUser", "Change a user"))
             .delete_with(users::delete, op("deleteUser", "Delete a user, and free the seats")))
-        .api_route("/api/v1/admin/refusals",
-            get_with(refusals::list, op("listRefusals", "List refused validations, newest first")))
-        .api_route("/api/v1/admin/statistics",
-            get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome")))
         .api_route("/api/v1/admin/keys",
             post_with(keys::create, op("createKey", "Create an API key; it is shown this once"))
             .get_with(keys::list, op("listKeys", "List API keys")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
             post_with(keys::revoke, op("revokeKey", "Revoke an API key, for good")))
+}
+
+/// What happened, and who was refused.
+#[rustfmt::skip]
+fn observations() -> ApiRouter<App> {
+    ApiRouter::new()
+        .api_route("/api/v1/admin/refusals",
+            get_with(refusals::list, op("listRefusals", "List refused validations, newest first")))
+        .api_route("/api/v1/admin/statistics",
+            get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome")))
         .api_route("/api/v1/admin/events",
-            get_with(events::list, op("listEvents", "List events, in the order of commit")));
-    let mut document = OpenApi::default();
-    let routes = routes.finish_api_with(&mut document, openapi::preface);
-    openapi::complete(&mut document);
-    (routes, document)
+            get_with(events::list, op("listEvents", "List events, in the order of commit")))
 }
 
 /// An operation with this name, for generated clients, and this line of what it does.

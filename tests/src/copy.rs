@@ -311,7 +311,7 @@ async fn the_command_prints_the_copied_tables() {
     licenses                  6  with 6 seats taken
     users                    12
     assignments              18
-    events                    0
+    events                   68
     outcomes                  9
     refusals                  6
     idempotency_keys          4

@@ -8,11 +8,12 @@
 //! `interface` covers the specification row by row, `refusals` all errors, `lists` long lists,
 //! `worlds` the isolation of tenants and modes, `batches` validations of one batch, `races`
 //! concurrent callers and nodes, `neighbours` tenants beside a greedy one, `model` random calls
-//! against a model, `clocks` nodes whose clocks disagree, `connections` clients below the interface,
-//! `crashes` processes that stop and restart, `faults` disks that fail, `log` a log that cannot be
-//! written, `host` the commands of `licd`, and `tidy` rules of the sources. `plans` covers how PostgreSQL
-//! finds its rows, `copy`, `backup` and `migrate` the commands on whole databases, `journey` licctl
-//! with licd, `nodes` several processes on one database, and `cluster` the loss of PostgreSQL.
+//! against a model, `clocks` nodes whose clocks disagree, `connections` clients below the
+//! interface, `crashes` processes that stop and restart, `faults` disks that fail, `log` a log that
+//! cannot be written, `host` the commands of `licd`, and `tidy` rules of the sources. `plans`
+//! covers how PostgreSQL finds its rows, `copy`, `backup` and `migrate` the commands on whole
+//! databases, `journey` licctl with licd, `nodes` several processes on one database, and `cluster`
+//! the loss of PostgreSQL.
 
 #![cfg(test)]
 

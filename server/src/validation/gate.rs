@@ -127,3 +127,54 @@ impl KeyGate {
 fn is_valid_at(auth: &KeyAuth, now: Timestamp) -> bool {
     auth.revoked_at.is_none() && auth.expires_at.is_none_or(|end| now < end)
 }
+
+#[cfg(test)]
+mod tests {
+    use common::{Mode, TenantId};
+
+    use super::*;
+    use crate::store::Scope;
+
+    fn valid_key(now: Timestamp) -> KeyAuth {
+        let scope = Scope { world: 1.into(), tenant: TenantId::new(now), mode: Mode::Live };
+        KeyAuth {
+            key_id: KeyId::new(now),
+            scope,
+            role: Role::Validate,
+            expires_at: None,
+            revoked_at: None,
+        }
+    }
+
+    /// A batch that breaks off is decided again, request by request.
+    #[test]
+    fn a_request_that_is_decided_twice_counts_once() {
+        let (requests, new_users) = ("2/m".parse().unwrap(), NewUserLimit::default());
+        let (gate, now) = (KeyGate::new(requests, new_users), Timestamp::now());
+        let auth = valid_key(now);
+        let calls: [CallerInfo; 3] = Default::default();
+        for call in [&calls[0], &calls[1], &calls[0], &calls[1]] {
+            assert!(gate.admit(Some(auth), call, now).is_ok());
+        }
+        assert!(matches!(gate.admit(Some(auth), &calls[2], now), Err(Error::RateLimited(_))));
+        let remaining = |call| match gate.admit_new_user(auth.key_id, call) {
+            Allowance::Granted { remaining, .. } => remaining,
+            _ => panic!("new users are limited, and this is the first"),
+        };
+        let first = remaining(&calls[0]);
+        assert_eq!(remaining(&calls[0]), first);
+        assert_eq!(remaining(&calls[1]), first - 1);
+    }
+
+    #[test]
+    fn a_key_is_checked_each_time() {
+        let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default());
+        let (now, call) = (Timestamp::now(), CallerInfo::default());
+        let auth = valid_key(now);
+        assert!(gate.admit(Some(auth), &call, now).is_ok());
+        let revoked = KeyAuth { revoked_at: Some(now), ..auth };
+        assert!(matches!(gate.admit(Some(revoked), &call, now), Err(Error::Unauthorized)));
+        let expired = KeyAuth { expires_at: Some(now), ..auth };
+        assert!(matches!(gate.admit(Some(expired), &call, now), Err(Error::Unauthorized)));
+    }
+}
