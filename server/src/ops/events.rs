@@ -56,7 +56,7 @@ impl Default for Retention {
 
 /// The text is no retention.
 #[derive(Debug, thiserror::Error)]
-#[error("must be a number of days from 1 to 10000, as 400d, or forever")]
+#[error("must be a number of days from 1 to 10000, as 400 or 400d, or forever")]
 pub struct MalformedRetention;
 
 impl FromStr for Retention {
@@ -66,7 +66,7 @@ impl FromStr for Retention {
         if text == "forever" {
             return Ok(Self(None));
         }
-        let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
+        let days = text.strip_suffix('d').unwrap_or(text).parse().ok();
         match days {
             Some(days @ 1..=10_000) => Ok(Self(Some(days))),
             _ => Err(MalformedRetention),
@@ -102,7 +102,8 @@ mod tests {
         for text in ["400d", "1d", "10000d", "forever"] {
             assert_eq!(text.parse::<Retention>().unwrap().to_string(), text);
         }
-        for text in ["", "d", "0d", "-1d", "10001d", "400", "1y", "never"] {
+        assert_eq!("400".parse::<Retention>().unwrap().to_string(), "400d");
+        for text in ["", "d", "0d", "-1d", "10001d", "400dd", "1y", "never"] {
             assert!(text.parse::<Retention>().is_err(), "{text}");
         }
     }
