@@ -17,7 +17,7 @@ pub struct Product {
     pub updated_at: Timestamp,
 }
 
-/// A plan: what the licenses made from it start with. Changing it leaves those already made alone.
+/// A plan: the terms of the licenses created from it. A change of the plan does not change them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -26,9 +26,9 @@ pub struct Plan {
     pub product_id: ProductId,
     pub name: Name,
     pub description: Option<Line>,
-    /// Null for no limit.
+    /// Null: no limit.
     pub max_seats: Option<MaxSeats>,
-    /// Null for licenses that never expire.
+    /// Null: the licenses do not expire.
     pub expires_in_days: Option<ExpiresInDays>,
     #[cfg_attr(feature = "server", sqlx(json))]
     pub features: Features,
@@ -44,7 +44,7 @@ pub struct CreateProduct {
     pub description: Option<Line>,
 }
 
-/// The body of `PATCH /api/v1/admin/products/{id}`. What is absent stays as it is.
+/// The body of `PATCH /api/v1/admin/products/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct UpdateProduct {
@@ -74,7 +74,7 @@ pub struct CreatePlan {
     pub features: Option<Features>,
 }
 
-/// The body of `PATCH /api/v1/admin/plans/{id}`. What is absent stays as it is.
+/// The body of `PATCH /api/v1/admin/plans/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! The envelope around every answer: `success` with `data`, or `success` with `error`.
+//! The envelope around every answer: `success: true` with `data`, or `success: false` with `error`.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -40,7 +40,7 @@ impl<const B: bool> schemars::JsonSchema for ConstBool<B> {
     }
 }
 
-/// An answer that carries one thing.
+/// A successful answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct Success<T> {
@@ -54,36 +54,36 @@ impl<T> Success<T> {
     }
 }
 
-/// An answer that carries many things, or a thing with many parts: all of them, or a page.
+/// A successful answer with a list: all of it, or a page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Paged<T> {
     pub success: ConstBool<true>,
     pub data: T,
-    /// What to send as `after` for the next page; null when this was the last.
+    /// The value of `after` for the next page; null on the last page.
     pub next_cursor: Option<String>,
 }
 
-/// An answer that carries many things, oldest first.
+/// A list, oldest first.
 pub type List<T> = Paged<Vec<T>>;
 
-/// An answer that refuses.
+/// A failure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     pub success: ConstBool<false>,
-    /// A sentence for a person.
+    /// The error as a sentence for people.
     pub error: String,
-    /// The same for a program: one word in snake_case for each kind of refusal.
+    /// The kind of error, for programs.
     pub code: String,
-    /// The request's field that is at fault, when one is.
+    /// The member, parameter or header at fault, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The id in this answer's `X-Request-Id` header and in the server's log.
     pub request_id: String,
-    /// Whole seconds to wait before trying again, on a 429.
+    /// Whole seconds to wait before the next attempt, on 429 and 503.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Events: what happened in one mode of a tenant, in the order in which it was committed.
+//! Events: the changes in one mode of a tenant, in the order of commit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -56,7 +56,7 @@ string_enum! {
     }
 }
 
-/// A word of a set that may grow: a client reads the words that it does not know too.
+/// A value of a set that may grow: a client can read unknown values too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Open<T> {
     Known(T),
@@ -90,7 +90,7 @@ impl<'de, T: FromStr> Deserialize<'de> for Open<T> {
     }
 }
 
-/// The known words are listed and others allowed, so that a generated client takes them all.
+/// Known values are listed and others allowed, so that a generated client accepts them all.
 #[cfg(feature = "server")]
 impl<T: schemars::JsonSchema> schemars::JsonSchema for Open<T> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -106,7 +106,7 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Open<T> {
     }
 }
 
-/// Who caused an event.
+/// The cause of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct EventActor {
@@ -118,7 +118,7 @@ pub struct EventActor {
     pub name: Option<String>,
 }
 
-/// What an event is about.
+/// The record that an event is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct EventSubject {
@@ -145,14 +145,13 @@ pub struct RelatedRecords {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct EventData {
-    /// The record after the event; for one that is gone, as it last was.
+    /// The record after the event; a deleted record as it last was.
     pub object: Map<String, Value>,
-    /// The members that the event changed, with their former values; null when it changed no record
-    /// that existed before.
+    /// The former values of the members that changed; null for a new or deleted record.
     pub previous: Option<Map<String, Value>>,
 }
 
-/// Something that happened.
+/// A change in one mode of a tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -167,7 +166,7 @@ pub struct Event {
     pub subject: EventSubject,
     pub related: RelatedRecords,
     pub data: EventData,
-    /// The id of the request that caused it; null when none did.
+    /// The id of the request that caused it; null if no request did.
     pub request_id: Option<String>,
 }
 

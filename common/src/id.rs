@@ -116,7 +116,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A tenant: one customer of the service, with all that is theirs.
+    /// A tenant: one customer of the service.
     TenantId = "ten";
     /// An API key (its record, not its secret).
     KeyId = "key";
@@ -124,9 +124,9 @@ ids! {
     ProductId = "prd";
     /// A plan of a product.
     PlanId = "pln";
-    /// A license made from a plan.
+    /// A license.
     LicenseId = "lic";
-    /// A user, inside the service. Callers have a name of their own for it: `ExternalId`.
+    /// A user, inside the service. The caller's own identifier is an `ExternalId`.
     UserId = "usr";
     /// A license's assignment to a user.
     AssignmentId = "asg";
@@ -189,8 +189,8 @@ mod generate {
         IDS.advance_past(newest);
     }
 
-    /// Makes UUIDv7s, each greater than the one before. Within a millisecond, and while the clock is
-    /// behind the last id, it counts up from a random number, so that two processes do not meet.
+    /// Makes UUIDv7s, each greater than the one before. Within a millisecond, and while the clock
+    /// is behind the last id, it counts up from a random number, so that two processes do not meet.
     struct Generator(Mutex<ContextV7>);
 
     impl Generator {

@@ -10,9 +10,9 @@ use crate::{KeyId, Name, TenantId, Timestamp};
 string_enum! {
     /// What a key may do.
     Role, "one of validate, read, admin" {
-        /// Ask whether a user is licensed, and nothing else. The role to ship in an application.
+        /// Validates users and nothing else. The role to ship in an application.
         Validate = "validate",
-        /// See everything, and explain; change nothing.
+        /// Reads everything and explains; changes nothing.
         Read = "read",
         /// Everything.
         Admin = "admin",
@@ -27,7 +27,7 @@ string_enum! {
     }
 }
 
-/// A key's record. The secret is not in it: the service keeps only a hash.
+/// The record of a key, without the key itself, of which only a hash is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -39,11 +39,11 @@ pub struct Key {
     pub role: Role,
     pub mode: Mode,
     pub created_at: Timestamp,
-    /// When the key stops working; null for never.
+    /// The time from which the key is refused; null: no expiry.
     pub expires_at: Option<Timestamp>,
-    /// When the key was last used, give or take a few seconds.
+    /// The time of the last use, some seconds late; null: never used.
     pub last_used_at: Option<Timestamp>,
-    /// Since when the key no longer works; null when it was never revoked.
+    /// The time of the revocation; null: not revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -54,24 +54,24 @@ pub struct Key {
 pub struct CreateKey {
     pub name: Name,
     pub role: Role,
-    /// The mode of the calling key, when absent.
+    /// The mode; absent: that of the calling key.
     pub mode: Option<Mode>,
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key's record and, this once, the key itself.
+/// The record of a new key, with the key itself.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct CreatedKey {
     #[serde(flatten)]
     pub record: Key,
-    /// The key in full. It is never shown again.
+    /// The key itself. It is not shown again.
     #[serde(serialize_with = "ApiKey::serialize_exposed")]
     #[cfg_attr(feature = "server", schemars(with = "String"))]
     pub key: ApiKey,
 }
 
-/// A tenant: one customer of the service, with all that is theirs.
+/// A tenant: one customer of the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 pub struct Tenant {
@@ -79,7 +79,7 @@ pub struct Tenant {
     pub name: Name,
 }
 
-/// The answer of `GET /api/v1/key`: the key that asked, and whose it is.
+/// The answer of `GET /api/v1/key`: the key of the request, and its tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -94,13 +94,13 @@ pub struct CurrentKey {
     pub tenant: Tenant,
 }
 
-/// The text is no API key; what it is instead is not repeated, as it may be a secret all the same.
+/// The text is no API key. It is not repeated, as it may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an API key: sk_live_ or sk_test_ and 38 letters and digits, undamaged")]
 pub struct MalformedKey;
 
 /// An API key in the clear: `sk_live_` or `sk_test_`, 32 random letters and digits, and 6 more that
-/// are the CRC-32 of all before them, so that a damaged key is told from a wrong one at once.
+/// are the CRC-32 of all before them, so that a damaged key is recognized without a look-up.
 ///
 /// It has neither `Debug` nor `Display` nor `Serialize`, so that it reaches no log by accident.
 #[derive(Clone, PartialEq, Eq)]

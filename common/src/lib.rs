@@ -1,12 +1,12 @@
-//! What crosses the wire between licd and whoever calls it.
+//! The types that cross the wire between licd and its callers.
 //!
-//! One type serves a thing from the database column to the terminal: licd decodes [`License`]
-//! from a row and sends it, licctl reads it and prints it. Types that carry a rule (a name's
-//! length, a plan's seats) can only be made by parsing, so whoever holds one need not check it
-//! again. There is no I/O here: storing is the server's, asking is the CLI's.
+//! One type serves a thing from the database column to the terminal: licd decodes [`License`] from
+//! a row and sends it, licctl reads it and prints it. Types that carry a rule (a name's length, a
+//! plan's seats) are created by parsing alone, so a value need not be checked again. There is no
+//! I/O here: the server stores and the CLI asks.
 //!
-//! Feature `server` adds the derives for columns and for the OpenAPI document, and the making of
-//! ids and keys; the CLI compiles none of them.
+//! Feature `server` adds the derives for columns and for the OpenAPI document, and creates ids
+//! and keys; the CLI compiles none of this.
 
 mod catalog;
 mod envelope;

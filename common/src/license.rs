@@ -1,4 +1,4 @@
-//! Licenses and what binds users to them: assignments and activations.
+//! Licenses, their assignments to users, and activations.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,7 @@ use crate::{
 };
 
 string_enum! {
-    /// Where a license stands. It is moved only by the administrator; that time has passed
-    /// `expiresAt` never rewrites it.
+    /// The status of a license. Only an administrator changes it; passing `expiresAt` does not.
     Status, "one of active, suspended, revoked, expired" {
         Active = "active",
         Suspended = "suspended",
@@ -19,19 +18,19 @@ string_enum! {
     }
 }
 
-/// A license: the same nine fields wherever one is shown.
+/// A license.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
 pub struct License {
     pub id: LicenseId,
     pub product_id: ProductId,
-    /// The plan it was made from.
+    /// The plan from which the license was created.
     pub plan_id: PlanId,
     pub status: Status,
-    /// How many users may hold a seat at once; null for no limit.
+    /// How many users may hold a seat at once; null: no limit.
     pub max_seats: Option<MaxSeats>,
-    /// The first moment at which it is no longer valid; null for never.
+    /// The time from which the license is expired; null: no expiry.
     pub expires_at: Option<Timestamp>,
     #[cfg_attr(feature = "server", sqlx(json))]
     pub features: Features,
@@ -43,13 +42,13 @@ pub struct License {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct Seats {
-    /// How many users hold one.
+    /// How many users hold a seat.
     pub used: i32,
-    /// How many users may; null for no limit.
+    /// How many users may hold one; null: no limit.
     pub allowed: Option<MaxSeats>,
 }
 
-/// A license with its seats, as lists and `GET` by id show it.
+/// A license with its seats, as in lists and in `GET` by id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct LicenseWithSeats {
@@ -58,7 +57,7 @@ pub struct LicenseWithSeats {
     pub seats: Seats,
 }
 
-/// A user's link to a license. It takes no seat; the first successful validation does.
+/// The assignment of a license to a user. It takes no seat; the first successful validation does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -88,14 +87,14 @@ pub struct Activation {
 
 #[cfg(feature = "server")]
 impl Activation {
-    /// A fresh seat, which nobody has stored yet.
+    /// A new seat, which is not stored yet.
     pub fn new(user_id: UserId, license_id: LicenseId, now: Timestamp) -> Self {
         let id = ActivationId::new(now);
         Self { id, user_id, license_id, activated_at: now, last_checked_at: now }
     }
 }
 
-/// A seat, with the user's identifier on both sides.
+/// A seat, with both identifiers of its user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -107,7 +106,7 @@ pub struct UsageActivation {
     pub external_id: ExternalId,
 }
 
-/// Who uses a license, all read at one moment.
+/// The seats of a license that are held, all as of one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -115,7 +114,7 @@ pub struct Usage {
     pub license: License,
     /// The seats held now, oldest first.
     pub activations: Vec<UsageActivation>,
-    /// How many seats are held in all, also when `activations` is only a page of them.
+    /// How many seats are held in all, also if `activations` is a page of them.
     pub total_activations: i64,
     /// How many different users hold them.
     pub active_seats: i64,
@@ -127,7 +126,7 @@ pub struct Usage {
 #[serde(rename_all = "camelCase")]
 pub struct CreateLicense {
     pub plan_id: PlanId,
-    /// Overrides the plan's own.
+    /// Overrides the plan's value.
     pub expires_in_days: Option<ExpiresInDays>,
 }
 
@@ -136,10 +135,10 @@ pub struct CreateLicense {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AssignLicense {
-    /// The caller's own identifier of the user, who is made if unknown, and has at most 100
-    /// licenses.
+    /// The caller's own identifier of the user. An unknown user is created; a user has at most
+    /// 100 licenses.
     pub user_id: ExternalId,
-    /// Replaces what an earlier assignment carried; absent leaves it.
+    /// Replaces the metadata of an existing assignment; absent: it stays.
     pub metadata: Option<Metadata>,
 }
 
@@ -150,12 +149,12 @@ pub struct SetStatus {
     pub status: Status,
 }
 
-/// The body of `PATCH /api/v1/admin/licenses/{id}`. What is absent stays as it is.
+/// The body of `PATCH /api/v1/admin/licenses/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateLicense {
-    /// A limit below the seats in use refuses newcomers; nobody loses a seat.
+    /// A limit below the number of seats held takes no seat away; it prevents new ones.
     pub max_seats: Option<MaxSeats>,
     pub expires_at: Option<Timestamp>,
     pub features: Option<Features>,

@@ -87,7 +87,7 @@ macro_rules! numbers {
 numbers! {
     /// How many users may hold a seat at once.
     MaxSeats to 1_000_000, "a whole number from 1 to 1000000";
-    /// How long a license made from a plan is valid, in days of 24 hours.
+    /// How long a license created from a plan is valid, in days of 24 hours.
     ExpiresInDays to 36_500, "a whole number from 1 to 36500";
 }
 

@@ -1,4 +1,4 @@
-//! What validations came to: the counts of each hour, and the refusals of each user.
+//! Outcomes of validations: the counts of each hour, and the refusals of each user.
 
 use chrono::Duration;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct UserRefusal {
     #[cfg_attr(feature = "server", sqlx(rename = "external_id"))]
     pub user_id: ExternalId,
     pub reason: Reason,
-    /// The license that gave the reason, the last time; null when no license was assigned.
+    /// The license that gave the reason of the last refusal; null if no license was assigned.
     pub license_id: Option<LicenseId>,
     /// The start of the hour.
     pub hour: Timestamp,

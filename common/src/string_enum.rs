@@ -1,7 +1,7 @@
-//! Closed sets of words: enums that are written as one lower-case word each.
+//! Enums whose variants are lower-case strings.
 
-/// Makes an enum whose variants are words: on the wire, in a column and on a command line alike.
-/// Reading takes exactly these words, as strings.
+/// Defines an enum whose variants are the same strings on the wire, in a column and on a command
+/// line. Reading accepts exactly these strings.
 macro_rules! string_enum {
     (
         $(#[$doc:meta])*

@@ -1,4 +1,4 @@
-//! Words of the callers: names, user ids, features and metadata, each within its limits.
+//! Texts of the callers: names, user ids, features and metadata, each within its limits.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// What a value would have to be; reads well after "must be".
+/// The rule that a value breaks, as it follows "must be".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be {0}")]
 pub struct Invalid(pub &'static str);
@@ -93,7 +93,7 @@ texts! {
     /// The name of a product, plan, key or tenant. Spaces around it are dropped.
     Name to 255, trimmed: true,
         "a string of 1 to 255 characters without control characters";
-    /// A line of text, kept as it came.
+    /// A line of text, stored unchanged.
     Line to 255, trimmed: false,
         "a string of 1 to 255 characters without control characters";
     /// The caller's own identifier of a user. Never trimmed or folded: two that differ in one byte

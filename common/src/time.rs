@@ -9,15 +9,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::text::Invalid;
 
-/// A moment between the years 1970 and 9999, cut to the millisecond when it is made: what is
-/// stored, compared and shown is then the same on every database.
+/// A moment between the years 1970 and 9999, cut to the millisecond when it is created, so that
+/// both databases store, compare and show the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(DateTime<Utc>);
 
 const WHAT: &str = "a time as in 2027-01-31T12:00:00Z";
 
 impl Timestamp {
-    /// Reads the clock. Once for each request: its steps then agree on the time.
+    /// Reads the clock, once for each request, so that all its steps use one time.
     pub fn now() -> Self {
         Self(Utc::now().trunc_subsecs(3))
     }

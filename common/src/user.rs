@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::string_enum;
 use crate::{ExternalId, Line, Metadata, Name, TenantId, Timestamp, UserId};
 
-/// A user of the vendor's application, made by hand or by the first validation.
+/// A user of the vendor's application, created by an administrator or by the first validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -22,8 +22,8 @@ pub struct User {
     pub updated_at: Timestamp,
 }
 
-/// The body of `POST /api/v1/admin/users`, which also updates the user who is already known:
-/// what is given replaces, what is absent stays.
+/// The body of `POST /api/v1/admin/users`, which updates a user who exists: given members replace
+/// the former values, absent members stay.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -34,7 +34,7 @@ pub struct CreateUser {
     pub metadata: Option<Metadata>,
 }
 
-/// The body of `PATCH /api/v1/admin/users/{id}`. What is absent stays as it is.
+/// The body of `PATCH /api/v1/admin/users/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct UpdateUser {

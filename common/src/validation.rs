@@ -1,4 +1,4 @@
-//! The question the service exists for, its answer, and the answer explained.
+//! Validations and explanations: requests and answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ use crate::{
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Validate {
-    /// The caller's own identifier of the user, who is made if unknown.
+    /// The caller's own identifier of the user. An unknown user is created.
     pub user_id: ExternalId,
-    /// Looks only at this product's licenses.
+    /// Only licenses of this product count.
     pub product_id: Option<ProductId>,
 }
 
-/// Whether a user is licensed. "No" is an answer too, never an error.
+/// Whether a user is licensed. `valid: false` is an answer, not an error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -39,18 +39,18 @@ impl Validation {
     }
 }
 
-/// The user is licensed, and holds a seat from now on.
+/// The user is licensed and holds a seat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct ValidAnswer {
     pub valid: ConstBool<true>,
     pub license: License,
     pub activation: Activation,
-    /// The license's features once more, where applications look first.
+    /// The features of the license.
     pub features: Features,
 }
 
-/// The user is not licensed, and nothing but perhaps the user was written.
+/// The user is not licensed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct InvalidAnswer {
@@ -68,7 +68,7 @@ string_enum! {
         Suspended = "suspended",
         /// The selected license has no seat left, and the user holds none.
         ExceededSeats = "exceeded_seats",
-        /// Only when explaining: a validation would make the user.
+        /// Only in explanations: a validation would create the user.
         UserNotFound = "user_not_found",
     }
 }
@@ -80,31 +80,31 @@ string_enum! {
 pub struct Explain {
     /// The caller's own identifier of the user.
     pub user_id: ExternalId,
-    /// Looks only at this product's licenses.
+    /// Only licenses of this product count.
     pub product_id: Option<ProductId>,
 }
 
-/// What a validation would answer at `checkedAt`, and why. Asking has no effect.
+/// The answer of a validation at `checkedAt`, and its reasons. An explanation has no effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     pub valid: bool,
-    /// Null when valid.
+    /// Null if valid.
     pub reason: Option<Reason>,
     /// The answer in a sentence.
     pub summary: String,
     pub checked_at: Timestamp,
-    /// Null when the user is not known.
+    /// Null if the user is unknown.
     pub user: Option<User>,
     /// Every license assigned to the user, in the order in which a validation looks at them.
     pub licenses: Vec<ExplainedLicense>,
-    /// The user's last refused validations, newest first, known some seconds late.
+    /// The user's last refused validations, newest first, some seconds late.
     #[serde(default)]
     pub refusals: Vec<UserRefusal>,
 }
 
-/// One assigned license and what a validation makes of it.
+/// An assigned license and its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -113,9 +113,9 @@ pub struct ExplainedLicense {
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,
-    /// How many users hold a seat; the license's `maxSeats` says how many may.
+    /// How many users hold a seat; `maxSeats` of the license is the limit.
     pub seats_used: i32,
-    /// The seat of this user; null when the user holds none.
+    /// The seat of this user; null if the user holds none.
     pub activation: Option<Activation>,
     pub verdict: Verdict,
     /// The verdict in a sentence.
@@ -123,18 +123,18 @@ pub struct ExplainedLicense {
 }
 
 string_enum! {
-    /// What a validation makes of one license.
+    /// The verdict of a validation on one license.
     Verdict, "the verdict on a license" {
-        /// Selected, and good.
+        /// Selected, and a seat is held or free.
         Valid = "valid",
-        /// Selected, but full: it alone decides, so the answer is no.
+        /// Selected, but no seat is free. It alone decides.
         ExceededSeats = "exceeded_seats",
         Expired = "expired",
         Suspended = "suspended",
         Revoked = "revoked",
-        /// Good in itself, but an earlier license was selected.
+        /// In force, but an earlier license was selected.
         NotReached = "not_reached",
-        /// Of another product than the one asked for.
+        /// Of another product than the request names.
         OtherProduct = "other_product",
     }
 }

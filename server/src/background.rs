@@ -1,6 +1,6 @@
-//! Tasks beside the requests: they write the times of last use and the outcomes of validations, forget
-//! idle rate limits, and delete old idempotency keys, events and outcomes. A task that breaks off is
-//! started anew.
+//! The tasks beside the requests: the times of last use and the outcomes of validations are
+//! written, idle rate limits forgotten, old idempotency keys, events and outcomes deleted. A task
+//! that breaks off is started anew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::supervise::supervise;
 use crate::validation::gate::KeyGate;
 use crate::validation::outcome_counts::{self, OutcomeCounts};
 
-/// How often each task has its turn.
+/// How often each task runs.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Starts the tasks, which end when they are aborted.
@@ -59,7 +59,7 @@ async fn write_outcomes(db: Db, outcomes: Arc<OutcomeCounts>) {
             tracing::warn!(%error, "the outcomes of validations could not be written");
         }
         if let Err(error) = outcome_counts::forget_old(&db).await {
-            tracing::warn!(%error, "old outcomes could not be forgotten");
+            tracing::warn!(%error, "old outcomes could not be deleted");
         }
     }
 }

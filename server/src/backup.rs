@@ -21,7 +21,7 @@ const DRAFT: &str = ".licd-backup-";
 /// What SQLite keeps beside a file that it is writing.
 const JOURNAL: &str = "-journal";
 
-/// Why there is no backup. The words are for the operator.
+/// Why a backup failed. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(
@@ -118,8 +118,8 @@ fn draft(folder: &Path) -> std::io::Result<NamedTempFile> {
     }
 }
 
-/// Deletes what backups left in the folder when they were killed. What cannot be deleted is left
-/// alone: it is in nobody's way.
+/// Deletes the drafts of backups that were killed in this folder. A draft that cannot be deleted is
+/// left alone, and harms nothing.
 fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

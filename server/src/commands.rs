@@ -40,15 +40,15 @@ pub struct Args {
 pub enum Command {
     /// Run the service until SIGTERM, SIGHUP or Ctrl-C; a second one ends it at once.
     Serve(serve::Serve),
-    /// Run the service with sample data on an embedded database, and show it off.
+    /// Run the service with sample data on a temporary database, and print sample validations.
     Demo(demo::Demo),
-    /// Make and list tenants.
+    /// Create and list tenants.
     #[command(subcommand)]
     Tenants(tenants::Tenants),
-    /// Make API keys on the server's host: the way back in when every key is lost.
+    /// Create API keys on the server's host, such as when all keys are lost.
     #[command(subcommand)]
     Keys(keys::Keys),
-    /// Bring the database's schema up to date ahead of a roll-out, and say what was done.
+    /// Migrate the database's schema ahead of a roll-out, and print each step.
     Migrate(migrate::Migrate),
     /// Copy a whole database into an empty one, such as from SQLite to PostgreSQL.
     Copy(copy::Copy),
@@ -103,7 +103,7 @@ impl Database {
         Db::open(&url).await.with_context(|| url.to_string())
     }
 
-    /// Opens it as it is, so that a mistyped path makes no new file.
+    /// Opens it without migrating, so that a mistyped path creates no new file.
     async fn open_as_it_is(&self) -> anyhow::Result<Db> {
         let url = self.url();
         Db::open_as_it_is(&url).await.with_context(|| url.to_string())
@@ -115,7 +115,7 @@ pub fn say(line: impl fmt::Display) {
     log::line(line);
 }
 
-/// Writes a line of data to standard output, after what was said before.
+/// Writes a line of data to standard output, after all queued lines of standard error.
 fn print(line: impl fmt::Display) -> anyhow::Result<()> {
     log::flush();
     writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")

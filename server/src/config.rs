@@ -6,7 +6,7 @@ use crate::http::ConnectionLimits;
 use crate::ops::events::Retention;
 use crate::validation::limit::{NewUserLimit, RateLimit};
 
-/// What a running service needs to know, next to its database.
+/// The settings of a service, beside its database.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
     pub rate_limit: RateLimit,
@@ -15,7 +15,7 @@ pub struct Config {
     pub events_kept: Retention,
 }
 
-/// Where the database lies when nobody says: a file in the user's data folder.
+/// The database by default: a file in the user's data folder.
 pub fn default_database() -> PathBuf {
     match directories::ProjectDirs::from("", "", "licd") {
         Some(folders) => folders.data_dir().join("licd.db"),

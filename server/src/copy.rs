@@ -11,7 +11,7 @@ use crate::db::{Conn, Db};
 use crate::store::copy::{self as store, PORTION, Table, for_each_table};
 use crate::store::worlds;
 
-/// Why nothing was copied. The words are for the operator.
+/// Why a copy failed. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     #[error(
@@ -19,7 +19,7 @@ pub enum CopyError {
          that `licd serve` has been started on has a tenant already"
     )]
     NotEmpty(&'static str),
-    #[error("what arrived in table {0} is not what was sent; nothing was copied")]
+    #[error("the rows that arrived in table {0} differ from those sent; nothing was copied")]
     Differs(&'static str),
     #[error("cannot read the source: {0}")]
     Source(sqlx::Error),
@@ -32,26 +32,26 @@ pub enum CopyError {
     Unconfirmed(sqlx::Error),
 }
 
-/// What a table holds: enough to tell whether another holds the same.
+/// A digest of a table's rows. Tables with the same rows have the same digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDigest {
     pub table: &'static str,
     pub rows: u64,
-    /// The sum of the seats that licenses say are taken.
+    /// The sum of the seats used of all licenses.
     pub seats: i64,
     /// The sum of the rows' hashes, which does not depend on the order: the databases sort texts
     /// differently.
     pub sum: [u64; 4],
 }
 
-/// What is being done.
+/// A step of the copying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Copying(&'static str),
     Verifying(&'static str),
 }
 
-/// Is told of each portion: what was done to how many more rows.
+/// Receives the step of each portion and its number of rows.
 pub trait Progress: FnMut(Step, u64) {}
 
 impl<F: FnMut(Step, u64)> Progress for F {}

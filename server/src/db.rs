@@ -1,10 +1,10 @@
 //! The one door to the database, whichever it is.
 //!
 //! [`Db`] hands out connections and transactions; a statement is written once and runs on SQLite
-//! and on PostgreSQL alike (see [`query`]). What the statements say is the business of `store`.
+//! and on PostgreSQL alike (see [`query`]). The statements are in `store`.
 //!
-//! Who may use it when is for the caller to decide, and a [`Turn`] that the caller waited for goes
-//! along with the connection.
+//! The caller decides on the order of users; the [`Turn`] for which it waited lives as long as the
+//! connection.
 
 mod connect;
 mod files;
@@ -35,12 +35,12 @@ pub use url::{DatabaseUrl, InvalidUrl};
 pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;
 
 /// How long one step may take (to connect, to run a statement, to commit) before the database
-/// counts as away. PostgreSQL is told the same, so that it gives up too.
+/// counts as unavailable. PostgreSQL gets the same limit, so that it gives up too.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits for a step no longer than [`STATEMENT_TIMEOUT`]. A connection that was given up on is
-/// closed, or cleaned by its pool, before anyone else gets it.
-async fn patient<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
+/// Waits for a step no longer than [`STATEMENT_TIMEOUT`]. A connection whose step timed out is
+/// closed, or cleaned by its pool, before it is used again.
+async fn within_statement_timeout<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
     with_timeout(STATEMENT_TIMEOUT, step).await
 }
 
@@ -55,7 +55,7 @@ async fn with_timeout<T>(time: Duration, step: impl Future<Output = Result<T>>) 
 #[derive(Clone)]
 pub enum Db {
     Sqlite(SqliteConnections),
-    Postgres { lender: PgConnections, pooler: bool },
+    Postgres { connections: PgConnections, pooler: bool },
 }
 
 /// How many administrative requests use PostgreSQL at once. The other connections are for
@@ -92,7 +92,7 @@ impl Db {
     pub async fn close(&self) {
         match self {
             Self::Sqlite(connections) => connections.close().await,
-            Self::Postgres { lender, .. } => lender.close().await,
+            Self::Postgres { connections, .. } => connections.close().await,
         }
     }
 
@@ -100,7 +100,9 @@ impl Db {
     pub async fn read(&self) -> Result<Conn> {
         Ok(Conn::new(match self {
             Self::Sqlite(connections) => Inner::Sqlite(connections.read().await?),
-            Self::Postgres { lender, pooler } => Inner::Postgres(lender.lend().await?, *pooler),
+            Self::Postgres { connections, pooler } => {
+                Inner::Postgres(connections.lend().await?, *pooler)
+            }
         }))
     }
 
@@ -117,11 +119,11 @@ impl Db {
         Ok(Tx(Conn::new(match self {
             Self::Sqlite(connections) => {
                 let conn = connections.read().await?;
-                Inner::Sqlite(patient(conn.begin("begin")).await?)
+                Inner::Sqlite(within_statement_timeout(conn.begin("begin")).await?)
             }
-            Self::Postgres { lender, pooler } => {
-                let begin = lender.begin("begin isolation level repeatable read");
-                Inner::Postgres(patient(begin).await?, *pooler)
+            Self::Postgres { connections, pooler } => {
+                let begin = connections.begin("begin isolation level repeatable read");
+                Inner::Postgres(within_statement_timeout(begin).await?, *pooler)
             }
         })))
     }
@@ -135,11 +137,12 @@ impl Db {
         Ok(Tx(Conn::new(match self {
             Self::Sqlite(connections) => {
                 let conn = connections.write().await?;
-                Inner::Sqlite(patient(conn.begin("begin immediate")).await?)
+                Inner::Sqlite(within_statement_timeout(conn.begin("begin immediate")).await?)
             }
-            Self::Postgres { lender, pooler } => {
-                Inner::Postgres(patient(lender.begin("begin")).await?, *pooler)
-            }
+            Self::Postgres { connections, pooler } => Inner::Postgres(
+                within_statement_timeout(connections.begin("begin")).await?,
+                *pooler,
+            ),
         })))
     }
 }
@@ -174,8 +177,8 @@ impl Tx {
     /// When this returns, all that was written is on disk.
     pub async fn commit(self) -> Result<()> {
         match self.0.inner {
-            Inner::Sqlite(tx) => patient(tx.commit()).await,
-            Inner::Postgres(tx, _) => patient(tx.commit()).await,
+            Inner::Sqlite(tx) => within_statement_timeout(tx.commit()).await,
+            Inner::Postgres(tx, _) => within_statement_timeout(tx.commit()).await,
         }
     }
 

@@ -1,21 +1,19 @@
-//! Everything that can go wrong with a request. How an error is answered over HTTP is in
-//! `http::error`.
+//! The errors of a request. `http::error` maps them to HTTP.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// No key, or none that works. Which of the two is nobody's business.
+    /// The key is missing or not valid. The caller does not learn which.
     Unauthorized,
     /// The key has used up its rate; whole seconds to wait.
     RateLimited(u64),
     /// The key may not do this.
     Forbidden,
-    /// The request cannot be understood, or says what cannot be. Names the field when one is at
-    /// fault.
+    /// The request breaks a rule. Names the field at fault, if there is one.
     Invalid {
         field: Option<String>,
         message: String,
     },
-    /// There is no such thing, or none that this key may see.
+    /// The record does not exist in the world of this key.
     NotFound(&'static str),
     RouteNotFound,
     MethodNotAllowed,
@@ -27,11 +25,11 @@ pub enum Error {
     TooLarge(&'static str),
     /// The body did not arrive in time.
     RequestTimeout,
-    /// The request is right, but not as things stand.
+    /// The request conflicts with the current state.
     Conflict(&'static str),
-    /// The Idempotency-Key came with another request before.
+    /// Another request used the Idempotency-Key before.
     IdempotencyKeyReused,
-    /// Not an error, but it ends a handler all the same: the request was answered before, so.
+    /// Not an error, though it ends the handler: the stored answer to the same request.
     Replayed {
         status: i32,
         body: String,
@@ -40,7 +38,7 @@ pub enum Error {
     Overloaded,
     /// The database does not answer.
     Unavailable,
-    /// A fault of ours.
+    /// A fault of licd.
     Internal,
 }
 
@@ -67,7 +65,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Two transactions stood in each other's way and this one gave in; it may simply be run again.
+/// Two transactions collided and this one was rolled back; it may be run again.
 pub fn is_collision(error: &sqlx::Error) -> bool {
     has_code(error, |code| matches!(code, "40001" | "40P01"))
 }

@@ -1,5 +1,5 @@
-//! Fair shares: whoever waits for something scarce waits in a lane, mostly a tenant's, and the lanes
-//! are served in turn. A lane that floods makes itself wait, and nobody else.
+//! Fair shares: requests for a scarce resource wait in lanes, mostly one for each tenant, and the
+//! lanes are served in turn. A lane that floods delays only itself.
 
 mod turns;
 

@@ -1,7 +1,7 @@
-//! licd, the licensing service: is this user licensed, and who administers that.
+//! licd, the licensing service: validates users and administers licenses.
 //!
-//! [`Db::open`] makes the database ready, [`serve`] answers until it is told to stop. Read on in
-//! [`routes`], which lists every address and leads to everything else.
+//! [`Db::open`] makes the database ready, [`serve`] answers requests until it is stopped. Read on
+//! in [`routes`], which lists every address and leads to everything else.
 
 pub mod api;
 mod background;
@@ -35,7 +35,7 @@ use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
 use validation::{Answer, Lane, OutcomeCounts, Placements, ValidationRequest};
 
-/// What every handler can reach. Cloning it is cheap.
+/// The state that every handler can use. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App {
     db: Db,
@@ -47,7 +47,8 @@ pub struct App {
 }
 
 impl App {
-    /// Starts the worker that answers validations, which ends when the last clone of this is gone.
+    /// Starts the worker that answers validations, which ends after the last clone of this is
+    /// dropped.
     fn start(db: Db, config: &Config, outcomes: Arc<OutcomeCounts>) -> (Self, JoinHandle<()>) {
         let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users));
         let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
@@ -71,10 +72,10 @@ impl App {
     }
 }
 
-/// How long requests in flight may take once the service was told to stop.
-const DRAIN: Duration = Duration::from_secs(20);
-/// How long the last batches may take after that.
-const FINISH: Duration = Duration::from_secs(6);
+/// How long requests in flight may take after the stop began.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long each of the last writes may take after that.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Answers on `listener` until `shutdown` completes; then takes no more connections, finishes what
 /// is in flight, and returns.
@@ -92,23 +93,23 @@ pub async fn serve(
     let writing_outcomes = background::start_outcomes(db.clone(), outcomes.clone());
 
     let router = routes::router(app);
-    http::connections::serve(listener, router, config.connections, shutdown, DRAIN).await;
+    http::connections::serve(listener, router, config.connections, shutdown, DRAIN_TIMEOUT).await;
 
     maintenance.abort();
-    // The router is gone, and with it the last who ask; what still waits is answered.
-    drop(tokio::time::timeout(FINISH, validating).await);
+    // With the router the last callers are gone; the worker answers the requests that still wait.
+    drop(tokio::time::timeout(FINISH_TIMEOUT, validating).await);
     if let Err(error) = gate.last_uses.write(&db).await {
         tracing::warn!(%error, "the times of last use could not be written");
     }
     // Waits for what the task is writing. Only then it is aborted: a portion that was cut off would
     // be lost, or counted twice.
-    match tokio::time::timeout(FINISH, outcomes.flush(&db)).await {
+    match tokio::time::timeout(FINISH_TIMEOUT, outcomes.flush(&db)).await {
         Ok(Ok(())) => {}
         failed => tracing::warn!(?failed, "the last outcomes could not be written"),
     }
     writing_outcomes.abort();
-    // A server that fell silent never gives its connections back, and must not keep the process.
-    drop(tokio::time::timeout(FINISH, db.close()).await);
+    // Connections to a server that fell silent never close, and must not keep the process.
+    drop(tokio::time::timeout(FINISH_TIMEOUT, db.close()).await);
     Ok(())
 }
 

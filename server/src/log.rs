@@ -1,7 +1,7 @@
 //! The log, and every other line for standard error: written by a thread of its own.
 //!
-//! Whoever logs puts a line into a bounded queue, and neither waits nor fails, whatever becomes of
-//! standard error: a full disk, a closed pipe, a pipe that nobody reads. Lines that find the queue
+//! Logging puts a line into a bounded queue, and neither waits nor fails, whatever the state of
+//! standard error: a full disk, a closed pipe, a pipe without a reader. Lines that find the queue
 //! full or cannot be written are lost; their number is logged as soon as a line can be written.
 
 use std::fmt;
@@ -39,7 +39,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What to log: directives of tracing's filter, each checked to be one.
+/// The filter of the log: directives of tracing's filter, each checked.
 #[derive(Clone, Debug)]
 pub struct LogFilter(String);
 
@@ -76,7 +76,7 @@ impl FromStr for LogFilter {
     }
 }
 
-/// Writes what is still queued when it goes, also when a panic ends the program.
+/// Writes all queued lines when it is dropped, also when a panic ends the program.
 #[must_use]
 pub struct Flush(());
 

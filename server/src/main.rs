@@ -1,4 +1,4 @@
-//! The program `licd`: its commands and their words. What they do is in the library.
+//! The program `licd`: its commands and their messages. The library does their work.
 
 mod commands;
 mod log;
@@ -15,7 +15,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let args = commands::Args::parse();
     let Ok(_flush) = log::start(&args.log_filter(), args.log_format) else {
-        // Without a thread or a descriptor nothing else works either, and there is no one to tell.
+        // Without a thread or a descriptor nothing else works either, and no message can be
+        // written.
         return ExitCode::FAILURE;
     };
     // TLS to PostgreSQL and of the demo's client; there is one provider, so this cannot fail twice.

@@ -1,5 +1,5 @@
-//! The table of contents: every address of the service, once, with what it does. The OpenAPI
-//! document is made from this page and from the types that the handlers take and give.
+//! The table of contents: every address of the service, once, with its summary. The OpenAPI
+//! document is generated from this page and from the types of the handlers' parameters and answers.
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
@@ -18,7 +18,7 @@ use crate::api::{
 use crate::error::Error;
 use crate::http::{context, openapi};
 
-/// Everything that answers.
+/// The router of the whole service.
 pub fn router(app: App) -> Router {
     let (api, document) = api();
     let document = openapi::text(&document);
@@ -36,87 +36,81 @@ pub fn router(app: App) -> Router {
         .with_state(app)
 }
 
-/// What the service speaks, as an OpenAPI 3.1 document.
+/// The interface as an OpenAPI 3.1 document.
 pub fn document() -> OpenApi {
     api().1
 }
 
 fn api() -> (Router<App>, OpenApi) {
     let mut document = OpenApi::default();
-    let routes = operations().merge(observations());
-    let routes = routes.finish_api_with(&mut document, openapi::preface);
+    let routes = routes().finish_api_with(&mut document, openapi::preface);
     openapi::complete(&mut document);
     (routes, document)
 }
 
-/// Validation, and the administration of what it decides on.
 #[rustfmt::skip]
-fn operations() -> ApiRouter<App> {
+fn routes() -> ApiRouter<App> {
     ApiRouter::new()
         // For the vendor's application.
         .api_route("/api/v1/validate",
-            post_with(validate::validate, op("validate", "Is this user licensed?")))
+            post_with(validate::validate, op("validate", "Validate a user")))
         // For every key.
         .api_route("/api/v1/key",
-            get_with(keys::current, op("getCurrentKey", "Whose key is this?")))
+            get_with(keys::current, op("getCurrentKey", "Get the request's key and its tenant")))
         // For the vendor's administrators.
         .api_route("/api/v1/admin/explain",
-            post_with(explain::explain, op("explain", "Why is this user licensed, or why not?")))
+            post_with(explain::explain, op("explain", "Explain the answer of a validation")))
         .api_route("/api/v1/admin/products",
             post_with(products::create, op("createProduct", "Create a product"))
             .get_with(products::list, op("listProducts", "List products")))
         .api_route("/api/v1/admin/products/{id}",
             get_with(products::get, op("getProduct", "Get a product"))
-            .patch_with(products::update, op("updateProduct", "Change a product")))
+            .patch_with(products::update, op("updateProduct", "Update a product")))
         .api_route("/api/v1/admin/plans",
             post_with(plans::create, op("createPlan", "Create a plan"))
             .get_with(plans::list, op("listPlans", "List plans")))
         .api_route("/api/v1/admin/plans/{id}",
             get_with(plans::get, op("getPlan", "Get a plan"))
-            .patch_with(plans::update, op("updatePlan", "Change a plan, not its licenses")))
+            .patch_with(plans::update, op("updatePlan", "Update a plan, not its licenses")))
         .api_route("/api/v1/admin/licenses",
             post_with(licenses::create, op("createLicense", "Create a license from a plan"))
             .get_with(licenses::list, op("listLicenses", "List licenses")))
         .api_route("/api/v1/admin/licenses/{id}",
             get_with(licenses::get, op("getLicense", "Get a license"))
-            .patch_with(licenses::update, op("updateLicense", "Change seats, expiry or features")))
+            .patch_with(licenses::update,
+                op("updateLicense", "Update a license's seats, expiry or features")))
         .api_route("/api/v1/admin/licenses/{id}/status",
             patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status")))
         .api_route("/api/v1/admin/licenses/{id}/assign",
             post_with(licenses::assign, op("assignLicense", "Assign a license to a user"))
             .delete_with(licenses::unassign_by_query,
-                op("unassignLicenseByQuery", "Take a user off a license, named in the query")))
+                op("unassignLicenseByQuery", "Unassign a license from a user named in the query")))
         .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
-            delete_with(licenses::unassign, op("unassignLicense", "Take a user off a license")))
+            delete_with(licenses::unassign,
+                op("unassignLicense", "Unassign a license from a user")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
-            get_with(usage::get, op("getLicenseUsage", "See who holds the seats of a license")))
+            get_with(usage::get, op("getLicenseUsage", "List the seats of a license")))
         .api_route("/api/v1/admin/users",
-            post_with(users::create, op("createUser", "Create a user, or update a known one"))
+            post_with(users::create, op("createUser", "Create a user, or update an existing one"))
             .get_with(users::list, op("listUsers", "List users")))
         .api_route("/api/v1/admin/users/{id}",
             get_with(users::get, op("getUser", "Get a user"))
-            .patch_with(users::update, op("updateUser", "Change a user"))
-            .delete_with(users::delete, op("deleteUser", "Delete a user, and free the seats")))
-        .api_route("/api/v1/admin/keys",
-            post_with(keys::create, op("createKey", "Create an API key; it is shown this once"))
-            .get_with(keys::list, op("listKeys", "List API keys")))
-        .api_route("/api/v1/admin/keys/{id}/revoke",
-            post_with(keys::revoke, op("revokeKey", "Revoke an API key, for good")))
-}
-
-/// What happened, and who was refused.
-#[rustfmt::skip]
-fn observations() -> ApiRouter<App> {
-    ApiRouter::new()
+            .patch_with(users::update, op("updateUser", "Update a user"))
+            .delete_with(users::delete, op("deleteUser", "Delete a user and free the seats")))
         .api_route("/api/v1/admin/refusals",
             get_with(refusals::list, op("listRefusals", "List refused validations, newest first")))
         .api_route("/api/v1/admin/statistics",
             get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome")))
+        .api_route("/api/v1/admin/keys",
+            post_with(keys::create, op("createKey", "Create an API key, which is shown once"))
+            .get_with(keys::list, op("listKeys", "List API keys")))
+        .api_route("/api/v1/admin/keys/{id}/revoke",
+            post_with(keys::revoke, op("revokeKey", "Revoke an API key")))
         .api_route("/api/v1/admin/events",
             get_with(events::list, op("listEvents", "List events, in the order of commit")))
 }
 
-/// An operation with this name, for generated clients, and this line of what it does.
+/// Sets an operation's name, for generated clients, and its summary.
 fn op(id: &str, summary: &str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
     move |operation| operation.id(id).summary(summary)
 }

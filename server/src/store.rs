@@ -3,9 +3,9 @@
 //! A function takes the connection, then the [`Scope`] it may not leave. Records come in and go out
 //! as the types of `common`; the meaning of a missing one is the caller's to decide.
 //!
-//! A look-up names an id or another telling column first and the world beside it. A list says
-//! `world > 0` as well: the indexes that serve lists hold for that alone, so that PostgreSQL cannot
-//! take them for a look-up.
+//! A look-up names an id or another selective column, and the world beside it. A list has the
+//! condition `world > 0` as well: the partial indexes for lists require it, so that PostgreSQL
+//! cannot use them for a look-up.
 
 pub mod assignments;
 pub mod backup;

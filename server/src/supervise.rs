@@ -1,5 +1,5 @@
-//! Background tasks that go on: one that panics is started anew, so that a fault costs what it was
-//! doing and not the service.
+//! Background tasks that outlive a panic: a task that panics is restarted, so that a fault costs
+//! its current work and not the service.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use tokio::time::sleep;
 /// take a core.
 const RESTART_DELAY: Duration = Duration::from_millis(100);
 
-/// Runs what `task` makes, again after each panic, until it returns. Dropping the future ends the
-/// task.
+/// Runs the future of `task`, again after each panic, until it returns. Dropping the future ends
+/// the task.
 pub async fn supervise<F, T>(name: &'static str, task: F)
 where
     F: Fn() -> T,

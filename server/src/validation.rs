@@ -1,8 +1,8 @@
-//! The decision, and the fast way to it.
+//! Validations: the decision, and the batches that make it fast.
 //!
 //! [`verdict`] decides and knows neither SQL nor time; `batch` reads, decides and writes for many
-//! requests at once, once `admission` has checked their keys; `explain` puts the decision into words
-//! and has no effect.
+//! requests at once, once `admission` has checked their keys; `explain` describes the decision and
+//! has no effect.
 
 pub mod admission;
 mod batch;

@@ -246,7 +246,9 @@ async fn an_altered_copy_is_not_kept() {
         let refusal = copy(app.db(), &file).await.unwrap_err();
         assert_eq!(
             refusal,
-            format!("what arrived in table {table} is not what was sent; nothing was copied")
+            format!(
+                "the rows that arrived in table {table} differ from those sent; nothing was copied"
+            )
         );
         for table in ["worlds", "keys", "users", "licenses", "assignments"] {
             let count: &'static str = format!("select count(*) from {table}").leak();

@@ -117,7 +117,7 @@ async fn a_key_made_on_the_host_is_the_way_back_in() {
     let create = ["keys", "create", "--database-url", &database.url, "--tenant"];
     let made = |rest: &[&str]| key_of(&printed(&[&create[..], rest].concat()));
     let plain = made(&["default"]);
-    assert_eq!(whose(&licd, &plain).await, "default made on the host admin live");
+    assert_eq!(whose(&licd, &plain).await, "default created on the host admin live");
     let by_id =
         made(&[tenant.as_str().unwrap(), "--name", "CI", "--role", "validate", "--mode", "test"]);
     assert_eq!(whose(&licd, &by_id).await, "default CI validate test");
@@ -212,9 +212,9 @@ fn a_database_that_is_not_there_is_not_made_by_the_way() {
     // A tenant may well be what a new database begins with. That it is new is worth a line.
     let output = licd_with(&[("LICD_DATABASE_URL", &url)], &["tenants", "create", "Acme"]);
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with(&format!("There was no database of licd at {url}; made one.\n")));
+    assert!(told.starts_with(&format!("There was no database of licd at {url}; created one.\n")));
     let again = licd_with(&[("LICD_DATABASE_URL", &url)], &["tenants", "create", "Other"]);
-    assert!(String::from_utf8(again.stderr).unwrap().starts_with("Made tenant Other"));
+    assert!(String::from_utf8(again.stderr).unwrap().starts_with("Created tenant Other"));
 }
 
 #[test]
@@ -242,17 +242,17 @@ async fn exposed_files_are_warned_of() {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
     };
     allow(path, 0o644);
-    assert!(said().contains(&format!("mend it with: chmod 600 {path}")), "{}", said());
+    assert!(said().contains(&format!("fix it with: chmod 600 {path}")), "{}", said());
     allow(path, 0o600);
     // SQLite's files beside it exist while the database is open.
     let db = Db::open(&url.parse().unwrap()).await.unwrap();
     licd(&["tenants", "create", "Other", "--database-url", &url]);
     let log = format!("{path}-wal");
     allow(&log, 0o606);
-    assert!(said().contains(&format!("mend it with: chmod 600 {log}")), "{}", said());
+    assert!(said().contains(&format!("fix it with: chmod 600 {log}")), "{}", said());
     db.close().await;
     allow(parent, 0o777);
-    assert!(said().contains(&format!("mend it with: chmod go-w {parent}")), "{}", said());
+    assert!(said().contains(&format!("fix it with: chmod go-w {parent}")), "{}", said());
     allow(parent, 0o1777);
     assert_eq!(said(), "", "nobody can replace a file of others there");
 }

@@ -1,4 +1,4 @@
-//! `licd backup`: an SQLite database, safe in a file of its own, also while licd serves it.
+//! `licd backup`: a copy of an SQLite database in a file, also while licd serves it.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! `licd copy`: a whole database into an empty one.
 //!
-//! What copying is is in the library; here it is asked for and shown, with a bar on a terminal and
-//! in plain lines elsewhere.
+//! The library copies; this command shows the progress, as a bar on a terminal and in plain lines
+//! elsewhere.
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -12,14 +12,14 @@ use super::{UrlParser, print, say};
 
 #[derive(clap::Args)]
 pub struct Copy {
-    /// The database to copy. Stop the licd that serves it first: what is written later stays behind.
+    /// The database to copy. Stop the licd that serves it first: later writes are not copied.
     ///
     /// Flags are visible to all users of the machine. Keep passwords in the environment, here or in
     /// PGPASSWORD, or in PostgreSQL's password file (PGPASSFILE, ~/.pgpass).
     #[arg(long, env = "LICD_COPY_FROM", value_name = "URL", value_parser = UrlParser,
         hide_env_values = true)]
     from: DatabaseUrl,
-    /// The database to copy into, which must be empty; an SQLite file is made.
+    /// The database to copy into, which must be empty. A missing SQLite file is created.
     #[arg(long, env = "LICD_COPY_TO", value_name = "URL", value_parser = UrlParser,
         hide_env_values = true)]
     to: DatabaseUrl,
@@ -32,10 +32,10 @@ impl Copy {
         let mut meter = Meter::new(copy::count(&from).await.ok());
         let copied = copy::copy(&from, &to, |step, rows| meter.note(step, rows)).await;
         meter.bar.finish_and_clear();
-        let tallies =
+        let digests =
             copied.with_context(|| format!("cannot copy {} to {}", self.from, self.to))?;
-        for tally in &tallies {
-            print(line(tally))?;
+        for digest in &digests {
+            print(line(digest))?;
         }
         say(format_args!("Copied {} to {}, and verified every row.", self.from, self.to));
         from.close().await;
@@ -44,13 +44,13 @@ impl Copy {
     }
 }
 
-fn line(tally: &TableDigest) -> String {
-    let TableDigest { table, rows, seats, .. } = tally;
+fn line(digest: &TableDigest) -> String {
+    let TableDigest { table, rows, seats, .. } = digest;
     let rows = format!("{table:<16} {rows:>10}");
     if *table == "licenses" { format!("{rows}  with {seats} seats taken") } else { rows }
 }
 
-/// Shows how far it is: drawn over and over on a terminal, a line for each table elsewhere.
+/// Shows the progress: as a bar on a terminal, as a line for each table elsewhere.
 struct Meter {
     bar: ProgressBar,
     step: Option<Step>,
@@ -62,7 +62,7 @@ impl Meter {
         let bar =
             ProgressBar::with_draw_target(rows.map(|rows| rows * 2), ProgressDrawTarget::stderr());
         let style = "{msg:<24} {wide_bar} {percent:>3}%  {eta} left";
-        // A style that did not parse would cost the looks, and nothing else.
+        // Without its style the bar would only look plainer.
         bar.set_style(ProgressStyle::with_template(style).unwrap_or(ProgressStyle::default_bar()));
         Self { bar, step: None }
     }

@@ -1,4 +1,4 @@
-//! `licd demo`: the service with sample data, shown off.
+//! `licd demo`: the service with sample data.
 //!
 //! A new database in a temporary folder, so that every run begins the same and leaves nothing
 //! behind. All data goes in, and every answer comes out, over HTTP, as for any caller.
@@ -19,7 +19,7 @@ use super::{print, say, signals};
 
 #[derive(clap::Args)]
 pub struct Demo {
-    /// Where to listen. Without this, a free port is taken when 8080 is not free.
+    /// The address to listen on; by default port 8080, or a free port if 8080 is taken.
     #[arg(long, env = "LICD_LISTEN", value_name = "ADDRESS")]
     listen: Option<String>,
 }
@@ -66,7 +66,7 @@ impl Demo {
     }
 }
 
-/// One line for each validation that was asked for.
+/// One line for each validation.
 fn table(answers: &[sample::Answer]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(["USER", "VALID", "REASON", "FEATURES", "WHAT IT SHOWS"]);
@@ -95,7 +95,7 @@ fn next_steps(server: &str, key: &ApiKey) -> String {
     let key = key.expose();
     format!(
         "
-Ask it yourself:
+Validate a user yourself:
 
     curl {server}/api/v1/validate \\
         -H 'Authorization: Bearer {key}' \\

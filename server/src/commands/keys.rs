@@ -1,4 +1,4 @@
-//! `licd keys`: keys made on the server's host.
+//! `licd keys`: keys created on the server's host.
 
 use clap::Subcommand;
 use common::{ApiKey, Mode, Name, Role};
@@ -8,24 +8,24 @@ use super::{Database, print};
 
 #[derive(Subcommand)]
 pub enum Keys {
-    /// Make a key for a tenant; prints it, once, to standard output.
+    /// Create a key for a tenant, and print it once, to standard output.
     Create {
         /// The tenant's name or id.
         #[arg(long, value_name = "TENANT")]
         tenant: String,
-        /// What to call the key in lists.
-        #[arg(long, default_value = "made on the host")]
+        /// The name of the key in lists.
+        #[arg(long, default_value = "created on the host")]
         name: Name,
-        /// What the key may do: validate, read or admin.
+        /// The role of the key: validate, read or admin.
         #[arg(long, default_value = "admin")]
         role: Role,
-        /// Which of the tenant's worlds it opens: live or test.
+        /// The mode of the key: live or test.
         #[arg(long, default_value = "live")]
         mode: Mode,
         #[command(flatten)]
         database: Database,
     },
-    /// Print a well-formed live key that no database knows yet, for LICD_BOOTSTRAP_KEY.
+    /// Print a new live key, not stored in any database, for LICD_BOOTSTRAP_KEY.
     Generate,
 }
 

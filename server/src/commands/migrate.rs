@@ -1,4 +1,4 @@
-//! `licd migrate`: the schema, brought up to date ahead of a roll-out.
+//! `licd migrate`: the schema, migrated ahead of a roll-out.
 
 use anyhow::Context;
 use licd::db::Db;

@@ -13,19 +13,19 @@ use crate::log;
 
 #[derive(clap::Args)]
 pub struct Serve {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free port.
     #[arg(long, env = "LICD_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: String,
     #[command(flatten)]
     database: Database,
-    /// How often each API key may ask: 10000/s, 600/m, or off.
+    /// How many requests each API key may make: 10000/s, 600/m, or off.
     #[arg(long, env = "LICD_RATE_LIMIT", default_value_t, value_name = "RATE")]
     rate_limit: RateLimit,
-    /// How many users the validations of each API key may make: 100/s, 600/m, or off. A hundred
+    /// How many users the validations of each API key may create: 100/s, 600/m, or off. 100
     /// seconds' worth may come at once.
     #[arg(long, env = "LICD_NEW_USERS", default_value_t, value_name = "RATE")]
     new_users: NewUserLimit,
-    /// How long events are kept: 400d for so many days, or forever.
+    /// How long events are kept: a number of days, such as 400d, or forever.
     #[arg(long, env = "LICD_EVENTS_KEEP", default_value_t, value_name = "DAYS")]
     events_keep: Retention,
 }
@@ -62,11 +62,11 @@ impl Serve {
     }
 }
 
-/// Shows the first key. It is kept only if this could be written, since nobody would know it.
+/// Shows the first key. It is kept only if it was written, as nobody would know it otherwise.
 fn announce(key: &ApiKey) -> bool {
     let written = log::deliver(format_args!(
         "This database is empty. It gets the tenant `default`, and this admin key, which is shown
-only this once (`licd keys create --tenant default` makes another):
+only this once (`licd keys create --tenant default` creates another):
 
     {}
 ",
@@ -74,8 +74,8 @@ only this once (`licd keys create --tenant default` makes another):
     ));
     if !written {
         tracing::error!(
-            "standard error took no first admin key, so none was made; `licd tenants create \
-             default` prints one to standard output"
+            "the first admin key could not be written to standard error, so none was created; `licd \
+             tenants create default` prints one to standard output"
         );
     }
     written

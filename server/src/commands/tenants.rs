@@ -10,8 +10,8 @@ use super::{Database, print, say};
 
 #[derive(Subcommand)]
 pub enum Tenants {
-    /// Make a tenant; prints its first admin key, once, to standard output. The first tenant makes
-    /// the database too.
+    /// Create a tenant, and print its first admin key once, to standard output. Creates the
+    /// database too, if there is none.
     Create {
         name: Name,
         #[command(flatten)]
@@ -28,9 +28,9 @@ impl Tenants {
     pub async fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Create { name, database } => {
-                let db = open_or_make(&database).await?;
+                let db = open_or_create(&database).await?;
                 let (tenant, key) = tenants::create(&db, name).await?;
-                say(format_args!("Made tenant {} ({}). Its admin key:", tenant.name, tenant.id));
+                say(format_args!("Created tenant {} ({}). Its admin key:", tenant.name, tenant.id));
                 print(key.expose())
             }
             Self::List { database } => {
@@ -43,13 +43,13 @@ impl Tenants {
     }
 }
 
-/// A tenant may be made before the first `licd serve`. Since a mistyped path would look the same,
-/// a database that is made is mentioned.
-async fn open_or_make(database: &Database) -> anyhow::Result<Db> {
+/// A tenant may be created before the first `licd serve`. As a mistyped path would look the same, a
+/// new database is reported.
+async fn open_or_create(database: &Database) -> anyhow::Result<Db> {
     let url = database.url();
     let (db, upgrade) = Db::upgrade(&url).await.with_context(|| url.to_string())?;
     if upgrade.is_first() {
-        say(format_args!("There was no database of licd at {url}; made one."));
+        say(format_args!("There was no database of licd at {url}; created one."));
     }
     Ok(db)
 }

@@ -17,23 +17,23 @@ use super::sqlite::SqliteConnections;
 use super::url::DatabaseUrl;
 use super::{Db, STATEMENT_TIMEOUT, files, with_timeout};
 
-/// How much the writing connection keeps of the file: 12 MB. In KiB, as negative numbers mean to
-/// SQLite. Readers, who lose theirs when something is written, keep the 2 MB that are usual.
+/// The page cache of the writing connection: 12 MB, in KiB as a negative number. Readers, whose
+/// cache a write invalidates, keep the default of 2 MB.
 const SQLITE_WRITER_CACHE: &str = "-12000";
-/// How long the write-ahead log grows before it is copied into the file: 40 MB, in pages. A page that
-/// was written often is copied once; with the usual 4 MB a validation costs a tenth more, and a fifth
-/// more with a million users.
+/// How long the write-ahead log grows before it is copied into the file: 40 MB, in pages. A page
+/// that was written often is copied once; with the usual 4 MB a validation costs a tenth more, and
+/// a fifth more with a million users.
 const SQLITE_LOG_PAGES: &str = "10000";
 const SQLITE_READERS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 16;
-/// A connection keeps the plans that it made when the tables were of another size; a new one makes
-/// better ones.
+/// The age at which a connection is closed: it keeps plans that it made when the tables had another
+/// size.
 pub const POSTGRES_MAX_AGE: Duration = Duration::from_secs(300);
 /// Every statement finds its rows by key, and a batch is small. PostgreSQL, which cannot know how
-/// many items its JSON holds, would guess a hundred and scan whole tables for them: 43 µs of its time
-/// for each validation instead of 111, with 10 thousand users. Without bitmap scans a list is read in
-/// the order of its index, and never sorts its whole world. Tables are joined in the order in which a
-/// statement names them, as what PostgreSQL believes of empty tables is no guide.
+/// many items its JSON holds, would guess a hundred and scan whole tables for them: 43 µs of its
+/// time for each validation instead of 111, with 10 thousand users. Without bitmap scans a list is
+/// read in the order of its index, and never sorts its whole world. Tables are joined in the order
+/// in which a statement names them, as what PostgreSQL believes of empty tables is no guide.
 const PLANS: [(&str, &str); 8] = [
     ("enable_material", "off"),
     ("join_collapse_limit", "1"),
@@ -47,17 +47,17 @@ const PLANS: [(&str, &str); 8] = [
 /// Before a file that another process has locked is tried again.
 const WAL_RETRY: Duration = Duration::from_millis(20);
 
-/// Why a database could not be opened. The words are for the operator who starts licd.
+/// Why a database could not be opened. The messages are for the operator who starts licd.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("cannot open the database: {0}")]
     Connect(sqlx::Error),
-    #[error("cannot make or open the file {0}: {1}")]
+    #[error("cannot create or open the file {0}: {1}")]
     File(PathBuf, std::io::Error),
     #[error("this is a folder; name a file in it, such as licd.db")]
     Folder,
     #[error(
-        "there is no such file; `licd serve`, `licd tenants create` and `licd migrate` make one"
+        "there is no such file; `licd serve`, `licd tenants create` and `licd migrate` create one"
     )]
     Missing,
     #[error(
@@ -83,12 +83,12 @@ impl From<MigrateError> for OpenError {
 }
 
 impl Db {
-    /// Connects, making an SQLite file that does not exist yet, and brings the schema up to date.
+    /// Connects, creates a missing SQLite file, and migrates the schema.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, OpenError> {
         Ok(Self::upgrade(url).await?.0)
     }
 
-    /// As [`open`](Self::open), and answers what was done to the schema.
+    /// As [`open`](Self::open), and returns the migrations that were applied.
     pub async fn upgrade(url: &DatabaseUrl) -> Result<(Self, Upgrade), OpenError> {
         if let DatabaseUrl::Sqlite(path) = url {
             files::make(path)?;
@@ -135,7 +135,7 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
         .max_connections(SQLITE_READERS)
         .acquire_timeout(STATEMENT_TIMEOUT)
         .test_before_acquire(false);
-    with_timeout(STATEMENT_TIMEOUT, turn_to_wal(&options)).await?;
+    with_timeout(STATEMENT_TIMEOUT, switch_to_wal(&options)).await?;
     let writer_options = options
         .clone()
         .pragma("cache_size", SQLITE_WRITER_CACHE)
@@ -144,9 +144,9 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
     Ok(Db::Sqlite(SqliteConnections::new(path.to_owned(), writer_options, readers)?))
 }
 
-/// Opens the file once, which makes it keep a write-ahead log for good. Of two processes that do so
-/// at the same moment, SQLite turns one away at once, however long it would be willing to wait.
-async fn turn_to_wal(options: &SqliteConnectOptions) -> super::Result<()> {
+/// Opens the file once, which switches it to a write-ahead log for good. Of two processes that do
+/// so at the same moment, SQLite refuses one at once, whatever its busy timeout.
+async fn switch_to_wal(options: &SqliteConnectOptions) -> super::Result<()> {
     loop {
         match options.connect().await {
             Ok(conn) => return conn.close().await,
@@ -162,19 +162,19 @@ fn is_locked(error: &sqlx::Error) -> bool {
 }
 
 async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
-    let patience = format!("{}ms", STATEMENT_TIMEOUT.as_millis());
+    let timeout = format!("{}ms", STATEMENT_TIMEOUT.as_millis());
     // The locks of a node that is cut off are free again after the same time.
     let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
     let hosts = hosts.with(|options| {
         let options = options.application_name("licd");
-        options.options(limits.map(|limit| (limit, &patience))).options(PLANS)
+        options.options(limits.map(|limit| (limit, &timeout))).options(PLANS)
     });
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .max_lifetime(POSTGRES_MAX_AGE)
         .acquire_timeout(STATEMENT_TIMEOUT)
         .test_before_acquire(false);
-    let lender = PgConnections::new(pool.connect_with(hosts.primary().await?).await?);
-    hosts.clone().spawn_failover_watch(lender.clone());
-    Ok(Db::Postgres { lender, pooler: hosts.pooler })
+    let connections = PgConnections::new(pool.connect_with(hosts.primary().await?).await?);
+    hosts.clone().spawn_failover_watch(connections.clone());
+    Ok(Db::Postgres { connections, pooler: hosts.pooler })
 }

@@ -13,7 +13,7 @@ use super::connect::OpenError;
 const EXPOSED_FILE: u32 = 0o027;
 /// Of a folder: others or its group may put files into it, and so replace the database.
 const EXPOSED_FOLDER: u32 = 0o022;
-/// Of a folder such as /tmp: nobody may replace the files of others.
+/// Of a folder such as /tmp: no user may replace the files of another.
 const STICKY: u32 = 0o1000;
 
 /// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its
@@ -28,7 +28,7 @@ pub(super) fn make(path: &Path) -> Result<(), OpenError> {
     made.map_err(|error| OpenError::File(path.to_owned(), error))
 }
 
-/// Finds the file, and makes none.
+/// Finds the file, and does not create it.
 pub(super) fn find(path: &Path) -> Result<(), OpenError> {
     match path.metadata() {
         Ok(file) if file.is_dir() => Err(OpenError::Folder),
@@ -45,13 +45,13 @@ pub(super) fn warn_if_exposed(path: &Path) {
     let files: Vec<&PathBuf> = files.iter().filter(|file| mode(file) & EXPOSED_FILE != 0).collect();
     if !files.is_empty() {
         let files = files.into_iter().map(|file| quoted(file)).collect::<Vec<_>>().join(" ");
-        tracing::warn!("others can read or change the database; mend it with: chmod 600 {files}");
+        tracing::warn!("others can read or change the database; fix it with: chmod 600 {files}");
     }
     let folder = folder(path);
     let mode = mode(folder);
     if mode & EXPOSED_FOLDER != 0 && mode & STICKY == 0 {
         let folder = quoted(folder);
-        tracing::warn!("others can replace the database; mend it with: chmod go-w {folder}");
+        tracing::warn!("others can replace the database; fix it with: chmod go-w {folder}");
     }
 }
 

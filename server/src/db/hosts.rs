@@ -1,5 +1,5 @@
-//! One PostgreSQL database on several servers, of which one at a time takes writes: the primary,
-//! and the standbys that one of them becomes a primary from.
+//! One PostgreSQL database on several servers, of which one at a time takes writes: the primary and
+//! its standbys.
 //!
 //! `postgres://licd@one,two:5433/licd` names them all. The driver knows one host for each pool, so
 //! the pool is pointed at whichever takes writes, and a watch notices when that is another.
@@ -16,19 +16,19 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::postgres::PgConnections;
 use super::{Result, with_timeout};
 
-/// How often the watch looks whether the primary still is one.
-const WATCH: Duration = Duration::from_secs(1);
-/// How long a server may take to say whether it takes writes.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the watch checks whether the primary still takes writes.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a server may take to show whether it takes writes.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Says in an address that a pooler stands there which lends connections for a transaction each.
+/// The option of a URL that names a pooler which lends connections for one transaction each.
 pub(super) const POOLER: &str = "pooler=transaction";
 
 /// The servers, in the order in which they are tried; alike in all but host and port.
 #[derive(Clone)]
 pub struct Hosts {
     each: Vec<PgConnectOptions>,
-    /// What stands there is such a pooler.
+    /// The hosts are such poolers.
     pub pooler: bool,
 }
 
@@ -40,7 +40,7 @@ impl FromStr for Hosts {
         let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
         let hosts = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
         let (path, query) = url[end..].split_once('?').unwrap_or((&url[end..], ""));
-        // The driver does not know this one.
+        // The driver does not know this option.
         let known: Vec<&str> = query.split('&').filter(|option| *option != POOLER).collect();
         let one = |host| format!("{}{host}{path}?{}", &url[..hosts], known.join("&")).parse();
         Ok(Self {
@@ -76,7 +76,7 @@ impl Hosts {
     async fn find(&self) -> Result<(PgConnectOptions, PgConnection)> {
         let mut reason = read_only();
         for options in &self.each {
-            match with_timeout(PATIENCE, connect_writable(options)).await {
+            match with_timeout(PROBE_TIMEOUT, connect_writable(options)).await {
                 Ok(conn) => return Ok((options.clone(), conn)),
                 Err(error) => reason = error,
             }
@@ -84,27 +84,27 @@ impl Hosts {
         Err(reason)
     }
 
-    /// Keeps connections leading to the server that takes writes, until they are closed. With one
-    /// server there is nothing to choose, and nothing is done.
-    pub fn spawn_failover_watch(self, lender: PgConnections) {
+    /// Keeps connections pointed at the server that takes writes, until they are closed. With one
+    /// server there is nothing to choose.
+    pub fn spawn_failover_watch(self, connections: PgConnections) {
         if self.each.len() > 1 {
             tokio::spawn(async move {
                 tokio::select! {
-                    () = lender.closed() => {}
-                    () = self.watch(&lender) => {}
+                    () = connections.closed() => {}
+                    () = self.watch(&connections) => {}
                 }
             });
         }
     }
 
-    async fn watch(&self, lender: &PgConnections) {
+    async fn watch(&self, connections: &PgConnections) {
         let mut primary: Option<PgConnection> = None;
-        let mut ticks = interval(WATCH);
+        let mut ticks = interval(WATCH_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             if let Some(conn) = &mut primary
-                && matches!(with_timeout(PATIENCE, takes_writes(conn)).await, Ok(true))
+                && matches!(with_timeout(PROBE_TIMEOUT, takes_writes(conn)).await, Ok(true))
             {
                 continue;
             }
@@ -112,7 +112,7 @@ impl Hosts {
                 Ok((options, conn)) => {
                     let (host, port) = (options.get_host(), options.get_port());
                     tracing::info!(host, port, "this server takes writes");
-                    lender.turn_to(options);
+                    connections.turn_to(options);
                     Some(conn)
                 }
                 Err(error) => {
@@ -130,7 +130,7 @@ async fn connect_writable(options: &PgConnectOptions) -> Result<PgConnection> {
     if takes_writes(&mut conn).await? { Ok(conn) } else { Err(read_only()) }
 }
 
-/// Both a standby and a server that was made read-only do not.
+/// A standby and a server that is set to read-only do not.
 async fn takes_writes(conn: &mut PgConnection) -> Result<bool> {
     let row = conn.fetch_one("show transaction_read_only").await?;
     Ok(row.try_get::<&str, _>(0)? == "off")
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_listed_without_who_calls_them() {
+    fn hosts_are_listed_without_user_and_password() {
         for (url, shown) in [
             ("postgres://u:p%40ss@one/d", "postgres://one:5432/d"),
             ("postgres://u@one:1,two/d?sslmode=require", "postgres://one:1,two:5432/d"),

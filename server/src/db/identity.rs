@@ -1,7 +1,7 @@
 //! The file that an SQLite database was opened from, and whether it is still at its path.
 //!
-//! On Unix an open file can be deleted or replaced: whoever has it open goes on writing to it, and
-//! all that is gone when the last one closes it.
+//! On Unix an open file can be deleted or replaced: processes that have it open go on writing to
+//! it, and all of that is lost when the last one closes it.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;

@@ -1,12 +1,12 @@
 //! A connection that PostgreSQL's pool has lent, and how it is given back.
 //!
-//! The pool asks a last answer of every connection that it is given back, and waits for it as long
-//! as the network lets it. From a server that fell silent none comes; soon the pool would have no
-//! connection left to lend, and would never end. Here that wait has an end of its own.
+//! The pool pings every connection that is given back, and waits for the answer as long as the
+//! network lets it. A server that fell silent never answers: soon the pool would have no connection
+//! left, and would never close. Here that wait has a timeout.
 //!
-//! One connection on which nothing failed is kept as a spare for the next user. So work that comes
-//! one after the other, as batches do, saves that last answer each time, and stays with one process
-//! of PostgreSQL's instead of wandering over all and finding each one's caches cold.
+//! One connection on which nothing failed is kept as a spare for the next use. So work that comes
+//! one after the other, as batches do, saves that ping each time, and stays with one process of
+//! PostgreSQL, whose caches are warm.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -50,22 +50,22 @@ impl PgConnections {
         Ok(PgConn { connections: self.clone(), conn: Some(conn), lent, open: false, sound: true })
     }
 
-    /// With a transaction begun by these words.
-    pub async fn begin(&self, words: &'static str) -> Result<PgConn> {
+    /// A connection in a transaction that `statement` begins.
+    pub async fn begin(&self, statement: &'static str) -> Result<PgConn> {
         let mut conn = self.lend().await?;
-        // Before it is so: a statement that was given up on half-way may have begun one all the same.
+        // Set before: a statement that timed out may have begun a transaction all the same.
         conn.open = true;
-        conn.execute(words).await?;
+        conn.execute(statement).await?;
         Ok(conn)
     }
 
-    /// A connection of the caller's own, who closes it.
+    /// A connection that the caller owns and closes.
     pub async fn detached(&self) -> Result<PgConnection> {
         Ok(self.pool.acquire().await?.detach())
     }
 
-    /// From now on connections lead there. Those that nobody uses lead to a server that may never
-    /// answer again.
+    /// Opens connections to this server from now on. Idle connections are closed without a word to
+    /// their server, which may never answer again.
     pub fn turn_to(&self, server: PgConnectOptions) {
         self.pool.set_connect_options(server);
         if let Some(spare) = self.take_spare() {
@@ -92,7 +92,7 @@ impl PgConnections {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Keeps it for the next one, if there is none yet and nobody waits for the pool to have one.
+    /// Keeps the connection as the spare, unless there is one already or the pool has waiters.
     fn keep_spare(
         &self,
         conn: PoolConnection<Postgres>,
@@ -117,7 +117,7 @@ pub struct PgConn {
     lent: Instant,
     /// In a transaction, which ends without effect unless it is committed.
     open: bool,
-    /// It did all that it was asked: nothing failed, and nobody gave up on it half-way.
+    /// All of its statements completed: none failed, and none was cancelled.
     sound: bool,
 }
 
@@ -128,19 +128,19 @@ impl PgConn {
         Ok(())
     }
 
-    /// The connection, to do something. Until [`done`](Self::done) is said, nobody else gets it.
+    /// The connection, for a statement. It is reused only after [`done`](Self::done).
     #[expect(clippy::expect_used, reason = "only `drop` takes the connection away")]
     pub fn start(&mut self) -> &mut PgConnection {
         self.sound = false;
-        self.conn.as_mut().expect("a lease has its connection until it is dropped")
+        self.conn.as_mut().expect("a connection stays until it is dropped")
     }
 
     pub fn done(&mut self) {
         self.sound = true;
     }
 
-    async fn execute(&mut self, words: &'static str) -> Result<()> {
-        self.start().execute(words).await?;
+    async fn execute(&mut self, statement: &'static str) -> Result<()> {
+        self.start().execute(statement).await?;
         self.done();
         Ok(())
     }
@@ -171,6 +171,6 @@ async fn give_back(mut conn: PoolConnection<Postgres>, open: bool) {
         drop(conn.detach());
         return;
     }
-    // Given up on, it is closed, and the pool may open another.
+    // After the timeout it is closed, and the pool may open another.
     drop(timeout(RELEASE_TIMEOUT, conn.return_to_pool()).await);
 }

@@ -1,6 +1,6 @@
 //! Statements: one text, bound and fetched the same way on both databases.
 //!
-//! PostgreSQL's words for types and placeholders (`$1`) are legal in SQLite too, so nearly every
+//! PostgreSQL's names of types and its placeholders (`$1`) are legal in SQLite too, so nearly every
 //! statement is one text. Where the two really differ, [`Sql::Each`] holds both side by side.
 
 use serde::de::DeserializeOwned;
@@ -12,7 +12,7 @@ use sqlx::{Arguments, Connection, Encode, FromRow, Postgres, Sqlite, Type};
 
 use super::postgres::PgConn;
 use super::sqlite::SqliteConn;
-use super::{Conn, Inner, Result, patient};
+use super::{Conn, Inner, Result, within_statement_timeout};
 
 /// A value that both databases know how to store.
 pub trait Value<'q>:
@@ -84,7 +84,7 @@ impl Conn {
             Inner::Postgres(lease, pooler) => {
                 let plan = match (*pooler, lease.is_in_transaction()) {
                     (false, _) => StatementReuse::Kept,
-                    (true, true) => StatementReuse::Idempotency,
+                    (true, true) => StatementReuse::Once,
                     (true, false) => StatementReuse::Alone,
                 };
                 Bound::postgres(lease, sql, plan)
@@ -102,27 +102,27 @@ enum Bound<'c> {
     Postgres(&'c mut PgConn, &'static str, Result<PgArguments>, StatementReuse),
 }
 
-/// What becomes of the plan that PostgreSQL makes of a statement.
+/// The reuse of a statement that PostgreSQL has planned.
 ///
 /// A statement is sent to be planned, and then to be run. Behind a pooler that lends connections
 /// for a transaction each, only a transaction keeps the two together, and a plan kept for later
 /// would be another client's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StatementReuse {
-    /// Under a name, for the next time.
+    /// Kept under a name for the next use.
     Kept,
-    /// Forgotten after this time.
-    Idempotency,
+    /// Forgotten after this use.
+    Once,
     /// Forgotten, and the statement is a transaction of its own.
     Alone,
 }
 
-/// Runs the query as its plan demands.
+/// Runs the query with its kind of reuse.
 macro_rules! run {
     ($query:expr, $fetch:ident, $lease:ident, $plan:ident) => {{
         let query = $query.persistent($plan == StatementReuse::Kept);
         let conn = $lease.start();
-        let outcome = patient(async move {
+        let outcome = within_statement_timeout(async move {
             if $plan != StatementReuse::Alone {
                 return query.$fetch(conn).await;
             }
@@ -142,7 +142,7 @@ macro_rules! run {
 /// Runs the query on SQLite.
 macro_rules! run_sqlite {
     ($query:expr, $fetch:ident, $conn:ident) => {{
-        let outcome = patient($query.$fetch($conn.start()?)).await;
+        let outcome = within_statement_timeout($query.$fetch($conn.start()?)).await;
         if outcome.is_ok() {
             $conn.done();
         }
@@ -229,7 +229,7 @@ impl Query<'_> {
     }
 }
 
-/// A value that cannot be encoded spoils the statement; running it then says so.
+/// A value that cannot be encoded makes the statement fail when it runs.
 fn add<'q, A, T>(args: &mut Result<A>, value: T)
 where
     A: Arguments,

@@ -1,6 +1,6 @@
 //! The schema: bringing a database up to what this licd expects, one process at a time.
 //!
-//! What the tables are is in `migrations/`; when a migration may run beside older nodes is in
+//! The tables are in `migrations/`; the rules for migrations beside older nodes are in
 //! `docs/deployment.md`.
 
 use std::cmp::Ordering;
@@ -32,19 +32,19 @@ static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 });
 
 /// Nodes that start at once take turns. The lock belongs to the transaction and not to the session,
-/// so that it works through a pooler too, and is gone when the node is. The number is any, but
+/// so that it works through a pooler too, and ends with the node. The number is any, but
 /// always this one.
 const LOCK: &str = "select pg_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
-const NO_HURRY: &str = "set local statement_timeout = 0";
-const NO_HURRY_IDLE: &str = "set local idle_in_transaction_session_timeout = 0";
-/// Migrating plans statements under names. Behind a pooler the server's connection is lent to others
-/// next, and they use the same names.
+const NO_STATEMENT_TIMEOUT: &str = "set local statement_timeout = 0";
+const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0";
+/// Migrating plans statements under names. Behind a pooler the server's connection is lent to
+/// others next, and they use the same names.
 const FORGET: &str = "deallocate all";
 /// That a table is there already is nothing to log.
 const NO_NOTICES: &str = "set local client_min_messages = warning";
 
-/// What bringing the schema up to date came to.
+/// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upgrade {
     /// The versions that were applied just now, with what each is about.
@@ -73,10 +73,10 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
             Ok(upgrade)
         }
         // On a connection of its own, whose plans can be forgotten.
-        Db::Postgres { lender, .. } => {
-            let mut conn = lender.detached().await.map_err(OpenError::Connect)?;
+        Db::Postgres { connections, .. } => {
+            let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
             let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
-            for statement in [FORGET, NO_HURRY, NO_HURRY_IDLE, NO_NOTICES, LOCK] {
+            for statement in [FORGET, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES, LOCK] {
                 tx.execute(statement).await.map_err(OpenError::Connect)?;
             }
             let upgrade = run(&POSTGRES_MIGRATIONS, &mut *tx).await?;
@@ -97,8 +97,8 @@ pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
             conn.close().await.map_err(OpenError::Connect)?;
             applied
         }
-        Db::Postgres { lender, .. } => {
-            let mut conn = lender.detached().await.map_err(OpenError::Connect)?;
+        Db::Postgres { connections, .. } => {
+            let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
             let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
             tx.execute(FORGET).await.map_err(OpenError::Connect)?;
             let applied = tx.list_applied_migrations(table).await;

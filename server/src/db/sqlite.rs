@@ -20,7 +20,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::identity::DatabaseFile;
 use super::{Result, STATEMENT_TIMEOUT, with_timeout};
 
-/// None until somebody writes, and after a failure.
+/// None until the first write, and after a failure.
 type Writer = Arc<Mutex<Option<SqliteConnection>>>;
 
 /// The connections to one SQLite file. Cloning shares them.
@@ -73,7 +73,7 @@ impl SqliteConnections {
         opening.await.map_err(|_| sqlx::Error::WorkerCrashed)?
     }
 
-    /// A connection of the caller's own, who closes it.
+    /// A connection that the caller owns and closes.
     pub async fn detached(&self) -> Result<SqliteConnection> {
         self.writer_options.connect().await
     }
@@ -143,7 +143,8 @@ impl SqliteConn {
         Ok(())
     }
 
-    /// The connection, to run a statement. Until [`done`](Self::done) is called it counts as broken.
+    /// The connection, to run a statement. Until [`done`](Self::done) is called it counts as
+    /// broken.
     pub fn start(&mut self) -> Result<&mut SqliteConnection> {
         self.intact = false;
         self.held.as_mut().and_then(Held::conn).ok_or(sqlx::Error::WorkerCrashed)
@@ -166,7 +167,7 @@ impl Drop for SqliteConn {
         if self.intact && !self.in_transaction {
             return;
         }
-        // Without a runtime, which is when the process ends, nobody comes next.
+        // Without a runtime the process ends, and no other use follows.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(give_back(held, self.intact));
         }

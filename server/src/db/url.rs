@@ -1,6 +1,6 @@
 //! The address of a database: `sqlite://PATH` or `postgres://USER@HOST/DATABASE`.
 //!
-//! It may hold a password, so that what is wrong with an address is said without repeating it.
+//! It may hold a password, so errors never repeat the address.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use super::hosts::{Hosts, POOLER};
 
 /// The options after `?` that mean something to the driver or to licd. The driver ignores others,
-/// and with `sslmod=require` nobody would notice that nothing is encrypted.
+/// and with `sslmod=require` connections would silently be unencrypted.
 const OPTIONS: [&str; 19] = [
     "sslmode",
     "ssl-mode",
@@ -50,7 +50,7 @@ impl fmt::Display for DatabaseUrl {
     }
 }
 
-/// What is wrong with an address. None of the sentences holds any part of it.
+/// The fault of an address. No message holds any part of the address.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
     #[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]

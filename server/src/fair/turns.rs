@@ -9,7 +9,7 @@ use super::Lanes;
 use crate::error::Error;
 
 /// How many may wait for their turn.
-const WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// Lets a bounded number in at once, tenant by tenant. Cloning shares the turns.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ struct State {
 
 impl Turns {
     pub fn new(at_once: usize) -> Self {
-        Self(Arc::new(Mutex::new(State { free: at_once, waiting: Lanes::new(WAITING) })))
+        Self(Arc::new(Mutex::new(State { free: at_once, waiting: Lanes::new(MAX_WAITING) })))
     }
 
     /// Waits until it is the tenant's turn, as long as the caller cares to. [`Error::Overloaded`]
@@ -42,7 +42,7 @@ impl Turns {
         receiver.await.map_err(|_| Error::Overloaded)
     }
 
-    /// Passes a turn on to the next who still waits.
+    /// Passes a turn on to the next waiter.
     fn pass_on(&self) {
         loop {
             let mut state = self.lock();
@@ -64,7 +64,7 @@ impl Turns {
     }
 }
 
-/// While it lives, it is somebody's turn.
+/// A turn, which ends when this is dropped.
 pub struct Turn(Option<Turns>);
 
 impl Drop for Turn {
@@ -119,7 +119,7 @@ mod tests {
         let turns = Turns::new(1);
         let tenant = TenantId::new(Timestamp::now());
         let held = step(pin!(turns.take(tenant)));
-        let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(turns.take(tenant))).collect();
+        let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| Box::pin(turns.take(tenant))).collect();
         assert!(waiting.iter_mut().all(|waiting| step(waiting.as_mut()).is_pending()));
         assert!(matches!(step(pin!(turns.take(tenant))), Poll::Ready(Err(Error::Overloaded))));
         drop(held);

@@ -1,4 +1,4 @@
-//! Answers out: the envelope and its status. How lists are streamed is in [`stream`].
+//! Answers: the envelope and its status. How lists are streamed is in [`stream`].
 
 mod stream;
 
@@ -21,7 +21,7 @@ use crate::http::json::{text, with_json};
 use crate::ops::outcome::{Changed, Created, Outcome, Upserted};
 use crate::store::Page;
 
-/// One thing, 200.
+/// A record that was read, 200.
 pub struct Data<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Data<T> {
@@ -52,9 +52,9 @@ fn respond(status: StatusCode, record: &impl Serialize) -> Response {
     }
 }
 
-/// A record that stands in lists, which are in the order of its cursors.
+/// A record of lists, which are in the order of its cursors.
 pub trait Listed: Serialize + Send + 'static {
-    /// Its text is what `nextCursor` shows; the default one is before all records.
+    /// `nextCursor` is its text; the default one is before all records.
     type Cursor: Copy + Default + Display + Send + 'static;
 
     fn cursor(&self) -> Self::Cursor;
@@ -85,7 +85,7 @@ impl Listed for Event {
     }
 }
 
-/// The part of a list that a caller asks for.
+/// The part of a list that a caller requests.
 #[derive(Clone, Copy)]
 pub struct ListParams<C> {
     /// None for the start.
@@ -94,7 +94,7 @@ pub struct ListParams<C> {
     pub limit: Option<Limit>,
 }
 
-/// An envelope `T` that holds many things: all of them, streamed, or a page.
+/// An envelope `T` that holds a list: all of it, streamed, or a page.
 pub struct Streamed<T> {
     body: Body,
     of: PhantomData<T>,

@@ -1,5 +1,5 @@
 //! Connections: accepting them, bounding their number, ending those that wait for too long, and
-//! stopping. What is said on them is hyper's business and the router's.
+//! stopping. hyper and the router handle the requests on them.
 //!
 //! One task accepts and looks at all connections now and then. Strangers hold a connection as long
 //! as they like only while there is room: a full service ends those that wait without a request.
@@ -280,9 +280,9 @@ impl Server {
             tokio::select! {
                 Some(ended) = self.tasks.join_next_with_id() => self.forget(ended),
                 _ = looks.tick() => {
-                    let patient = begun.elapsed() < STOP_GRACE;
+                    let is_grace_left = begun.elapsed() < STOP_GRACE;
                     for connection in self.connections.values() {
-                        if connection.state.end_if_waiting(patient) {
+                        if connection.state.end_if_waiting(is_grace_left) {
                             connection.task.abort();
                         }
                     }

@@ -1,5 +1,5 @@
-//! What every request and its answer share: an id, a line in the log, a time until which the answer
-//! is due, the envelope of a refusal and the headers that every answer has.
+//! The context of every request: its id, its line in the log, the time until which its answer is
+//! due, the envelope of a refusal, and the headers of every answer.
 
 mod access_log;
 mod arrival;
@@ -26,15 +26,15 @@ pub use access_log::report_omitted;
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// How long an id may be that a caller brings along.
+/// The greatest length of a caller's own id.
 const MAX_REQUEST_ID: usize = 128;
 
-/// What belongs to a request beside its parts. It travels in the request's extensions.
+/// The data of a request beside its parts, in the request's extensions.
 #[derive(Clone)]
 pub struct RequestContext {
     /// The id in the answer's `X-Request-Id` header, in the log line, and in events.
     pub id: Arc<str>,
-    /// What becomes known of the caller while the request is handled.
+    /// The caller, as far as it is known while the request is handled.
     pub caller: CallerInfo,
 }
 
@@ -95,7 +95,7 @@ fn complete(headers: &mut HeaderMap, allowance: Option<Allowance>, request_id: &
     }
 }
 
-/// Says how much is left of the key's rate.
+/// Writes the headers of the key's rate.
 fn write_allowance(headers: &mut HeaderMap, allowance: Allowance) {
     let (limit, remaining, reset) = match allowance {
         Allowance::Unlimited => return,
@@ -120,7 +120,8 @@ fn log_break(response: Response, request_id: Arc<str>) -> Response {
     })
 }
 
-/// The caller's own id when it is short and printable, so that both sides' logs meet; or a new one.
+/// The caller's own id if it is short and printable, so that the logs of both sides match; or a new
+/// one.
 fn request_id(headers: &HeaderMap) -> Arc<str> {
     let own = headers.get(&X_REQUEST_ID).and_then(|value| value.to_str().ok());
     match own {
@@ -153,7 +154,7 @@ fn refuse(response: &mut Response, error: &Error, request_id: &str) {
     *response.body_mut() = Body::from(json);
 }
 
-/// What a handler that panicked answers. The panic itself is in the log.
+/// The answer of a handler that panicked. The panic itself is in the log.
 pub fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
     tracing::error!("a handler panicked");
     Error::Internal.into_response()

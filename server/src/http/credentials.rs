@@ -1,7 +1,8 @@
 //! The caller of a request and its permissions.
 //!
-//! A permission is a parameter: a handler that changes things takes [`Admin`], so that it cannot be
-//! forgotten, and takes it first, so that 401, 429 and 403 are decided before a body is read.
+//! A permission is a parameter: a handler that changes records takes [`Admin`], so that the check
+//! cannot be forgotten, and takes it first, so that 401, 429 and 403 are decided before a body is
+//! read.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -25,20 +26,20 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Where the changes come from that this request asks for.
+    /// The origin of the changes that this request makes.
     pub fn origin(self) -> Origin {
         let actor = Actor::Key { id: self.key.id, name: Some(self.key.name) };
         Origin { actor, scope: self.scope, request_id: Some(self.context.id) }
     }
 }
 
-/// A caller who may change things.
+/// A caller with the permission to change records.
 pub struct Admin(pub Caller);
 
-/// A caller who may see things.
+/// A caller with the permission to read records.
 pub struct Reader(pub Caller);
 
-/// A caller who may ask whether a user is licensed.
+/// A caller with the permission to validate users.
 pub struct Validator(pub Caller);
 
 impl FromRequestParts<App> for Caller {
@@ -58,7 +59,7 @@ impl FromRequestParts<App> for Caller {
 /// The hash of the key in `Authorization: Bearer …`, which may be unknown.
 pub fn bearer(parts: &Parts) -> Result<Hash, Error> {
     let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
-    // Nothing says which of two would count.
+    // Of two headers it is not known which one counts.
     let (Some(header), None) = (headers.next(), headers.next()) else {
         return Err(Error::Unauthorized);
     };

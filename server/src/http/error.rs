@@ -1,5 +1,5 @@
 //! Errors as answers: the status, a sentence, a code, the field at fault, and the headers of each.
-//! The database's own words go to the log.
+//! The database's own messages go to the log.
 
 use std::ops::RangeInclusive;
 
@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use crate::error::Error;
 use crate::http::json::with_json;
 
-/// The bounds of `Retry-After` in seconds when the service is overloaded or its database away. Each
-/// answer takes a number between them at random, so that callers do not all come back at once.
+/// The bounds of `Retry-After` in seconds when the service is overloaded or its database does not
+/// answer. Each answer has a random number between them, so that callers do not return at once.
 const RETRY_AFTER: RangeInclusive<u64> = 1..=4;
 
 impl Error {
@@ -59,7 +59,7 @@ impl Error {
         }
     }
 
-    /// The error in words.
+    /// The error as a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Self::Unauthorized => "Unauthorized".into(),
@@ -67,21 +67,21 @@ impl Error {
             Self::Forbidden => "Access denied".into(),
             Self::Invalid { message, .. } => message.clone(),
             Self::NotFound(what) => format!("There is no such {what}"),
-            Self::RouteNotFound => "There is nothing at this address".into(),
-            Self::MethodNotAllowed => "This address does not take this method".into(),
+            Self::RouteNotFound => "This address does not exist".into(),
+            Self::MethodNotAllowed => "This address does not support this method".into(),
             Self::UnsupportedMediaType(sentence) | Self::TooLarge(sentence) => (*sentence).into(),
             Self::UnsupportedEncoding => {
                 "The body must not be compressed: no Content-Encoding is supported".into()
             }
             Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
-            Self::IdempotencyKeyReused => {
-                "This Idempotency-Key came with another request before".into()
-            }
+            Self::IdempotencyKeyReused => "Another request used this Idempotency-Key before".into(),
             Self::Replayed { .. } => String::new(),
             Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
             Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),
-            Self::Internal => "The service failed. The request id finds it in the log.".into(),
+            Self::Internal => {
+                "The service failed. Its log has the cause under the request id.".into()
+            }
         }
     }
 
@@ -111,8 +111,8 @@ impl Error {
     }
 }
 
-/// Status and headers. The body needs the request's id, so `context` writes it from the error in the
-/// extensions.
+/// Status and headers. The body needs the request's id, so `context` writes it from the error in
+/// the extensions.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = self.status();

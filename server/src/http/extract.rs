@@ -1,5 +1,5 @@
-//! Requests in: bodies, queries and ids of paths, read strictly and refused in words that name the
-//! field and what it must be.
+//! Extractors: bodies, queries and ids of paths, read strictly. A refusal names the field and its
+//! rule.
 
 mod body;
 mod describe;
@@ -104,7 +104,7 @@ fn number<'de, D: Deserializer<'de>>(
     number.ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&text), expected))
 }
 
-/// What a list is filtered by. A value that nothing can have filters everything out.
+/// A filter of a list. A value that no record can have filters everything out.
 pub fn filter<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: FromStr + Default,
@@ -114,8 +114,8 @@ where
     Ok(Some(text.parse().unwrap_or_default()))
 }
 
-/// The `{id}` of a path. One that is malformed is the id that nothing has, so that it is answered
-/// like any unknown one, and only after the body was checked.
+/// The `{id}` of a path. A malformed one becomes the nil id, which no record has, so that it is
+/// answered like an unknown one, and only after the body was checked.
 pub struct Id<T>(pub T);
 
 impl<S: Send + Sync, T: FromStr + Default> FromRequestParts<S> for Id<T> {
@@ -127,7 +127,7 @@ impl<S: Send + Sync, T: FromStr + Default> FromRequestParts<S> for Id<T> {
     }
 }
 
-/// The `{userId}` of a path: the caller's own user id, or nothing that could be one.
+/// The `{userId}` of a path: the caller's own user id. None if the text cannot be one.
 pub struct ExternalIdParam(pub Option<ExternalId>);
 
 impl<S: Send + Sync> FromRequestParts<S> for ExternalIdParam {

@@ -45,7 +45,7 @@ fn is_well_formed(name: &str) -> bool {
 }
 
 impl Idempotency {
-    /// The key of a request that asks for this beside its method and path.
+    /// The key of a request, whose fingerprint covers method, path and `request`.
     pub fn of(self, request: &impl Serialize) -> Result<Option<IdempotencyKey>, Error> {
         let Some(name) = self.name else { return Ok(None) };
         let request = serde_json::to_vec(request).map_err(|_| Error::Internal)?;

@@ -1,5 +1,5 @@
-//! Lists that are newest first. They grow without end and are read from the end, so they come in
-//! pages alone.
+//! Lists that are newest first. They grow without end and are read from the end, so they come only
+//! in pages.
 
 use axum::body::Body;
 use axum::http::StatusCode;

@@ -1,5 +1,5 @@
-//! The OpenAPI document: what each extractor demands and each answer holds, said once for its type,
-//! so that the document follows from the handlers and cannot drift from them.
+//! The OpenAPI document: the parameters of each extractor and the schema of each answer, stated
+//! once for its type, so that the document follows from the handlers and cannot drift from them.
 
 use aide::generate::GenContext;
 use aide::openapi::{
@@ -38,7 +38,7 @@ pub fn serve(text: Bytes) -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], text)
 }
 
-/// What stands before the operations.
+/// The part before the operations.
 pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
     let key = SecurityScheme::Http {
         scheme: "bearer".into(),
@@ -49,7 +49,7 @@ pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
     document
         .title("licd")
         .version(env!("CARGO_PKG_VERSION"))
-        .summary("Is my user licensed?")
+        .summary("The licensing service")
         .description(
             "Every answer is an envelope: `success` with `data`, or `success: false` with `error`. \
              A user who is not licensed is a success with `valid: false`.",
@@ -58,8 +58,8 @@ pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
         .security_requirement("key")
 }
 
-/// Answers carry every member that they have, null included; only a failure leaves some out. The
-/// generator knows one schema for a type, read or written, and so cannot tell.
+/// Answers carry all of their members, null included; only a failure leaves some out. The generator
+/// has one schema for a type, read or written, and cannot know this.
 pub fn complete(document: &mut OpenApi) {
     let bodies = ["Create", "Update", "Assign", "Set", "Validate", "Explain", "Failure"];
     let schemas = document.components.iter_mut().flat_map(|components| &mut components.schemas);
@@ -101,7 +101,7 @@ fn retry_after() -> Header {
     let json_schema = schemars::json_schema!({ "type": "integer", "minimum": 1 });
     let schema = SchemaObject { json_schema, external_docs: None, example: None };
     Header {
-        description: Some("Whole seconds to wait, the same as `retryAfter`.".into()),
+        description: Some("Whole seconds to wait, as `retryAfter`.".into()),
         style: HeaderStyle::Simple,
         required: true,
         deprecated: None,
@@ -146,10 +146,10 @@ impl<T: JsonSchema> OperationInput for Json<T> {
 
 fn body_failures(ctx: &mut GenContext, too_large: &str) -> Responses {
     let statuses = [
-        (400, "The body is not what it must be; `field` names what is at fault"),
+        (400, "The body is invalid; `field` names the member at fault"),
         (408, "The body took too long to arrive"),
         (413, too_large),
-        (415, "The body is not declared as JSON in UTF-8, or it is compressed"),
+        (415, "The body is not JSON in UTF-8, or it is compressed"),
     ];
     failures(ctx, &statuses)
 }
@@ -172,7 +172,7 @@ impl OperationInput for Idempotency {
         let mut schema = SchemaGenerator::default().subschema_for::<ExternalId>();
         schema.insert(
             "description".into(),
-            json!("A request that is sent again with the same key has no second effect, and gets the first answer."),
+            json!("A request that is sent again with the same key has no second effect and gets the first answer."),
         );
         let parameter_data = parameter(schema, "Idempotency-Key", false);
         let header = Parameter::Header { parameter_data, style: HeaderStyle::Simple };
@@ -181,12 +181,12 @@ impl OperationInput for Idempotency {
 
     fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
         let statuses = [
-            (400, "The request is not what it must be; `field` names what is at fault"),
+            (400, "The request is invalid; `field` names the member, parameter or header at fault"),
             (
                 409,
-                "The request conflicts with the current state, or one with this Idempotency-Key is still running",
+                "The request conflicts with the current state, or a request with this Idempotency-Key is still in progress",
             ),
-            (422, "This Idempotency-Key came with another request before"),
+            (422, "Another request used this Idempotency-Key before"),
         ];
         failures(ctx, &statuses)
     }
@@ -200,7 +200,7 @@ impl<T: JsonSchema> OperationInput for Query<T> {
     }
 
     fn inferred_early_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
-        failures(ctx, &[(400, "The query is not what it must be")])
+        failures(ctx, &[(400, "The query is invalid; `field` names the parameter at fault")])
     }
 }
 
@@ -215,7 +215,7 @@ impl JsonSchema for Limit {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({
-            "description": "How many records to answer at most; all, when absent.",
+            "description": "The greatest number of records; absent: all.",
             "type": "integer",
             "minimum": 1,
             "maximum": Self::MAX,
@@ -290,8 +290,8 @@ answers! {
     Data<T> as Success<T>: 200 "OK";
     Changed<T> as Success<T>: 200 "OK";
     Created<T> as Success<T>: 201 "Created";
-    Upserted<T> as Success<T>: 201 "Created", 200 "It exists already";
-    Streamed<T> as T: 200 "All, or a page, oldest first";
+    Upserted<T> as Success<T>: 201 "Created", 200 "The record existed before";
+    Streamed<T> as T: 200 "The whole list or a page, oldest first";
     NewestFirst<T> as List<T>: 200 "A page, newest first";
 }
 
@@ -300,8 +300,11 @@ impl OperationOutput for Error {
 
     fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Responses {
         let statuses = [
-            (500, "A fault of the service"),
-            (503, "Overloaded, or the database is away; come back after `Retry-After` seconds"),
+            (500, "The service failed"),
+            (
+                503,
+                "The service is overloaded, or its database does not answer; wait `Retry-After` seconds",
+            ),
         ];
         failures(ctx, &statuses)
     }

@@ -1,4 +1,4 @@
-//! Copying an SQLite file, and telling whether one is whole.
+//! Copying an SQLite file, and checking its integrity.
 //!
 //! These statements exist in SQLite alone, take as long as the file is large, and must not touch
 //! the schema (a backup is taken before an upgrade), so they run on connections of their own.
@@ -13,8 +13,8 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use crate::db::Result;
 
-/// How long to wait for a writer that is just ending a transaction.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for a writer that is ending a transaction.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many of SQLite's instructions run between two looks at whether to stop.
 const STOP_CHECK: i32 = 1000;
 
@@ -30,7 +30,7 @@ pub async fn copy(from: &Path, to: &Path, stopped: &Arc<AtomicBool>) -> Result<(
     // A path that is not Unicode is refused by `to_str`, as SQLite would open another file.
     let invalid = sqlx::Error::Io(std::io::ErrorKind::InvalidInput.into());
     let to = to.to_str().ok_or(CopyError::Write(invalid))?;
-    let options = SqliteConnectOptions::new().filename(from).busy_timeout(PATIENCE);
+    let options = SqliteConnectOptions::new().filename(from).busy_timeout(BUSY_TIMEOUT);
     let mut conn = open(&options, stopped).await.map_err(CopyError::Read)?;
     let copied = sqlx::query("vacuum into $1").bind(to).execute(&mut conn).await;
     // When this returns, SQLite has let go of both files.
@@ -42,7 +42,7 @@ pub async fn copy(from: &Path, to: &Path, stopped: &Arc<AtomicBool>) -> Result<(
     }
 }
 
-/// What is wrong with the database in a file; nothing, if it is whole.
+/// The faults of the database in a file; none, if it is intact.
 pub async fn faults(path: &Path, stopped: &Arc<AtomicBool>) -> Result<Vec<String>> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
     let mut conn = open(&options, stopped).await?;
@@ -57,7 +57,7 @@ pub async fn faults(path: &Path, stopped: &Arc<AtomicBool>) -> Result<Vec<String
     Ok(faults)
 }
 
-/// A connection whose statements end with an error soon after `stopped` became true.
+/// A connection whose statements fail soon after `stopped` became true.
 async fn open(
     options: &SqliteConnectOptions,
     stopped: &Arc<AtomicBool>,

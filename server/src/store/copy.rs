@@ -37,10 +37,10 @@ pub trait Table: db::Row {
     /// Binds the columns of the key.
     fn bind_key<'c>(&self, query: Query<'c>) -> Query<'c>;
 
-    /// Appends the whole row in its one spelling.
+    /// Appends the encoding of the whole row.
     fn encode_canonical(&self, out: &mut Vec<u8>);
 
-    /// The seats that the row says are taken.
+    /// The number of seats in the row.
     fn seats(&self) -> i64 {
         0
     }
@@ -227,8 +227,8 @@ pub async fn any<T: Table>(conn: &mut Conn) -> Result<bool> {
     Ok(one.is_some())
 }
 
-/// Tells PostgreSQL how much it has been given. It checks each reference to this table with a plan
-/// that it makes once, and one made for an empty table reads all of it for every row.
+/// Analyzes the table on PostgreSQL, which checks each reference to it with a plan that it makes
+/// once: one made for an empty table reads the whole table for every row.
 pub async fn measure<T: Table>(conn: &mut Conn) -> Result<()> {
     let sql = Sql::Each { sqlite: "select 1", postgres: T::statements().measure.as_str() };
     conn.query(sql).execute().await?;

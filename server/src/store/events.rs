@@ -1,4 +1,4 @@
-//! Events: what happened in each world, numbered in the order of commit.
+//! Events: the changes in each world, numbered in the order of commit.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use sqlx::types::Json;
 use super::{Page, Scope, World};
 use crate::db::{AsWritten, Conn, Result, Sql};
 
-/// An event to be stored. What is JSON in its column is text here: PostgreSQL would change the order
-/// of members inside of the statement's input.
+/// An event to be stored. What is JSON in its column is text here: PostgreSQL would change the
+/// order of members inside of the statement's input.
 pub struct EventRow<'a> {
     pub world: World,
     pub sequence: i64,

@@ -1,4 +1,4 @@
-//! Idempotency keys: requests that were answered, and how.
+//! Idempotency keys: requests that were answered, and their answers.
 
 use common::Timestamp;
 
@@ -8,7 +8,7 @@ use crate::db::{Conn, Result, Sql};
 /// What was answered to the request that carried the key.
 #[derive(sqlx::FromRow)]
 pub struct Answered {
-    /// The SHA-256 of what was asked.
+    /// The SHA-256 of the request.
     pub fingerprint: Vec<u8>,
     /// The HTTP status.
     pub status: i32,

@@ -1,13 +1,13 @@
-//! Ids go on after those that are stored, however this machine's clock stands: a process that makes
-//! some looks once, before its first.
+//! New ids are greater than those that are stored, whatever this machine's clock shows: a process
+//! reads the greatest id once, before its first.
 
 use common::advance_ids_past;
 use uuid::Uuid;
 
 use crate::db::{Conn, Result};
 
-/// The greatest id in the lists of each world, and among keys and events. Each look is at the end of
-/// an index, so the statement costs the same however many records there are.
+/// The greatest id in the lists of each world, and among keys and events. Each look is at the end
+/// of an index, so the statement costs the same however many records there are.
 ///
 /// A change makes the ids of its records before those of its events, so the last event is younger
 /// than all assignments and seats, which no index lists.
@@ -28,7 +28,7 @@ macro_rules! newest {
     };
 }
 
-/// Makes the ids of this process greater than those that are stored.
+/// Makes all further ids of this process greater than those that are stored.
 pub async fn go_on(conn: &mut Conn) -> Result<()> {
     const NEWEST: &str = newest!("products", "plans", "licenses", "users", "refusals");
     let newest: Option<(Uuid,)> = conn.query(NEWEST).fetch_optional().await?;

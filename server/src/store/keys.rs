@@ -76,7 +76,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Re
     Ok(())
 }
 
-/// Finds a key by its hash. This look-up knows no scope yet: the key tells it.
+/// Finds a key by its hash. The scope is not known before: the key has it.
 pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<KeyWithTenant>> {
     conn.query(select!(
         ", k.world, w.tenant_id, w.tenant_name",
@@ -160,8 +160,8 @@ pub async fn lock_live_admins(conn: &mut Conn, scope: Scope, now: Timestamp) -> 
 
 /// Moves the times of last use, never backwards, and answers for which of the keys it did so.
 ///
-/// On PostgreSQL a key that somebody holds locked is left out: whoever revokes a key holds several,
-/// and two who each hold some and want others would wait for each other.
+/// On PostgreSQL locked keys are skipped: a revocation locks several keys, and two transactions
+/// that each lock some and want the others would deadlock.
 pub async fn touch(conn: &mut Conn, uses: &[(KeyId, Timestamp)]) -> Result<Vec<KeyId>> {
     const TOUCH: Sql = Sql::Each {
         sqlite: "update keys set last_used_at = max(coalesce(last_used_at, 0), item.value ->> 1)

@@ -1,5 +1,5 @@
-//! What validations came to: how many had which outcome in each hour, and which users were refused.
-//! Rows are made or added to in portions, by every node alike.
+//! Outcomes of validations: the counts of each hour, and the users who were refused. Every node
+//! adds its own, in portions.
 
 use common::{ExternalId, Reason, RefusalId, Timestamp, UserRefusal};
 use sqlx::types::Json;
@@ -46,8 +46,8 @@ pub async fn add_counts(conn: &mut Conn, counts: &[(Scope, OutcomeCount)]) -> Re
     Ok(())
 }
 
-/// The counts of the hours from `from` until before `to`, oldest first. An outcome that only a later
-/// licd knows is left out.
+/// The counts of the hours from `from` until before `to`, oldest first. An outcome that only a
+/// later licd knows is left out.
 pub async fn counts(
     conn: &mut Conn,
     scope: Scope,
@@ -74,8 +74,8 @@ pub async fn counts(
     Ok(rows.into_iter().filter_map(count).collect())
 }
 
-/// What becomes of a refusal when its user was refused for the same reason in that hour already: the
-/// counts add up, and the license is that of the last one.
+/// What becomes of a refusal when its user was refused for the same reason in that hour already:
+/// the counts add up, and the license is that of the last one.
 macro_rules! add_to_known {
     () => {
         "on conflict (external_id, world, hour, reason) do update set
@@ -89,8 +89,8 @@ macro_rules! add_to_known {
     };
 }
 
-/// Adds refusals to those that are known. The rows are locked in their order, which must be the same
-/// on every node.
+/// Adds refusals to those that are known. The rows are locked in their order, which must be the
+/// same on every node.
 pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) -> Result<()> {
     const ADD: Sql = Sql::Each {
         sqlite: concat!(
@@ -137,8 +137,8 @@ macro_rules! select_refusals {
     };
 }
 
-/// The refusals that were known before one of them, or the newest ones. Their order is that of their
-/// ids, which does not change while counts grow.
+/// The refusals that were known before one of them, or the newest ones. Their order is that of
+/// their ids, which does not change while counts grow.
 pub async fn refusals(
     conn: &mut Conn,
     scope: Scope,
@@ -175,8 +175,8 @@ pub async fn refusals_of_user(
 /// How many rows one statement forgets at most: it holds SQLite's one writer.
 const PORTION: i64 = 500;
 
-/// Forgets some of the counts of hours before `since`, in every world, and answers whether there may
-/// be more. Nodes that do this at once leave each other's rows alone.
+/// Forgets some of the counts of hours before `since`, in every world, and answers whether there
+/// may be more. Nodes that do this at once leave each other's rows alone.
 pub async fn forget_old_counts(conn: &mut Conn, since: Timestamp) -> Result<bool> {
     const OLD: Sql = Sql::Each {
         sqlite: "delete from outcomes where (world, hour, outcome) in (

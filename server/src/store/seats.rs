@@ -33,7 +33,7 @@ pub async fn take(
     Ok(())
 }
 
-/// Notes that the holders of `seats` were seen; a later time stays.
+/// Moves the time of the last check of `seats`; a later time stays.
 ///
 /// Two nodes may see overlapping sets of users at once. The seats come in the order of users and
 /// licenses and are locked as they come, so that neither node waits for the other in a circle.

@@ -19,8 +19,8 @@ macro_rules! select {
     };
 }
 
-/// Makes the user and answers it; or, if the external id is taken, answers the user who has it. It
-/// stays locked either way. One statement, as between two the user could be deleted.
+/// Creates the user, or finds the one with that external id, and returns it locked. One statement,
+/// as the user could be deleted between two.
 pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Result<User> {
     conn.query(concat!(
         "insert into users (world, id, external_id, email, name, metadata, created_at,

@@ -53,7 +53,7 @@ pub async fn insert_users(
     Ok(created.into_iter().map(|(id,)| id).collect())
 }
 
-/// Locks `licenses` in the order of their ids, as everyone must who locks more than one.
+/// Locks `licenses` in the order of their ids, as every transaction must that locks more than one.
 pub async fn lock_licenses(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
     const LOCK: Sql = over_rows!(
         "select 1",

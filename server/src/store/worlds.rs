@@ -1,4 +1,4 @@
-//! Worlds: each tenant's live and test mode. They are made on the server's host, so nothing here
+//! Worlds: each tenant's live and test mode. They are created on the server's host, so nothing here
 //! takes a scope.
 
 use common::{Mode, Name, Tenant, TenantId, Timestamp};
@@ -13,7 +13,7 @@ macro_rules! select_scope {
     };
 }
 
-/// Lets nobody else create a tenant until the transaction ends.
+/// Lets no other transaction create a tenant until this one ends.
 pub async fn lock(conn: &mut Conn) -> Result<()> {
     // On SQLite a transaction that writes is alone anyway.
     const LOCK: Sql =

@@ -20,7 +20,7 @@ use crate::store::validations::{self, BatchHit, BatchQuery};
 pub struct ValidationRequest {
     /// The hash of its key.
     pub key: Hash,
-    /// What becomes known of the key when the batch has looked it up.
+    /// The key's record, once the batch has looked it up.
     pub caller: CallerInfo,
     /// The request's id, which events carry.
     pub request_id: Arc<str>,

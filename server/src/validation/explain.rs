@@ -1,4 +1,4 @@
-//! The decision in words: what a validation would answer, and what it makes of each license.
+//! Explanations: the answer of a validation in sentences, and its verdict on each license.
 
 use common::{
     Explain, ExplainedLicense, Explanation, ExternalId, License, MaxSeats, Reason, Timestamp,
@@ -18,20 +18,20 @@ const LAST_REFUSALS: i64 = 10;
 pub async fn explain(
     tx: &mut Conn,
     scope: Scope,
-    asked: Explain,
+    request: Explain,
     now: Timestamp,
 ) -> Result<Explanation, Error> {
-    if let Some(product) = asked.product_id {
+    if let Some(product) = request.product_id {
         let product = products::find(tx, scope, product).await?;
         product.ok_or_else(|| Error::unknown("productId", "product"))?;
     }
     let refusals =
-        outcomes::refusals_of_user(tx, scope, &asked.user_id, None, LAST_REFUSALS).await?;
-    let Some(user) = users::find_external(tx, scope, &asked.user_id).await? else {
+        outcomes::refusals_of_user(tx, scope, &request.user_id, None, LAST_REFUSALS).await?;
+    let Some(user) = users::find_external(tx, scope, &request.user_id).await? else {
         return Ok(Explanation {
             valid: false,
             reason: Some(Reason::UserNotFound),
-            summary: summary(&asked.user_id, Some(Reason::UserNotFound)),
+            summary: summary(&request.user_id, Some(Reason::UserNotFound)),
             checked_at: now,
             user: None,
             licenses: Vec::new(),
@@ -40,11 +40,11 @@ pub async fn explain(
     };
     let found = validations::explain(tx, scope, user.id).await?;
     let licenses: Vec<AssignedLicense> = found.iter().map(|found| found.assigned.clone()).collect();
-    let reason = match decide(&licenses, asked.product_id, now) {
+    let reason = match decide(&licenses, request.product_id, now) {
         Decision::Refuse(reason) => Some(reason),
         Decision::Keep(_) | Decision::Take(_) => None,
     };
-    let verdicts = verdicts(&licenses, asked.product_id, now);
+    let verdicts = verdicts(&licenses, request.product_id, now);
     let explained = found.into_iter().zip(verdicts).map(|(found, verdict)| ExplainedLicense {
         sentence: sentence(verdict, &found.assigned, now),
         license: found.assigned.license,
@@ -58,7 +58,7 @@ pub async fn explain(
     Ok(Explanation {
         valid: reason.is_none(),
         reason,
-        summary: summary(&asked.user_id, reason),
+        summary: summary(&request.user_id, reason),
         checked_at: now,
         licenses: explained.collect(),
         user: Some(user),
@@ -74,7 +74,7 @@ fn summary(user: &ExternalId, reason: Option<Reason>) -> String {
         Some(Reason::Revoked) => "has no license in force: what there was is revoked",
         Some(Reason::Suspended) => "has no license in force: the best one is suspended",
         Some(Reason::ExceededSeats) => "has a license, but no seat of it is free",
-        Some(Reason::UserNotFound) => "is not known; a validation would make the user",
+        Some(Reason::UserNotFound) => "is unknown; a validation would create the user",
     };
     format!("{user} {what}.")
 }
@@ -91,7 +91,7 @@ fn sentence(verdict: Verdict, assigned: &AssignedLicense, now: Timestamp) -> Str
         Verdict::Suspended => "Suspended.".into(),
         Verdict::Revoked => "Revoked.".into(),
         Verdict::NotReached => "In force, but an earlier license of the user decides.".into(),
-        Verdict::OtherProduct => "Of another product than the one asked for.".into(),
+        Verdict::OtherProduct => "Of another product than the request names.".into(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The check of a caller's key: whether it is valid, within its rate, and may do what it asks for.
+//! The check of a caller's key: whether it is valid, within its rate, and of a permitted role.
 //!
 //! Every request has its key looked up; nothing is remembered, so a revoked key is refused at once.
 //! Validations have theirs looked up many at a time, by `admission`, with the same [`KeyGate`].
@@ -14,12 +14,12 @@ use crate::db::Db;
 use crate::error::Error;
 use crate::store::keys::{self, Hash, KeyAuth, KeyWithTenant};
 
-/// The only form in which a key is stored, and by which it is found.
+/// The hash of a key, the only form in which it is stored and found.
 pub fn hash(key: &ApiKey) -> Hash {
     Sha256::digest(key.expose()).into()
 }
 
-/// What becomes known of a request's caller while its key is checked. Clones share it.
+/// The caller of a request, as far as it is known while its key is checked. Clones share it.
 ///
 /// A request whose batch broke off is decided again, alone; it counts against the rates once.
 #[derive(Clone, Default)]
@@ -43,14 +43,14 @@ impl CallerInfo {
     }
 }
 
-/// What a handler demands of a key.
+/// The permission that a handler requires of a key.
 #[derive(Clone, Copy)]
 pub enum Permission {
-    /// To ask whether a user is licensed.
+    /// To validate users.
     Validate,
-    /// To see things.
+    /// To read records.
     Read,
-    /// To change things.
+    /// To change records.
     Administer,
 }
 

@@ -1,5 +1,5 @@
 //! Rate limits: each key has buckets that leak evenly (GCRA), in this process's memory: one for its
-//! requests, and one for the users that its validations make.
+//! requests, and one for the users that its validations create.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -177,7 +177,7 @@ impl Limiter {
     }
 }
 
-/// What is left to a key.
+/// The rest of a key's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
     Unlimited,
@@ -203,7 +203,7 @@ impl Allowance {
     }
 }
 
-/// Rounded up, so that waiting as long as was said is enough.
+/// Rounded up, so that waiting for that long is enough.
 fn whole_seconds(span: Duration) -> u64 {
     span.as_secs() + u64::from(span.subsec_nanos() > 0)
 }

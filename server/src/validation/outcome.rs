@@ -92,7 +92,7 @@ impl<'a> Outcome<'a> {
         let AssignedLicense { license, seat: Some(seat), features_omitted, .. } = assigned else {
             unreachable!("only a seat that is held is kept")
         };
-        // A seat that was asked for twice in one batch, or just taken, carries this time already;
+        // A seat that two requests of the batch use, or that was just taken, has this time already;
         // one that a node with a faster clock has touched, a later one.
         if seat.last_checked_at < self.now {
             seat.last_checked_at = self.now;

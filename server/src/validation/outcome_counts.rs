@@ -1,7 +1,6 @@
-//! What validations came to. Outcomes are counted in memory and added to the database every few
-//! seconds, so that counting costs a validation no write. A crash forgets the last few seconds. A
-//! portion of which the database did not say whether it was written is written again, and may then
-//! count twice: these are statistics.
+//! Outcomes of validations. They are counted in memory and added to the database every few seconds,
+//! so that counting costs a validation no write. A crash forgets the last few seconds. A portion
+//! whose commit was not confirmed is written again, and may then count twice: these are statistics.
 //!
 //! Memory is bounded. Past the bounds, and while the database is away, some outcomes are not
 //! counted, or their users not kept; the log says how many.
@@ -20,8 +19,8 @@ use crate::store::outcomes::{self, OutcomeCount};
 /// How many counts are kept until they are written: those of 10 thousand worlds that have five
 /// outcomes each. The outcomes of further worlds are not counted.
 const MAX_COUNTS: usize = 50_000;
-/// How many refused users are kept until they are written, each with one reason. Of further ones only
-/// the counts are kept.
+/// How many refused users are kept until they are written, each with one reason. Of further ones
+/// only the counts are kept.
 const MAX_REFUSALS: usize = 10_000;
 /// How many rows are written in one statement, after which others may write too.
 const PORTION: usize = 500;
@@ -59,8 +58,8 @@ impl OutcomeCounts {
             noted.count(scope, OutcomeCount { hour, reason, count: 1 });
             if let Some(reason) = reason {
                 let id = RefusalId::new(now);
-                let tally = Tally { id, license, count: 1, first_at: now, last_at: now };
-                noted.refuse((scope, hour, reason), user, tally);
+                let refusal = RefusalCount { id, license, count: 1, first_at: now, last_at: now };
+                noted.refuse((scope, hour, reason), user, refusal);
             }
         }
     }
@@ -97,7 +96,7 @@ type RefusalKey = (Scope, Timestamp, Reason);
 #[derive(Default)]
 struct Noted {
     counts: BTreeMap<(Scope, Timestamp, Option<Reason>), i64>,
-    refusals: BTreeMap<RefusalKey, BTreeMap<ExternalId, Tally>>,
+    refusals: BTreeMap<RefusalKey, BTreeMap<ExternalId, RefusalCount>>,
     /// How many users `refusals` has.
     users: usize,
     /// How many validations were not counted.
@@ -108,7 +107,7 @@ struct Noted {
 
 /// The refusals of one user.
 #[derive(Clone, Copy)]
-struct Tally {
+struct RefusalCount {
     id: RefusalId,
     license: Option<LicenseId>,
     count: i64,
@@ -116,7 +115,7 @@ struct Tally {
     last_at: Timestamp,
 }
 
-impl Tally {
+impl RefusalCount {
     fn add(&mut self, other: Self) {
         self.count += other.count;
         if other.first_at < self.first_at {
@@ -140,14 +139,14 @@ impl Noted {
         }
     }
 
-    fn refuse(&mut self, key: RefusalKey, user: &ExternalId, tally: Tally) {
+    fn refuse(&mut self, key: RefusalKey, user: &ExternalId, refusal: RefusalCount) {
         let is_full = self.users >= MAX_REFUSALS;
         let known = self.refusals.get_mut(&key).and_then(|users| users.get_mut(user));
         match known {
-            Some(known) => known.add(tally),
-            None if is_full => self.without_user += tally.count,
+            Some(known) => known.add(refusal),
+            None if is_full => self.without_user += refusal.count,
             None => {
-                self.refusals.entry(key).or_default().insert(user.clone(), tally);
+                self.refusals.entry(key).or_default().insert(user.clone(), refusal);
                 self.users += 1;
             }
         }
@@ -158,9 +157,10 @@ impl Noted {
             self.count(scope, count);
         }
         for (scope, refusal) in unwritten.refusals {
-            let UserRefusal { id, reason, hour, count, first_at, last_at, .. } = refusal;
-            let tally = Tally { id, license: refusal.license_id, count, first_at, last_at };
-            self.refuse((scope, hour, reason), &refusal.user_id, tally);
+            let UserRefusal { id, user_id, reason, license_id, hour, count, first_at, last_at } =
+                refusal;
+            let refusal = RefusalCount { id, license: license_id, count, first_at, last_at };
+            self.refuse((scope, hour, reason), &user_id, refusal);
         }
     }
 
@@ -188,8 +188,8 @@ impl From<Noted> for Unwritten {
     fn from(noted: Noted) -> Self {
         let count = |((scope, hour, reason), count)| (scope, OutcomeCount { hour, reason, count });
         let refusals = noted.refusals.into_iter().flat_map(|((scope, hour, reason), users)| {
-            users.into_iter().map(move |(user_id, tally)| {
-                let Tally { id, license: license_id, count, first_at, last_at } = tally;
+            users.into_iter().map(move |(user_id, refusal)| {
+                let RefusalCount { id, license: license_id, count, first_at, last_at } = refusal;
                 let refusal =
                     UserRefusal { id, user_id, reason, license_id, hour, count, first_at, last_at };
                 (scope, refusal)

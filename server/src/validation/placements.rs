@@ -1,10 +1,10 @@
-//! Where a validation waits: in the lane of its tenant, with the cost that its key's validations
-//! have had.
+//! The placement of a validation in the queue: in the lane of its tenant, with the cost of its
+//! key's former validations.
 //!
-//! Only a look at the database tells whose a key is, and that look is what a validation waits for.
-//! So the places follow from what earlier batches saw. They decide about the order of the queue and
-//! nothing else: a key is looked up anew for each request. Keys that no batch has seen yet, and
-//! those that nobody holds, share one lane.
+//! The tenant of a key is in the database, and that look-up is what a validation waits for. So
+//! placements follow from earlier batches. They decide on the order of the queue and nothing else:
+//! a key is looked up anew for each request. Keys that no batch has seen yet, and unknown keys,
+//! share one lane.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

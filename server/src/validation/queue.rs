@@ -19,16 +19,16 @@ use crate::error::Error;
 use crate::fair::Lanes;
 use crate::supervise::supervise;
 
-/// How many requests may wait. More are refused at once: they would only wait in vain.
-const QUEUE: usize = 4096;
+/// How many requests may wait. More are refused at once.
+const MAX_WAITING: usize = 4096;
 /// How many requests are answered together at most.
-const BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 /// How much the requests that are answered together may cost; a usual one costs 1.
-const BATCH_COST: usize = 1024;
-/// How long a batch may take before the database counts as away.
+const MAX_BATCH_COST: usize = 1024;
+/// How long a batch may take before the database counts as unavailable.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where a request waits, and how much answering it is thought to cost.
+/// The lane in which a request waits, and its expected cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement<K> {
     pub lane: K,
@@ -41,7 +41,7 @@ struct Waiting<Q, A> {
     reply: oneshot::Sender<Result<A, Error>>,
 }
 
-/// What the open end of the queue and its worker share.
+/// The state that the sending end of the queue and its worker share.
 struct Queue<K, Q, A> {
     waiting: Mutex<Lanes<K, Waiting<Q, A>>>,
     arrived: Notify,
@@ -49,7 +49,8 @@ struct Queue<K, Q, A> {
     working: AtomicBool,
 }
 
-/// The queue's open end. When its last clone is gone, the worker answers what waits, and ends.
+/// The sending end of the queue. After its last clone is dropped, the worker answers the requests
+/// that wait, and ends.
 pub struct BatchQueue<K, Q, A>(Arc<Open<K, Q, A>>);
 
 struct Open<K, Q, A>(Arc<Queue<K, Q, A>>);
@@ -81,7 +82,7 @@ where
         R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
     {
         let queue = Arc::new(Queue {
-            waiting: Mutex::new(Lanes::new(QUEUE)),
+            waiting: Mutex::new(Lanes::new(MAX_WAITING)),
             arrived: Notify::new(),
             closed: AtomicBool::new(false),
             working: AtomicBool::new(true),
@@ -105,7 +106,7 @@ where
         answer.await.map_err(|_| Error::Internal)?
     }
 
-    /// Whether there is a worker to answer what is asked.
+    /// Whether the worker runs.
     pub fn is_working(&self) -> bool {
         self.0.0.working.load(Ordering::Acquire)
     }
@@ -120,7 +121,7 @@ impl<K: Copy + Eq + Hash, Q, A> Queue<K, Q, A> {
     fn take(&self) -> (Vec<Q>, Vec<oneshot::Sender<Result<A, Error>>>) {
         let mut waiting = self.lock();
         let (mut requests, mut replies, mut cost) = (Vec::new(), Vec::new(), 0);
-        while requests.len() < BATCH && cost < BATCH_COST {
+        while requests.len() < MAX_BATCH && cost < MAX_BATCH_COST {
             let Some(next) = waiting.pop(|next| next.reply.is_closed()) else { break };
             cost += next.cost;
             requests.push(next.request);
@@ -185,7 +186,7 @@ async fn settle<Q, A, F, R>(
     match in_time(requests.clone()).await {
         Ok(answers) => {
             for (reply, answer) in replies.into_iter().zip(answers) {
-                // Fails only when the caller is gone, and then nobody misses it.
+                // Fails only when the caller is gone.
                 drop(reply.send(Ok(answer)));
             }
         }

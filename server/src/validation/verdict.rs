@@ -1,7 +1,7 @@
 //! The decision: is this user licensed, given the licenses that the user has?
 //!
-//! Pure: what it needs is passed in, and nothing happens. The interface's table of conditions is
-//! the table of the tests.
+//! Pure: it takes all that it needs as arguments and has no effect. The interface's table of
+//! conditions is the table of the tests.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use common::{License, ProductId, Reason, Status, Timestamp, Verdict};
 
 use crate::store::validations::AssignedLicense;
 
-/// What is to be done for a user. Numbers are places in the user's licenses.
+/// The decision for a user. Numbers are places in the user's licenses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Valid; the user holds a seat on this license already.
@@ -47,7 +47,7 @@ pub fn deciding(
     selected(licenses, product, now).or_else(|| faults.max().map(|(_, Reverse(first))| first))
 }
 
-/// What a validation makes of each license, for people who ask why.
+/// The verdict of a validation on each license, for explanations.
 pub fn verdicts(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
@@ -66,7 +66,7 @@ pub fn verdicts(
     licenses.iter().enumerate().map(verdict).collect()
 }
 
-/// What is wrong with a license, the most fixable last.
+/// The fault of a license, the most fixable last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     Revoked,
@@ -74,7 +74,7 @@ enum Fault {
     Expired,
 }
 
-/// A license past its expiry is expired, whatever its status says.
+/// A license past its expiry is expired, whatever its status.
 fn fault(license: &License, now: Timestamp) -> Option<Fault> {
     let past = license.expires_at.is_some_and(|end| end <= now);
     match license.status {
@@ -104,7 +104,7 @@ fn selected(
         .position(|assigned| is_of(assigned, product) && fault(&assigned.license, now).is_none())
 }
 
-/// With nothing selected, one reason: that of the license that is easiest to mend.
+/// With nothing selected, one reason: that of the license with the most fixable fault.
 fn reason(licenses: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Reason {
     let faults = licenses.iter().filter(|assigned| is_of(assigned, product));
     match faults.filter_map(|assigned| fault(&assigned.license, now)).max() {

@@ -43,7 +43,7 @@ async fn each_assigned_license_has_its_verdict_in_order() {
     let explained = app.post("/api/v1/admin/explain", body).await;
     let lines: Vec<String> = explained["licenses"].as_array().unwrap().iter().map(line).collect();
     assert_snapshot!(lines.join("\n"), @"
-    Studio Solo 0 other_product: Of another product than the one asked for.
+    Studio Solo 0 other_product: Of another product than the request names.
     Studio Team 0 revoked: Revoked.
     Studio Team 0 suspended: Suspended.
     Studio Team 0 expired: Its status was set to expired.
@@ -139,7 +139,7 @@ async fn an_unknown_user_is_user_not_found() {
       "data": {
         "valid": false,
         "reason": "user_not_found",
-        "summary": "nobody is not known; a validation would make the user.",
+        "summary": "nobody is unknown; a validation would create the user.",
         "checkedAt": "<time>",
         "user": null,
         "licenses": [],

@@ -11,7 +11,7 @@ async fn an_unknown_route_is_404_in_the_envelope() {
     assert_snapshot!(app.get("/api/v1/nothing").await, @r#"
     404 {
       "success": false,
-      "error": "There is nothing at this address",
+      "error": "This address does not exist",
       "code": "not_found",
       "requestId": "<request id>"
     }
@@ -30,7 +30,7 @@ async fn a_wrong_method_is_405_with_allow() {
     assert_snapshot!(app.get("/api/v1/validate").await, @r#"
     405 {
       "success": false,
-      "error": "This address does not take this method",
+      "error": "This address does not support this method",
       "code": "method_not_allowed",
       "requestId": "<request id>"
     }

@@ -7,14 +7,14 @@ use reqwest::{Client, Method};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
-/// What a validation answered, and why the user is in the sample.
+/// The answer of a validation, and the purpose of the user in the sample.
 pub struct Answer {
     pub user: &'static str,
     pub shows: &'static str,
     pub validation: Validation,
 }
 
-/// Makes the sample and asks for each of its users.
+/// Creates the sample and validates each of its users.
 pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Answer>> {
     let vendor = Vendor { http: Client::new(), server, key };
     let studio = vendor.product("Studio", "Draws pictures").await?;
@@ -46,7 +46,7 @@ pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Answ
         ("alan", "the license has expired"),
         ("ken", "the license is suspended"),
         ("barbara", "the license is revoked"),
-        ("dennis", "no license; the user was unknown, and is made"),
+        ("dennis", "no license; the user was unknown, and is created"),
     ] {
         let body = json!({ "userId": user });
         let validation = vendor.send(Method::POST, "/validate", body).await?;
@@ -55,7 +55,7 @@ pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Answ
     Ok(answers)
 }
 
-/// Whoever holds the tenant's admin key.
+/// The holder of the tenant's admin key.
 struct Vendor<'a> {
     http: Client,
     server: &'a str,

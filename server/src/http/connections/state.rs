@@ -1,9 +1,9 @@
 //! What a connection is doing and since when: its own task writes it, the accept loop reads it.
 //!
 //! A timer for each request would cost an allocation and two locks. Here the task stores a word
-//! when its phase changes, and the accept loop looks at all connections now and then. The word holds
-//! the phase and its beginning, and is only ever exchanged as a whole. So a connection that waits is
-//! ended before a request begins on it, or not at all.
+//! when its phase changes, and the accept loop looks at all connections now and then. The word
+//! holds the phase and its beginning, and is only ever exchanged as a whole. So a connection that
+//! waits is ended before a request begins on it, or not at all.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -226,12 +226,13 @@ impl ConnectionState {
         }
     }
 
-    /// Ends the connection unless a request is handled; if `patient`, also not in midst of a head.
-    pub fn end_if_waiting(&self, patient: bool) -> bool {
+    /// Ends the connection unless a request is handled; if `spares_heads`, also not in the middle
+    /// of a head.
+    pub fn end_if_waiting(&self, spares_heads: bool) -> bool {
         let word = self.word();
         let waits = match Phase::of(word) {
             Phase::New | Phase::Idle => true,
-            Phase::Head | Phase::Lingering => !patient,
+            Phase::Head | Phase::Lingering => !spares_heads,
             Phase::Request | Phase::Flushing | Phase::Ended => false,
         };
         waits && self.change(word, Phase::Ended)

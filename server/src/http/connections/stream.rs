@@ -1,5 +1,5 @@
-//! The stream below hyper. It notes what happens on it, hands out a refusal of hyper's own with the
-//! envelope that all refusals have, and lets a client finish sending before the connection goes.
+//! The stream below hyper. It notes what happens on it, gives refusals of hyper's own the envelope
+//! of all refusals, and lets a client finish sending before the connection is closed.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -124,7 +124,7 @@ impl Drop for Stream {
     fn drop(&mut self) {
         if self.state.is_blocked() {
             // The kernel would keep what the client does not take for minutes. A reset frees it.
-            // Fails only when the client is gone.
+            // Fails only after the client has closed the connection.
             drop(self.tcp.set_zero_linger());
         }
     }

@@ -1,6 +1,6 @@
-//! The log line of every request. It is bounded in length: of what callers write themselves it holds
-//! a short request id alone. Lines about callers without a key, or past its rate, are bounded in
-//! number too, since anybody may cause them as fast as the network carries them.
+//! The log line of every request. It is bounded in length: a short request id is all that it holds
+//! of the caller's own text. Lines about requests without a key, or past its rate, are bounded in
+//! number too, as any client can cause them.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -14,7 +14,7 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
 use crate::http::ClientAddress;
 
-/// How many lines about strangers may come at once, and how many a second after that.
+/// How many lines about strangers are written at once, and then in a second.
 const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
 const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
@@ -23,7 +23,7 @@ static STRANGERS: LazyLock<DefaultDirectRateLimiter> =
 /// How many lines were left out since [`report_omitted`] last reported.
 static OMITTED: AtomicU64 = AtomicU64::new(0);
 
-/// The methods that are logged. Others are the caller's own words, of any length.
+/// The methods that are logged. Others are the caller's own text, of any length.
 static METHODS: [Method; 9] = [
     Method::GET,
     Method::POST,
@@ -36,14 +36,14 @@ static METHODS: [Method; 9] = [
     Method::CONNECT,
 ];
 
-/// What the log line says of the request.
+/// The request's part of the log line.
 pub struct Entry {
     method: &'static str,
     route: Option<MatchedPath>,
     client: Option<IpAddr>,
 }
 
-/// What it says of the answer.
+/// The answer's part of the log line.
 pub struct Outcome<'a> {
     pub request_id: &'a str,
     pub key: Option<KeyId>,

@@ -1,9 +1,9 @@
-//! How a request's body arrives: until when its answer is due, and what becomes of the part that
-//! the handler does not read.
+//! The arrival of a request's body: the time until which the answer is due, and the part of the
+//! body that the handler does not read.
 //!
 //! A handler that refuses, or needs no body, drops it unread. hyper then closes the connection, and
 //! the caller's next request on it is lost, or even this answer if the caller is still sending. So
-//! the body stays here, and what is left of it is read and thrown away.
+//! the body stays here, and the rest of it is read and discarded.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -24,12 +24,12 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::Error;
 use crate::http::extract::MAX_WAIT;
 
-/// How long a caller waits for an answer, from the arrival of the request or, if that came later,
-/// of its body. Whatever the handler does then is given up and rolled back.
+/// How long a caller waits for an answer, from the arrival of the request or, if that was later, of
+/// its body. Then the handler is cancelled, and its transaction rolled back.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an answer waits for the rest of a body, so that the connection can be kept.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many bytes of an unread body are thrown away, before the answer and again after it.
+/// How many bytes of an unread body are discarded, before the answer and again after it.
 const MAX_DRAINED: u64 = 16 * 1024 * 1024;
 
 /// A request's body as seen from outside its handler. None if the request has no body.
@@ -43,7 +43,7 @@ struct State {
     received_at: Option<Instant>,
     /// What the handler did not read.
     rest: Option<Body>,
-    /// The caller sends nothing before it is asked to continue, which has not happened yet.
+    /// The caller waits for `100 Continue`, which was not sent yet.
     is_held_back: bool,
 }
 
@@ -85,14 +85,15 @@ impl Arrival {
         }
     }
 
-    /// When the handler last got a part of the body that it had to wait for: now, if it still waits.
+    /// When the handler last got a part of the body that it had to wait for: now, if it still
+    /// waits.
     fn received_at(&self, now: Instant) -> Option<Instant> {
         let state = lock(self.0.as_ref()?);
         if state.is_awaited { Some(now) } else { state.received_at }
     }
 
-    /// Throws away what the handler left of the body. Should that take long, the answer announces
-    /// that the connection will be closed, and the rest is thrown away while the answer is sent.
+    /// Discards what the handler left of the body. If that takes long, the answer announces that
+    /// the connection will be closed, and the rest is discarded while the answer is sent.
     pub async fn finish(self, started: Instant, headers: &mut HeaderMap) {
         let Some(state) = self.0 else { return };
         let (rest, is_held_back) = {
@@ -218,8 +219,8 @@ mod tests {
         assert_eq!(response.status(), 503);
     }
 
-    /// The answer was due before the body came, and is not given up: neither while the handler waits
-    /// for the body, nor when it then takes some time itself.
+    /// The answer was due before the body came, and is not given up: neither while the handler
+    /// waits for the body, nor when it then takes some time itself.
     #[tokio::test]
     async fn the_time_of_a_body_on_its_way_does_not_count() {
         let (request, sender) = request();

@@ -15,8 +15,8 @@ use crate::error::Error;
 pub const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// How many bytes of each body are not counted in the budget: more than any honest validation has.
-/// So those who fill the budget do not keep out those who need little; the number of connections
-/// bounds what is not counted.
+/// So a full budget does not refuse small bodies; the number of connections bounds what is not
+/// counted.
 const UNCOUNTED: usize = 4096;
 
 /// How large a body may be, and how much memory all bodies with this limit may take together while

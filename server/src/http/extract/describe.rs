@@ -1,4 +1,4 @@
-//! From serde's error to a sentence for the caller: the field, and what it must be.
+//! Sentences for the caller, from serde's errors: the field and its rule.
 
 use serde_path_to_error::{Path, Segment};
 
@@ -7,14 +7,16 @@ use crate::error::Error;
 pub fn body(error: serde_path_to_error::Error<serde_json::Error>) -> Error {
     let path = error.path().clone();
     let error = error.into_inner();
-    let said = error.to_string();
-    match said.as_str() {
-        said if error.is_data() => describe(&path, said),
-        // To serde_json these two are faults of the syntax, which they are not.
-        said if said.starts_with("number out of range") => {
+    let message = error.to_string();
+    match message.as_str() {
+        message if error.is_data() => describe(&path, message),
+        // serde_json counts these two as errors of syntax, which they are not.
+        message if message.starts_with("number out of range") => {
             refuse(&path, None, "must be a number that is not as large")
         }
-        said if said.starts_with("recursion limit") => refuse(&path, None, "is nested too deeply"),
+        message if message.starts_with("recursion limit") => {
+            refuse(&path, None, "is nested too deeply")
+        }
         _ => malformed(&error),
     }
 }
@@ -24,34 +26,34 @@ pub fn query(error: serde_path_to_error::Error<serde_urlencoded::de::Error>) -> 
     describe(&path, &error.into_inner().to_string())
 }
 
-/// The body is no JSON at all.
+/// The body is not JSON.
 pub fn malformed(error: &serde_json::Error) -> Error {
     let (line, column) = (error.line(), error.column());
     let message = format!("The body is not well-formed JSON (line {line}, column {column})");
     Error::Invalid { field: None, message }
 }
 
-/// serde says what it found, then ", expected" and what our types say they take.
-fn describe(path: &Path, said: &str) -> Error {
-    let said = said.rsplit_once(" at line ").map_or(said, |(said, _)| said);
-    if let Some(name) = quoted(said, "missing field ") {
+/// serde's message has what it found, then ", expected" and the rule of the type.
+fn describe(path: &Path, message: &str) -> Error {
+    let message = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
+    if let Some(name) = quoted(message, "missing field ") {
         return refuse(path, Some(name), "is required");
     }
-    if let Some(name) = quoted(said, "duplicate field ") {
+    if let Some(name) = quoted(message, "duplicate field ") {
         return refuse(path, Some(name), "is given more than once");
     }
-    match said.rsplit_once(", expected ") {
+    match message.rsplit_once(", expected ") {
         Some((found, _)) if found.ends_with("null") => refuse(path, None, "is required"),
         Some((_, expected)) => refuse(path, None, &format!("must be {expected}")),
-        None => refuse(path, None, &format!("is invalid: {said}")),
+        None => refuse(path, None, &format!("is invalid: {message}")),
     }
 }
 
-fn quoted<'a>(said: &'a str, before: &str) -> Option<&'a str> {
-    said.strip_prefix(before)?.strip_prefix('`')?.split('`').next()
+fn quoted<'a>(message: &'a str, before: &str) -> Option<&'a str> {
+    message.strip_prefix(before)?.strip_prefix('`')?.split('`').next()
 }
 
-/// `field` is the member of the request at fault; the sentence says where inside it.
+/// `field` is the member of the request at fault; the sentence has the place inside of it.
 fn refuse(path: &Path, inner: Option<&str>, predicate: &str) -> Error {
     let mut place = path.to_string();
     if place == "." {
@@ -68,10 +70,10 @@ fn refuse(path: &Path, inner: Option<&str>, predicate: &str) -> Error {
     Error::Invalid { field, message: format!("{subject} {predicate}") }
 }
 
-/// The names of members are the caller's, and may be as long as a body.
+/// The caller chose the names of members, which may be as long as a body.
 fn short(name: &str) -> String {
-    const ENOUGH: usize = 100;
-    match name.char_indices().nth(ENOUGH) {
+    const MAX_NAME: usize = 100;
+    match name.char_indices().nth(MAX_NAME) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),
     }

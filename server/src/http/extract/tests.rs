@@ -1,10 +1,10 @@
-//! What callers are told about bodies that cannot be taken.
+//! The errors of malformed bodies and queries.
 
 use common::{AssignLicense, CreatePlan, SetStatus, UpdateLicense, Validate};
 
 use super::*;
 
-/// What the caller is told about a body: `field: sentence`.
+/// The error of a body: `field: sentence`.
 fn refusal<T: DeserializeOwned>(body: &str) -> String {
     match parse::<T>(body.as_bytes()) {
         Ok(_) => "taken".into(),

@@ -1,4 +1,4 @@
-//! One spelling of each value, whichever database it came from, so that rows can be compared.
+//! One encoding of each value, whichever database it came from, so that rows can be compared.
 //!
 //! Moments count in milliseconds, as everywhere; metadata is compared byte by byte.
 
@@ -10,14 +10,14 @@ use uuid::Uuid;
 
 use crate::db::AsWritten;
 
-/// A value of a column, with one spelling.
+/// A value of a column, with one encoding.
 pub trait Canonical {
-    /// Appends the spelling. No two rows of different values append the same.
+    /// Appends the encoding. Rows of different values never append the same bytes.
     fn encode_canonical(&self, out: &mut Vec<u8>);
 }
 
 /// With the length in front, so that the end of one value is not taken for the start of the next.
-fn spell_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes.len().to_be_bytes());
     out.extend_from_slice(bytes);
 }
@@ -57,26 +57,26 @@ impl Canonical for Timestamp {
 
 impl Canonical for String {
     fn encode_canonical(&self, out: &mut Vec<u8>) {
-        spell_bytes(self.as_bytes(), out);
+        encode_bytes(self.as_bytes(), out);
     }
 }
 
 impl Canonical for Vec<u8> {
     fn encode_canonical(&self, out: &mut Vec<u8>) {
-        spell_bytes(self, out);
+        encode_bytes(self, out);
     }
 }
 
 /// The names of features, which both databases give back as they were given.
 impl Canonical for Json<Value> {
     fn encode_canonical(&self, out: &mut Vec<u8>) {
-        spell_bytes(self.0.to_string().as_bytes(), out);
+        encode_bytes(self.0.to_string().as_bytes(), out);
     }
 }
 
 impl Canonical for AsWritten<Box<RawValue>> {
     fn encode_canonical(&self, out: &mut Vec<u8>) {
-        spell_bytes(self.0.get().as_bytes(), out);
+        encode_bytes(self.0.get().as_bytes(), out);
     }
 }
 
@@ -86,12 +86,12 @@ mod tests {
 
     #[test]
     fn the_end_of_a_value_is_not_the_start_of_the_next() {
-        let spelled = |values: [&str; 2]| {
+        let encoded = |values: [&str; 2]| {
             let mut out = Vec::new();
             values.iter().for_each(|value| value.to_string().encode_canonical(&mut out));
             out
         };
-        assert_ne!(spelled(["ab", "c"]), spelled(["a", "bc"]));
+        assert_ne!(encoded(["ab", "c"]), encoded(["a", "bc"]));
     }
 
     #[test]

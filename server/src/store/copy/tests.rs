@@ -1,11 +1,11 @@
-//! What the schema has and what is copied are the same, so that no later migration is forgotten.
+//! All tables and columns of the schema are copied, so that no later migration is forgotten.
 
 use std::collections::BTreeSet;
 
 use super::{Table, for_each_table};
 use crate::db::{DatabaseUrl, Db};
 
-/// SQLite is asked, whose schema is the same and whose catalogue is short.
+/// From SQLite, whose schema is the same and whose catalogue is short.
 const COLUMNS: &str = "select m.name, c.name from sqlite_master m, pragma_table_info(m.name) c
      where m.type = 'table' and m.name not like 'sqlite_%' and m.name not like '_sqlx_%'";
 

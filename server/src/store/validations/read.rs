@@ -1,5 +1,5 @@
-//! What a batch of validations is decided on, read in one statement: the keys that ask, the users
-//! they ask about, and the users' licenses and seats.
+//! The data for the decisions of a batch, read in one statement: the keys of its requests, their
+//! users, and the users' licenses and seats.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ pub struct UserLicenses {
     pub licenses: Vec<AssignedLicense>,
 }
 
-/// A key that is stored, and one of the users it asks about.
+/// A key that is stored, and the user of one of its requests.
 pub struct BatchHit {
     pub auth: KeyAuth,
     pub user: UserLicenses,
@@ -232,9 +232,9 @@ macro_rules! joins {
     };
 }
 
-/// Finds what a batch asks about, but for long lists of features (over 256 bytes): a user may have
-/// many licenses, and only the features of the one that is selected are answered. Unknown keys have
-/// no entry in the result.
+/// Finds the keys, users and licenses of a batch, without long lists of features (over 256 bytes):
+/// a user may have many licenses, and only the features of the selected one are answered. Unknown
+/// keys have no entry in the result.
 pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<BatchSlot, BatchHit>> {
     const FIND: Sql = Sql::Each {
         sqlite: concat!(

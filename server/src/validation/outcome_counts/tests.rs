@@ -99,7 +99,7 @@ fn what_is_put_back_adds_up() {
     assert_ne!(both.license_id, first.license_id, "the later license stays");
 }
 
-/// Beyond the bound users are not kept, but counted; those who are kept go on.
+/// Beyond the bound users are not kept, but counted; those who are kept are counted further.
 #[test]
 fn refused_users_are_bounded() {
     let outcomes = OutcomeCounts::default();

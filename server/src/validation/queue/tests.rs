@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::{BATCH, BATCH_COST, BatchQueue, Placement, QUEUE};
+use super::{BatchQueue, MAX_BATCH, MAX_BATCH_COST, MAX_WAITING, Placement};
 use crate::error::Error;
 
 /// All of these requests are one lane's.
@@ -108,17 +108,17 @@ async fn answers<A>(asking: Vec<Asking<A>>) -> Vec<Result<A, Error>> {
 #[tokio::test]
 async fn one_more_than_the_queue_holds_is_refused_at_once() {
     let (held, first) = Held::busy(|_| Ok(())).await;
-    let waiting = held.queue(0..QUEUE);
+    let waiting = held.queue(0..MAX_WAITING);
     for _ in 0..3 {
-        assert!(is_refused(held.submit(QUEUE)));
+        assert!(is_refused(held.submit(MAX_WAITING)));
     }
     held.let_go();
     assert_eq!(first.await, Ok(usize::MAX));
-    let expected: Vec<_> = (0..QUEUE).map(Ok).collect();
+    let expected: Vec<_> = (0..MAX_WAITING).map(Ok).collect();
     assert_eq!(answers(waiting).await, expected, "each has its own answer");
     let batches = held.batches();
-    assert!(batches.iter().all(|batch| batch.len() <= BATCH));
-    assert_eq!(batches.concat().len(), 1 + QUEUE, "who was refused costs nothing");
+    assert!(batches.iter().all(|batch| batch.len() <= MAX_BATCH));
+    assert_eq!(batches.concat().len(), 1 + MAX_WAITING, "who was refused costs nothing");
     assert_eq!(held.submit(7).await, Ok(7), "there is room again");
 }
 
@@ -141,10 +141,10 @@ async fn who_is_refused_leaves_nothing_behind() {
     let mut first = submit();
     assert!(is_waiting(&mut first));
     begun.acquire().await.unwrap().forget();
-    let mut waiting: Vec<_> = (0..QUEUE).map(|_| submit()).collect();
+    let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| submit()).collect();
     assert!(waiting.iter_mut().all(is_waiting));
     let full = Arc::strong_count(&request);
-    for _ in 0..QUEUE {
+    for _ in 0..MAX_WAITING {
         assert!(is_refused(submit()));
     }
     assert_eq!(Arc::strong_count(&request), full);
@@ -205,8 +205,11 @@ async fn who_has_gone_is_not_answered() {
 #[tokio::test]
 async fn a_queue_of_those_who_have_gone_holds_nobody_up() {
     let (held, first) = Held::busy(|_| Ok(())).await;
-    drop(held.queue(0..QUEUE));
-    assert!(is_refused(held.submit(QUEUE)), "they hold their places until the worker comes by");
+    drop(held.queue(0..MAX_WAITING));
+    assert!(
+        is_refused(held.submit(MAX_WAITING)),
+        "they hold their places until the worker comes by"
+    );
     held.let_go();
     first.await.unwrap();
     assert_eq!(held.submit(7).await, Ok(7));
@@ -232,13 +235,13 @@ async fn a_panic_costs_its_batch_alone() {
 #[tokio::test]
 async fn at_the_end_what_waits_is_answered() {
     let (held, first) = Held::busy(|_| Ok(())).await;
-    let waiting = held.queue(0..2 * BATCH);
+    let waiting = held.queue(0..2 * MAX_BATCH);
     held.let_go();
     let Held { batcher, worker, .. } = held;
     drop(batcher);
     assert!(!worker.is_finished(), "it waits for those who may still ask");
     first.await.unwrap();
-    let expected: Vec<_> = (0..2 * BATCH).map(Ok).collect();
+    let expected: Vec<_> = (0..2 * MAX_BATCH).map(Ok).collect();
     assert_eq!(answers(waiting).await, expected);
     worker.await.unwrap();
 }
@@ -247,7 +250,7 @@ async fn at_the_end_what_waits_is_answered() {
 #[tokio::test]
 async fn a_batch_has_a_bound_in_cost() {
     let (held, first) = Held::busy(|_| Ok(())).await;
-    let cost = BATCH_COST / 4;
+    let cost = MAX_BATCH_COST / 4;
     let mut waiting: Vec<Asking<usize>> = Vec::new();
     for n in 0..6 {
         let batcher = held.batcher.clone();

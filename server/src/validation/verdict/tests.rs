@@ -120,7 +120,7 @@ fn the_first_license_in_force_alone_decides() {
 }
 
 #[test]
-fn the_reason_is_the_one_that_is_easiest_to_mend() {
+fn the_reason_is_the_most_fixable_one() {
     let (expired, suspended, revoked) =
         (license(Active, days(-1)), license(Suspended, None), license(Revoked, None));
     for (licenses, outcome) in [

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tower::Service;
 
-use super::super::{BatchQueue, Placement, QUEUE};
+use super::super::{BatchQueue, MAX_WAITING, Placement};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
@@ -115,8 +115,8 @@ async fn a_full_queue_is_told_at_once_and_troubles_nothing_else() {
     let first = held.submit("first").1;
     held.begun.acquire().await.unwrap().forget();
     let (waits, waiting): (Vec<bool>, Vec<Asking>) =
-        (0..QUEUE).map(|n| held.submit(&format!("user-{}", n % 50))).unzip();
-    assert_eq!(waits, [true; QUEUE]);
+        (0..MAX_WAITING).map(|n| held.submit(&format!("user-{}", n % 50))).unzip();
+    assert_eq!(waits, [true; MAX_WAITING]);
 
     for _ in 0..3 {
         let (status, later, body) = held.validate().await;
