@@ -21,6 +21,7 @@ mod supervise;
 pub mod validation;
 
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,15 +36,25 @@ use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
 use validation::{Answer, Lane, OutcomeCounts, Placements, ValidationRequest};
 
-/// The state that every handler can use. Cloning it is cheap.
+/// What every handler can reach. A request clones it several times, so that is one count.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<Parts>);
+
+pub struct Parts {
     db: Db,
     ops: Operations,
     validations: BatchQueue<Lane, ValidationRequest, Answer>,
     placements: Arc<Placements>,
     gate: Arc<KeyGate>,
     readiness: Arc<Readiness>,
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
 }
 
 impl App {
@@ -68,7 +79,8 @@ impl App {
             }
         });
         let ops = Operations::new(db.clone());
-        (Self { db, ops, validations, placements, gate, readiness }, worker)
+        let parts = Parts { db, ops, validations, placements, gate, readiness };
+        (Self(Arc::new(parts)), worker)
     }
 }
 
