@@ -9,7 +9,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::db::Db;
-use crate::http::context;
 use crate::ops::events::{self, Retention};
 use crate::ops::idempotency;
 use crate::supervise::supervise;
@@ -19,19 +18,25 @@ use crate::validation::outcome_counts::{self, OutcomeCounts};
 /// How often each task runs.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Starts the tasks, which end when they are aborted.
-pub fn start(db: Db, gate: Arc<KeyGate>, events_kept: Retention) -> JoinHandle<()> {
-    let task = move || run_maintenance(db.clone(), gate.clone(), events_kept);
+/// Starts the tasks, which end when they are aborted. `report_omitted` logs how many lines were left
+/// out of the log.
+pub fn start(
+    db: Db,
+    gate: Arc<KeyGate>,
+    events_kept: Retention,
+    report_omitted: fn(),
+) -> JoinHandle<()> {
+    let task = move || run_maintenance(db.clone(), gate.clone(), events_kept, report_omitted);
     tokio::spawn(supervise("maintenance", task))
 }
 
-async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention) {
+async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention, report_omitted: fn()) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         gate.forget_idle();
-        context::report_omitted();
+        report_omitted();
         if let Err(error) = gate.last_uses.write(&db).await {
             tracing::warn!(%error, "the times of last use could not be written");
         }

@@ -21,7 +21,6 @@ mod supervise;
 pub mod validation;
 
 use std::future::Future;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,25 +35,15 @@ use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
 use validation::{Answer, Lane, OutcomeCounts, Placements, ValidationRequest};
 
-/// What every handler can reach. A request clones it several times, so that is one count.
+/// The state that every handler can use. Cloning it is cheap.
 #[derive(Clone)]
-pub struct App(Arc<Parts>);
-
-pub struct Parts {
+pub struct App {
     db: Db,
     ops: Operations,
     validations: BatchQueue<Lane, ValidationRequest, Answer>,
     placements: Arc<Placements>,
     gate: Arc<KeyGate>,
     readiness: Arc<Readiness>,
-}
-
-impl Deref for App {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0
-    }
 }
 
 impl App {
@@ -79,8 +68,7 @@ impl App {
             }
         });
         let ops = Operations::new(db.clone());
-        let parts = Parts { db, ops, validations, placements, gate, readiness };
-        (Self(Arc::new(parts)), worker)
+        (Self { db, ops, validations, placements, gate, readiness }, worker)
     }
 }
 
@@ -101,7 +89,9 @@ pub async fn serve(
     let outcomes = Arc::<OutcomeCounts>::default();
     let (app, validating) = App::start(db.clone(), config, outcomes.clone());
     let gate = app.gate.clone();
-    let maintenance = background::start(db.clone(), gate.clone(), config.events_kept);
+    let report_omitted = http::context::report_omitted;
+    let maintenance =
+        background::start(db.clone(), gate.clone(), config.events_kept, report_omitted);
     let writing_outcomes = background::start_outcomes(db.clone(), outcomes.clone());
 
     let router = routes::router(app);

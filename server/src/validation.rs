@@ -16,8 +16,9 @@ mod placements;
 pub mod queue;
 pub mod verdict;
 
-pub use admission::{Answer, ValidationRequest, answer};
+pub use admission::{ValidationRequest, answer};
 pub use explain::explain;
 pub use last_uses::LastUses;
+pub use outcome::Answer;
 pub use outcome_counts::OutcomeCounts;
 pub use placements::{Lane, Placements};

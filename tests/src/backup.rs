@@ -14,6 +14,7 @@ use licd::db::DatabaseUrl;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::harness::until;
 use crate::nodes::process::{Process, command_after, first_key, licd};
 
 fn url(path: &Path) -> String {
@@ -133,11 +134,7 @@ async fn an_interrupted_backup_leaves_nothing() {
         let size = folder.path().join(name).metadata().map_or(0, |file| file.len());
         name.starts_with(".licd-backup-") && size > 0
     };
-    let begun = async {
-        while !files(folder.path()).iter().any(is_draft) {
-            tokio::task::yield_now().await;
-        }
-    };
+    let begun = until("the backup has begun", async || files(folder.path()).iter().any(is_draft));
     let refusal = backup::write(&live, &saved, begun).await.unwrap_err().to_string();
     assert_eq!(refusal, "interrupted; no backup was made");
     assert_eq!(files(folder.path()), ["live.db"]);

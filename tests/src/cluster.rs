@@ -18,7 +18,7 @@ use std::process::Command;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
 
-pub use outage::until;
+use crate::harness::until;
 
 /// Without fsync: the machine stays up, and writes handed to the system survive PostgreSQL's end.
 const SETTINGS: &str = "

@@ -11,8 +11,7 @@ use std::process::Command;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cluster::until;
-use crate::harness::Caller;
+use crate::harness::{Caller, until};
 use crate::nodes::process::{Process, first_key};
 
 /// A licd on an SQLite file whose disk fails on demand.

@@ -5,9 +5,11 @@ mod app;
 mod caller;
 mod contract;
 mod database;
+mod waiting;
 mod words;
 
 pub use answer::Answer;
 pub use app::App;
 pub use caller::Caller;
 pub use database::TestDatabase;
+pub use waiting::{clock_passes, find, until, until_within};

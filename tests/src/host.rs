@@ -3,16 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 
-use insta::assert_snapshot;
 use licd::db::Db;
-use tokio::net::TcpStream;
 
-use crate::crashes::shutdown::begin;
+use crate::crashes::shutdown::{begin, until_nobody_listens};
 use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, command, end_of, first_key, licd, licd_with, send};
 
 /// The stdout of a command that succeeds.
-fn printed(args: &[&str]) -> String {
+pub fn printed(args: &[&str]) -> String {
     let output = licd(args);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{args:?}: {told}");
@@ -20,7 +18,7 @@ fn printed(args: &[&str]) -> String {
 }
 
 /// The stderr of a command that fails, without the database's address.
-fn refused(settings: &[(&str, &str)], args: &[&str], database: &str) -> String {
+pub fn refused(settings: &[(&str, &str)], args: &[&str], database: &str) -> String {
     let output = licd_with(settings, args);
     assert!(!output.status.success(), "{args:?}");
     assert!(output.stdout.is_empty(), "standard output is for data");
@@ -28,14 +26,14 @@ fn refused(settings: &[(&str, &str)], args: &[&str], database: &str) -> String {
 }
 
 /// The one line that is a key.
-fn key_of(printed: &str) -> String {
+pub fn key_of(printed: &str) -> String {
     let key = printed.strip_suffix('\n').unwrap();
     assert!(key.starts_with("sk_live_") || key.starts_with("sk_test_"), "{key}");
     assert_eq!(key.len(), 46);
     key.to_owned()
 }
 
-async fn whose(licd: &Process, key: &str) -> String {
+pub async fn whose(licd: &Process, key: &str) -> String {
     let shown = Caller::new(licd.base.clone(), key).get("/api/v1/key").await;
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let tenant = text(&shown["tenant"]["name"]);
@@ -91,40 +89,6 @@ async fn a_bad_bootstrap_key_stops_the_start() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn tenants_are_made_and_listed_on_the_host() {
-    let database = TestDatabase::empty().await;
-    let at = ["--database-url", &*database.url];
-    let run = |words: &[&str]| printed(&[words, &at[..]].concat());
-    let one = key_of(&run(&["tenants", "create", "Acme"]));
-    let other = key_of(&run(&["tenants", "create", " Übel & Co "]));
-    let listed = run(&["tenants", "list"]);
-    let names: Vec<&str> = listed.lines().map(|line| line.split_once("  ").unwrap().1).collect();
-    assert_eq!(names, ["Acme", "Übel & Co"]);
-    let licd = Process::start(&database.url, &first_key());
-    assert_eq!(whose(&licd, &one).await, "Acme first key admin live");
-    assert_eq!(whose(&licd, &other).await, "Übel & Co first key admin live");
-    let again = ["tenants", "create", "Acme", "--database-url", &database.url];
-    assert_snapshot!(refused(&[], &again, &database.url), @"licd: there is a tenant named Acme already");
-}
-
-/// A new key for a tenant that lost all of its own, by the tenant's name or id.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_key_made_on_the_host_is_the_way_back_in() {
-    let (database, lost) = (TestDatabase::empty().await, first_key());
-    let licd = Process::start(&database.url, &lost);
-    let tenant = licd.caller(&lost).get("/api/v1/key").await["tenant"]["id"].clone();
-    let create = ["keys", "create", "--database-url", &database.url, "--tenant"];
-    let made = |rest: &[&str]| key_of(&printed(&[&create[..], rest].concat()));
-    let plain = made(&["default"]);
-    assert_eq!(whose(&licd, &plain).await, "default created on the host admin live");
-    let by_id =
-        made(&[tenant.as_str().unwrap(), "--name", "CI", "--role", "validate", "--mode", "test"]);
-    assert_eq!(whose(&licd, &by_id).await, "default CI validate test");
-    let unknown = [&create[..], &["nobody"]].concat();
-    assert_snapshot!(refused(&[], &unknown, &database.url), @"licd: there is no tenant nobody; `licd tenants list` shows those there are");
-}
-
 /// A port that is taken, or an address that is none, costs no first key.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_made_before_licd_can_listen() {
@@ -149,7 +113,7 @@ async fn nothing_is_made_before_licd_can_listen() {
 async fn a_first_key_that_cannot_be_shown_is_not_made() {
     let database = TestDatabase::empty().await;
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let licd = Process::start_logging_to(full, &database.url, &[]);
+    let licd = Process::start_logging_to(full, &database.url, &[]).await;
     assert_eq!(Caller::new(licd.base.clone(), "").get("/healthz").await.status, 200);
     let at = ["--database-url", &*database.url];
     assert_eq!(printed(&[&["tenants", "list"], &at[..]].concat()), "");
@@ -306,9 +270,7 @@ async fn every_end_of_a_demo_leaves_nothing_behind() {
     let demo = Demo::start();
     let in_flight = begin(&demo.address, &demo.key).await;
     send("INT", &demo.process);
-    while TcpStream::connect(&demo.address).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    until_nobody_listens(&demo.address).await;
     send("INT", &demo.process);
     assert_eq!(tokio::task::spawn_blocking(|| demo.end()).await.unwrap(), Some(1));
     drop(in_flight);

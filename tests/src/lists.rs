@@ -25,7 +25,7 @@ async fn fill(app: &App) {
 }
 
 /// Follows `nextCursor` to the end.
-async fn pages(app: &App, path: &str, limit: usize) -> Vec<Vec<Value>> {
+pub async fn pages(app: &App, path: &str, limit: usize) -> Vec<Vec<Value>> {
     let (mut pages, mut after) = (Vec::new(), String::new());
     loop {
         let separator = if path.contains('?') { '&' } else { '?' };

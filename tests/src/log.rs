@@ -23,7 +23,7 @@ const LOST_LINES_MESSAGE: &str = " log lines were lost";
 async fn start(stderr: impl Into<Stdio>, log: &str) -> (Process, String, TestDatabase) {
     let (database, key) = (TestDatabase::empty().await, first_key());
     let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_LOG", log)];
-    let licd = Process::start_logging_to(stderr, &database.url, &settings);
+    let licd = Process::start_logging_to(stderr, &database.url, &settings).await;
     (licd, key, database)
 }
 

@@ -6,8 +6,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::cluster::until;
-use crate::harness::{App, Caller, TestDatabase};
+use crate::harness::{App, Caller, TestDatabase, until};
 
 /// How many users validate at a time.
 const TOGETHER: usize = 25;

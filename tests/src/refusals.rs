@@ -14,10 +14,12 @@ pub mod raw;
 mod routes;
 mod values;
 
+use std::collections::BTreeSet;
+
 use crate::harness::Caller;
 
 /// Every operation of the interface: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 28] = [
+const OPERATIONS: [(&str, &str, &str); 32] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("GET", "/api/v1/key", ""),
     ("POST", "/api/v1/admin/explain", r#"{"userId":"ada"}"#),
@@ -36,6 +38,7 @@ const OPERATIONS: [(&str, &str, &str); 28] = [
     ("PATCH", "/api/v1/admin/licenses/{lic}/status", r#"{"status":"active"}"#),
     ("POST", "/api/v1/admin/licenses/{lic}/assign", r#"{"userId":"ada"}"#),
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign/ada", ""),
+    ("DELETE", "/api/v1/admin/licenses/{lic}/assign?userId=ada", ""),
     ("GET", "/api/v1/admin/licenses/{lic}/usage", ""),
     ("POST", "/api/v1/admin/users", r#"{"externalId":"ada"}"#),
     ("GET", "/api/v1/admin/users", ""),
@@ -46,6 +49,9 @@ const OPERATIONS: [(&str, &str, &str); 28] = [
     ("GET", "/api/v1/admin/keys", ""),
     ("POST", "/api/v1/admin/keys/{key}/revoke", ""),
     ("GET", "/api/v1/admin/licenses?limit=1", ""),
+    ("GET", "/api/v1/admin/refusals", ""),
+    ("GET", "/api/v1/admin/statistics", ""),
+    ("GET", "/api/v1/admin/events", ""),
 ];
 
 /// Replaces each `{…}` by a well-formed unknown id.
@@ -68,4 +74,27 @@ async fn ask(caller: &Caller, (method, path, _): (&str, &str, &str), body: &str)
         200..300 => answer.status.to_string(),
         _ => answer.refusal(),
     }
+}
+
+/// An operation that is missing above would be tested by none of these tests.
+#[test]
+fn all_operations_are_listed() {
+    let document = serde_json::to_value(licd::routes::document()).unwrap();
+    let kinds = ["{prd}", "{pln}", "{lic}", "{usr}", "{key}"];
+    let listed: BTreeSet<String> = OPERATIONS
+        .iter()
+        .map(|(method, path, _)| {
+            let path = path.split('?').next().unwrap().replace("/ada", "/{userId}");
+            let path = kinds.iter().fold(path, |path, kind| path.replace(kind, "{id}"));
+            format!("{method} {path}")
+        })
+        .collect();
+    let documented: BTreeSet<String> = document["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |key| (key, path)))
+        .map(|(method, path)| format!("{} {path}", method.to_uppercase()))
+        .collect();
+    assert_eq!(listed, documented);
 }

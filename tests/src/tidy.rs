@@ -4,6 +4,7 @@
 
 mod borders;
 mod form;
+mod modules;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -19,6 +19,9 @@ async fn settle(caller: &Caller) -> World {
     let product = caller.product("Studio").await;
     let plan = caller.plan_of(&product, json!({ "maxSeats": 3 })).await;
     let license = caller.license_of(&plan).await;
+    caller.update(&license, json!({ "expiresAt": "2999-01-01T00:00:00Z" })).await.data();
+    let named = json!({ "externalId": "ada", "email": "ada@example.com", "name": "Ada" });
+    caller.post("/api/v1/admin/users", named).await.data();
     caller.assign(&license, "ada").await.data();
     assert_eq!(caller.validate("ada").await.verdict(), "valid");
     let user = caller.user("ada").await["id"].as_str().unwrap().to_owned();
@@ -45,6 +48,7 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
         ),
         (Method::POST, admin(&format!("licenses/{license}/assign")), json!({ "userId": "ada" })),
         (Method::DELETE, admin(&format!("licenses/{license}/assign/ada")), json!(null)),
+        (Method::DELETE, admin(&format!("licenses/{license}/assign?userId=ada")), json!(null)),
         (Method::GET, admin(&format!("licenses/{license}/usage")), json!(null)),
         (Method::GET, admin(&format!("users/{user}")), json!(null)),
         (Method::PATCH, admin(&format!("users/{user}")), json!({ "name": "Mine" })),
@@ -108,7 +112,17 @@ async fn records_of_another_world_do_not_exist() {
         for filter in [
             format!("plans?productId={}", world.product),
             format!("licenses?planId={}", world.plan),
+            format!("licenses?productId={}", world.product),
+            format!("licenses?search={}", world.license),
+            format!("licenses?search={}", &world.license[26..]),
+            "licenses?status=active".into(),
+            "licenses?userId=ada".into(),
+            "licenses?expiringBefore=9999-12-31T23:59:59Z".into(),
+            "licenses?search=".into(),
             "users?externalId=ada".into(),
+            "users?search=ada".into(),
+            "users?search=ADA@".into(),
+            "users?search=".into(),
             format!("users?after={}", world.user),
         ] {
             let found = stranger.get(&format!("/api/v1/admin/{filter}")).await;
@@ -134,6 +148,19 @@ async fn the_same_names_live_side_by_side() {
     let mut settled = Vec::new();
     for world in &worlds {
         settled.push(settle(world).await);
+    }
+    for (world, own) in worlds.iter().zip(&settled) {
+        for filter in [
+            "userId=ada".into(),
+            "expiringBefore=9999-12-31T23:59:59Z".into(),
+            format!("productId={}", own.product),
+            format!("search={}", own.license),
+        ] {
+            let found = world.get(&format!("/api/v1/admin/licenses?{filter}")).await;
+            assert_eq!(found.each("id"), [&*own.license], "{filter}");
+        }
+        let found = world.get("/api/v1/admin/users?search=ADA@").await;
+        assert_eq!(found.each("id"), [&*own.user]);
     }
     worlds[0].set_status(&settled[0].license, "suspended").await.data();
     worlds[1].unassign(&settled[1].license, "ada").await.data();

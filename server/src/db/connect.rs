@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::time::sleep;
 
 use super::hosts::Hosts;
-use super::postgres::PgConnections;
+use super::postgres::{POSTGRES_MAX_AGE, PgConnections};
 use super::schema::{self, Upgrade};
 use super::sqlite::SqliteConnections;
 use super::url::DatabaseUrl;
@@ -26,9 +26,6 @@ const SQLITE_WRITER_CACHE: &str = "-12000";
 const SQLITE_LOG_PAGES: &str = "10000";
 const SQLITE_READERS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 16;
-/// The age at which a connection is closed: it keeps plans that it made when the tables had another
-/// size.
-pub const POSTGRES_MAX_AGE: Duration = Duration::from_secs(300);
 /// Every statement finds its rows by key, and a batch is small. PostgreSQL, which cannot know how
 /// many items its JSON holds, would guess a hundred and scan whole tables for them: 43 µs of its
 /// time for each validation instead of 111, with 10 thousand users. Without bitmap scans a list is

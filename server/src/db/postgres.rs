@@ -17,12 +17,14 @@ use sqlx::{Executor, PgConnection, PgPool, Postgres};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
-use super::connect::POSTGRES_MAX_AGE;
 use super::{Result, with_timeout};
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
 /// takes longer is closed.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The age at which a connection is closed: it keeps plans that it made when the tables had another
+/// size.
+pub const POSTGRES_MAX_AGE: Duration = Duration::from_secs(300);
 
 /// Where connections are lent from.
 #[derive(Clone)]

@@ -73,8 +73,15 @@ pub async fn page(
     let Ok(user) = query.user.as_deref().map(str::parse).transpose() else {
         return Ok(Vec::new());
     };
-    let end = query.search.as_deref().map(IdEnd::parse);
-    let Some(end) = end.map_or(Some(None), |end| end.map(Some)) else { return Ok(Vec::new()) };
+    let search = query.search.unwrap_or_default().to_ascii_lowercase();
+    let end = match search.strip_prefix("lic_").unwrap_or(&search) {
+        // Every id ends with the empty text.
+        "" => None,
+        end => match IdEnd::parse(end) {
+            Some(end) => Some(end),
+            None => return Ok(Vec::new()),
+        },
+    };
     let filter = LicenseFilter {
         plan: query.plan,
         product: query.product,
@@ -83,8 +90,13 @@ pub async fn page(
         expiring_before: query.expiring_before,
         suffixes: end.map(|end| Suffixes::ending_like(end.id, end.characters)),
     };
-    let found = licenses::page(&mut view.read().await?, view.scope, &filter, page).await?;
-    Ok(found.into_iter().filter(|it| end.is_none_or(|end| end.is_of(it.license.id))).collect())
+    let is_exact = end.is_none_or(|end| end.characters <= Suffixes::CHARACTERS);
+    // Of the few that share their suffixes, those with the longer end may come last.
+    let limit = if is_exact { page.limit } else { i64::MAX };
+    let some = Page { limit, ..page };
+    let found = licenses::page(&mut view.read().await?, view.scope, &filter, some).await?;
+    let matches = |found: &LicenseWithSeats| end.is_none_or(|end| end.is_of(found.license.id));
+    Ok(found.into_iter().filter(matches).take(page.limit as usize).collect())
 }
 
 /// The last characters of an id.
@@ -98,8 +110,7 @@ struct IdEnd {
 impl IdEnd {
     const LONGEST: usize = 26;
 
-    fn parse(text: &str) -> Option<Self> {
-        let end = text.strip_prefix("lic_").unwrap_or(text).to_ascii_lowercase();
+    fn parse(end: &str) -> Option<Self> {
         let characters = (1..=Self::LONGEST).contains(&end.len()).then_some(end.len() as u32)?;
         Some(Self { id: format!("lic_{end:0>26}").parse().ok()?, characters })
     }

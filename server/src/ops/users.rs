@@ -69,7 +69,8 @@ pub struct UserQuery {
 /// The users that match all of the query.
 pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Vec<User>, Error> {
     let mut conn = view.read().await?;
-    let search = query.search.as_deref();
+    // Every text begins with the empty one.
+    let search = query.search.as_deref().filter(|start| !start.is_empty());
     if search.is_some_and(|text| text.contains('\0')) {
         // PostgreSQL takes no such text, and no user has it.
         return Ok(Vec::new());

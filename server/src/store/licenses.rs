@@ -138,7 +138,7 @@ pub struct Suffixes {
 }
 
 impl Suffixes {
-    const CHARACTERS: u32 = 6;
+    pub const CHARACTERS: u32 = 6;
 
     pub fn of(id: LicenseId) -> Self {
         let bits = id.uuid().as_u128();

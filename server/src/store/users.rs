@@ -148,13 +148,14 @@ pub async fn search(
 }
 
 /// The first text, byte by byte, after all that begin with `start`.
-fn after_all_with(start: &str) -> Option<String> {
+fn after_all_with(start: &str) -> String {
     let mut text = start.to_owned();
     while let Some(last) = text.pop() {
         if let Some(next) = (last..=char::MAX).nth(1) {
             text.push(next);
-            return Some(text);
+            return text;
         }
     }
-    None
+    // No text has so many characters.
+    char::MAX.to_string().repeat(256)
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use common::{ExternalId, ProductId, Timestamp, Validation};
 
-use super::Placements;
 use super::batch::{self, AdmittedRequest};
 use super::gate::{CallerInfo, KeyGate, Permission};
 use super::outcome::Outcome;
 use super::outcome_counts::{DecidedValidation, OutcomeCounts};
+use super::{Answer, Placements};
 use crate::db::Db;
 use crate::error::Error;
 use crate::store::keys::{Hash, KeyAuth};
@@ -27,8 +27,6 @@ pub struct ValidationRequest {
     pub user: ExternalId,
     pub product: Option<ProductId>,
 }
-
-pub type Answer = Result<Validation, Error>;
 
 /// Answers all of `requests`, in their order. When it returns, what was written is on disk.
 pub async fn answer(

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, HashMap};
 use common::{Activation, License, LicenseId, Timestamp, Validation};
 use sqlx::types::Json;
 
-use super::Answer;
 use super::batch::AdmittedRequest;
 use super::verdict::Decision;
 use crate::db::{Conn, Result};
@@ -15,6 +14,8 @@ use crate::events::{NewEvent, Origin};
 use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, AssignedLicense};
 use crate::store::{Scope, seats};
+
+pub type Answer = std::result::Result<Validation, Error>;
 
 pub struct Outcome<'a> {
     pub answers: Vec<Answer>,

@@ -4,7 +4,8 @@
 use serde_json::json;
 
 use super::Cluster;
-use super::outage::{Load, all_seated, until};
+use super::outage::{Load, all_seated};
+use crate::harness::until;
 use crate::nodes::process::{Process, first_key};
 
 /// One address for both servers. The standby comes first, so that the order is not what helps.

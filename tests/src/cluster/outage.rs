@@ -10,14 +10,12 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
 use super::Cluster;
-use crate::harness::{Answer, Caller};
+use crate::harness::{Answer, Caller, until};
 use crate::nodes::process::{Process, first_key};
 
 /// The longest wait while the database is away: a time-out of 5 s for the key and one of 5 s for the
 /// rest, with a margin for a busy machine.
 const MAX_WAIT: Duration = Duration::from_secs(15);
-/// The time in which the service recovers.
-const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Clients that create and seat one new user after another until they are stopped.
 pub struct Load {
@@ -103,16 +101,6 @@ impl Load {
 fn refused_well(answer: &Answer) {
     assert_eq!(answer.body["code"], "unavailable", "{answer}");
     assert!(answer.number("retry-after") >= 1, "{answer}");
-}
-
-/// Polls a condition until it holds, or fails after a bound.
-pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so().await {
-        assert!(begun.elapsed() < RECOVERY_TIMEOUT, "in vain: {what}");
-        // Between two looks, not in place of one.
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// Everyone whose seat was confirmed has it, at every node, and the counters agree.

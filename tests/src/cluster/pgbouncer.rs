@@ -6,8 +6,8 @@ use std::process::Child;
 
 use serde_json::json;
 
-use super::outage::until;
 use super::{Cluster, free_port};
+use crate::harness::until;
 use crate::nodes::process::{Process, Starting, first_key, licd};
 use crate::nodes::race_for_seats;
 

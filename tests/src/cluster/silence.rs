@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{Cluster, until};
+use super::Cluster;
+use crate::harness::until;
 use crate::nodes::process::{Process, first_key};
 
 /// How many validations wait at once: several batches.

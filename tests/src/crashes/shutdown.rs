@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::TestDatabase;
+use crate::harness::{TestDatabase, until};
 use crate::nodes::process::{Process, command_after, first_key};
 
 const BODY: &str = r#"{"userId":"ada"}"#;
@@ -26,6 +26,11 @@ pub async fn begin(address: &str, key: &str) -> TcpStream {
     }
     assert!(told.starts_with(b"HTTP/1.1 100"), "{}", String::from_utf8_lossy(&told));
     stream
+}
+
+/// Waits until licd takes no more connections: it has noticed the signal.
+pub async fn until_nobody_listens(address: &str) {
+    until("nobody listens", async || TcpStream::connect(address).await.is_err()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,9 +55,7 @@ async fn requests_in_flight_survive(signal: &str, database: &TestDatabase, key: 
     let idle = TcpStream::connect(&address).await.unwrap();
     licd.send(signal);
     let ending = tokio::task::spawn_blocking(|| licd.end());
-    while TcpStream::connect(&address).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    until_nobody_listens(&address).await;
     for stream in &mut in_flight {
         stream.write_all(BODY.as_bytes()).await.unwrap();
     }
@@ -74,9 +77,7 @@ async fn a_second_signal_ends_at_once() {
     let address = licd.base.strip_prefix("http://").unwrap().to_owned();
     let mut in_flight = begin(&address, &key).await;
     licd.send("TERM");
-    while TcpStream::connect(&address).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    until_nobody_listens(&address).await;
     licd.send("INT");
     let ended = tokio::task::spawn_blocking(|| licd.end()).await.unwrap();
     assert_eq!(ended.code(), Some(1));

@@ -44,6 +44,15 @@ impl Answer {
         self.list().iter().map(|record| record[member].as_str().unwrap_or("-")).collect()
     }
 
+    /// The one thing answered, with this member added.
+    #[track_caller]
+    pub fn with(&self, member: &str, value: Value) -> Value {
+        let mut data = self.data().clone();
+        assert!(data.get(member).is_none(), "{member} is there already: {self}");
+        data[member] = value;
+        data
+    }
+
     /// A refusal's status, code and field, in one line.
     #[track_caller]
     pub fn refusal(&self) -> String {

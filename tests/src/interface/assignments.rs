@@ -1,6 +1,7 @@
 //! POST /api/v1/admin/licenses/:id/assign, and taking users off again.
 
 use insta::assert_snapshot;
+use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 
 use crate::harness::App;
@@ -143,25 +144,46 @@ async fn any_user_id_can_stand_in_the_address() {
     }
 }
 
-/// Beside the path form, for users whom no path can name: HTTP clients resolve `.` and `..` away.
+/// Users whose ids cannot stand in an address, or not as they are, are named in the query.
 #[tokio::test]
-async fn a_user_can_be_named_in_the_query() {
+async fn the_query_names_any_user() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     let path = format!("/api/v1/admin/licenses/{license}/assign");
-    for (user, encoded) in [(".", "."), ("..", ".."), ("a b&c", "a%20b%26c"), ("ada", "ada")] {
+    let unassign = async |user: &str| {
+        app.send(Method::DELETE, &path, |request| request.query(&[("userId", user)])).await
+    };
+    for user in [".", "..", "a/b", "ada", " ", "50%", "a+b", "?#", "&userId=x", "ä", "😀"] {
         let assigned = app.assign(&license, user).await;
-        assert_eq!(app.validate(user).await.verdict(), "valid");
-        let unassigned = app.delete(&format!("{path}?userId={encoded}")).await;
-        assert_eq!(unassigned.data(), assigned.data(), "{user}");
-        assert_eq!(app.validate(user).await.verdict(), "no_license");
-        let again = app.delete(&format!("{path}?userId={encoded}")).await;
-        assert_eq!(again.refusal(), "404 not_found", "{user}");
+        assert_eq!(app.validate(user).await.verdict(), "valid", "{user}");
+        let removed = unassign(user).await;
+        assert_eq!((removed.status, removed.data()), (200, assigned.data()), "{user}");
+        assert_eq!(app.usage(&license).await["activeSeats"], 0, "{user}");
+        assert_eq!(app.validate(user).await.verdict(), "no_license", "{user}");
+        assert_eq!(unassign(user).await.refusal(), "404 not_found", "{user}");
     }
-    for query in ["", "?userId=", "?user=ada", "?userId=%00"] {
-        let refused = app.delete(&format!("{path}{query}")).await;
-        assert_eq!(refused.refusal(), "400 invalid_request userId", "{query}");
+    assert_eq!(unassign("nobody").await.refusal(), "404 not_found");
+    let unknown = "/api/v1/admin/licenses/lic_01h455vb4pex5vsknk084sn02q/assign?userId=ada";
+    assert_eq!(app.delete(unknown).await.told().1["error"], "There is no such license");
+}
+
+/// Without a user that can be one, the query is at fault, and nobody is taken off.
+#[tokio::test]
+async fn a_query_without_a_user_is_400() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "ada").await.data();
+    let path = format!("/api/v1/admin/licenses/{license}/assign");
+    let long = format!("?userId={}", "x".repeat(256));
+    for query in
+        ["", "?", "?userid=ada", "?userId=", "?userId=%00", "?userId=ada&userId=ada", &long]
+    {
+        let refusal = app.delete(&format!("{path}{query}")).await.refusal();
+        assert_eq!(refusal, "400 invalid_request userId", "{query}");
     }
+    let unknown = "/api/v1/admin/licenses/lic_01h455vb4pex5vsknk084sn02q/assign";
+    assert_eq!(app.delete(unknown).await.refusal(), "400 invalid_request userId", "400 before 404");
+    assert_eq!(app.number("select count(*) from assignments").await, 1);
 }
 
 /// The key of a request that names its user in the query stands for that user alone.
@@ -175,8 +197,8 @@ async fn an_idempotency_key_covers_the_query() {
     let path = format!("/api/v1/admin/licenses/{license}/assign");
     let unassign = async |user: &str| {
         let path = format!("{path}?userId={user}");
-        let keyed = |request: reqwest::RequestBuilder| request.header("idempotency-key", "k");
-        app.send(reqwest::Method::DELETE, &path, keyed).await
+        let keyed = |request: RequestBuilder| request.header("idempotency-key", "k");
+        app.send(Method::DELETE, &path, keyed).await
     };
     let first = unassign(".").await;
     assert_eq!(first.data(), unassign(".").await.data(), "answered again");

@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use common::{Timestamp, hour_of};
 use serde_json::{Value, json};
 
-use crate::harness::{App, Caller};
+use crate::harness::{App, Caller, until_within};
 use crate::nodes::Pair;
 
 const REFUSALS: &str = "/api/v1/admin/refusals";
@@ -30,15 +30,9 @@ async fn restart(app: App) -> App {
     App::on(app.stop().await).await
 }
 
-/// Looks now and then until `look` finds it so.
-async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        let mut looks = tokio::time::interval(Duration::from_millis(50));
-        while !look().await {
-            looks.tick().await;
-        }
-    };
-    tokio::time::timeout(DELAY, waiting).await.unwrap_or_else(|_| panic!("it is not so: {what}"));
+/// Waits until `is_so`, within the delay.
+async fn eventually(what: &str, is_so: impl AsyncFnMut() -> bool) {
+    until_within(DELAY, what, is_so).await;
 }
 
 async fn refusals_of(caller: &Caller, user: &str) -> Vec<Value> {

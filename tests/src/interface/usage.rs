@@ -1,9 +1,17 @@
 //! GET /api/v1/admin/licenses/:id/usage.
 
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::App;
+
+/// The activation that the user's validation answers, with the member that usage adds.
+async fn seat_of(app: &App, user: &str) -> Value {
+    let mut seat = app.validate(user).await["activation"].clone();
+    assert!(seat["externalId"].is_null(), "a validation answers what it always did: {seat}");
+    seat["externalId"] = user.into();
+    seat
+}
 
 #[tokio::test]
 async fn usage_shows_the_license_and_its_holders() {
@@ -14,7 +22,7 @@ async fn usage_shows_the_license_and_its_holders() {
     }
     let mut seats = Vec::new();
     for user in ["grace", "ada"] {
-        seats.push(app.validate(user).await["activation"].clone());
+        seats.push(seat_of(&app, user).await);
     }
     app.validate("edsger").await;
     let usage = app.usage(&license).await;
@@ -40,14 +48,16 @@ async fn usage_shows_the_license_and_its_holders() {
             "userId": "usr_1",
             "licenseId": "lic_1",
             "activatedAt": "<time>",
-            "lastCheckedAt": "<time>"
+            "lastCheckedAt": "<time>",
+            "externalId": "grace"
           },
           {
             "id": "act_2",
             "userId": "usr_2",
             "licenseId": "lic_1",
             "activatedAt": "<time>",
-            "lastCheckedAt": "<time>"
+            "lastCheckedAt": "<time>",
+            "externalId": "ada"
           }
         ],
         "totalActivations": 2,
@@ -99,7 +109,7 @@ async fn activations_come_in_pages() {
     let mut seats = Vec::new();
     for user in ["a", "b", "c", "d", "e"] {
         app.assign(&license, user).await;
-        seats.push(app.validate(user).await["activation"].clone());
+        seats.push(seat_of(&app, user).await);
     }
     let path = format!("/api/v1/admin/licenses/{license}/usage");
     let (mut seen, mut after) = (Vec::new(), String::new());

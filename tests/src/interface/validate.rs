@@ -120,7 +120,9 @@ async fn the_activation_is_made_once_and_then_moved_on() {
         for kept in ["id", "userId", "licenseId", "activatedAt"] {
             assert_eq!(now[kept], before[kept], "{kept}");
         }
-        assert_eq!(app.usage(&license).await["activations"], json!([now]));
+        let mut listed = now.clone();
+        listed["externalId"] = "ada".into();
+        assert_eq!(app.usage(&license).await["activations"], json!([listed]));
         before = now;
     }
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{ApiKey, Mode};
 use serde_json::Value;
 
-use crate::harness::Caller;
+use crate::harness::{Caller, find};
 
 /// The time in which a process starts or ends.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -57,20 +57,26 @@ pub fn command_after(prelude: &str, args: &[&str]) -> Command {
 
 /// Sends a signal to a process.
 pub fn send(signal: &str, process: &Child) {
-    let kill = format!("kill -{signal} {}", process.id());
+    kill(signal, process.id());
+}
+
+fn kill(signal: &str, process: u32) {
+    let kill = format!("kill -{signal} {process}");
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
 /// Waits for the end of a process.
 pub fn end_of(process: &mut Child) -> ExitStatus {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = process.try_wait().unwrap() {
-            return status;
-        }
-        assert!(begun.elapsed() < PROCESS_TIMEOUT, "it does not end");
-        thread::yield_now();
-    }
+    let id = process.id();
+    let (sender, ended) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| sender.send(process.wait().unwrap()).unwrap());
+        ended.recv_timeout(PROCESS_TIMEOUT).unwrap_or_else(|_| {
+            // The thread ends with the process.
+            kill("KILL", id);
+            panic!("it does not end")
+        })
+    })
 }
 
 /// Runs a command of `licd` to its end.
@@ -158,7 +164,7 @@ impl Process {
     }
 
     /// Starts `licd serve` with standard error redirected; the address is read from the kernel.
-    pub fn start_logging_to(
+    pub async fn start_logging_to(
         stderr: impl Into<Stdio>,
         database: &str,
         settings: &[(&str, &str)],
@@ -166,15 +172,11 @@ impl Process {
         let mut serve = command(&["serve"]);
         set_up(&mut serve, database, settings);
         let mut child = serve.stderr(stderr).spawn().unwrap();
-        let begun = Instant::now();
-        let port = loop {
-            if let Some(port) = listening_port(child.id()) {
-                break port;
-            }
+        let port = find("licd listens", async || {
             assert_eq!(child.try_wait().unwrap(), None, "licd does not start");
-            assert!(begun.elapsed() < PROCESS_TIMEOUT, "licd does not listen");
-            thread::yield_now();
-        };
+            listening_port(child.id())
+        });
+        let port = port.await;
         Self { base: format!("http://127.0.0.1:{port}"), child, log: Arc::default() }
     }
 

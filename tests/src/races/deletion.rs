@@ -1,13 +1,11 @@
 //! Users that are deleted while other requests use them.
 
-use std::time::Duration;
-
 use licd::db::Tx;
 use reqwest::Method;
 use serde_json::json;
 
 use super::{at_once, check_books};
-use crate::harness::{App, Caller};
+use crate::harness::{App, Caller, until};
 use crate::nodes::Pair;
 
 const ROUNDS: usize = 12;
@@ -91,8 +89,9 @@ async fn a_deletion_frees_the_seat_for_good() {
 async fn until_a_request_waits(app: &App) {
     let waiting = "select count(*) from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'";
-    let looking = async { while app.database.is_postgres() && app.number(waiting).await == 0 {} };
-    tokio::time::timeout(Duration::from_secs(30), looking).await.unwrap();
+    if app.database.is_postgres() {
+        until("a request waits", async || app.number(waiting).await > 0).await;
+    }
 }
 
 async fn run(tx: &mut Tx, sql: &'static str) {

@@ -1,16 +1,13 @@
 //! The log of requests: a short line each, with the client's address, and a bounded number of lines
 //! for requests without a valid key.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
 use super::raw::Raw;
-use crate::harness::TestDatabase;
+use crate::harness::{TestDatabase, find};
 use crate::nodes::process::{Process, first_key};
-
-/// The time in which a line of the log appears.
-const LOG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A licd that logs its requests, and its first key.
 async fn start(database: &TestDatabase) -> (Process, String) {
@@ -21,16 +18,13 @@ async fn start(database: &TestDatabase) -> (Process, String) {
 
 /// Waits until the log has a line that is `wanted`, and returns the whole log.
 pub async fn log_with(licd: &Process, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
-    let begun = Instant::now();
-    while begun.elapsed() < LOG_TIMEOUT {
+    find("the log has the line", async || {
+        let log = licd.log();
         let lines: Vec<Value> =
-            licd.log().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        if lines.iter().any(&wanted) {
-            return lines;
-        }
-        tokio::task::yield_now().await;
-    }
-    panic!("the log lacks a line:\n{}", licd.log());
+            log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        lines.iter().any(&wanted).then_some(lines)
+    })
+    .await
 }
 
 /// The method, the path and the request's id are the caller's own words, of any length.

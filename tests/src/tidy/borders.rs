@@ -1,6 +1,183 @@
-//! Who may know what: SQL, HTTP, the clock, and the tenant in every statement.
+//! Who may know what: the rooms of licd each other, and SQL, HTTP, the clock, and the tenant in every
+//! statement.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::modules::{self, parent, room};
 use super::{Source, hold, sources, uses};
+
+/// The rooms of licd, and the modules of others that each may name. `*` stands for all of a room. The
+/// library itself, which puts the rooms together, and the program's commands may name all.
+const ROOMS: [(&str, &[&str]); 12] = [
+    // Handlers translate. `App` is the library's own.
+    ("api", &["", "http::*", "ops::*", "validation", "validation::admission"]),
+    (
+        "http",
+        &[
+            "",
+            // Who acts.
+            "events",
+            // What answers and idempotency keys are made of.
+            "ops::idempotency",
+            "ops::outcome",
+            // The part of a list, the world, and the key.
+            "store",
+            "store::keys",
+            // Who may do what, how often, and the request that is described in OpenAPI.
+            "validation::admission",
+            "validation::gate",
+            "validation::limit",
+        ],
+    ),
+    ("ops", &["db::*", "events", "store::*", "validation::gate"]),
+    ("validation", &["db::*", "events", "store::*"]),
+    ("events", &["db::*", "store", "store::events"]),
+    ("store", &["db::*"]),
+    ("db", &[]),
+    ("background", &["db", "ops::*", "validation::*"]),
+    ("routes", &["", "api::*", "http::*"]),
+    ("config", &["http::*", "ops::events", "validation::limit"]),
+    ("backup", &["store::backup"]),
+    ("copy", &["db", "store::copy", "store::worlds"]),
+];
+
+/// Anyone may know them, and they know none but each other.
+const LEAVES: [&str; 4] = ["budget", "error", "fair", "supervise"];
+
+fn is_of(allowed: &str, module: &str) -> bool {
+    match allowed.strip_suffix("::*") {
+        Some(of) => room(module) == of,
+        None => module == allowed,
+    }
+}
+
+/// A room that names another must do so for a reason that stands in the plan, or the plan is none.
+#[test]
+fn rooms_know_only_whom_they_may() {
+    let free = ["", "bin"];
+    let (mut findings, mut needed) = (BTreeSet::new(), BTreeSet::new());
+    for found in modules::uses() {
+        let (from, to) = (room(&found.from), &*found.to);
+        if free.contains(&from) || from == room(to) || LEAVES.contains(&room(to)) {
+            continue;
+        }
+        let allowed = ROOMS.iter().find(|(name, _)| *name == from).map_or(&[][..], |room| room.1);
+        match allowed.iter().find(|allowed| is_of(allowed, to)) {
+            Some(allowed) => drop(needed.insert((from.to_owned(), *allowed))),
+            None => drop(findings.insert(format!("{} names {to:?}", found.from))),
+        }
+    }
+    assert!(findings.is_empty(), "rooms know others that they may not: {findings:#?}");
+    for (name, allowed) in ROOMS {
+        for allowed in allowed {
+            let is_needed = needed.contains(&(name.to_owned(), allowed));
+            assert!(is_needed, "{name} need not know {allowed} any more");
+        }
+    }
+}
+
+/// Seen from any folder, its files and folders form no circle. What a file has from the folder's own
+/// file, and that from it, is one thing in two files and does not count.
+#[test]
+fn no_circle_of_modules() {
+    let exceptions = [
+        // `OpenError` stands in `connect`, which leads to the two others, and is theirs as well.
+        "db: connect, files, schema",
+        // `ValidationRequest` stands in `admission`, `AdmittedRequest` in `batch`; all take both.
+        "validation: admission, batch, outcome",
+    ];
+    let mut folders = BTreeMap::<String, BTreeMap<String, BTreeSet<String>>>::new();
+    for found in modules::uses() {
+        if let Some((folder, from, to)) = siblings(&found.from, &found.to) {
+            folders.entry(folder).or_default().entry(from).or_default().insert(to);
+        }
+    }
+    let findings: Vec<String> = folders
+        .iter()
+        .flat_map(|(folder, uses)| {
+            circles(uses).into_iter().map(move |circle| format!("{folder}: {}", circle.join(", ")))
+        })
+        .collect();
+    assert_eq!(findings, exceptions, "circles of modules");
+}
+
+/// The folder in which the ways to two modules part, and the names they then have there. None when
+/// one of them is in the other.
+fn siblings(from: &str, to: &str) -> Option<(String, String, String)> {
+    let ways = [from, to].map(|module| {
+        let mut way = vec![module];
+        while let Some(outer) = parent(way[way.len() - 1]) {
+            way.push(outer);
+        }
+        way.reverse();
+        way
+    });
+    let parting = ways[0].iter().zip(&ways[1]).position(|(one, other)| one != other)?;
+    let folder = parting.checked_sub(1).map_or("", |at| ways[0][at]);
+    let name = |module: &str| module.rsplit("::").next().unwrap_or_default().to_owned();
+    Some((folder.to_owned(), name(ways[0][parting]), name(ways[1][parting])))
+}
+
+/// The names to which one leads, however many lie between.
+fn reached<'a>(uses: &'a BTreeMap<String, BTreeSet<String>>, start: &'a str) -> BTreeSet<&'a str> {
+    let (mut reached, mut next) = (BTreeSet::new(), vec![start]);
+    while let Some(name) = next.pop() {
+        let further = uses.get(name).into_iter().flatten().map(String::as_str);
+        next.extend(further.filter(|&name| reached.insert(name)));
+    }
+    reached
+}
+
+/// Names that each lead to the others, and back.
+fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<Vec<&str>> {
+    let names = uses.keys().map(String::as_str);
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        names.map(|name| (name, reached(uses, name))).collect();
+    let leads = |from: &str, to: &str| reached.get(from).is_some_and(|found| found.contains(to));
+    let tied = reached.keys().filter(|name| leads(name, name));
+    tied.map(|name| {
+        reached.keys().copied().filter(|other| leads(name, other) && leads(other, name)).collect()
+    })
+    .collect()
+}
+
+/// HTTP is at the edge: what is done beyond it is done for a command on the host as well.
+#[test]
+fn http_is_at_the_edge() {
+    let edge = ["http.rs", "http/", "api.rs", "api/", "routes.rs"];
+    let beyond = |path: &str| {
+        let name = path.strip_prefix("server/src/");
+        name.is_some_and(|name| {
+            !edge.iter().any(|edge| name.starts_with(edge)) && !name.contains("/tests")
+        })
+    };
+    let words = ["axum", "hyper", "tower", "aide::"];
+    hold("HTTP beyond the edge", &uses(&sources(), beyond, &words), &[]);
+}
+
+#[test]
+fn circles_are_found() {
+    let uses = |edges: &[(&str, &str)]| {
+        let mut uses = BTreeMap::<String, BTreeSet<String>>::new();
+        for (from, to) in edges {
+            uses.entry((*from).to_owned()).or_default().insert((*to).to_owned());
+        }
+        uses
+    };
+    assert!(circles(&uses(&[("a", "b"), ("b", "c"), ("a", "c")])).is_empty());
+    let round = uses(&[("a", "b"), ("b", "c"), ("c", "b"), ("c", "d"), ("e", "f"), ("f", "e")]);
+    assert_eq!(circles(&round), [vec!["b", "c"], vec!["e", "f"]].into());
+    let parted =
+        |from, to| siblings(from, to).map(|(folder, from, to)| [folder, from, to].join(" "));
+    assert_eq!(
+        parted("http::context::arrival", "http::extract"),
+        Some("http context extract".into())
+    );
+    assert_eq!(parted("ops::keys", "store"), Some(" ops store".into()));
+    assert_eq!(parted("bin::log", "db"), Some(" bin db".into()));
+    assert_eq!(parted("http::context", "http"), None);
+    assert_eq!(parted("", "http"), None);
+}
 
 /// SQL is in `store`, and what runs it in `db`: a statement has one place to be looked for, and
 /// each runs on both databases through the same door.
@@ -92,9 +269,12 @@ fn store_functions_take_their_scope() {
         // The ids of a process have one order in all scopes.
         "ids::go_on",
         // Each row carries its scope.
+        "events::advance",
+        "events::insert",
         "outcomes::add_counts",
         "outcomes::add_refusals",
-        // Old answers and outcomes are forgotten in all scopes alike.
+        // Old answers, events and outcomes are forgotten in all scopes alike.
+        "events::forget_old",
         "idempotency::forget_old",
         "outcomes::forget_old_counts",
         "outcomes::forget_old_refusals",

@@ -65,7 +65,7 @@ impl Held {
                 }
             }
         });
-        Arc::get_mut(&mut app.0).unwrap().validations = validations;
+        app.validations = validations;
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
 
