@@ -172,6 +172,7 @@ pub fn usage(active_seats: u32) -> Value {
         "licenseId": LICENSE,
         "activatedAt": "2026-01-31T12:00:00.000Z",
         "lastCheckedAt": "2026-02-01T12:00:00.000Z",
+        "externalId": "alice",
     });
     json!({
         "license": license("active"),
