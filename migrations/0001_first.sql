@@ -18,8 +18,6 @@ create table worlds (
     tenant_name text not null,
     mode text not null check (mode in ('live', 'test')),
     created_at timestamptz not null,
-    -- The sequence of the last event.
-    events bigint not null default 0,
     unique (tenant_id, mode),
     unique (tenant_name, mode)
 );
@@ -142,8 +140,15 @@ create table assignments (
 create index assignments_by_license on assignments (license_id, world, activation_id)
     where world > 0;
 
--- What happened in a world, in the order of commit and without gaps: the sequence is worlds.events,
--- moved by the last statement before the commit.
+-- The sequence of each world's last event. A table of its own: it changes with every change, and
+-- every validation reads the worlds.
+create table event_counters (
+    world integer not null primary key references worlds (id),
+    last bigint not null
+);
+
+-- What happened in a world, in the order of commit and without gaps: the sequence comes from the
+-- counter, which is moved by the last statements before the commit.
 create table events (
     world integer not null references worlds (id),
     sequence bigint not null,

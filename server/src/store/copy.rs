@@ -128,7 +128,7 @@ type Written = AsWritten<Box<RawValue>>;
 
 tables! {
     World = worlds by (id) {
-        id: i32, tenant_id: Uuid, tenant_name: String, mode: String, created_at: Time, events: i64,
+        id: i32, tenant_id: Uuid, tenant_name: String, mode: String, created_at: Time,
     };
     Key = keys by (id) {
         id: Uuid, world: i32, name: String, prefix: String, role: String, created_at: Time,
@@ -158,6 +158,7 @@ tables! {
         assigned_at: Time, activation_id: Option<Uuid>, activated_at: Option<Time>,
         last_checked_at: Option<Time>,
     };
+    EventCounter = event_counters by (world) { world: i32, last: i64 };
     Event = events by (world, sequence) {
         world: i32, sequence: i64, id: Uuid, event_type: String, time: Time, actor_type: String,
         actor_id: Option<Uuid>, actor_name: Option<String>, subject_type: String,
@@ -181,7 +182,7 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
-            World Key Product Plan License User Assignment Event OutcomeCount Refusal
+            World Key Product Plan License User Assignment EventCounter Event OutcomeCount Refusal
             IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {

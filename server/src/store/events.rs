@@ -47,43 +47,42 @@ impl Serialize for EventRow<'_> {
 }
 
 /// Moves the number of each world's last event by a count, and answers where it then stands. The
-/// worlds stay locked until the transaction ends.
+/// counters stay locked until the transaction ends.
 pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap<World, i64>> {
     const ADVANCE: Sql = Sql::Each {
         sqlite: "with item as (
                      select value ->> 0 as world, value ->> 1 as count from json_each($1)
                  )
-                 update worlds set events = worlds.events + item.count
-                 from item where worlds.id = item.world
-                 returning id, events",
+                 update event_counters set last = event_counters.last + item.count
+                 from item where event_counters.world = item.world
+                 returning world, last",
         postgres: "with item as (
                        select cast(value ->> 0 as integer) as world,
                            cast(value ->> 1 as bigint) as count
                        from jsonb_array_elements($1)
                    )
-                   update worlds set events = worlds.events + item.count
-                   from item where worlds.id = item.world
-                   returning worlds.id, worlds.events",
+                   update event_counters set last = event_counters.last + item.count
+                   from item where event_counters.world = item.world
+                   returning event_counters.world, event_counters.last",
     };
     let counts: Vec<_> = counts.iter().map(|(world, count)| (world.number(), count)).collect();
     if counts.len() > 1 {
-        lock_worlds(conn, &counts).await?;
+        lock_counters(conn, &counts).await?;
     }
     let last: Vec<(World, i64)> = conn.query(ADVANCE).bind(Json(&counts)).fetch_all().await?;
     Ok(last.into_iter().collect())
 }
 
-/// Locks several worlds in the order of their numbers, so that no two transactions wait for each
+/// Locks several counters in the order of their worlds, so that no two transactions wait for each
 /// other. A statement of its own: PostgreSQL's update would look for the rows as they were before
 /// it waited for their locks.
-async fn lock_worlds(conn: &mut Conn, counts: &[(i32, &i64)]) -> Result<()> {
-    // Rows that refer to a world need not wait for its events, so the lock is no `for update`.
+async fn lock_counters(conn: &mut Conn, counts: &[(i32, &i64)]) -> Result<()> {
     const LOCK: Sql = Sql::Each {
         sqlite: "select 1 where $1 is not null",
-        postgres: "select id from worlds
-                   where id in (
+        postgres: "select world from event_counters
+                   where world in (
                        select cast(value ->> 0 as integer) from jsonb_array_elements($1))
-                   order by id for no key update",
+                   order by world for update",
     };
     conn.query(LOCK).bind(Json(counts)).execute().await?;
     Ok(())

@@ -34,6 +34,12 @@ pub async fn create(conn: &mut Conn, tenant: &Tenant, now: Timestamp) -> Result<
     .bind(now)
     .execute()
     .await?;
+    conn.query(
+        "insert into event_counters (world, last) select id, 0 from worlds where tenant_id = $1",
+    )
+    .bind(tenant.id)
+    .execute()
+    .await?;
     find(conn, tenant.id, Mode::Live).await?.ok_or(sqlx::Error::RowNotFound)
 }
 
