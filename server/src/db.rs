@@ -11,6 +11,7 @@ mod files;
 mod hosts;
 mod identity;
 mod json;
+mod open_error;
 mod postgres;
 mod query;
 mod schema;
@@ -23,8 +24,8 @@ use std::time::Duration;
 
 use crate::fair::{Turn, Turns};
 
-pub use connect::OpenError;
 pub use json::AsWritten;
+pub use open_error::OpenError;
 use postgres::{PgConn, PgConnections};
 pub(crate) use query::locking;
 pub use query::{Query, Row, Sql, Value};

@@ -14,11 +14,13 @@ mod outcome;
 pub mod outcome_counts;
 mod placements;
 pub mod queue;
+mod request;
 pub mod verdict;
 
-pub use admission::{ValidationRequest, answer};
+pub use admission::answer;
 pub use explain::explain;
 pub use last_uses::LastUses;
 pub use outcome::Answer;
 pub use outcome_counts::OutcomeCounts;
 pub use placements::{Lane, Placements};
+pub use request::ValidationRequest;

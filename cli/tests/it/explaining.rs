@@ -58,6 +58,7 @@ fn the_advice_frees_all_excess_seats() {
     let mut held = usage(1);
     let mut second = held["activations"][0].clone();
     second["userId"] = json!(other);
+    second["externalId"] = json!("bob");
     held["activations"].as_array_mut().unwrap().push(second);
     let explanation = explanation(Some("exceeded_seats"), &[license]);
     let server = FakeServer::answering(move |request| match request.path.as_str() {

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::connect::OpenError;
+use super::open_error::OpenError;
 
 /// Of a file: others may read, write or run it, or its group may write it.
 const EXPOSED_FILE: u32 = 0o027;

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migrator};
 use sqlx::{AssertSqlSafe, Connection, Executor, SqlSafeStr};
 
-use super::connect::OpenError;
+use super::open_error::OpenError;
 use super::{Db, Result};
 
 /// The migrations, which bring no lock of their own: [`LOCK`] is the transaction's.

@@ -1,32 +1,17 @@
 //! The admission of a batch of validations: reads what they need, checks their keys, and leaves the
 //! decision about those with a valid key to `batch`.
 
-use std::sync::Arc;
+use common::{Timestamp, Validation};
 
-use common::{ExternalId, ProductId, Timestamp, Validation};
-
-use super::batch::{self, AdmittedRequest};
-use super::gate::{CallerInfo, KeyGate, Permission};
+use super::gate::{KeyGate, Permission};
 use super::outcome::Outcome;
 use super::outcome_counts::{DecidedValidation, OutcomeCounts};
-use super::{Answer, Placements};
+use super::request::{AdmittedRequest, ValidationRequest};
+use super::{Answer, Placements, batch};
 use crate::db::Db;
 use crate::error::Error;
-use crate::store::keys::{Hash, KeyAuth};
+use crate::store::keys::KeyAuth;
 use crate::store::validations::{self, BatchHit, BatchQuery};
-
-/// A request to validate a user.
-#[derive(Clone)]
-pub struct ValidationRequest {
-    /// The hash of its key.
-    pub key: Hash,
-    /// The key's record, once the batch has looked it up.
-    pub caller: CallerInfo,
-    /// The request's id, which events carry.
-    pub request_id: Arc<str>,
-    pub user: ExternalId,
-    pub product: Option<ProductId>,
-}
 
 /// Answers all of `requests`, in their order. When it returns, what was written is on disk.
 pub async fn answer(

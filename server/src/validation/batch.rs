@@ -7,41 +7,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::{ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
+use common::{ExternalId, LicenseId, Timestamp, User, UserId};
 
-use super::ValidationRequest;
 use super::gate::KeyGate;
 use super::limit::Allowance;
 use super::outcome::{Outcome, license_rows};
+use super::request::AdmittedRequest;
 use super::verdict::{Decision, decide, deciding};
 use crate::db::{Conn, Db, Result, Tx};
 use crate::error::{Error, is_collision};
-use crate::events::{self, Actor, NewEvent, Origin};
+use crate::events::{self, NewEvent, Origin};
 use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, BatchHit, BatchQuery, BatchSlot, UserLicenses};
 use crate::store::{Scope, seats};
-
-/// A request whose key is valid and within its rate.
-#[derive(Clone, Copy)]
-pub struct AdmittedRequest<'a> {
-    pub slot: BatchSlot,
-    pub key: KeyId,
-    pub scope: Scope,
-    pub request: &'a ValidationRequest,
-}
-
-impl<'a> AdmittedRequest<'a> {
-    fn user(&self) -> (Scope, &'a ExternalId) {
-        (self.scope, &self.request.user)
-    }
-
-    /// The origin of what is written for the request.
-    pub fn origin(&self) -> Origin {
-        let request_id = Some(self.request.request_id.clone());
-        // The key's name was not read, and is recorded from what is stored.
-        Origin { actor: Actor::Key { id: self.key, name: None }, scope: self.scope, request_id }
-    }
-}
 
 /// How often a batch starts over because another node came in between.
 const ATTEMPTS: usize = 10;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use common::{Activation, License, LicenseId, Timestamp, Validation};
 use sqlx::types::Json;
 
-use super::batch::AdmittedRequest;
+use super::request::AdmittedRequest;
 use super::verdict::Decision;
 use crate::db::{Conn, Result};
 use crate::error::Error;

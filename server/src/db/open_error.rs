@@ -1,0 +1,40 @@
+//! The reasons why a database cannot be opened.
+
+use std::path::PathBuf;
+
+use sqlx::migrate::MigrateError;
+
+/// Why a database could not be opened. The messages are for the operator who starts licd.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("cannot open the database: {0}")]
+    Connect(sqlx::Error),
+    #[error("cannot create or open the file {0}: {1}")]
+    File(PathBuf, std::io::Error),
+    #[error("this is a folder; name a file in it, such as licd.db")]
+    Folder,
+    #[error(
+        "there is no such file; `licd serve`, `licd tenants create` and `licd migrate` create one"
+    )]
+    Missing,
+    #[error(
+        "the database has schema version {database}, and this licd knows only up to {licd}: a \
+         newer licd has upgraded it. Start that version; an older one could damage the data"
+    )]
+    Newer { database: i64, licd: i64 },
+    #[error(
+        "the database has schema version {database}, and this licd needs {licd}; bring it up to \
+         date with `licd migrate`"
+    )]
+    Older { database: i64, licd: i64 },
+    #[error("there is nothing of licd in this database")]
+    Empty,
+    #[error("cannot bring the database's schema up to date: {0}")]
+    Migrate(MigrateError),
+}
+
+impl From<MigrateError> for OpenError {
+    fn from(error: MigrateError) -> Self {
+        Self::Migrate(error)
+    }
+}

@@ -1,0 +1,87 @@
+//! The list of events: filters, pages, and how long events are kept.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::events::EVENTS;
+use crate::harness::App;
+
+/// `type`, `subject` and `userId`, each and together. What nothing can have is in no event.
+#[tokio::test]
+async fn events_can_be_filtered() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    for user in ["ada", "grace"] {
+        app.assign(&license, user).await.data();
+        assert_eq!(app.validate(user).await.verdict(), "valid");
+    }
+    let listed = async |query: &str| -> Vec<String> {
+        let found = app.get(&format!("{EVENTS}?{query}")).await;
+        found.each("type").into_iter().map(str::to_owned).collect()
+    };
+    assert_eq!(listed("type=license.created").await, ["license.created"]);
+    let way = ["license.assigned", "seat.taken"];
+    let of_license = [&["license.created"], &way[..], &way[..]].concat();
+    assert_eq!(listed(&format!("subject={license}")).await, of_license);
+    assert_eq!(listed("userId=ada").await, [&["user.created"], &way[..]].concat());
+    assert_eq!(listed(&format!("userId=ada&subject={license}")).await, way);
+    assert_eq!(listed("userId=ada&type=seat.taken").await, ["seat.taken"]);
+    let all = format!("userId=ada&type=seat.taken&subject={license}");
+    assert_eq!(listed(&all).await, ["seat.taken"]);
+    assert_eq!(listed(&format!("type=seat.taken&subject={license}")).await.len(), 2);
+    for nothing in ["type=x", "type=%00", "subject=x", "subject=%00", "userId=x", "userId=%00"] {
+        assert_eq!(listed(nothing).await, [] as [String; 0], "{nothing}");
+    }
+}
+
+/// Pages follow each other by `nextCursor`, and their events are those of the whole list.
+#[tokio::test]
+async fn events_come_in_pages() {
+    let app = App::start().await;
+    for n in 0..40 {
+        app.product(&format!("product {n}")).await;
+    }
+    let whole = app.get(EVENTS).await;
+    assert_eq!(whole.list().len(), 42);
+    assert_eq!(whole.body["nextCursor"], json!(null));
+    let (mut pages, mut query) = (Vec::new(), "limit=15".to_owned());
+    loop {
+        let page = app.get(&format!("{EVENTS}?{query}")).await;
+        pages.extend(page.list().to_vec());
+        let Some(next) = page.body["nextCursor"].as_str() else { break };
+        query = format!("limit=15&after={next}");
+    }
+    assert_eq!(pages, whole.list());
+    assert_eq!(app.get(&format!("{EVENTS}?after=42")).await.list(), [] as [Value; 0]);
+    for malformed in ["x", "-1", "1.5", "", "99999999999999999999"] {
+        let refused = app.get(&format!("{EVENTS}?after={malformed}")).await;
+        assert_eq!(refused.refusal(), "400 invalid_request after", "{malformed}");
+    }
+    let reader = app.reader().await;
+    assert_eq!(reader.get(&format!("{EVENTS}?limit=1")).await.status, 200);
+    assert_eq!(app.asker().await.get(EVENTS).await.refusal(), "403 forbidden");
+}
+
+/// Events older than the retention are deleted, however many they are.
+#[tokio::test]
+async fn old_events_are_deleted() {
+    let app = App::start().await;
+    for n in 0..4 {
+        app.product(&format!("product {n}")).await;
+    }
+    let ids: BTreeSet<_> =
+        app.get(EVENTS).await.each("id").into_iter().map(str::to_owned).collect();
+    assert_eq!(ids.len(), 6, "each has an id of its own");
+    // An id begins with its time, which is that of the year 2023 here.
+    let mut conn = app.db().write().await.unwrap();
+    let old: common::EventId = "evt_01gqw3s8000000000000000001".parse().unwrap();
+    let age = conn.query("update events set id = $1 where sequence = 2").bind(old);
+    assert_eq!(age.execute().await.unwrap(), 1);
+    drop(conn);
+    for (retention, left) in [("forever", 6), ("10000d", 6), ("400d", 5), ("1d", 5)] {
+        let kept = retention.parse().unwrap();
+        licd::ops::events::forget_old(app.db(), kept).await.unwrap();
+        assert_eq!(app.get(EVENTS).await.list().len(), left, "{retention}");
+    }
+}
