@@ -313,6 +313,7 @@ async fn the_command_prints_the_copied_tables() {
     licenses                  6  with 6 seats taken
     users                    12
     assignments              18
+    event_counters            4
     events                   68
     outcomes                  9
     refusals                  6

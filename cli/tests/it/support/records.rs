@@ -68,7 +68,8 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         ("PATCH", ["admin", "plans", _]) => Reply::data(200, &plan("Pro annual")),
         ("PATCH" | "DELETE", ["admin", "users", _]) => Reply::data(200, &user("alice")),
         ("POST", ["validate"]) if request.body["userId"] == "alice" => {
-            let activation = usage(1)["activations"][0].clone();
+            let mut activation = usage(1)["activations"][0].clone();
+            activation.as_object_mut().unwrap().remove("externalId");
             let license = license("active");
             let data = json!({
                 "valid": true, "license": license, "activation": activation,
