@@ -173,11 +173,11 @@ pub async fn touch(conn: &mut Conn, uses: &[(KeyId, Timestamp)]) -> Result<Vec<K
                                as used_at
                        from jsonb_array_elements($1)
                    ), free as (
-                       select id from keys where id in (select id from item)
-                       for no key update skip locked
+                       select k.id, item.used_at from item join keys k on k.id = item.id
+                       for no key update of k skip locked
                    )
-                   update keys set last_used_at = greatest(keys.last_used_at, item.used_at)
-                   from item join free on free.id = item.id where keys.id = item.id
+                   update keys set last_used_at = greatest(keys.last_used_at, free.used_at)
+                   from free where keys.id = free.id
                    returning keys.id",
     };
     let uses: Vec<_> = uses.iter().map(|(key, at)| (key.uuid().simple(), at.millis())).collect();
