@@ -26,7 +26,7 @@ pub mod worlds;
 
 use common::{Mode, TenantId};
 
-use crate::db::Query;
+use crate::db::{Conn, Query, Result, Sql, Value};
 
 /// The number of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
@@ -68,4 +68,14 @@ impl Query<'_> {
     pub fn bind_scope(self, scope: Scope) -> Self {
         self.bind(scope.world)
     }
+}
+
+/// How many rows one statement deletes at most: it holds SQLite's one writer.
+const PORTION: i64 = 500;
+
+/// Executes `delete`, which deletes at most `$2` of the rows before `$1`, and answers whether there
+/// may be more.
+async fn delete_portion<'q>(conn: &mut Conn, delete: Sql, horizon: impl Value<'q>) -> Result<bool> {
+    let deleted = conn.query(delete).bind(horizon).bind(PORTION).execute().await?;
+    Ok(deleted == PORTION as u64)
 }

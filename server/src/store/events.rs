@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use sqlx::types::Json;
 
-use super::{Page, Scope, World};
+use super::{Page, Scope, World, delete_portion};
 use crate::db::{AsWritten, Conn, Result, Sql};
 
 /// An event to be stored. What is JSON in its column is text here: PostgreSQL would change the
@@ -230,9 +230,6 @@ pub async fn page(
     Ok(rows.into_iter().map(Event::from).collect())
 }
 
-/// How many events one statement deletes at most: it holds SQLite's one writer.
-const PORTION: i64 = 500;
-
 /// Deletes some of the events whose ids are smaller than `oldest`, in every world, and answers
 /// whether there may be more. Nodes that do this at once leave each other's rows alone.
 pub async fn forget_old(conn: &mut Conn, oldest: EventId) -> Result<bool> {
@@ -242,6 +239,5 @@ pub async fn forget_old(conn: &mut Conn, oldest: EventId) -> Result<bool> {
         postgres: "delete from events where ctid = any(array(
              select ctid from events where id < $1 order by id limit $2 for update skip locked))",
     };
-    let forgotten = conn.query(OLD).bind(oldest).bind(PORTION).execute().await?;
-    Ok(forgotten == PORTION as u64)
+    delete_portion(conn, OLD, oldest).await
 }

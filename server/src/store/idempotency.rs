@@ -2,7 +2,7 @@
 
 use common::Timestamp;
 
-use super::Scope;
+use super::{Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
 /// What was answered to the request that carried the key.
@@ -92,9 +92,6 @@ pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp)
     Ok(())
 }
 
-/// How many answers one statement forgets at most: it holds SQLite's one writer.
-const PORTION: i64 = 500;
-
 /// Forgets some of what was answered before `since`, in every scope, and answers whether there may
 /// be more. Nodes that do this at once leave each other's rows alone.
 pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
@@ -106,6 +103,5 @@ pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
              select ctid from idempotency_keys
              where created_at < $1 order by created_at limit $2 for update skip locked))",
     };
-    let forgotten = conn.query(OLD).bind(since).bind(PORTION).execute().await?;
-    Ok(forgotten == PORTION as u64)
+    delete_portion(conn, OLD, since).await
 }

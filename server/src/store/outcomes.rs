@@ -5,7 +5,7 @@ use common::{ExternalId, Reason, RefusalId, Timestamp, UserRefusal};
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::Scope;
+use super::{Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
 /// How many validations of an hour had one outcome.
@@ -126,7 +126,7 @@ pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) ->
     Ok(())
 }
 
-/// The one list of columns; `rest` narrows the world further.
+/// The one list of columns.
 macro_rules! select_refusals {
     ($condition:literal) => {
         concat!(
@@ -172,9 +172,6 @@ pub async fn refusals_of_user(
     .await
 }
 
-/// How many rows one statement forgets at most: it holds SQLite's one writer.
-const PORTION: i64 = 500;
-
 /// Forgets some of the counts of hours before `since`, in every world, and answers whether there
 /// may be more. Nodes that do this at once leave each other's rows alone.
 pub async fn forget_old_counts(conn: &mut Conn, since: Timestamp) -> Result<bool> {
@@ -186,7 +183,7 @@ pub async fn forget_old_counts(conn: &mut Conn, since: Timestamp) -> Result<bool
              select ctid from outcomes
              where hour < $1 and world > 0 order by hour limit $2 for update skip locked))",
     };
-    forget_old(conn, OLD, since).await
+    delete_portion(conn, OLD, since).await
 }
 
 /// As [`forget_old_counts`], of refusals.
@@ -199,10 +196,5 @@ pub async fn forget_old_refusals(conn: &mut Conn, since: Timestamp) -> Result<bo
              select ctid from refusals
              where hour < $1 and world > 0 order by hour limit $2 for update skip locked))",
     };
-    forget_old(conn, OLD, since).await
-}
-
-async fn forget_old(conn: &mut Conn, old: Sql, since: Timestamp) -> Result<bool> {
-    let forgotten = conn.query(old).bind(since).bind(PORTION).execute().await?;
-    Ok(forgotten == PORTION as u64)
+    delete_portion(conn, OLD, since).await
 }
