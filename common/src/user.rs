@@ -22,6 +22,23 @@ pub struct User {
     pub updated_at: Timestamp,
 }
 
+#[cfg(feature = "server")]
+impl User {
+    /// A user of whom only the identifier is known, and who is not stored yet.
+    pub fn new(tenant_id: TenantId, external_id: ExternalId, now: Timestamp) -> Self {
+        Self {
+            id: UserId::new(now),
+            tenant_id,
+            external_id,
+            email: None,
+            name: None,
+            metadata: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
 /// The body of `POST /api/v1/admin/users`, which updates a user who exists: given members replace
 /// the former values, absent members stay.
 #[derive(Clone, Debug, Serialize, Deserialize)]

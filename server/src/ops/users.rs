@@ -39,16 +39,7 @@ pub(super) async fn ensure(
     if let Some(user) = users::lock_external(change, scope, external_id).await? {
         return Ok((false, user));
     }
-    let user = User {
-        id: UserId::new(now),
-        tenant_id: scope.tenant,
-        external_id: external_id.clone(),
-        email: None,
-        name: None,
-        metadata: None,
-        created_at: now,
-        updated_at: now,
-    };
+    let user = User::new(scope.tenant, external_id.clone(), now);
     // Another request may have created it since the first look.
     let stored = users::insert_or_lock(change, scope, &user).await?;
     Ok((stored.id == user.id, stored))

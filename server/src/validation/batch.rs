@@ -72,7 +72,7 @@ async fn attempt<'a>(
     let mut outcome = batch.decide(users);
     if new_users.is_empty() && !outcome.claims_seats() {
         outcome.read_omitted_features(&mut conn).await?;
-        outcome.touch_seats(&mut conn, batch.now).await?;
+        outcome.touch_seats(&mut conn).await?;
         return Ok(Some(outcome));
     }
     drop(conn);
@@ -106,7 +106,7 @@ async fn write<'a>(
     if !claims.is_empty() {
         seats::take(&mut tx, &outcome.claimed_rows(), &license_rows(&claims), batch.now).await?;
     }
-    outcome.touch_seats(&mut tx, batch.now).await?;
+    outcome.touch_seats(&mut tx).await?;
     events.extend(outcome.seat_events());
     events::record(&mut tx, &events, batch.now).await?;
     tx.commit().await?;
@@ -122,7 +122,10 @@ async fn create_users(
     if requests.is_empty() {
         return Ok(Vec::new());
     }
-    let users: Vec<_> = requests.iter().map(|request| new_user(request, now)).collect();
+    let new = |request: &AdmittedRequest<'_>| {
+        User::new(request.scope.tenant, request.request.user.clone(), now)
+    };
+    let users: Vec<_> = requests.iter().map(new).collect();
     let mut rows = Vec::with_capacity(requests.len());
     for (request, user) in requests.iter().zip(&users) {
         rows.push(BatchRow::new_user(request.scope, user.id, &request.request.user));
@@ -131,19 +134,6 @@ async fn create_users(
     let created: BTreeSet<UserId> = created.into_iter().collect();
     let new = requests.iter().zip(&users).filter(|(_, user)| created.contains(&user.id));
     Ok(new.map(|(request, user)| (request.origin(), NewEvent::user_created(user))).collect())
-}
-
-fn new_user(request: &AdmittedRequest<'_>, now: Timestamp) -> User {
-    User {
-        id: UserId::new(now),
-        tenant_id: request.scope.tenant,
-        external_id: request.request.user.clone(),
-        email: None,
-        name: None,
-        metadata: None,
-        created_at: now,
-        updated_at: now,
-    }
 }
 
 /// The requests of a batch, and the users they are about, each once.

@@ -133,7 +133,7 @@ impl<'a> Outcome<'a> {
     }
 
     /// Notes when the holders of seats were seen.
-    pub async fn touch_seats(&self, conn: &mut Conn, now: Timestamp) -> Result<()> {
+    pub async fn touch_seats(&self, conn: &mut Conn) -> Result<()> {
         if self.touched.is_empty() {
             return Ok(());
         }
@@ -141,7 +141,7 @@ impl<'a> Outcome<'a> {
         touched.sort_unstable_by_key(|(_, seat)| (seat.user_id, seat.license_id));
         let rows: Vec<_> =
             touched.into_iter().map(|(scope, seat)| BatchRow::seat(*scope, seat)).collect();
-        seats::touch(conn, &rows, now).await
+        seats::touch(conn, &rows, self.now).await
     }
 
     /// Reads the long lists of features, which [`validations::find`] leaves out.
