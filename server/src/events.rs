@@ -24,8 +24,6 @@ pub enum Actor {
     Key { id: KeyId, name: Option<Name> },
     /// A command of licd on the server's host.
     Host { command: &'static str },
-    /// licd itself.
-    System,
 }
 
 impl Actor {
@@ -33,14 +31,13 @@ impl Actor {
         match self {
             Self::Key { .. } => ActorType::Key,
             Self::Host { .. } => ActorType::Host,
-            Self::System => ActorType::System,
         }
     }
 
     fn id(&self) -> Option<KeyId> {
         match self {
             Self::Key { id, .. } => Some(*id),
-            Self::Host { .. } | Self::System => None,
+            Self::Host { .. } => None,
         }
     }
 
@@ -48,7 +45,6 @@ impl Actor {
         match self {
             Self::Key { name, .. } => name.as_ref().map(Name::as_str),
             Self::Host { command } => Some(command),
-            Self::System => None,
         }
     }
 }
@@ -258,6 +254,11 @@ fn as_json(record: &impl Serialize) -> Value {
     serde_json::to_value(record).unwrap_or_default()
 }
 
+fn as_text(json: &impl Serialize) -> String {
+    // Fails for the same cause alone.
+    serde_json::to_string(json).unwrap_or_default()
+}
+
 /// The members of `before` that `after` has another value for, or none.
 fn changed_members(before: Value, after: &Value) -> Map<String, Value> {
     let Value::Object(before) = before else { return Map::new() };
@@ -298,9 +299,9 @@ pub async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timesta
             subject_kind: event.subject.0,
             subject_id: &event.subject.1,
             external_id: event.related.external_id.as_ref(),
-            related: as_json(&event.related).to_string(),
+            related: as_text(&event.related),
             object: event.object.to_string(),
-            previous: event.previous.as_ref().map(|previous| as_json(previous).to_string()),
+            previous: event.previous.as_ref().map(as_text),
             request_id: origin.request_id.as_deref(),
         });
     }

@@ -13,8 +13,8 @@ use crate::store::Scope;
 /// A transaction, with what is known of its cause. Dropped without [`commit`](Self::commit), it
 /// never happened.
 ///
-/// Locks are taken in one order everywhere: users, licenses, assignments, then the world, each by
-/// id.
+/// Locks are taken in one order everywhere: users, licenses, assignments, each by id, then the
+/// counter of events.
 pub struct Change {
     tx: Tx,
     origin: Origin,

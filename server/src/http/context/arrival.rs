@@ -196,27 +196,25 @@ mod tests {
         Instant::now() - 2 * ANSWER_TIMEOUT
     }
 
-    #[tokio::test]
-    async fn a_handler_is_given_up_when_its_answer_is_due() {
-        let (request, arrival) = observe(Request::new(Body::empty()));
-        let handler = async move {
-            let _request = request;
-            pending().await
-        };
-        let response = arrival.answer_in_time(long_ago(), handler).await;
-        assert_eq!(response.status(), 503);
-    }
-
-    #[tokio::test]
-    async fn the_time_of_a_body_that_nobody_reads_counts() {
-        let (request, _sender) = request();
+    /// What a request gets whose answer was due long ago and whose handler reads and answers nothing.
+    async fn overdue_answer(request: Request) -> Response {
         let (request, arrival) = observe(request);
         let handler = async move {
             let _request = request;
             pending().await
         };
-        let response = arrival.answer_in_time(long_ago(), handler).await;
-        assert_eq!(response.status(), 503);
+        arrival.answer_in_time(long_ago(), handler).await
+    }
+
+    #[tokio::test]
+    async fn a_handler_is_given_up_when_its_answer_is_due() {
+        assert_eq!(overdue_answer(Request::new(Body::empty())).await.status(), 503);
+    }
+
+    #[tokio::test]
+    async fn the_time_of_a_body_that_nobody_reads_counts() {
+        let (request, _sender) = request();
+        assert_eq!(overdue_answer(request).await.status(), 503);
     }
 
     /// The answer was due before the body came, and is not given up: neither while the handler
