@@ -3,11 +3,10 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
-use crate::args::Cli;
 use crate::completion_cache;
 use crate::config::{Config, Folder};
 use crate::context::{DEFAULT_SERVER, parse_server};
@@ -34,11 +33,11 @@ pub fn script(shell: &str) -> Result<String> {
 }
 
 /// The completions that a shell requests; none when no shell does.
-pub fn respond(env: &Env, args: &[OsString]) -> Option<Result<String>> {
+pub fn respond(env: &Env, args: &[OsString], grammar: fn() -> Command) -> Option<Result<String>> {
     let shells = Shells::builtins();
     let shell = shells.completer(env.get(COMPLETE_VARIABLE)?)?;
     let words = args.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
-    let mut command = with_names(Cli::command(), env);
+    let mut command = with_names(grammar(), env);
     command.build();
     let mut lines = Vec::new();
     let written = shell.write_complete(&mut command, words, None, &mut lines);

@@ -10,11 +10,11 @@ use common::{ApiKey, Timestamp};
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::args::Globals;
 use crate::client::{CaCert, Client, KeySource, PlannedRequest, Target, Trace, is_loopback};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
 use crate::error::{Destination, Error, Exit, Result};
+use crate::globals::Globals;
 use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;

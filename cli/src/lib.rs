@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod env;
 mod error;
+mod globals;
 mod interruption;
 mod io;
 mod keystore;
@@ -42,7 +43,7 @@ pub fn grammar() -> clap::Command {
 pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams) -> u8 {
     let io = Io::new(streams);
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(answer) = completion::respond(&env, &args) {
+    if let Some(answer) = completion::respond(&env, &args, grammar) {
         let written = answer.and_then(|lines| io.data(&lines));
         return written.map_or_else(|error| error.exit, |()| Exit::Success).code();
     }
@@ -74,7 +75,7 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
         .build()
         .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
     let ended = runtime.block_on(async {
-        let mut running = pin!(commands::run(ctx, command));
+        let mut running = pin!(args::run(ctx, command));
         loop {
             tokio::select! {
                 // Polled first, so that the handler is installed before a prompt hides the cursor.

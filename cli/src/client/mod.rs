@@ -2,6 +2,7 @@
 //! refusal into an error. [`refusal`] writes the errors.
 
 mod record;
+mod records;
 mod refusal;
 mod tls;
 mod trace;
@@ -32,7 +33,7 @@ pub use tls::TlsFault;
 pub use trace::Trace;
 
 /// How many records one page of a list holds.
-const PAGE_SIZE: usize = 1000;
+const PAGE_SIZE: &str = "1000";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The delay before a write whose answer was lost is sent again.
 const RESEND_DELAY: Duration = Duration::from_millis(300);
@@ -123,7 +124,7 @@ impl Client {
     }
 
     /// Every record of a list, page after page.
-    pub async fn list<T: DeserializeOwned>(
+    async fn list<T: DeserializeOwned>(
         &self,
         path: &str,
         filters: &[(&str, &str)],
@@ -131,10 +132,10 @@ impl Client {
         let mut records = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let mut query = url_encoded(filters);
-            query.push(format!("limit={PAGE_SIZE}"));
-            query.extend(cursor.as_ref().map(|cursor| format!("after={}", encode(cursor))));
-            let path = format!("{path}?{}", query.join("&"));
+            let mut query = filters.to_vec();
+            query.push(("limit", PAGE_SIZE));
+            query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
+            let path = with_query(path, &query);
             let api_request = ApiRequest { method: Method::GET, path: &path, target: &self.target };
             let response = self.send(&api_request, None, None).await?;
             let (_, page) = record::read::<List<T>>(&api_request, response, &self.trace).await?;
@@ -148,7 +149,7 @@ impl Client {
     }
 
     /// Sends a POST that changes nothing, so that a dry run sends it too.
-    pub async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
+    async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
         let api_request = ApiRequest { method: Method::POST, path, target: &self.target };
         let response = self.send(&api_request, Some(&to_json(body)?), None).await?;
         let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
@@ -167,7 +168,7 @@ impl Client {
 
     /// [`Self::write`] with a given idempotency key. The service performs the write once per key, so
     /// a request without an answer is sent again.
-    pub async fn write_once<T: DeserializeOwned>(
+    async fn write_once<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -202,24 +203,6 @@ impl Client {
     ) -> Result<(StatusCode, Success<T>)> {
         let response = self.send(api_request, body, Some(idempotency_key)).await?;
         record::read(api_request, response, &self.trace).await
-    }
-
-    /// [`Self::write`] with POST.
-    pub async fn post<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<Option<Written<T>>> {
-        self.write(Method::POST, path, Some(body)).await
-    }
-
-    /// [`Self::write`] with PATCH.
-    pub async fn patch<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<Option<Written<T>>> {
-        self.write(Method::PATCH, path, Some(body)).await
     }
 
     /// Sends a request, and follows redirects within the server that the key belongs to.
@@ -347,8 +330,10 @@ fn to_json(body: &impl Serialize) -> Result<serde_json::Value> {
     Ok(json)
 }
 
-fn url_encoded(pairs: &[(&str, &str)]) -> Vec<String> {
-    pairs.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect()
+fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
+    let pairs = pairs.iter().map(|(name, value)| format!("{name}={}", encode(value)));
+    let query = pairs.collect::<Vec<_>>().join("&");
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 /// Encodes a caller's own text for a path or a query.

@@ -5,7 +5,7 @@ use std::fs;
 use std::net::ToSocketAddrs;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::{CurrentKey, Timestamp};
+use common::Timestamp;
 use reqwest::header::DATE;
 use serde_json::{Value, json};
 use url::Url;
@@ -212,9 +212,10 @@ async fn key(ctx: &Context, there: bool) -> Finding {
         let detail = format!("from {source}, not checked");
         return Finding { fix: None, ..Finding::warning("key", detail, "") };
     }
-    match client.get::<CurrentKey>("/api/v1/key").await {
+    match client.current_key().await {
         Ok(key) => {
-            let (role, mode, tenant) = (role_word(key.role), mode_word(key.mode), key.tenant.name);
+            let (role, mode, tenant) =
+                (role_word(key.role), mode_word(key.mode), key.tenant.name.clone());
             let detail = format!("{}… from {source}: {role}, {mode}, tenant {tenant}", key.prefix);
             Finding::ok("key", detail)
         }

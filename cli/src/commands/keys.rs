@@ -1,8 +1,7 @@
 //! `licctl keys`: API keys. The secret of a new one is shown once, on stdout, and nowhere else.
 
 use clap::{Args, Subcommand, ValueEnum};
-use common::{CreateKey, CreatedKey, Key, Mode, Name, Role, Timestamp};
-use reqwest::Method;
+use common::{CreateKey, Key, Mode, Name, Role, Timestamp};
 
 use super::planned;
 use crate::client::ApiRecord;
@@ -16,7 +15,6 @@ use crate::output::time::Span;
 use crate::prompt;
 use crate::resolve;
 
-const PATH: &str = "/api/v1/admin/keys";
 const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
@@ -120,7 +118,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 }
 
 async fn list(ctx: &Context) -> Result<View> {
-    let keys: Vec<ApiRecord<Key>> = ctx.client().await?.list(PATH, &[]).await?;
+    let keys = ctx.client().await?.keys().list(&[]).await?;
     completion_cache::remember(ctx, &keys);
     let ids = keys.iter().map(|key| key.id.to_string()).collect();
     Ok(View::new(&keys, ids)?.table(table(ctx, &keys)))
@@ -139,7 +137,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     };
     let expires_at = args.expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
     let body = CreateKey { name, role, mode: args.mode.map(Into::into), expires_at };
-    let Some(made) = ctx.client().await?.post::<ApiRecord<CreatedKey>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.keys().create(&body).await? else {
         return planned();
     };
     let key = made.data;
@@ -169,9 +167,7 @@ async fn revoke(ctx: &Context, given: &str) -> Result<View> {
     if key.revoked_at.is_none() {
         prompt::confirm(ctx, &format!("Revoke the {what}? Applications that use it lose access."))?;
     }
-    let path = format!("{PATH}/{}/revoke", key.id);
-    let client = ctx.client().await?;
-    let revoked = client.write::<ApiRecord<Key>>(Method::POST, &path, None::<&()>).await?;
+    let revoked = ctx.client().await?.keys().revoke(key.id).await?;
     let Some(revoked) = revoked.map(|written| written.data) else {
         return planned();
     };

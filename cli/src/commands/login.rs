@@ -1,12 +1,11 @@
 //! `licctl login` and `licctl logout`: store and remove the key of a profile.
 
 use clap::Args;
-use common::CurrentKey;
 use serde_json::json;
 use url::Url;
 
 use super::whoami;
-use crate::client::{ApiRecord, KeySource};
+use crate::client::KeySource;
 use crate::config::{Config, DEFAULT_PROFILE, Folder, Profile, profile_name};
 use crate::context::{Context, DEFAULT_SERVER, parse_key, parse_server};
 use crate::env;
@@ -61,7 +60,7 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
         }
     };
     let client = ctx.connect(server.clone(), key.clone(), source)?;
-    let current: ApiRecord<CurrentKey> = client.get("/api/v1/key").await?;
+    let current = client.current_key().await?;
     let place = keystore::store(&folder, &name, &server, &key).await?;
     let profile = Profile { server: server.clone(), key: Some(place) };
     if let Some(old) = config.profiles.insert(name.clone(), profile) {

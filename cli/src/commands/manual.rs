@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
-use crate::args::Cli;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -47,8 +46,8 @@ pub fn completions(args: &CompletionsArgs) -> Result<View> {
     completion::script(&args.shell).map(View::text)
 }
 
-pub fn man(ctx: &Context, args: &ManArgs) -> Result<View> {
-    let mut command = Cli::command();
+/// The pages of a grammar.
+pub fn man(ctx: &Context, args: &ManArgs, mut command: Command) -> Result<View> {
     command.build();
     if let Some(folder) = &args.all_to {
         let written = fs::create_dir_all(folder).and_then(|()| write_all(&command, folder));
@@ -69,7 +68,7 @@ pub fn man(ctx: &Context, args: &ManArgs) -> Result<View> {
     page(found).map(View::text).map_err(|error| Error::usage(error.to_string()))
 }
 
-fn page(command: &clap::Command) -> std::io::Result<String> {
+fn page(command: &Command) -> std::io::Result<String> {
     let mut page = Vec::new();
     // Without this, the page would list the flags that -h hides without their descriptions.
     let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
@@ -78,7 +77,7 @@ fn page(command: &clap::Command) -> std::io::Result<String> {
 }
 
 /// Writes the page of a command and those of all below it; gives their number.
-fn write_all(command: &clap::Command, folder: &std::path::Path) -> std::io::Result<usize> {
+fn write_all(command: &Command, folder: &std::path::Path) -> std::io::Result<usize> {
     let man = Man::new(command.clone());
     fs::write(folder.join(man.get_filename()), page(command)?)?;
     let below = command.get_subcommands().filter(|command| !command.is_hide_set());

@@ -2,7 +2,7 @@
 
 pub mod api;
 pub mod catalog;
-mod doctor;
+pub mod doctor;
 mod items;
 pub mod keys;
 pub mod licenses;
@@ -13,38 +13,13 @@ pub mod products;
 pub mod profiles;
 pub mod users;
 pub mod validate;
-mod whoami;
+pub mod whoami;
 
-use crate::args::Commands;
 use crate::bulk::{BulkResult, ReportLine, RowState};
-use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-
-/// Runs a command and returns its output.
-pub async fn run(ctx: &Context, command: Commands) -> Result<View> {
-    match command {
-        Commands::Validate(args) => validate::run(ctx, args).await,
-        Commands::Licenses(verb) => licenses::run(ctx, verb).await,
-        Commands::Plans(verb) => plans::run(ctx, verb).await,
-        Commands::Products(verb) => products::run(ctx, verb).await,
-        Commands::Users(verb) => users::run(ctx, verb).await,
-        Commands::Keys(verb) => keys::run(ctx, verb).await,
-        Commands::Apply(args) => catalog::apply(ctx, args).await,
-        Commands::Diff(args) => catalog::diff(ctx, args).await,
-        Commands::Export(args) => catalog::export(ctx, args).await,
-        Commands::Api(args) => api::run(ctx, args).await,
-        Commands::Doctor => doctor::run(ctx).await,
-        Commands::Completions(args) => manual::completions(&args),
-        Commands::Man(args) => manual::man(ctx, &args),
-        Commands::Login(args) => login::login(ctx, args).await,
-        Commands::Logout(args) => login::logout(ctx, args).await,
-        Commands::Whoami => whoami::run(ctx).await,
-        Commands::Profiles(verb) => profiles::run(ctx, verb).await,
-    }
-}
 
 /// The output of a bulk run: all lines as data, and a table of the failed ones.
 pub fn bulk_view(finished: &BulkResult) -> Result<View> {

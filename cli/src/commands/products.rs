@@ -15,7 +15,6 @@ use crate::prompt;
 use crate::resolve::{self, Purpose};
 use crate::values::{Edit, cleared};
 
-const PATH: &str = "/api/v1/admin/products";
 const COLUMNS: [Column; 4] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
@@ -109,7 +108,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
             return existing(ctx, &known, &body);
         }
     }
-    let Some(made) = ctx.client().await?.post::<ApiRecord<Product>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.products().create(&body).await? else {
         return planned();
     };
     let next = format!("licctl plans create --product {}", quote(made.data.name.as_str()));
@@ -140,8 +139,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         return Err(Error::usage("There is nothing to change.").fix("give --name or --description"));
     }
     let product = resolve::product(ctx, &args.product, Purpose::Write).await?;
-    let path = format!("{PATH}/{}", product.id);
-    match ctx.client().await?.patch::<ApiRecord<Product>>(&path, &body).await? {
+    match ctx.client().await?.products().update(product.id, &body).await? {
         Some(now) => {
             Ok(show(ctx, &now.data)?.changed(format!("Updated product {}.", now.data.name)))
         }

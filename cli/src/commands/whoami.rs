@@ -3,7 +3,6 @@
 use common::CurrentKey;
 
 use super::keys::{mode_word, role_word};
-use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -11,7 +10,7 @@ use crate::output::cell::TextCell;
 
 pub async fn run(ctx: &Context) -> Result<View> {
     let client = ctx.client().await?;
-    let key: ApiRecord<CurrentKey> = client.get("/api/v1/key").await?;
+    let key = client.current_key().await?;
     let view = View::new(&key, vec![key.id.to_string()])?;
     Ok(view.card(card(ctx, &key, client.server().as_str(), &client.key_source().to_string())))
 }

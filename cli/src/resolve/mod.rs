@@ -4,10 +4,10 @@ mod search;
 
 use std::collections::HashMap;
 
-use common::{Key, License, LicenseId, Plan, PlanId, Product, ProductId, User, UserId};
+use common::{Key, LicenseId, LicenseWithSeats, Plan, PlanId, Product, ProductId, User, UserId};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-use crate::client::{ApiRecord, encode};
+use crate::client::ApiRecord;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ impl Named for ApiRecord<Key> {
     }
 }
 
-impl Named for ApiRecord<License> {
+impl Named for ApiRecord<LicenseWithSeats> {
     const NOUN: &str = "license";
     fn id(&self) -> String {
         self.id.to_string()
@@ -60,7 +60,7 @@ impl Named for ApiRecord<License> {
 }
 
 pub async fn products(ctx: &Context) -> Result<Vec<ApiRecord<Product>>> {
-    let products = ctx.client().await?.list("/api/v1/admin/products", &[]).await?;
+    let products = ctx.client().await?.products().list(&[]).await?;
     completion_cache::remember(ctx, &products);
     Ok(products)
 }
@@ -68,7 +68,7 @@ pub async fn products(ctx: &Context) -> Result<Vec<ApiRecord<Product>>> {
 pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<ApiRecord<Plan>>> {
     let product = of.map(|id| id.to_string());
     let filter: Vec<_> = product.iter().map(|id| ("productId", id.as_str())).collect();
-    let plans = ctx.client().await?.list("/api/v1/admin/plans", &filter).await?;
+    let plans = ctx.client().await?.plans().list(&filter).await?;
     if of.is_none() {
         completion_cache::remember(ctx, &plans);
     }
@@ -77,31 +77,35 @@ pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<ApiRecord
 
 pub async fn product(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<Product>> {
     if given.parse::<ProductId>().is_ok() {
-        return ctx.client().await?.get(&format!("/api/v1/admin/products/{given}")).await;
+        return ctx.client().await?.products().get(given).await;
     }
     pick(ctx, given, &products(ctx).await?, purpose)
 }
 
 pub async fn plan(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<Plan>> {
     if given.parse::<PlanId>().is_ok() {
-        return ctx.client().await?.get(&format!("/api/v1/admin/plans/{given}")).await;
+        return ctx.client().await?.plans().get(given).await;
     }
     pick(ctx, given, &plans(ctx, None).await?, purpose)
 }
 
-pub async fn license(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<License>> {
+pub async fn license(
+    ctx: &Context,
+    given: &str,
+    purpose: Purpose,
+) -> Result<ApiRecord<LicenseWithSeats>> {
     if given.parse::<LicenseId>().is_ok() {
-        return ctx.client().await?.get(&format!("/api/v1/admin/licenses/{given}")).await;
+        return ctx.client().await?.licenses().get(given).await;
     }
-    let all = ctx.client().await?.list("/api/v1/admin/licenses", &[]).await?;
-    let license: ApiRecord<License> = pick(ctx, given, &all, purpose)?;
+    let all = ctx.client().await?.licenses().list(&[]).await?;
+    let license = pick(ctx, given, &all, purpose)?;
     ctx.meant(given, &license.id.to_string());
     Ok(license)
 }
 
 pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
-    let all = ctx.client().await?.list("/api/v1/admin/keys", &[]).await?;
-    if let Some(at) = all.iter().position(|key: &ApiRecord<Key>| key.id.to_string() == given) {
+    let all = ctx.client().await?.keys().list(&[]).await?;
+    if let Some(at) = all.iter().position(|key| key.id.to_string() == given) {
         return Ok(all[at].clone());
     }
     pick(ctx, given, &all, Purpose::Write)
@@ -109,7 +113,7 @@ pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
 
 /// The user with this external id, if there is one.
 pub async fn find_user(ctx: &Context, given: &str) -> Result<Option<ApiRecord<User>>> {
-    let found = ctx.client().await?.list("/api/v1/admin/users", &[("externalId", given)]).await?;
+    let found = ctx.client().await?.users().list(&[("externalId", given)]).await?;
     Ok(found.into_iter().next())
 }
 
@@ -119,7 +123,7 @@ pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
         return Ok(user);
     }
     if given.parse::<UserId>().is_ok() {
-        return ctx.client().await?.get(&format!("/api/v1/admin/users/{given}")).await;
+        return ctx.client().await?.users().get(given).await;
     }
     Err(Error::not_found(format!("There is no user {given}."))
         .because("licctl finds users by their exact external id.")
@@ -133,14 +137,10 @@ pub async fn users_by_id(
 ) -> Result<HashMap<UserId, ApiRecord<User>>> {
     let client = ctx.client().await?;
     let users: Vec<ApiRecord<User>> = if ids.len() <= MAX_SINGLE_READS {
-        let one = |id: &UserId| format!("/api/v1/admin/users/{}", encode(&id.to_string()));
-        let reading = ids.iter().map(|id| {
-            let path = one(id);
-            async move { client.get(&path).await }
-        });
+        let reading = ids.iter().map(async |id| client.users().get(id).await);
         stream::iter(reading).buffered(REQUESTS_IN_FLIGHT).try_collect().await?
     } else {
-        client.list("/api/v1/admin/users", &[]).await?
+        client.users().list(&[]).await?
     };
     Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }

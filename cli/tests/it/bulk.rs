@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::{
-    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, assignment, license, service, user,
+    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, assignment, license_with_seats, service,
+    user,
 };
 
 const USERS: &str = "userId,email\nalice,a@example.com\nbob,\ncarol,c@example.com\n";
@@ -69,7 +71,7 @@ fn a_resumed_run_redoes_what_failed_and_nothing_else() {
     let refusals = AtomicUsize::new(0);
     let server = FakeServer::answering(move |request| {
         if request.method == "GET" {
-            return Reply::data(200, &license("active"));
+            return Reply::data(200, &license_with_seats(0));
         }
         let first =
             request.body["userId"] == "bob" && refusals.fetch_add(1, Ordering::Relaxed) == 0;
@@ -120,7 +122,7 @@ fn a_pause_that_the_server_requires_is_kept() {
         let asked = AtomicUsize::new(0);
         let server = FakeServer::answering(move |request| {
             if request.method == "GET" {
-                return Reply::data(200, &license("active"));
+                return Reply::data(200, &license_with_seats(0));
             }
             match asked.fetch_add(1, Ordering::Relaxed) {
                 1 => Reply::refusal(status, code, "Later.").with("retry-after", "1"),
@@ -272,7 +274,7 @@ fn ctrl_c_finishes_the_rows_in_flight_and_names_the_resume_flag() {
     let (told, begun) = std::sync::mpsc::channel();
     let server = FakeServer::answering(move |request| {
         if request.method == "GET" {
-            return Reply::data(200, &license("active"));
+            return Reply::data(200, &license_with_seats(0));
         }
         told.send(()).unwrap();
         let _ = wait.recv();
@@ -283,7 +285,7 @@ fn ctrl_c_finishes_the_rows_in_flight_and_names_the_resume_flag() {
     fs::write(home.dir.path().join("users.csv"), users).unwrap();
     let mut command = home.command(&with(&ASSIGN, &["--report", "out.jsonl"]));
     let mut child = command.current_dir(home.dir.path()).spawn().unwrap();
-    begun.recv().unwrap();
+    begun.recv_timeout(Duration::from_secs(60)).unwrap();
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     let mut stderr = BufReader::new(child.stderr.take().unwrap());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     FakeServer, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Reply, RunOutput, answer, assignment,
-    license, service, user,
+    license_with_seats, service, user,
 };
 
 fn run(server: &FakeServer, args: &[&str]) -> RunOutput {
@@ -121,7 +121,7 @@ fn paths_and_bodies_hold_the_external_id() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let (line, body) = written(&server);
     let path = "a%2Fb%20c%3F%C3%A9";
-    assert_eq!(line, format!("DELETE /api/v1/admin/licenses/{LICENSE}/assign/{path}"));
+    assert_eq!(line, format!("DELETE /api/v1/admin/licenses/{LICENSE}/assign?userId={path}"));
     assert_eq!(body, Value::Null);
     insta::assert_snapshot!(ran.stdout, @"
     USER     LICENSE
@@ -300,7 +300,7 @@ fn an_empty_value_removes_no_limit() {
 #[test]
 fn a_dry_run_of_an_unknown_record_fails() {
     let server = FakeServer::answering(|request| match request.path.ends_with(LICENSE) {
-        true => Reply::data(200, &license("active")),
+        true => Reply::data(200, &license_with_seats(0)),
         false => Reply::refusal(404, "not_found", "There is no such license."),
     });
     let home = Home::with(&server);
@@ -313,7 +313,7 @@ fn a_dry_run_of_an_unknown_record_fails() {
 #[test]
 fn failures_of_several_items_are_one_json_object() {
     let server = FakeServer::answering(|request| match request.path.contains(LICENSE) {
-        true => Reply::data(200, &license("active")),
+        true => Reply::data(200, &license_with_seats(0)),
         false => Reply::refusal(404, "not_found", "There is no such license."),
     });
     let home = Home::with(&server);

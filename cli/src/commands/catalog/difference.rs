@@ -7,7 +7,6 @@ use common::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, ProductId, UpdatePlan,
     UpdateProduct,
 };
-use serde_json::Value;
 
 use super::Catalog;
 use super::manifest::{Manifest, WantedPlan, WantedProduct};
@@ -182,23 +181,21 @@ impl<'a> CatalogStep<'a> {
             (Record::Product { want, have: None }, _) => {
                 let (name, description) = (want.name.clone(), want.description.clone());
                 let body = CreateProduct { name, description };
-                let made = client.post::<Product>("/api/v1/admin/products", &body).await?;
+                let made = client.products().create(&body).await?;
                 Ok(made.map(|made| made.data.id))
             }
             (Record::Product { want, have: Some(have) }, _) => {
-                let path = format!("/api/v1/admin/products/{}", have.id);
-                client.patch::<Value>(&path, &product_update(want)).await.map(|_| None)
+                client.products().update(have.id, &product_update(want)).await.map(|_| None)
             }
             (Record::Plan { want, have: None, product: (_, id) }, _) => {
                 let product = id.or(new_product).ok_or_else(|| {
                     Error::new(Exit::Internal, "internal", "The new product has no id.")
                 })?;
                 let body = plan_creation(want, product);
-                client.post::<Value>("/api/v1/admin/plans", &body).await.map(|_| None)
+                client.plans().create(&body).await.map(|_| None)
             }
             (Record::Plan { want, have: Some(have), .. }, _) => {
-                let path = format!("/api/v1/admin/plans/{}", have.id);
-                client.patch::<Value>(&path, &plan_update(want)).await.map(|_| None)
+                client.plans().update(have.id, &plan_update(want)).await.map(|_| None)
             }
         }
     }

@@ -1,12 +1,11 @@
 //! `licctl licenses assign` and `unassign`.
 
 use clap::Args;
-use common::{AssignLicense, Assignment, ExternalId, License};
-use reqwest::Method;
+use common::{AssignLicense, Assignment, ExternalId, LicenseId};
 use serde::Serialize;
 
-use super::{PATH, assign_from_file, choose};
-use crate::client::{ApiRecord, encode};
+use super::{assign_from_file, choose};
+use crate::client::ApiRecord;
 use crate::commands::items::{ItemResults, for_each_item, one_or_many, read_items};
 use crate::commands::planned;
 use crate::context::Context;
@@ -85,16 +84,15 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     args.rows.bulk.refuse_without_file()?;
     let (license, given) = license_and_users(ctx, args.license, args.users).await?;
     let users = read_items(ctx, &given).await?;
-    let question = format!("Assign license {} to {} users?", license.id, users.len());
+    let question = format!("Assign license {} to {} users?", license, users.len());
     prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
-    let path = format!("{PATH}/{}/assign", license.id);
     let assigned = for_each_item(ctx, &users, |user| {
-        let (path, metadata) = (path.as_str(), metadata.clone());
+        let metadata = metadata.clone();
         async move {
             let user = external_id(&user)?;
             let body = AssignLicense { user_id: user.clone(), metadata };
-            let written = client.post::<ApiRecord<Assignment>>(path, &body).await?;
+            let written = client.licenses().assign(license, &body).await?;
             Ok(written.map(|it| AssignmentResult { user, new: it.created, answer: it.data }))
         }
     })
@@ -102,9 +100,9 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let Some(first) = assigned.done.first() else { return planned() };
     let next = format!("licctl validate {}", quote(first.user.as_str()));
     let sentence = match assigned.done.as_slice() {
-        [one] if one.new => format!("Assigned license {} to {}.", license.id, one.user),
-        [one] => format!("{} already had license {}.", one.user, license.id),
-        all => format!("{} users have license {}.", all.len(), license.id),
+        [one] if one.new => format!("Assigned license {} to {}.", license, one.user),
+        [one] => format!("{} already had license {}.", one.user, license),
+        all => format!("{} users have license {}.", all.len(), license),
     };
     Ok(show(ctx, &given, &assigned, &COLUMNS)?.changed(sentence).next(next))
 }
@@ -112,25 +110,20 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
 pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     let (license, given) = license_and_users(ctx, args.license, args.users).await?;
     let users = read_items(ctx, &given).await?;
-    let question = format!("Unassign {} users from license {}?", users.len(), license.id);
+    let question = format!("Unassign {} users from license {}?", users.len(), license);
     prompt::confirm_many(ctx, users.len(), &question)?;
     let client = ctx.client().await?;
-    let base = format!("{PATH}/{}/assign", license.id);
-    let removed = for_each_item(ctx, &users, |user| {
-        let base = base.as_str();
-        async move {
-            let user = external_id(&user)?;
-            let path = format!("{base}/{}", encode(user.as_str()));
-            let written = client.write::<ApiRecord<Assignment>>(Method::DELETE, &path, None::<&()>);
-            let written = written.await.map_err(|error| not_on_it(error, &user))?;
-            Ok(written.map(|it| AssignmentResult { user, new: false, answer: it.data }))
-        }
+    let removed = for_each_item(ctx, &users, |user| async move {
+        let user = external_id(&user)?;
+        let written = client.licenses().unassign(license, &user).await;
+        let written = written.map_err(|error| not_on_it(error, &user))?;
+        Ok(written.map(|it| AssignmentResult { user, new: false, answer: it.data }))
     })
     .await?;
     let sentence = match removed.done.as_slice() {
         [] => return planned(),
-        [one] => format!("Unassigned {} from license {}.", one.user, license.id),
-        all => format!("Unassigned {} users from license {}.", all.len(), license.id),
+        [one] => format!("Unassigned {} from license {}.", one.user, license),
+        all => format!("Unassigned {} users from license {}.", all.len(), license),
     };
     Ok(show(ctx, &given, &removed, &COLUMNS[..2])?.changed(sentence))
 }
@@ -140,11 +133,11 @@ async fn license_and_users(
     ctx: &Context,
     license: Option<String>,
     users: Vec<String>,
-) -> Result<(ApiRecord<License>, Vec<String>)> {
+) -> Result<(LicenseId, Vec<String>)> {
     prompt::require(ctx, &[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
     let license = match &license {
-        Some(given) => resolve::license(ctx, given, Purpose::Write).await?,
-        None => choose(ctx).await?,
+        Some(given) => resolve::license(ctx, given, Purpose::Write).await?.id,
+        None => choose(ctx).await?.id,
     };
     if !users.is_empty() {
         return Ok((license, users));

@@ -3,14 +3,10 @@
 use std::rc::Rc;
 
 use clap::Args;
-use common::{
-    AssignLicense, Assignment, CreateLicense, License, LicenseId, Metadata, Plan, Timestamp,
-};
-use reqwest::Method;
+use common::{AssignLicense, CreateLicense, LicenseId, Metadata, Plan, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::PATH;
 use crate::bulk::{self, BulkFlags, Report, ReportLine, RowState, UserRow};
 use crate::client::{ApiRecord, Client, new_idempotency_key};
 use crate::commands::bulk_view;
@@ -75,8 +71,7 @@ async fn assign(
 ) -> Result<Value> {
     let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
     let body = AssignLicense { user_id: row.user, metadata: row.metadata.or(common.cloned()) };
-    let path = format!("{PATH}/{license}/assign");
-    let written = client.post::<ApiRecord<Assignment>>(&path, &body).await?;
+    let written = client.licenses().assign(license, &body).await?;
     Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
 }
 
@@ -106,8 +101,7 @@ async fn own_license(
         }
     };
     let body = CreateLicense { plan_id: plan.id, expires_in_days: None };
-    let made =
-        client.write_once::<ApiRecord<License>>(Method::POST, PATH, Some(&body), &name).await?;
+    let made = client.licenses().create_once(&body, &name).await?;
     let Some(made) = made else { return Ok(None) };
     let id = made.data.id;
     report.write(&ReportLine::new(row, RowState::Partly, json!({ "licenseId": id })))?;

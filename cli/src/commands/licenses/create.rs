@@ -1,9 +1,9 @@
 //! `licctl licenses create`.
 
 use clap::Args;
-use common::{AssignLicense, Assignment, CreateLicense, ExpiresInDays, ExternalId, License, Plan};
+use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, Plan};
 
-use super::{PATH, table};
+use super::table;
 use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
@@ -49,7 +49,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let client = ctx.client().await?;
     let mut made: Vec<ApiRecord<License>> = Vec::new();
     for _ in 0..count {
-        match client.post(PATH, &body).await {
+        match client.licenses().create(&body).await {
             Ok(license) => made.extend(license.map(|written| written.data)),
             Err(error) => return Err(note_created(ctx, &made, error)),
         }
@@ -58,7 +58,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         // On a dry run there is no id yet to put into the path.
         let id = made.first().map_or_else(|| "NEW-LICENSE".to_owned(), |it| it.id.to_string());
         let body = AssignLicense { user_id: user.clone(), metadata: None };
-        let assigned = client.post::<Assignment>(&format!("{PATH}/{id}/assign"), &body).await;
+        let assigned = client.licenses().assign(id, &body).await;
         assigned.map_err(|error| note_created(ctx, &made, error))?;
     }
     if made.is_empty() {

@@ -4,8 +4,7 @@ use clap::Args;
 use common::{License, Usage};
 
 use super::usage::{holders, summary, table};
-use super::{PATH, choose, status_cell};
-use crate::client::ApiRecord;
+use super::{choose, status_cell};
 use crate::commands::plans::joined;
 use crate::context::Context;
 use crate::error::Result;
@@ -28,9 +27,8 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
         None => choose(ctx).await?,
     };
     let client = ctx.client().await?;
-    let path = format!("{PATH}/{}/usage", license.id);
     let (usage, names) =
-        tokio::try_join!(client.get::<ApiRecord<Usage>>(&path), NameIndex::load(ctx))?;
+        tokio::try_join!(client.licenses().usage(license.id), NameIndex::load(ctx))?;
     let users = holders(ctx, &usage.activations).await?;
     let mut view = View::new(&license, vec![license.id.to_string()])?
         .card(card(ctx, &license, &usage, &names));

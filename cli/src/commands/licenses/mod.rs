@@ -11,7 +11,7 @@ mod update;
 pub mod usage;
 
 use clap::Subcommand;
-use common::{License, MaxSeats, Status, Timestamp};
+use common::{License, LicenseWithSeats, MaxSeats, Status, Timestamp};
 
 use crate::client::ApiRecord;
 use crate::context::Context;
@@ -23,7 +23,6 @@ use crate::output::time::relative;
 use crate::prompt;
 use crate::resolve::{NameIndex, Named};
 
-pub const PATH: &str = "/api/v1/admin/licenses";
 const COLUMNS: [Column; 5] = [
     Column::new("ID", 0),
     Column::flexible("PLAN", 1),
@@ -119,14 +118,14 @@ pub fn status_word(status: Status) -> &'static str {
 }
 
 /// Prompts for a license.
-async fn choose(ctx: &Context) -> Result<ApiRecord<License>> {
+async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
     let client = ctx.client().await?;
-    let (licenses, names) =
-        tokio::try_join!(client.list::<ApiRecord<License>>(PATH, &[]), NameIndex::load(ctx))?;
+    let all = client.licenses();
+    let (licenses, names) = tokio::try_join!(all.list(&[]), NameIndex::load(ctx))?;
     if licenses.is_empty() {
         return Err(Error::not_found("There are no licenses yet.").fix("licctl licenses create"));
     }
-    let label = |license: &ApiRecord<License>| {
+    let label = |license: &ApiRecord<LicenseWithSeats>| {
         let (product, plan) = (names.product(license.product_id), names.plan(license.plan_id));
         let (status, seats) = (status_cell(license, ctx.now).screen, seats(license.max_seats));
         format!("{}  {product} · {plan}  {status}  seats: {}", Named::id(license), seats.screen)

@@ -1,10 +1,10 @@
 //! `licctl licenses suspend`, `activate`, `revoke` and `expire`.
 
 use clap::Args;
-use common::{License, LicenseId, SetStatus, Status};
+use common::{License, LicenseId, LicenseWithSeats, SetStatus, Status};
 use serde::Serialize;
 
-use super::{PATH, choose, past, status_cell, status_word};
+use super::{choose, past, status_cell, status_word};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, one_or_many, read_items};
 use crate::commands::planned;
@@ -32,7 +32,7 @@ pub struct LicenseArgs {
 
 /// A license before and after; only the latter is the service's answer.
 struct StatusChange {
-    was: ApiRecord<License>,
+    was: ApiRecord<LicenseWithSeats>,
     now: ApiRecord<License>,
 }
 
@@ -60,8 +60,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
         let body = &body;
         async move {
             let was = resolve::license(ctx, &item, Purpose::Write).await?;
-            let path = format!("{PATH}/{}/status", was.id);
-            let now = client.patch::<ApiRecord<License>>(&path, body).await?;
+            let now = client.licenses().set_status(was.id, body).await?;
             Ok(now.map(|now| StatusChange { was, now: now.data }))
         }
     })

@@ -1,10 +1,9 @@
 //! `licctl licenses update`.
 
 use clap::Args;
-use common::{Feature, License, LicenseField, MaxSeats, Timestamp, UpdateLicense};
+use common::{Feature, LicenseField, MaxSeats, Timestamp, UpdateLicense};
 
-use super::{PATH, table};
-use crate::client::ApiRecord;
+use super::table;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -52,8 +51,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             .fix("give --max-seats, --expires-at or --feature"));
     }
     let license = resolve::license(ctx, &args.license, Purpose::Write).await?;
-    let path = format!("{PATH}/{}", license.id);
-    let Some(now) = ctx.client().await?.patch::<ApiRecord<License>>(&path, &body).await? else {
+    let Some(now) = ctx.client().await?.licenses().update(license.id, &body).await? else {
         return planned();
     };
     let names = NameIndex::load(ctx).await?;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 use common::{Usage, UsageActivation, User, UserId};
 
-use super::{PATH, choose};
+use super::choose;
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
@@ -62,8 +62,7 @@ pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
         Some(given) => resolve::license(ctx, given, Purpose::Read).await?.id,
         None => choose(ctx).await?.id,
     };
-    let usage: ApiRecord<Usage> =
-        ctx.client().await?.get(&format!("{PATH}/{license}/usage")).await?;
+    let usage = ctx.client().await?.licenses().usage(license).await?;
     let users = holders(ctx, &usage.activations).await?;
     let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));
     let ids = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();

@@ -3,7 +3,7 @@
 use clap::Args;
 use common::{CreatePlan, ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, Product};
 
-use super::{PATH, joined, show};
+use super::{joined, show};
 use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
@@ -72,7 +72,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
             return existing(&known, &body, &names);
         }
     }
-    let Some(made) = ctx.client().await?.post::<ApiRecord<Plan>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.plans().create(&body).await? else {
         return planned();
     };
     let plan = made.data;

@@ -16,7 +16,6 @@ use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::resolve::{self, NameIndex, Purpose};
 
-const PATH: &str = "/api/v1/admin/plans";
 const COLUMNS: [Column; 6] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),

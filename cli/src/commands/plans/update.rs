@@ -1,10 +1,9 @@
 //! `licctl plans update`.
 
 use clap::Args;
-use common::{ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, PlanField, UpdatePlan};
+use common::{ExpiresInDays, Feature, Line, MaxSeats, Name, PlanField, UpdatePlan};
 
-use super::{PATH, show};
-use crate::client::ApiRecord;
+use super::show;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -58,8 +57,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         );
     }
     let plan = resolve::plan(ctx, &args.plan, Purpose::Write).await?;
-    let path = format!("{PATH}/{}", plan.id);
-    let Some(now) = ctx.client().await?.patch::<ApiRecord<Plan>>(&path, &body).await? else {
+    let Some(now) = ctx.client().await?.plans().update(plan.id, &body).await? else {
         return planned();
     };
     let names = NameIndex::of(&resolve::products(ctx).await?);

@@ -1,11 +1,9 @@
 //! `licctl users delete`.
 
 use clap::Args;
-use common::{Explain, Explanation, ExternalId, User};
-use reqwest::Method;
+use common::{Explain, ExternalId};
 
-use super::{PATH, show};
-use crate::client::ApiRecord;
+use super::show;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::Result;
@@ -30,7 +28,7 @@ pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
     let user = resolve::user(ctx, args.user.as_str()).await?;
     let client = ctx.client().await?;
     let question = Explain { user_id: user.external_id.clone(), product_id: None };
-    let held: Explanation = client.ask("/api/v1/admin/explain", &question).await?;
+    let held = client.explain(&question).await?;
     let seats = held.licenses.iter().filter(|it| it.activation.is_some()).count();
     let what = format!(
         "user {} with {} and {}",
@@ -39,8 +37,7 @@ pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
         count(seats, "seat"),
     );
     prompt::confirm(ctx, &format!("Delete {what}?"))?;
-    let path = format!("{PATH}/{}", user.id);
-    let deleted = client.write::<ApiRecord<User>>(Method::DELETE, &path, None::<&()>).await?;
+    let deleted = client.users().delete(user.id).await?;
     let Some(deleted) = deleted.map(|written| written.data) else { return planned() };
     Ok(show(ctx, &deleted)?.changed(format!("Deleted {what}.")))
 }

@@ -1,11 +1,9 @@
 //! `licctl users import`.
 
 use clap::Args;
-use common::{CreateUser, User};
+use common::CreateUser;
 
-use super::PATH;
 use crate::bulk::{self, BulkFlags};
-use crate::client::ApiRecord;
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
@@ -35,7 +33,7 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     let finished = bulk::run(ctx, &args.bulk, &args.file, run, |row, _| async move {
         let (email, name, metadata) = (row.email, row.name, row.metadata);
         let body = CreateUser { external_id: row.user, email, name, metadata };
-        let written = client.post::<ApiRecord<User>>(PATH, &body).await?;
+        let written = client.users().create(&body).await?;
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })
     .await?;

@@ -19,7 +19,6 @@ use crate::prompt;
 use crate::resolve;
 use crate::values::{Edit, MetadataFlags, cleared};
 
-const PATH: &str = "/api/v1/admin/users";
 const COLUMNS: [Column; 5] = [
     Column::new("EXTERNAL ID", 0),
     Column::flexible("EMAIL", 2),
@@ -122,7 +121,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 
 async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
     let filter: Vec<_> = args.external_id.iter().map(|id| ("externalId", id.as_str())).collect();
-    let mut users: Vec<ApiRecord<User>> = ctx.client().await?.list(PATH, &filter).await?;
+    let mut users = ctx.client().await?.users().list(&filter).await?;
     if filter.is_empty() {
         completion_cache::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
     }
@@ -153,7 +152,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         None => prompt::text(ctx, "External id of the user", Some("--external-id"))?,
     };
     let body = CreateUser { external_id, email: args.email, name: args.name, metadata };
-    let Some(made) = ctx.client().await?.post::<ApiRecord<User>>(PATH, &body).await? else {
+    let Some(made) = ctx.client().await?.users().create(&body).await? else {
         return planned();
     };
     let verb = if made.created { "Created" } else { "Updated" };
@@ -182,8 +181,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         );
     }
     let user = resolve::user(ctx, args.user.as_str()).await?;
-    let path = format!("{PATH}/{}", user.id);
-    let Some(now) = ctx.client().await?.patch::<ApiRecord<User>>(&path, &body).await? else {
+    let Some(now) = ctx.client().await?.users().update(user.id, &body).await? else {
         return planned();
     };
     let changed = format!("Updated user {}.", now.data.external_id);

@@ -3,14 +3,13 @@
 
 use common::{
     CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId,
-    Status, Usage, Verdict,
+    Status, Verdict,
 };
 
 use super::advice::advice;
 use super::{ExpectedAnswer, reason_word};
-use crate::client::ApiRecord;
 use crate::commands::keys::{mode_word, role_word};
-use crate::commands::licenses::{PATH, status_cell, usage};
+use crate::commands::licenses::{status_cell, usage};
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::View;
@@ -29,10 +28,7 @@ pub async fn run(
 ) -> Result<View> {
     let client = ctx.client().await?;
     let body = Explain { user_id: user.clone(), product_id: product };
-    let (key, explained) = tokio::try_join!(
-        client.get::<CurrentKey>("/api/v1/key"),
-        client.ask::<ApiRecord<Explanation>>("/api/v1/admin/explain", &body),
-    )?;
+    let (key, explained) = tokio::try_join!(client.current_key(), client.explain(&body),)?;
     let holders = match full_license(&explained) {
         Some(license) => Some(seats_of(ctx, license).await?),
         None => None,
@@ -74,13 +70,13 @@ async fn seats_of(
     ctx: &Context,
     license: &ExplainedLicense,
 ) -> Result<(String, (Vec<String>, Table))> {
-    let path = format!("{PATH}/{}/usage", license.license.id);
-    let mut usage: Usage = ctx.client().await?.get(&path).await?;
-    usage.activations.sort_by_key(|seat| seat.activation.last_checked_at);
-    let users = usage::holders(ctx, &usage.activations).await?;
-    let idle = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();
+    let usage = ctx.client().await?.licenses().usage(license.license.id).await?;
+    let mut seats = usage.activations.clone();
+    seats.sort_by_key(|seat| seat.activation.last_checked_at);
+    let users = usage::holders(ctx, &seats).await?;
+    let idle = seats.iter().map(|seat| seat.external_id.to_string()).collect();
     let summary = format!("{}, least recently checked first:", usage::summary(&usage));
-    Ok((summary, (idle, usage::table(ctx, &usage.activations, &users))))
+    Ok((summary, (idle, usage::table(ctx, &seats, &users))))
 }
 
 fn step(good: bool, label: &str, text: &str) -> TextCell {

@@ -33,7 +33,7 @@ pub async fn run(
     let run = ("Validate", format!("validate{of} at {}", client.label()));
     let finished = bulk::run(ctx, &args.bulk, file, run, |row, _| async move {
         let body = Validate { user_id: row.user, product_id: product };
-        let written = client.post::<ApiRecord<Validation>>("/api/v1/validate", &body).await?;
+        let written = client.validate(&body).await?;
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })
     .await?;

@@ -132,7 +132,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
         async move {
             let user = external_id(&user)?;
             let body = common::Validate { user_id: user.clone(), product_id: product };
-            let written = client.post::<ApiRecord<Validation>>("/api/v1/validate", &body).await?;
+            let written = client.validate(&body).await?;
             Ok(written.map(|it| UserAnswer {
                 lacking: lacking(&it.data, features),
                 user,

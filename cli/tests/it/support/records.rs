@@ -24,7 +24,7 @@ pub fn answer(request: &Request) -> Reply {
     match (request.method.as_str(), words.as_slice()) {
         ("GET", ["admin", "products"]) => Reply::list(&[product("Acme Studio")]),
         ("GET", ["admin", "plans"]) => Reply::list(&[plan("Pro annual")]),
-        ("GET", ["admin", "licenses"]) => Reply::list(&[license("active")]),
+        ("GET", ["admin", "licenses"]) => Reply::list(&[license_with_seats(4)]),
         ("GET", ["admin", "users"]) if request.path.contains("externalId=nobody") => {
             Reply::list(&[])
         }
@@ -32,7 +32,7 @@ pub fn answer(request: &Request) -> Reply {
         ("GET", ["admin", "users", _]) => Reply::data(200, &user("alice")),
         ("GET", ["admin", "licenses", _, "usage"]) => Reply::data(200, &usage(4)),
         ("GET", ["admin", "licenses", id]) if *id == LICENSE => {
-            Reply::data(200, &license("active"))
+            Reply::data(200, &license_with_seats(4))
         }
         ("GET", ["admin", "keys"]) => Reply::list(&[key()]),
         ("GET", ["key"]) => Reply::data(200, &current_key()),
@@ -60,7 +60,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
             Reply::refusal(400, "invalid", "userId: no")
         }
         ("POST", ["admin", "licenses", _, "assign"]) => Reply::data(201, &assignment()),
-        ("DELETE", ["admin", "licenses", _, "assign", _]) => Reply::data(200, &assignment()),
+        ("DELETE", ["admin", "licenses", _, "assign"]) => Reply::data(200, &assignment()),
         ("PATCH", ["admin", "licenses", _, "status"]) => {
             Reply::data(200, &license(request.body["status"].as_str().unwrap()))
         }
@@ -164,6 +164,13 @@ pub fn assignment() -> Value {
         "assignedAt": "2026-01-31T12:00:00.000Z",
         "metadata": null,
     })
+}
+
+/// The license as lists and single reads show it.
+pub fn license_with_seats(used: u32) -> Value {
+    let mut license = license("active");
+    license["seats"] = json!({ "used": used, "allowed": license["maxSeats"] });
+    license
 }
 
 pub fn usage(active_seats: u32) -> Value {

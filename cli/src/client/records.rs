@@ -1,0 +1,182 @@
+//! The endpoints by noun, as in `client.licenses().assign(…)`. Each path of the service stands here
+//! once, with the types of its body and its answer.
+
+use std::fmt::Display;
+use std::marker::PhantomData;
+
+use common::{
+    AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
+    CreatedKey, CurrentKey, Event, Explain, Explanation, ExternalId, Key, License,
+    LicenseWithSeats, Plan, Product, SetStatus, Statistics, UpdateLicense, UpdatePlan,
+    UpdateProduct, UpdateUser, Usage, User, UserRefusal, Validate, Validation,
+};
+use reqwest::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{ApiRecord, Client, Written, encode, with_query};
+use crate::error::Result;
+
+/// The body of a write that has none.
+const NO_BODY: Option<&()> = None;
+
+/// A kind of record that the service lists.
+pub trait Record {
+    const PATH: &'static str;
+    /// The record as lists and single reads show it.
+    type Shown: DeserializeOwned;
+}
+
+/// A kind of record that can be created.
+pub trait Create: Record {
+    type Body: Serialize;
+    type Created: DeserializeOwned;
+}
+
+/// A kind of record that can be changed member by member.
+pub trait Update: Record + DeserializeOwned {
+    type Body: Serialize;
+}
+
+/// The endpoints of one kind of record.
+pub struct Records<'c, T> {
+    client: &'c Client,
+    kind: PhantomData<T>,
+}
+
+macro_rules! records {
+    ($($noun:ident: $record:ty = $path:literal, shown as $shown:ty;)*) => {
+        impl Client {$(
+            pub fn $noun(&self) -> Records<'_, $record> {
+                Records { client: self, kind: PhantomData }
+            }
+        )*}
+        $(
+            impl Record for $record {
+                const PATH: &'static str = $path;
+                type Shown = $shown;
+            }
+        )*
+    };
+}
+
+records! {
+    products: Product = "/api/v1/admin/products", shown as Product;
+    plans: Plan = "/api/v1/admin/plans", shown as Plan;
+    licenses: License = "/api/v1/admin/licenses", shown as LicenseWithSeats;
+    users: User = "/api/v1/admin/users", shown as User;
+    keys: Key = "/api/v1/admin/keys", shown as Key;
+    events: Event = "/api/v1/admin/events", shown as Event;
+    refusals: UserRefusal = "/api/v1/admin/refusals", shown as UserRefusal;
+}
+
+macro_rules! bodies {
+    ($($record:ty: $create:ty => $created:ty $(, $update:ty)?;)*) => {$(
+        impl Create for $record {
+            type Body = $create;
+            type Created = $created;
+        }
+        $(impl Update for $record {
+            type Body = $update;
+        })?
+    )*};
+}
+
+bodies! {
+    Product: CreateProduct => Product, UpdateProduct;
+    Plan: CreatePlan => Plan, UpdatePlan;
+    License: CreateLicense => License, UpdateLicense;
+    User: CreateUser => User, UpdateUser;
+    Key: CreateKey => CreatedKey;
+}
+
+/// A write that was done; none on a dry run.
+type Done<T> = Result<Option<Written<ApiRecord<T>>>>;
+
+impl<T: Record> Records<'_, T> {
+    /// All records, or those that match the filters of the query.
+    pub async fn list(self, filters: &[(&str, &str)]) -> Result<Vec<ApiRecord<T::Shown>>> {
+        self.client.list(T::PATH, filters).await
+    }
+
+    pub async fn get(self, id: impl Display) -> Result<ApiRecord<T::Shown>> {
+        self.client.get(&Self::path(id)).await
+    }
+
+    fn path(id: impl Display) -> String {
+        format!("{}/{}", T::PATH, encode(&id.to_string()))
+    }
+}
+
+impl<T: Create> Records<'_, T> {
+    pub async fn create(self, body: &T::Body) -> Done<T::Created> {
+        self.client.write(Method::POST, T::PATH, Some(body)).await
+    }
+
+    /// [`Self::create`] with a given idempotency key: the service creates one record for a key.
+    pub async fn create_once(self, body: &T::Body, idempotency_key: &str) -> Done<T::Created> {
+        self.client.write_once(Method::POST, T::PATH, Some(body), idempotency_key).await
+    }
+}
+
+impl<T: Update> Records<'_, T> {
+    pub async fn update(self, id: impl Display, body: &<T as Update>::Body) -> Done<T> {
+        self.client.write(Method::PATCH, &Self::path(id), Some(body)).await
+    }
+}
+
+impl Records<'_, License> {
+    pub async fn set_status(self, id: impl Display, body: &SetStatus) -> Done<License> {
+        let path = format!("{}/status", Self::path(id));
+        self.client.write(Method::PATCH, &path, Some(body)).await
+    }
+
+    /// The seats of a license and their holders.
+    pub async fn usage(self, id: impl Display) -> Result<ApiRecord<Usage>> {
+        self.client.get(&format!("{}/usage", Self::path(id))).await
+    }
+
+    pub async fn assign(self, id: impl Display, body: &AssignLicense) -> Done<Assignment> {
+        let path = format!("{}/assign", Self::path(id));
+        self.client.write(Method::POST, &path, Some(body)).await
+    }
+
+    /// The user stands in the query, as `.` and `..` cannot stand in a path.
+    pub async fn unassign(self, id: impl Display, user: &ExternalId) -> Done<Assignment> {
+        let path = format!("{}/assign?userId={}", Self::path(id), encode(user.as_str()));
+        self.client.write(Method::DELETE, &path, NO_BODY).await
+    }
+}
+
+impl Records<'_, User> {
+    pub async fn delete(self, id: impl Display) -> Done<User> {
+        self.client.write(Method::DELETE, &Self::path(id), NO_BODY).await
+    }
+}
+
+impl Records<'_, Key> {
+    pub async fn revoke(self, id: impl Display) -> Done<Key> {
+        let path = format!("{}/revoke", Self::path(id));
+        self.client.write(Method::POST, &path, NO_BODY).await
+    }
+}
+
+impl Client {
+    /// The key in use.
+    pub async fn current_key(&self) -> Result<ApiRecord<CurrentKey>> {
+        self.get("/api/v1/key").await
+    }
+
+    pub async fn validate(&self, body: &Validate) -> Done<Validation> {
+        self.write(Method::POST, "/api/v1/validate", Some(body)).await
+    }
+
+    pub async fn explain(&self, body: &Explain) -> Result<ApiRecord<Explanation>> {
+        self.ask("/api/v1/admin/explain", body).await
+    }
+
+    /// How validations were answered, hour by hour.
+    pub async fn statistics(&self, filters: &[(&str, &str)]) -> Result<ApiRecord<Statistics>> {
+        self.get(&with_query("/api/v1/admin/statistics", filters)).await
+    }
+}

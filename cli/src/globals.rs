@@ -1,0 +1,115 @@
+//! The flags that work with every command, and what they say about output.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use crate::env::{self, Env};
+use crate::error::{Error, Result};
+use crate::output::time::Span;
+use crate::output::{Format, Jq, OutputOptions};
+
+/// Flags that work with every command.
+#[derive(Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Profile to use [variable: LICCTL_PROFILE]
+    #[arg(short = 'P', long, global = true, value_name = "NAME", hide_short_help = true)]
+    pub profile: Option<String>,
+    /// Address of the server [variable: LICCTL_SERVER]
+    #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
+    pub server: Option<String>,
+    /// File with the API key, - for stdin; LICCTL_API_KEY takes the key itself
+    #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
+    pub api_key_file: Option<PathBuf>,
+    /// Output format [variable: LICCTL_OUTPUT] [default: table]
+    #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
+    output: Option<Format>,
+    /// Filter the JSON with this jq expression; strings print without quotes
+    #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
+    #[arg(conflicts_with = "quiet")]
+    pub jq: Option<String>,
+    /// Print ids only, the same as -o ids
+    #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
+    pub quiet: bool,
+    /// Answer every confirmation with yes
+    #[arg(short, long, global = true, hide_short_help = true)]
+    pub yes: bool,
+    /// Never prompt: a missing value is an error. Implied by CI and without a terminal
+    #[arg(long, global = true, hide_short_help = true)]
+    pub no_input: bool,
+    /// Print the requests that would change data, and send none of them
+    #[arg(short = 'n', long, global = true, hide_short_help = true)]
+    pub dry_run: bool,
+    /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted
+    #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
+    pub verbose: u8,
+    /// Colour the output [variable: NO_COLOR]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(hide_short_help = true)]
+    pub color: ColorChoice,
+    /// Time to wait for an answer
+    #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
+    #[arg(hide_short_help = true)]
+    pub timeout: Span,
+    /// Trust the certificates of this PEM file as well
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub ca_cert: Option<PathBuf>,
+    /// Allow sending the key over unencrypted http to other machines
+    #[arg(long, global = true, hide_short_help = true)]
+    pub allow_http: bool,
+}
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Globals {
+    /// The output options that the flags and the environment give.
+    pub fn output_options(&self, env: &Env, terminal: bool) -> Result<OutputOptions> {
+        let jq = self.jq.as_deref().map(Jq::compile).transpose()?;
+        Ok(OutputOptions { format: self.format(env)?, jq, color: self.colors(env, terminal) })
+    }
+
+    /// Whether output to a person is coloured.
+    fn colors(&self, env: &Env, terminal: bool) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                let dumb = env.get("TERM") == Some("dumb");
+                terminal && env.get("NO_COLOR").is_none() && !dumb
+            }
+        }
+    }
+
+    fn format(&self, env: &Env) -> Result<Format> {
+        if self.jq.is_some() {
+            return match self.output {
+                None | Some(Format::Json) => Ok(Format::Json),
+                Some(_) => {
+                    Err(Error::usage("--jq needs JSON output.").fix("omit -o, or use -o json"))
+                }
+            };
+        }
+        if self.quiet {
+            return Ok(Format::Ids);
+        }
+        let variable = env.get(env::OUTPUT).map(|text| {
+            Format::from_str(text, true).map_err(|_| {
+                Error::usage(format!("LICCTL_OUTPUT has the invalid value {text}."))
+                    .fix(format!("set it to one of {}", forms()))
+            })
+        });
+        Ok(self.output.or(variable.transpose()?).unwrap_or_default())
+    }
+}
+
+fn forms() -> String {
+    let forms = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    forms.map(|form| form.get_name().to_owned()).collect::<Vec<_>>().join(", ")
+}
