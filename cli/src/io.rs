@@ -82,6 +82,11 @@ impl Io {
         }
     }
 
+    /// Whether nobody reads the data any more.
+    pub fn is_closed(&self) -> bool {
+        self.silenced.get()
+    }
+
     /// Writes a message to stderr and ignores failures. Keys are redacted, as logs keep messages.
     pub fn say(&self, text: &str) {
         let mut stderr = self.stderr.borrow_mut();

@@ -135,10 +135,7 @@ impl Client {
             let mut query = filters.to_vec();
             query.push(("limit", PAGE_SIZE));
             query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
-            let path = with_query(path, &query);
-            let api_request = ApiRequest { method: Method::GET, path: &path, target: &self.target };
-            let response = self.send(&api_request, None, None).await?;
-            let (_, page) = record::read::<List<T>>(&api_request, response, &self.trace).await?;
+            let page = self.page::<T>(&with_query(path, &query)).await?;
             records.extend(page.data);
             // A repeated cursor would loop endlessly.
             if page.next_cursor.is_none() || page.next_cursor == cursor {
@@ -146,6 +143,13 @@ impl Client {
             }
             cursor = page.next_cursor;
         }
+    }
+
+    async fn page<T: DeserializeOwned>(&self, path: &str) -> Result<List<T>> {
+        let api_request = ApiRequest { method: Method::GET, path, target: &self.target };
+        let response = self.send(&api_request, None, None).await?;
+        let (_, page) = record::read(&api_request, response, &self.trace).await?;
+        Ok(page)
     }
 
     /// Sends a POST that changes nothing, so that a dry run sends it too.

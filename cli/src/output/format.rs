@@ -12,6 +12,8 @@ pub enum Format {
     Table,
     /// The service's records as JSON
     Json,
+    /// The same with a record on each line
+    Jsonl,
     /// The service's records as YAML
     Yaml,
     /// The service's records as CSV, a line for each
@@ -20,9 +22,19 @@ pub enum Format {
     Ids,
 }
 
-/// Indented JSON with a last line end. Control characters that JSON lets pass are escaped too.
+/// Indented JSON with a last line end.
 pub fn json(json: &Value) -> String {
-    let text = format!("{json:#}\n");
+    escaped(format!("{json:#}\n"))
+}
+
+/// The records of an array, or the only record, one a line.
+pub fn json_lines(json: &Value) -> String {
+    let records = json.as_array().map_or_else(|| std::slice::from_ref(json), Vec::as_slice);
+    escaped(records.iter().map(|record| format!("{record}\n")).collect())
+}
+
+/// Escapes the control characters that JSON lets pass.
+fn escaped(text: String) -> String {
     if !text.contains(|letter: char| letter.is_control() && letter != '\n') {
         return text;
     }

@@ -50,6 +50,8 @@ pub struct View {
     changed: Option<String>,
     /// Suggested next commands.
     next: Vec<String>,
+    /// Whether all data is on stdout already.
+    printed: bool,
     pub exit: Exit,
 }
 
@@ -58,8 +60,13 @@ impl View {
         let json = serde_json::to_value(json)
             .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
         let (empty, changed) = (None, None);
-        let (blocks, next) = (Vec::new(), Vec::new());
-        Ok(Self { json, ids, blocks, empty, changed, next, exit: Exit::Success })
+        let (blocks, next, printed) = (Vec::new(), Vec::new(), false);
+        Ok(Self { json, ids, blocks, empty, changed, next, printed, exit: Exit::Success })
+    }
+
+    /// The view of a command whose data is printed already.
+    pub fn printed() -> Self {
+        Self { printed: true, ..Self::text(String::new()) }
     }
 
     pub fn table(mut self, table: Table) -> Self {
@@ -86,6 +93,7 @@ impl View {
             empty: None,
             changed: None,
             next: Vec::new(),
+            printed: false,
             exit: Exit::Success,
         };
         view.blocks.push(Block::Document(text));
@@ -126,11 +134,15 @@ impl View {
 
     /// Writes the data to stdout and all other text to stderr.
     pub fn show(&self, io: &Io, options: &OutputOptions) -> Result<()> {
+        if self.printed {
+            return Ok(());
+        }
         if let Some(jq) = &options.jq {
             return io.data(&jq.apply(&self.json, io.terminals.stdout)?);
         }
         match options.format {
             Format::Json => io.data(&format::json(&self.json)),
+            Format::Jsonl => io.data(&format::json_lines(&self.json)),
             Format::Yaml => io.data(&format::yaml(&self.json)?),
             Format::Csv => io.data(&format::csv(&self.json)?),
             Format::Ids => {

@@ -16,7 +16,7 @@ fn the_form_comes_from_the_flag_or_the_variable() {
     let home = Home::with(&server).set("LICCTL_OUTPUT", "xml");
     let ran = home.run(&["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert!(ran.stderr.contains("table, json, yaml, csv, ids"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("table, json, jsonl, yaml, csv, ids"), "{}", ran.stderr);
 }
 
 #[test]
