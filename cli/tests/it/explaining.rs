@@ -96,6 +96,11 @@ fn every_reason_has_suggested_commands() {
         ),
         (
             "expired",
+            explained("active", Some("2026-01-01T12:00:00Z"), "expired"),
+            &["licctl licenses update LIC --expires-at 2026-03-31T12:00:00.000Z"],
+        ),
+        (
+            "expired",
             explained("expired", past, "expired"),
             &[
                 "licctl licenses activate LIC",

@@ -158,8 +158,8 @@ fn the_page_of_a_user_shows_all_of_it() {
     answer | exceeded_seats: So it is.
 
     Licenses, in the order in which a validation looks at them:
-    LICENSE | PRODUCT | PLAN | STATUS | SEATS | HOLDS ONE | VERDICT
-    LICENSE | Acme Studio | Pro annual | active | 5/5 | no | exceeded_seats
+    LICENSE | PRODUCT | PLAN | STATUS | SEATS | OWN SEAT CHECKED | VERDICT
+    LICENSE | Acme Studio | Pro annual | active | 5/5 | no seat | exceeded_seats
 
     Last refusals, the newest first:
     REASON | TIMES | LAST | LICENSE

@@ -45,6 +45,18 @@ fn a_terminal_shows_blocks_where_the_locale_has_them() {
 }
 
 #[test]
+fn a_chart_without_bars_is_a_word() {
+    let server = FakeServer::answering(|_| {
+        let mut valid = statistics();
+        valid["hours"].as_array_mut().unwrap().truncate(1);
+        Reply::data(200, &valid)
+    });
+    let ran = on_screen(&Home::with(&server), &["stats"], 80);
+    assert!(ran.stdout.contains("\nrefused: none\n\nOUTCOME"), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("refusals list"), "{}", ran.stderr);
+}
+
+#[test]
 fn nothing_at_all_is_said_in_words() {
     let server = FakeServer::answering(|_| {
         let mut empty = statistics();

@@ -71,7 +71,9 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         "No event matches. Changes are recorded as they happen; follow them: licctl events tail",
     );
     Ok(match events.last() {
-        Some(last) => view.next(format!("licctl events tail --after {}", last.sequence)),
+        Some(last) => {
+            view.next(format!("licctl events tail --after {}{}", last.sequence, filters.flags()))
+        }
         None => view,
     })
 }

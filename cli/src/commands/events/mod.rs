@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
 use crate::output::cell::TextCell;
+use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 
 const COLUMNS: [Column; 5] = [
@@ -60,6 +61,17 @@ fn event_type() -> impl TypedValueParser<Value = EventType> {
 }
 
 impl EventFilters {
+    /// The same filters as flags, each with a space before it.
+    fn flags(&self) -> String {
+        let flags = [
+            ("type", self.kind.map(EventType::as_str)),
+            ("subject", self.subject.as_deref()),
+            ("user", self.user.as_ref().map(ExternalId::as_str)),
+        ];
+        let given = flags.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+        given.map(|(name, value)| format!(" --{name} {}", quote(value))).collect()
+    }
+
     /// A page of the events after a sequence number.
     async fn page(
         &self,
@@ -111,7 +123,6 @@ fn actor(event: &Event) -> String {
     let actor = &event.actor;
     let name = actor.name.as_ref().or(actor.id.as_ref());
     match (&actor.kind, name) {
-        (Open::Known(ActorType::Host), Some(command)) => format!("licd {command}"),
         (Open::Known(ActorType::System), _) => "licd".to_owned(),
         (_, Some(name)) => name.clone(),
         (kind, None) => kind.to_string(),
@@ -163,14 +174,14 @@ mod tests {
 
     use super::*;
 
-    fn event(kind: &str, subject: &str, object: Value, previous: Value) -> Event {
+    fn event(kind: &str, subject: &str, object: &Value, previous: &Value) -> Event {
         let external_id = (subject != "product").then_some("alice");
         serde_json::from_value(json!({
             "id": "evt_01h455vb4pex5vsknk084sn02q",
             "sequence": 7,
             "type": kind,
             "time": "2027-01-31T12:00:00.000Z",
-            "actor": { "type": "host", "id": null, "name": "keys create" },
+            "actor": { "type": "host", "id": null, "name": "licd keys create" },
             "subject": { "type": subject, "id": "x" },
             "related": { "productId": null, "planId": null, "licenseId": null, "userId": null,
                 "externalId": external_id },
@@ -184,7 +195,7 @@ mod tests {
     fn a_change_shows_each_member_before_and_after() {
         let object = json!({ "maxSeats": 5, "features": ["a", "b"], "updatedAt": "y" });
         let previous = json!({ "maxSeats": null, "features": [], "updatedAt": "x" });
-        let event = event("license.updated", "license", object, previous);
+        let event = event("license.updated", "license", &object, &previous);
         assert_eq!(change(&event), "maxSeats: none → 5, features: none → a,b");
         assert_eq!(actor(&event), "licd keys create");
     }
@@ -198,7 +209,7 @@ mod tests {
             ("product.created", "product", json!({ "name": "Studio" }), "Studio"),
             ("wish.granted", "wish", json!({}), ""),
         ] {
-            assert_eq!(change(&event(kind, subject, object, Value::Null)), text, "{kind}");
+            assert_eq!(change(&event(kind, subject, &object, &Value::Null)), text, "{kind}");
         }
     }
 }

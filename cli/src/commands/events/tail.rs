@@ -88,7 +88,7 @@ async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
     if ctx.output.format == Format::Table && ctx.output.jq.is_none() {
         ctx.io.data(&line(["TIME", "TYPE", "SUBJECT", "BY", "WHAT CHANGED"]))?;
     }
-    let mut outage = Outage::default();
+    let mut outage = Outage { answered: args.after.is_none(), pause: None };
     loop {
         let Some(page) = outage.watch(ctx, next(args, client, after).await).await? else {
             continue;
@@ -123,7 +123,6 @@ async fn end(client: &Client) -> Result<i64> {
 }
 
 /// Whether the service answers, and how long to wait when it does not.
-#[derive(Default)]
 struct Outage {
     answered: bool,
     pause: Option<Duration>,

@@ -167,6 +167,10 @@ fn charts(ctx: &Context, mut view: View, by: Unit, periods: &[Period]) -> View {
     let starts: Vec<&str> = periods.iter().map(|period| label(by, &period.start)).collect();
     for (title, tone, counts) in [("valid", Tone::Good, valid), ("refused", Tone::Bad, refused)] {
         let chart = Chart::new(&counts, width);
+        if chart.most() == 0 {
+            view = view.line(TextCell::text(format!("{title}: none"))).line(TextCell::text(""));
+            continue;
+        }
         let (share, most) = (chart.periods_per_column(), chart.most());
         let unit = if share == 1 { unit.to_owned() } else { format!("{share} {unit}s") };
         view = view.line(TextCell::text(format!("{title}, at most {most} in one {unit}")));

@@ -22,7 +22,7 @@ const COLUMNS: [Column; 7] = [
     Column::flexible("PLAN", 2),
     Column::new("STATUS", 1),
     Column::new("SEATS", 4),
-    Column::new("HOLDS ONE", 5),
+    Column::new("OWN SEAT CHECKED", 5),
     Column::new("VERDICT", 0),
 ];
 
@@ -120,9 +120,17 @@ fn licenses(ctx: &Context, licenses: &[ExplainedLicense]) -> Table {
             TextCell::text(it.plan_name.as_str()),
             status_cell(&it.license, ctx.now),
             TextCell::text(format!("{}/{allowed}", it.seats_used)),
-            TextCell::text(if it.activation.is_some() { "yes" } else { "no" }),
+            own_seat(ctx, it),
             TextCell::of(it.verdict).toned(verdict_tone(it.verdict)),
         ]
     };
     Table::new(&COLUMNS).with(licenses.iter().map(row))
+}
+
+/// When the seat of the user was last used.
+fn own_seat(ctx: &Context, license: &ExplainedLicense) -> TextCell {
+    match &license.activation {
+        Some(seat) => TextCell::past(seat.last_checked_at, ctx.now),
+        None => TextCell::text("no seat"),
+    }
 }

@@ -1,12 +1,16 @@
 //! Suggests commands after which a validation would succeed. Each can be pasted as it is: where the
 //! right record is not known, the command lists the candidates.
 
+use chrono::TimeDelta;
 use common::{
     ExplainedLicense, Explanation, ExternalId, Feature, MaxSeats, ProductId, Reason, Status,
     Timestamp, Verdict,
 };
 
 use crate::output::escape::quote;
+
+/// For how long a license is renewed that was never valid.
+const DEFAULT_RENEWAL: TimeDelta = TimeDelta::days(30);
 
 /// What is known beside the explanation.
 pub struct Circumstances<'a> {
@@ -69,8 +73,10 @@ fn renew(expired: &ExplainedLicense, now: Timestamp) -> Vec<String> {
     let status = (license.status != Status::Active)
         .then(|| format!("licctl licenses activate {}", license.id));
     let date = license.expires_at.filter(|&end| end <= now).map(|end| {
-        let new = now.plus(end.since(license.created_at).max(chrono::TimeDelta::days(1)));
-        format!("licctl licenses update {} --expires-at {new}", license.id)
+        let valid_for = end.since(license.created_at);
+        // A date before the license shows nothing of the time that was sold.
+        let valid_for = if valid_for > TimeDelta::zero() { valid_for } else { DEFAULT_RENEWAL };
+        format!("licctl licenses update {} --expires-at {}", license.id, now.plus(valid_for))
     });
     status.into_iter().chain(date).collect()
 }
