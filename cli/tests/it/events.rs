@@ -63,6 +63,8 @@ fn the_last_events_of_a_long_history_take_few_requests() {
     assert_eq!(shown(&["--limit", "1"]), (last, last, 1));
     assert_eq!(shown(&["--after", "99998"]), (Some(99_999), last, 2));
     assert_eq!(shown(&["--after", "7", "--limit", "2"]), (Some(8), Some(9), 2));
+    let first_two = "/api/v1/admin/events?after=7&limit=2";
+    assert!(server.lines().last().unwrap().ends_with(first_two), "no more is read");
     assert_eq!(shown(&["--after", "100000"]), (None, None, 0));
     // The clock goes on between the making of the events and the run.
     let (first, newest, _) = shown(&["--since", "2h"]);

@@ -17,7 +17,7 @@ const DEFAULT_LIMIT: usize = 50;
 
 /// List the last events, the newest at the end
 ///
-/// Without --since and --after these are the last 50. To find them, licctl sends some 20 requests
+/// Without --since and --after these are the last 50. To find them, licctl sends some 25 requests
 /// for a million events; filters are applied by the service.
 #[derive(Args)]
 #[command(after_help = "\
@@ -86,8 +86,12 @@ pub async fn read(
     kept: Kept,
 ) -> Result<Vec<ApiRecord<Event>>> {
     let mut events = VecDeque::new();
+    let page_len = match kept {
+        Kept::First(limit) => limit.min(position::MAX_PAGE_LEN),
+        Kept::Last(_) | Kept::All => position::MAX_PAGE_LEN,
+    };
     loop {
-        let page = filters.page(client, after, position::MAX_PAGE_LEN).await?;
+        let page = filters.page(client, after, page_len).await?;
         let last = page.data.last().map(|event| event.sequence);
         events.extend(page.data);
         match kept {
