@@ -91,6 +91,38 @@ fn an_expired_certificate_is_refused() {
     ");
 }
 
+#[test]
+fn an_authoritys_certificate_is_refused_with_the_way_to_make_another() {
+    let server = Secured::authority();
+    let (list, seen) = ask_trusting(&server);
+    assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
+    insta::assert_snapshot!(seen, @"
+    error: There is no secure connection to https://localhost:PORT.
+      Its certificate is a CA certificate and not a server certificate.
+    fix: make it again with openssl req -x509 and -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), and give the new one with --ca-cert FILE
+    https://localhost:PORT
+
+    no       connection     Its certificate is a CA certificate and not a server certificate.
+             fix: make it again with openssl req -x509 and -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), and give the new one with --ca-cert FILE
+    ");
+}
+
+#[test]
+fn a_certificate_without_a_name_is_refused() {
+    let server = Secured::nameless();
+    let (list, seen) = ask_trusting(&server);
+    assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
+    insta::assert_snapshot!(seen, @"
+    error: There is no secure connection to https://localhost:PORT.
+      Its certificate names no host.
+    fix: make it again with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)
+    https://localhost:PORT
+
+    no       connection     Its certificate names no host.
+             fix: make it again with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)
+    ");
+}
+
 /// One server hangs up, and one answers the handshake as if it were a request.
 #[test]
 fn a_server_without_tls_has_its_own_error() {
