@@ -8,7 +8,8 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, keys, licenses, login, manual, plans, products, profiles, users, validate,
+    api, catalog, doctor, keys, licenses, login, manual, plans, products, profiles, users,
+    validate, whoami,
 };
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
@@ -74,8 +75,10 @@ pub enum Commands {
     Login(login::LoginArgs),
     Logout(login::LogoutArgs),
     /// Show the API key in use: its role, mode and tenant
+    #[command(after_help = whoami::EXAMPLES)]
     Whoami,
     /// Check the settings, network, server, clock and key
+    #[command(after_help = doctor::EXAMPLES)]
     Doctor,
     Completions(manual::CompletionsArgs),
     Man(manual::ManArgs),
@@ -127,7 +130,7 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
-    /// Trust the certificates of this PEM file as well
+    /// Trust the certificates of this PEM file as well [variable: LICCTL_CA_CERT]
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub ca_cert: Option<PathBuf>,
     /// Allow sending the key over unencrypted http to other machines

@@ -42,12 +42,24 @@ where
     Ok(value)
 }
 
-/// Prompts for a line of text with a default. The answer is not recorded as a flag.
-pub fn text_or(ctx: &Context, question: &str, usual: &str) -> Result<String> {
+/// Prompts for a line of text with a default until it can be parsed. The answer is not recorded as a
+/// flag.
+pub fn text_or<T>(
+    ctx: &Context,
+    question: &str,
+    usual: &str,
+    parse: impl Fn(&str) -> Result<T>,
+) -> Result<T> {
     let theme = theme(ctx);
-    let input =
-        Input::<String>::with_theme(theme.as_ref()).with_prompt(question).default(usual.to_owned());
-    read_answer(input.interact_text_on(&Term::stderr()))
+    let why = |error: &Error| match error.advice() {
+        Some(advice) => format!("{} {advice}", error.message()),
+        None => error.message().to_owned(),
+    };
+    let input = Input::<String>::with_theme(theme.as_ref())
+        .with_prompt(question)
+        .default(usual.to_owned())
+        .validate_with(|text: &String| parse(text).map(drop).map_err(|error| why(&error)));
+    parse(&read_answer(input.interact_text_on(&Term::stderr()))?)
 }
 
 /// Prompts for one of `labels`, found by typing a part of it; returns its index.

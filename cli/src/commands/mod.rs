@@ -2,7 +2,7 @@
 
 pub mod api;
 pub mod catalog;
-mod doctor;
+pub mod doctor;
 mod items;
 pub mod keys;
 pub mod licenses;
@@ -13,7 +13,7 @@ pub mod products;
 pub mod profiles;
 pub mod users;
 pub mod validate;
-mod whoami;
+pub mod whoami;
 
 use crate::args::Commands;
 use crate::bulk::{BulkResult, ReportLine, RowState};

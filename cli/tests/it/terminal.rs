@@ -183,6 +183,21 @@ fn ctrl_c_at_a_confirmation_gives_the_terminal_back_and_exits_130() {
 }
 
 #[test]
+fn an_address_that_is_none_is_asked_for_again() {
+    let server = FakeServer::answering(|_| Reply::data(200, &current_key()));
+    let home = Home::bare().set("LICCTL_API_KEY", KEY);
+    let mut terminal = on_a_terminal(&home, &["login"]);
+    terminal.exp_string("Server").unwrap();
+    press(&mut terminal, "ftp://there\r");
+    terminal.exp_string("The input is not the address of a server.").unwrap();
+    let bare = server.address.strip_prefix("http://").unwrap();
+    press(&mut terminal, &format!("{}{bare}\r", "\u{8}".repeat("ftp://there".len())));
+    terminal.exp_string("profile default is now in use").unwrap();
+    terminal.exp_eof().unwrap();
+    assert_eq!(exit(&terminal), 0);
+}
+
+#[test]
 fn declining_cancels_and_confirming_shows_the_flag() {
     let server = service();
     let home = Home::with(&server);
@@ -220,7 +235,7 @@ fn the_key_is_not_shown_while_it_is_typed() {
     terminal.exp_string("API key for").unwrap();
     press(&mut terminal, &format!("{KEY}\r"));
     let seen = terminal.exp_eof().unwrap();
-    assert!(seen.contains("Profile default is now in use.") && !seen.contains(KEY), "{seen}");
+    assert!(seen.contains("profile default is now in use") && !seen.contains(KEY), "{seen}");
     assert_eq!(exit(&terminal), 0);
     assert_eq!(server.received()[0].key.as_deref(), Some(KEY));
 }
