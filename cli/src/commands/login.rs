@@ -90,15 +90,14 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
 }
 
 fn server(ctx: &Context, known: Option<&Profile>) -> Result<Url> {
-    let usual =
-        known.map_or_else(|| DEFAULT_SERVER.to_owned(), |profile| profile.server.to_string());
+    let usual = known.map_or(DEFAULT_SERVER, |profile| address(&profile.server));
     match (&ctx.globals.server, ctx.env.get(env::SERVER)) {
         (Some(flag), _) => parse_server(flag, "--server"),
         (None, Some(variable)) => parse_server(variable, env::SERVER),
         (None, None) if ctx.may_ask() => {
-            prompt::text_or(ctx, "Server", &usual, |text| parse_server(text, "The input"))
+            prompt::text_or(ctx, "Server", usual, |text| parse_server(text, "The input"))
         }
-        (None, None) => parse_server(&usual, "The server"),
+        (None, None) => parse_server(usual, "The server"),
     }
 }
 

@@ -39,7 +39,9 @@ impl Keyring {
         match self.with(account, |entry| entry.get_password()).await {
             Ok(key) => Ok(Some(key)),
             Err(KeyringError::NoEntry) => Ok(None),
-            Err(error) => Err(failed(&error, "unlock it and try again, or set LICCTL_API_KEY")),
+            Err(error) => {
+                Err(failed(&error, "unlock it and try again, or give --api-key-file FILE"))
+            }
         }
     }
 

@@ -95,7 +95,7 @@ async fn a_locked_keyring_is_an_error_and_loses_nothing() {
     assert_eq!(error.exit, Exit::NotAuthenticated);
     let told = error.text(None);
     assert!(told.contains("The system's keyring cannot be used."), "{told}");
-    assert!(told.contains("it is locked") && told.contains("LICCTL_API_KEY"), "{told}");
+    assert!(told.contains("it is locked") && told.contains("--api-key-file FILE"), "{told}");
     lock(&keyring);
     assert!(forget(&folder, KeyPlace::Keyring, "acme", &server()).await.is_err());
     assert_eq!(kept(&folder, KeyPlace::Keyring).await.unwrap().as_deref(), Some(KEY));

@@ -264,7 +264,7 @@ fn an_unreachable_keyring_is_named_as_the_reason() {
     let seen = ran.seen(&server, &home);
     assert!(seen.starts_with("error: The system's keyring cannot be used.\n"), "{seen}");
     assert!(seen.contains("unix:path=FOLDER/bus"), "where it was looked for: {seen}");
-    assert!(seen.contains("fix: unlock it and try again, or set LICCTL_API_KEY\n"), "{seen}");
+    assert!(seen.contains("fix: unlock it and try again, or give --api-key-file FILE\n"), "{seen}");
     let doctor = home.run(&["doctor"]);
     assert_eq!(doctor.code, 4);
     let told = "no       key            The system's keyring cannot be used.";
