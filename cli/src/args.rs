@@ -75,8 +75,10 @@ pub enum Commands {
     Login(login::LoginArgs),
     Logout(login::LogoutArgs),
     /// Show the API key in use: its role, mode and tenant
+    #[command(after_help = whoami::EXAMPLES)]
     Whoami,
     /// Check the settings, network, server, clock and key
+    #[command(after_help = doctor::EXAMPLES)]
     Doctor,
     Completions(manual::CompletionsArgs),
     Man(manual::ManArgs),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 pub const API_KEY: &str = "LICCTL_API_KEY";
+pub const CA_CERT: &str = "LICCTL_CA_CERT";
 pub const CONFIG_DIR: &str = "LICCTL_CONFIG_DIR";
 pub const OUTPUT: &str = "LICCTL_OUTPUT";
 pub const PROFILE: &str = "LICCTL_PROFILE";

@@ -52,7 +52,7 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
-    /// Trust the certificates of this PEM file as well
+    /// Trust the certificates of this PEM file as well [variable: LICCTL_CA_CERT]
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub ca_cert: Option<PathBuf>,
     /// Allow sending the key over unencrypted http to other machines

@@ -21,8 +21,10 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use url::Position;
 use uuid::Uuid;
 
+use crate::config::address;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
 use crate::output::time::Span;
@@ -224,7 +226,8 @@ impl Client {
             }
             let request = request.build().map_err(|error| api_request.failed(&error))?;
             self.trace.sent(&request, body);
-            let line = (request.method().to_string(), api_request.path.to_owned());
+            let path = request.url()[Position::BeforePath..].to_owned();
+            let line = (request.method().to_string(), path);
             let since = Instant::now();
             let sent = self.http.execute(request).await;
             let response = sent.map_err(|error| api_request.failed(&error))?;
@@ -243,7 +246,7 @@ impl Client {
     }
 
     fn url(&self, path: &str) -> Result<Url> {
-        let base = self.target.server.as_str().trim_end_matches('/');
+        let base = address(&self.target.server);
         Url::parse(&format!("{base}{path}")).map_err(|error| {
             Error::usage(format!("{path} is not a valid path.")).because(error.to_string())
         })
@@ -304,7 +307,10 @@ impl CaCert {
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
         let what = format!("{} holds no certificate in PEM format.", self.path.display());
         let found = reqwest::Certificate::from_pem_bundle(&self.pem);
-        found.ok().filter(|found| !found.is_empty()).ok_or_else(|| Error::usage(what))
+        found
+            .ok()
+            .filter(|found| !found.is_empty())
+            .ok_or_else(|| Error::usage(what).fix("give a file with -----BEGIN CERTIFICATE-----"))
     }
 }
 

@@ -4,6 +4,7 @@ use common::Failure;
 use reqwest::{Method, StatusCode, Url};
 
 use super::{KeySource, Target, TlsFault};
+use crate::config::address;
 use crate::error::{BROKEN_ANSWER, Error, Exit};
 use crate::keystore::origin;
 use crate::output::escape::quote;
@@ -18,7 +19,7 @@ pub(super) struct ApiRequest<'a> {
 impl ApiRequest<'_> {
     /// The error of a request without a complete answer.
     pub(super) fn failed(&self, error: &reqwest::Error) -> Error {
-        let server = origin(&self.target.server);
+        let server = address(&self.target.server);
         let cause = cause(error);
         let unreachable = |code, message| Error::new(Exit::Unreachable, code, message);
         if error.is_timeout() {
@@ -87,7 +88,7 @@ impl ApiRequest<'_> {
             Some('{' | '[') => "incomplete or unknown JSON",
             Some(_) => "plain text",
         };
-        let server = origin(&self.target.server);
+        let server = address(&self.target.server);
         let message =
             format!("{server} is not licd: it answers with status {} and {body}.", status.as_u16());
         Error::new(Exit::Unreachable, "not_licd", message)

@@ -21,6 +21,8 @@ mod forms;
 #[cfg(test)]
 mod help;
 #[cfg(test)]
+mod login;
+#[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
 mod once;
