@@ -14,7 +14,7 @@ use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 use crate::io::Io;
 use crate::output::time::Span;
-use crate::output::{Format, Jq, OutputOptions};
+use crate::output::{ColumnNames, Format, Jq, OutputOptions};
 
 const START_HERE: &str = "\
 Start here:
@@ -98,12 +98,27 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
     /// Output format [variable: LICCTL_OUTPUT] [default: table]
+    ///
+    /// JSON is an array where a command can take or make several records, also for one, and an object
+    /// elsewhere. With json and jsonl, stderr is JSON as well, but for the log of -v: one object with
+    /// the error and all notes. Lists are printed as they arrive in csv, jsonl and ids: when one ends early, what came
+    /// stays printed, and the exit code is that of the error. CSV holds values as they are; since a
+    /// spreadsheet takes text after = + - or @ for a formula, import columns as text.
     #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
     output: Option<Format>,
     /// Filter the JSON with this jq expression; strings print without quotes
+    ///
+    /// As in jq, @csv and @tsv make rows, and $ENV and env hold the environment (here without
+    /// LICCTL_API_KEY). The whole answer is the one input. Implies -o json.
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
+    /// Columns of the table or CSV, by name and in this order, as in -c ID,NAME
+    #[arg(short, long, global = true, value_name = "NAMES", hide_short_help = true)]
+    columns: Option<ColumnNames>,
+    /// Leave out the names of the columns
+    #[arg(long, global = true, hide_short_help = true)]
+    no_headers: bool,
     /// Print ids only, the same as -o ids
     #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
     pub quiet: bool,
@@ -116,6 +131,10 @@ pub struct Globals {
     /// Print the requests that would change data, and send none of them
     #[arg(short = 'n', long, global = true, hide_short_help = true)]
     pub dry_run: bool,
+    /// Print the requests as curl commands. Writes are not sent, as with --dry-run; reads are, as later
+    /// requests need their answers, and are printed when there is no write
+    #[arg(long, global = true, conflicts_with = "dry_run", hide_short_help = true)]
+    pub print_curl: bool,
     /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted
     #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
@@ -146,8 +165,20 @@ pub enum ColorChoice {
 impl Globals {
     /// The output options that the flags and the environment give.
     pub fn output_options(&self, env: &Env, terminal: bool) -> Result<OutputOptions> {
-        let jq = self.jq.as_deref().map(Jq::compile).transpose()?;
-        Ok(OutputOptions { format: self.format(env)?, jq, color: self.colors(env, terminal) })
+        let jq = self.jq.as_deref().map(|code| Jq::compile(code, env)).transpose()?;
+        let format = self.format(env)?;
+        if self.columns.is_some() && !format.has_columns() {
+            return Err(Error::usage("--columns is for tables and CSV.")
+                .fix("add -o csv, or pick members of JSON with --jq"));
+        }
+        Ok(OutputOptions {
+            format,
+            jq,
+            color: self.colors(env, terminal),
+            columns: self.columns.clone(),
+            headers: !self.no_headers,
+            curl: self.print_curl,
+        })
     }
 
     /// Whether output to a person is coloured.
@@ -199,11 +230,7 @@ pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Ex
         return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Success);
     }
     if wants_json(env, args) {
-        let message = text.to_string();
-        let message = message.lines().next().unwrap_or_default();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
-        let hint = "see --help";
-        io.say(&format!("{}\n", Error::usage(message).fix(hint).json()));
+        io.say(&format!("{}\n", usage_error(&text.to_string()).json()));
     } else {
         let plain = !io.terminals.stderr || env.get("NO_COLOR").is_some();
         io.say(&if plain { text.to_string() } else { text.ansi().to_string() });
@@ -211,15 +238,32 @@ pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Ex
     Exit::Usage
 }
 
+/// The error for a program: the first paragraph, and the tips, which offer near words.
+fn usage_error(text: &str) -> Error {
+    let message = text.split("\n\n").next().unwrap_or_default();
+    let message: Vec<&str> = message.lines().map(str::trim).collect();
+    let message = message.join(" ");
+    let tips: Vec<&str> =
+        text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
+    let hint = if tips.is_empty() { "see --help".to_owned() } else { tips.join("; ") };
+    Error::usage(message.strip_prefix("error: ").unwrap_or(&message)).fix(hint)
+}
+
 /// Whether errors are to be JSON, on a command line that could not be read as a whole.
 pub fn wants_json(env: &Env, args: &[OsString]) -> bool {
+    let is_json = |name: &str| Format::from_str(name, true).is_ok_and(Format::is_json);
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+    if words.iter().any(|word| word == "--jq" || word.starts_with("--jq=")) {
+        return true;
+    }
     let pairs = words.windows(2);
-    let apart =
-        pairs.filter(|pair| pair[0] == "-o" || pair[0] == "--output").map(|p| &p[1]).next_back();
-    let joined = words.iter().any(|word| word == "-ojson" || word == "--output=json");
-    match apart {
-        Some(form) => form == "json",
-        None => joined || env.get(env::OUTPUT) == Some("json"),
+    let apart = pairs.filter(|pair| pair[0] == "-o" || pair[0] == "--output").map(|pair| &*pair[1]);
+    let joined = words.iter().filter_map(|word| {
+        let short = word.strip_prefix("-o").filter(|name| !name.is_empty());
+        short.map(|name| name.trim_start_matches('=')).or(word.strip_prefix("--output="))
+    });
+    match apart.chain(joined).last() {
+        Some(name) => is_json(name),
+        None => env.get(env::OUTPUT).is_some_and(is_json),
     }
 }

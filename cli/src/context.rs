@@ -18,6 +18,7 @@ use crate::error::{Destination, Error, Exit, Result};
 use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;
+use crate::messages::Messages;
 use crate::output::OutputOptions;
 use crate::output::escape::quote;
 
@@ -27,6 +28,7 @@ pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 /// One run of licctl.
 pub struct Context {
     pub io: Rc<Io>,
+    pub messages: Messages,
     pub env: Env,
     pub globals: Globals,
     pub output: OutputOptions,
@@ -56,8 +58,10 @@ impl Context {
         output: OutputOptions,
         words: Vec<String>,
     ) -> Self {
+        let io = Rc::new(io);
         Self {
-            io: Rc::new(io),
+            messages: Messages::new(io.clone(), output.format.is_json()),
+            io,
             env,
             globals,
             output,
@@ -101,7 +105,7 @@ impl Context {
 
     /// Remarks for the person, kept apart from data.
     pub fn note(&self, text: &str) {
-        self.io.say(&format!("note: {text}\n"));
+        self.messages.note(text);
     }
 
     /// Records the answer to a prompt, to show the command that needs none.

@@ -6,13 +6,16 @@ use super::keys::{mode_word, role_word};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
 use crate::output::cell::TextCell;
+use crate::output::{Field, View};
 
 pub async fn run(ctx: &Context) -> Result<View> {
     let client = ctx.client().await?;
     let key: ApiRecord<CurrentKey> = client.get("/api/v1/key").await?;
-    let view = View::new(&key, vec![key.id.to_string()])?;
+    let members = ["id", "name", "prefix", "role", "mode", "createdAt", "expiresAt"];
+    let tenant = [Field::at("tenantId", "/tenant/id"), Field::at("tenant", "/tenant/name")];
+    let fields = [&Field::members(members)[..], &tenant].concat();
+    let view = View::new(&key, vec![key.id.to_string()])?.fields(&fields);
     Ok(view.card(card(ctx, &key, client.server().as_str(), &client.key_source().to_string())))
 }
 

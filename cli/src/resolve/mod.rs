@@ -4,7 +4,9 @@ mod search;
 
 use std::collections::HashMap;
 
-use common::{Key, License, LicenseId, Plan, PlanId, Product, ProductId, User, UserId};
+use common::{
+    Key, License, LicenseId, LicenseWithSeats, Plan, PlanId, Product, ProductId, User, UserId,
+};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use crate::client::{ApiRecord, encode};
@@ -54,6 +56,16 @@ impl Named for ApiRecord<License> {
         self.id.to_string()
     }
     /// Licenses have no name; the empty one matches no argument.
+    fn name(&self) -> &str {
+        ""
+    }
+}
+
+impl Named for ApiRecord<LicenseWithSeats> {
+    const NOUN: &str = "license";
+    fn id(&self) -> String {
+        self.license.id.to_string()
+    }
     fn name(&self) -> &str {
         ""
     }

@@ -21,11 +21,17 @@ mod forms;
 #[cfg(test)]
 mod help;
 #[cfg(test)]
+mod json_errors;
+#[cfg(test)]
+mod lists;
+#[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
 mod once;
 #[cfg(test)]
 mod profiles;
+#[cfg(test)]
+mod raw;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::net::TcpListener;
 
-use crate::support::{FakeServer, Home, KEY, Reply, RunOutput, license, product};
+use crate::support::{FakeServer, Home, KEY, Reply, RunOutput, license_with_seats, product};
 
 const LIST: [&str; 2] = ["products", "list"];
 
@@ -220,7 +220,7 @@ fn with_json_an_error_is_one_object_on_stderr() {
 #[test]
 fn an_answer_of_another_version_is_named_as_such() {
     let server = FakeServer::answering(|_| {
-        let mut license = license("active");
+        let mut license = license_with_seats();
         license["status"] = "paused".into();
         Reply::list(&[license])
     });

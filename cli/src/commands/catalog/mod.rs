@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
-use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
+use crate::output::{Field, View};
 use crate::resolve;
 use difference::{Action, CatalogStep, FieldChange};
 use manifest::Manifest;
@@ -123,7 +123,8 @@ pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {
 fn show(steps: &[CatalogStep]) -> Result<View> {
     let json: Vec<Value> = steps.iter().map(json_of).collect();
     let ids = steps.iter().filter_map(CatalogStep::id).collect();
-    let mut view = View::new(json, ids)?;
+    let fields = Field::members(["action", "kind", "name", "id", "changes"]);
+    let mut view = View::new(json, ids)?.fields(&fields);
     for step in steps {
         let line = format!("{} {} {}", step.action.sign(), step.kind(), step.title());
         let changes: Vec<String> = step.changes.iter().map(FieldChange::to_string).collect();

@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::PATH;
-use crate::bulk::{self, BulkFlags, Report, ReportLine, RowState, UserRow};
+use crate::bulk::{
+    self, BulkFlags, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
+};
 use crate::client::{ApiRecord, Client, new_idempotency_key};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::View;
+use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
@@ -63,7 +65,10 @@ pub async fn run(
         })
         .await?
     };
-    bulk_view(&finished)
+    let [line, user, state] = LINE_FIELDS;
+    let license = Field::at("licenseId", "/answer/licenseId");
+    let assigned = Field::at("assignedAt", "/answer/assignedAt");
+    bulk_view(&finished, &[line, user, state, license, assigned, ERROR_FIELD])
 }
 
 /// A row's own metadata comes before that of the flags.

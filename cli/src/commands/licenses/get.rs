@@ -4,7 +4,7 @@ use clap::Args;
 use common::{License, Usage};
 
 use super::usage::{holders, summary, table};
-use super::{PATH, choose, status_cell};
+use super::{FIELDS, PATH, choose, status_cell};
 use crate::client::ApiRecord;
 use crate::commands::plans::joined;
 use crate::context::Context;
@@ -33,6 +33,7 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
         tokio::try_join!(client.get::<ApiRecord<Usage>>(&path), NameIndex::load(ctx))?;
     let users = holders(ctx, &usage.activations).await?;
     let mut view = View::new(&license, vec![license.id.to_string()])?
+        .fields(&FIELDS)
         .card(card(ctx, &license, &usage, &names));
     if !usage.activations.is_empty() {
         view = view.line(TextCell::text("")).table(table(ctx, &usage.activations, &users));
