@@ -99,11 +99,12 @@ pub struct Globals {
     pub api_key_file: Option<PathBuf>,
     /// Output format [variable: LICCTL_OUTPUT] [default: table]
     ///
-    /// JSON is an array where a command can take or make several records, also for one, and an object
-    /// elsewhere. With json and jsonl, stderr is JSON as well, but for the log of -v: one object with
-    /// the error and all notes. Lists are printed as they arrive in csv, jsonl and ids: when one ends early, what came
-    /// stays printed, and the exit code is that of the error. CSV holds values as they are; since a
-    /// spreadsheet takes text after = + - or @ for a formula, import columns as text.
+    /// JSON is an array where a command can take or make several records, also for one, and an
+    /// object elsewhere. With json and jsonl, stderr is JSON as well, but for the log of -v: one
+    /// object with the error and all notes. Lists are printed as they arrive in csv, jsonl and ids:
+    /// when one ends early, what came stays printed, and the exit code is that of the error. CSV
+    /// holds values as they are; since a spreadsheet takes text after = + - or @ for a formula,
+    /// import columns as text.
     #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
     output: Option<Format>,
     /// Filter the JSON with this jq expression; strings print without quotes
@@ -131,8 +132,8 @@ pub struct Globals {
     /// Print the requests that would change data, and send none of them
     #[arg(short = 'n', long, global = true, hide_short_help = true)]
     pub dry_run: bool,
-    /// Print the requests as curl commands. Writes are not sent, as with --dry-run; reads are, as later
-    /// requests need their answers, and are printed when there is no write
+    /// Print the requests as curl commands. Writes are not sent, as with --dry-run; reads are, as
+    /// later requests need their answers, and are printed when there is no write
     #[arg(long, global = true, conflicts_with = "dry_run", hide_short_help = true)]
     pub print_curl: bool,
     /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted

@@ -87,8 +87,9 @@ impl Context {
         if !self.globals.dry_run {
             return Ok(());
         }
-        Err(Error::usage("--dry-run shows requests to the service; this command sends none.")
-            .fix("run it without --dry-run; nothing was changed"))
+        let flag = if self.globals.print_curl { "--print-curl" } else { "--dry-run" };
+        let what = format!("{flag} shows requests to the service; this command sends none.");
+        Err(Error::usage(what).fix(format!("run it without {flag}; nothing was changed")))
     }
 
     /// Why licctl does not prompt, when it may not.

@@ -84,11 +84,11 @@ pub fn of_any(json: &Value, chosen: Option<&ColumnNames>, headers: bool) -> Resu
             titles.push(title);
         }
     }
-    if let Some(names) = chosen {
-        titles = names.places(&titles)?.into_iter().map(|at| titles[at]).collect();
-    }
     if titles.is_empty() {
         return Ok(String::new());
+    }
+    if let Some(names) = chosen {
+        titles = names.places(&titles)?.into_iter().map(|at| titles[at]).collect();
     }
     let header = headers.then(|| titles.iter().map(|&title| title.to_owned()).collect());
     let row = |record: &&Map<String, Value>| {
@@ -166,6 +166,7 @@ mod tests {
         =Free,,,"{""a"":1}"
         "#);
         assert_eq!(of_any(&plans()[1], None, true).unwrap().lines().count(), 2, "a list of one");
-        assert_eq!(of_any(&json!([]), None, true).unwrap(), "");
+        let id: ColumnNames = "id".parse().unwrap();
+        assert_eq!(of_any(&json!([]), Some(&id), true).unwrap(), "", "there is nothing to miss");
     }
 }

@@ -1,4 +1,5 @@
-//! `--print-curl`: a request as a curl command that can be pasted. The key is a variable of the shell.
+//! `--print-curl`: a request as a curl command that can be pasted. The key is a variable of the
+//! shell.
 
 use super::escape::quote;
 use crate::client::PlannedRequest;

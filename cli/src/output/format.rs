@@ -46,6 +46,25 @@ pub fn json(json: &Value) -> String {
     escaped(format!("{json:#}\n"))
 }
 
+/// The text of [`json`] for an array that comes in parts.
+#[derive(Default)]
+pub struct JsonArray(String);
+
+impl JsonArray {
+    pub fn extend(&mut self, part: &Value) {
+        let text = json(part);
+        let records = text.strip_prefix("[\n").and_then(|text| text.strip_suffix("\n]\n"));
+        if let Some(records) = records {
+            self.0 += if self.0.is_empty() { "" } else { ",\n" };
+            self.0 += records;
+        }
+    }
+
+    pub fn text(&self) -> String {
+        if self.0.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", self.0) }
+    }
+}
+
 /// The records of an array, or the only record, one a line.
 pub fn json_lines(json: &Value) -> String {
     let records = json.as_array().map_or_else(|| std::slice::from_ref(json), Vec::as_slice);
@@ -90,6 +109,19 @@ mod tests {
         let record = json!({ "a": "\u{9b}\u{1b}\u{7f}" });
         assert_eq!(json(&record), "{\n  \"a\": \"\\u009b\\u001b\\u007f\"\n}\n");
         assert_eq!(json_lines(&record), "{\"a\":\"\\u009b\\u001b\\u007f\"}\n");
+    }
+
+    #[test]
+    fn an_array_in_parts_reads_as_the_whole() {
+        for parts in
+            [vec![], vec![json!([])], vec![json!([{ "a": 1 }, 2]), json!([]), json!(["]"])]]
+        {
+            let mut array = JsonArray::default();
+            parts.iter().for_each(|part| array.extend(part));
+            let whole: Vec<Value> =
+                parts.iter().flat_map(|part| part.as_array().unwrap().clone()).collect();
+            assert_eq!(array.text(), json(&whole.into()));
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! Prints a list as its pages arrive where the format has a line for each record. The other formats
-//! need the whole list, so their output is whole or not there.
+//! Prints a list as its pages arrive where the format has a line for each record. In the other
+//! formats a part of a list would be no valid text, so their output is whole or not there.
 
 use futures_util::stream::{Stream, TryStreamExt};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::csv::{Field, Sheet};
-use super::format::json_lines;
+use super::format::{JsonArray, json_lines};
 use super::{Format, OutputOptions, to_value};
 use crate::error::Result;
 use crate::io::Io;
@@ -30,10 +30,12 @@ impl<T: Serialize> Listing<'_, T> {
             Format::Csv => Some(Sheet::new(self.fields, chosen, headers)?),
             _ => None,
         };
-        let by_line = self.options.format.is_by_line() && self.options.jq.is_none();
+        let by_line = self.options.format.is_by_line();
+        // Only as text, as the records of a long list take much more memory.
+        let is_array = self.options.format == Format::Json && self.options.jq.is_none();
         let mut pages = std::pin::pin!(pages);
         let mut left = self.limit.unwrap_or(usize::MAX);
-        let mut kept = Vec::new();
+        let (mut kept, mut array) = (Vec::new(), JsonArray::default());
         let mut begun = false;
         while left > 0
             && !self.io.is_closed()
@@ -44,11 +46,16 @@ impl<T: Serialize> Listing<'_, T> {
             if by_line {
                 self.print(sheet.as_ref(), &page, !begun)?;
                 begun = true;
+            } else if is_array {
+                array.extend(&to_value(page)?);
             } else {
                 kept.extend(page);
             }
         }
-        Ok((!by_line).then_some(kept))
+        if is_array {
+            self.io.data(&array.text())?;
+        }
+        Ok((!by_line && !is_array).then_some(kept))
     }
 
     fn print(&self, sheet: Option<&Sheet>, page: &[T], first: bool) -> Result<()> {

@@ -133,6 +133,14 @@ fn an_empty_cell_is_a_dash_on_a_screen_and_nothing_elsewhere() {
 }
 
 #[test]
+fn a_terminal_of_40_columns_shows_the_status() {
+    let home = Home::with(&service());
+    let seen = crate::support::on_screen(&home, &["licenses", "list"], 40).stdout;
+    let licenses: String = seen.lines().take(2).map(|line| format!("{line}\n")).collect();
+    assert_eq!(licenses, format!("ID{}STATUS\n{LICENSE}  active\n", " ".repeat(30)));
+}
+
+#[test]
 fn jq_picks_from_the_json() {
     let server = service();
     let home = Home::with(&server);

@@ -83,6 +83,23 @@ fn a_list_that_ends_early_keeps_what_came() {
     assert_eq!(home.run(&["users", "list", "--jq", ".[]"]).stdout, "");
 }
 
+/// As with `| head`: nobody would see the further pages.
+#[test]
+fn a_closed_pipe_ends_the_reading() {
+    let (closed, wait) = std::sync::mpsc::channel::<()>();
+    let server = FakeServer::answering(move |request| {
+        let _ = wait.recv();
+        page(request, false)
+    });
+    let home = Home::with(&server);
+    let mut child = home.command(&["users", "list", "-o", "jsonl"]).spawn().unwrap();
+    drop(child.stdout.take());
+    drop(closed);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+    assert_eq!(server.received().len(), 1);
+}
+
 /// The seats stand in the list, so that their number needs no further request.
 #[test]
 fn licenses_are_listed_with_one_request() {

@@ -100,6 +100,9 @@ fn a_read_is_printed_as_curl_when_there_is_no_write() {
     assert!(!ran.stdout.contains(KEY) && !ran.stdout.contains("-X"), "{}", ran.stdout);
     assert_eq!(home.run(&["products", "list", "--print-curl", "--dry-run"]).code, 2);
     assert_eq!(home.run(&["profiles", "use", "x", "--print-curl"]).code, 2);
+    let ran = home.run(&["apply", "-f", "catalog.yaml", "--print-curl"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("--dry-run, which shows the differences"), "{}", ran.stderr);
 }
 
 /// The words arrive as they are when a shell runs the command.

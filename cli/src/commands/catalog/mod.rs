@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::ApiRecord;
 use crate::context::Context;
-use crate::error::{Exit, Result};
+use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::{Field, View};
 use crate::resolve;
@@ -87,6 +87,11 @@ pub async fn diff(ctx: &Context, args: DiffArgs) -> Result<View> {
 }
 
 pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
+    if ctx.globals.print_curl {
+        return Err(Error::usage("apply cannot print its requests in advance.")
+            .because("They need the ids of products that they create.")
+            .fix("use --dry-run, which shows the differences"));
+    }
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;

@@ -25,7 +25,8 @@ use crate::resolve::{self, Purpose};
 /// Flags that assign to the users of a file.
 #[derive(Args)]
 pub struct FromFile {
-    /// Assign to the users of this file: CSV with a column userId, or JSON lines; - for stdin
+    /// Assign to the users of this file: CSV with a column userId or externalId, or JSON
+    /// lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub from: Option<String>,
     /// With --from: create a license of this plan for each user

@@ -14,7 +14,8 @@ use crate::output::{Field, View};
 /// Flags that validate the users of a file.
 #[derive(clap::Args)]
 pub struct FromFile {
-    /// Validate the users of this file: CSV with a column userId, or JSON lines; - for stdin
+    /// Validate the users of this file: CSV with a column userId or externalId, or JSON
+    /// lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
     pub from: Option<String>,
     #[command(flatten)]
