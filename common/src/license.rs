@@ -1,5 +1,7 @@
 //! Licenses, their assignments to users, and activations.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
@@ -55,6 +57,14 @@ pub struct LicenseWithSeats {
     #[serde(flatten)]
     pub license: License,
     pub seats: Seats,
+}
+
+impl Deref for LicenseWithSeats {
+    type Target = License;
+
+    fn deref(&self) -> &License {
+        &self.license
+    }
 }
 
 /// The assignment of a license to a user. It takes no seat; the first successful validation does.

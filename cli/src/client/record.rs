@@ -21,14 +21,6 @@ pub struct ApiRecord<T> {
     sent: Value,
 }
 
-impl<T: Serialize> ApiRecord<T> {
-    /// A record that came as a part of another answer.
-    pub fn typed(typed: T) -> Self {
-        let sent = serde_json::to_value(&typed).unwrap_or_default();
-        Self { typed, sent }
-    }
-}
-
 impl<'de, T: DeserializeOwned> Deserialize<'de> for ApiRecord<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let sent = Value::deserialize(deserializer)?;

@@ -64,7 +64,7 @@ impl Named for ApiRecord<License> {
 impl Named for ApiRecord<LicenseWithSeats> {
     const NOUN: &str = "license";
     fn id(&self) -> String {
-        self.license.id.to_string()
+        self.id.to_string()
     }
     fn name(&self) -> &str {
         ""

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, Home, Reply, Request, license_with_seats, user};
+use crate::support::{FakeServer, Home, LICENSE, PLAN, Reply, Request, license_with_seats, user};
 
 /// Three pages of two users each; the last one may be refused.
 fn users(refuse_the_last: bool) -> FakeServer {
@@ -46,7 +46,7 @@ fn a_limit_fetches_no_more_than_it_shows() {
 #[test]
 fn every_list_takes_a_limit() {
     let server = FakeServer::answering(|request| match request.path.contains("licenses") {
-        true => Reply::list(&[license_with_seats(), license_with_seats()]),
+        true => Reply::list(&[license_with_seats(4), license_with_seats(4)]),
         false => crate::support::answer(request),
     });
     let home = Home::with(&server);
@@ -83,6 +83,19 @@ fn a_list_that_ends_early_keeps_what_came() {
     assert_eq!(home.run(&["users", "list", "--jq", ".[]"]).stdout, "");
 }
 
+/// The service filters, so that a limit counts the licenses that fit.
+#[test]
+fn licenses_are_filtered_by_the_service() {
+    let server = crate::support::service();
+    let home = Home::with(&server);
+    let args = ["licenses", "list", "--user", "alice", "--plan", "Pro annual", "--limit", "3"];
+    assert_eq!(home.run(&[&args[..], &["-q"]].concat()).stdout.trim(), LICENSE);
+    let wanted = format!("GET /api/v1/admin/licenses?planId={PLAN}&userId=alice&limit=3");
+    assert_eq!(server.lines().last(), Some(&wanted));
+    let ran = home.run(&["licenses", "list", "--user", "nobody", "-o", "csv"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{}", ran.stderr);
+}
+
 /// As with `| head`: nobody would see the further pages.
 #[test]
 fn a_closed_pipe_ends_the_reading() {
@@ -107,7 +120,7 @@ fn licenses_are_listed_with_one_request() {
     let ran = Home::with(&server).run(&["licenses", "list", "-o", "csv"]);
     assert_eq!((ran.code, server.received().len()), (0, 1));
     let many = FakeServer::answering(|request| match request.path.contains("licenses") {
-        true => Reply::list(&vec![license_with_seats(); 300]),
+        true => Reply::list(&vec![license_with_seats(4); 300]),
         false => crate::support::answer(request),
     });
     let ran = Home::with(&many).run(&["licenses", "list", "-c", "seats", "--no-headers"]);

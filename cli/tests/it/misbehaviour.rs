@@ -220,7 +220,7 @@ fn with_json_an_error_is_one_object_on_stderr() {
 #[test]
 fn an_answer_of_another_version_is_named_as_such() {
     let server = FakeServer::answering(|_| {
-        let mut license = license_with_seats();
+        let mut license = license_with_seats(0);
         license["status"] = "paused".into();
         Reply::list(&[license])
     });

@@ -1,19 +1,16 @@
 //! `licctl licenses list`.
 
 use clap::{Args, ValueEnum};
-use common::{
-    Explain, Explanation, ExternalId, License, LicenseWithSeats, PlanId, ProductId, Seats, Status,
-    Timestamp,
-};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use common::{ExternalId, License, LicenseWithSeats, Seats, Status, Timestamp};
+use futures_util::stream::TryStreamExt;
 
 use super::{FIELDS, PATH, past, status_cell};
-use crate::client::{ApiRecord, Client};
+use crate::client::ApiRecord;
 use crate::commands::lists::{self, Kind, ListFlags};
 use crate::commands::plans::joined;
 use crate::completion_cache;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
@@ -31,7 +28,7 @@ const COLUMNS: [Column; 7] = [
 ];
 const KIND: Kind<ApiRecord<LicenseWithSeats>> = Kind {
     fields: &FIELDS,
-    id: |it| it.license.id.to_string(),
+    id: |license| license.id.to_string(),
     remember: completion_cache::remember,
 };
 
@@ -57,7 +54,7 @@ pub struct ListArgs {
     /// Only licenses of this effective status; an active license past its date counts as expired
     #[arg(long)]
     status: Option<StatusArg>,
-    /// Only licenses assigned to this user, in the order in which a validation checks them
+    /// Only licenses assigned to this user
     #[arg(long)]
     user: Option<ExternalId>,
     /// Only active licenses that expire within this time
@@ -89,37 +86,32 @@ impl StatusArg {
     }
 }
 
-/// What a license must be to be listed.
-struct Filter<'a> {
-    args: &'a ListArgs,
-    plan: Option<PlanId>,
-    product: Option<ProductId>,
-    now: Timestamp,
-}
-
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
-    let client = ctx.client().await?;
     let product = match &args.product {
-        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id),
+        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id.to_string()),
         None => None,
     };
     let plan = match &args.plan {
-        Some(given) => Some(resolve::plan(ctx, given, Purpose::Read).await?.id),
+        Some(given) => Some(resolve::plan(ctx, given, Purpose::Read).await?.id.to_string()),
         None => None,
     };
-    let filter = Filter { args: &args, plan, product, now: ctx.now };
-    let query: Vec<(&str, String)> = plan.iter().map(|id| ("planId", id.to_string())).collect();
-    let query: Vec<(&str, &str)> = query.iter().map(|(key, id)| (*key, id.as_str())).collect();
-    let limit = args.flags.limit().filter(|_| !filter.selects());
-    let pages = match &args.user {
-        Some(user) => stream::once(of_user(client, user)).left_stream(),
-        None => client.pages(PATH, &query, limit).right_stream(),
+    // An unknown user is an error, so that a typo is not taken for a user without licenses.
+    let user = match &args.user {
+        Some(given) => Some(resolve::user(ctx, given.as_str()).await?.external_id.to_string()),
+        None => None,
     };
+    let filters = [("productId", product), ("planId", plan), ("userId", user)];
+    let filters: Vec<(&str, &str)> =
+        filters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
+    // The service does not know the effective status, so that these cannot be counted before.
+    let selects = args.status.is_some() || args.expiring_within.is_some();
+    let limit = args.flags.limit().filter(|_| !selects);
+    let pages = ctx.client().await?.pages(PATH, &filters, limit);
     let pages = pages.map_ok(|mut page: Vec<ApiRecord<LicenseWithSeats>>| {
-        page.retain(|it| filter.fits(&it.license));
+        page.retain(|license| fits(license, &args, ctx.now));
         page
     });
-    let whole = plan.is_none() && !filter.selects();
+    let whole = filters.is_empty() && !selects;
     let Some(licenses) = lists::read(ctx, &KIND, &args.flags, whole, pages).await? else {
         return Ok(View::printed());
     };
@@ -131,26 +123,13 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     Ok(view.table(table(ctx, &licenses, &NameIndex::load(ctx).await?)))
 }
 
-impl Filter<'_> {
-    /// Whether some licenses of the service's list may not fit.
-    fn selects(&self) -> bool {
-        self.product.is_some()
-            || self.args.status.is_some()
-            || self.args.user.is_some()
-            || self.args.expiring_within.is_some()
-    }
-
-    fn fits(&self, license: &License) -> bool {
-        let soon = |span: Span| {
-            let until = self.now.plus(span.delta());
-            let end = license.expires_at.filter(|&end| end > self.now && end <= until);
-            license.status == Status::Active && end.is_some()
-        };
-        self.product.is_none_or(|product| license.product_id == product)
-            && self.plan.is_none_or(|plan| license.plan_id == plan)
-            && self.args.status.is_none_or(|status| status.fits(license, self.now))
-            && self.args.expiring_within.is_none_or(soon)
-    }
+fn fits(license: &License, args: &ListArgs, now: Timestamp) -> bool {
+    let soon = |span: Span| {
+        let end = license.expires_at.filter(|&end| end > now && end <= now.plus(span.delta()));
+        license.status == Status::Active && end.is_some()
+    };
+    args.status.is_none_or(|status| status.fits(license, now))
+        && args.expiring_within.is_none_or(soon)
 }
 
 fn hint(args: &ListArgs) -> &'static str {
@@ -166,31 +145,16 @@ fn hint(args: &ListArgs) -> &'static str {
     }
 }
 
-/// The licenses of a user. The service lists them only when it explains.
-async fn of_user(client: &Client, user: &ExternalId) -> Result<Vec<ApiRecord<LicenseWithSeats>>> {
-    let body = Explain { user_id: user.clone(), product_id: None };
-    let explained: ApiRecord<Explanation> = client.ask("/api/v1/admin/explain", &body).await?;
-    if explained.user.is_none() {
-        let what = format!("There is no user {user}.");
-        return Err(Error::not_found(what).fix("licctl users list --search TEXT"));
-    }
-    let with_seats = explained.licenses.iter().map(|it| {
-        let seats = Seats { used: it.seats_used, allowed: it.license.max_seats };
-        ApiRecord::typed(LicenseWithSeats { license: it.license.clone(), seats })
-    });
-    Ok(with_seats.collect())
-}
-
 fn table(ctx: &Context, licenses: &[ApiRecord<LicenseWithSeats>], names: &NameIndex) -> Table {
-    let row = |it: &ApiRecord<LicenseWithSeats>| {
-        let license = &it.license;
-        let allowed = it.seats.allowed.map_or_else(|| "no limit".to_owned(), |max| max.to_string());
+    let row = |license: &ApiRecord<LicenseWithSeats>| {
+        let Seats { used, allowed } = license.seats;
+        let allowed = allowed.map_or_else(|| "no limit".to_owned(), |max| max.to_string());
         vec![
             TextCell::of(license.id),
             TextCell::text(names.product(license.product_id)),
             TextCell::text(names.plan(license.plan_id)),
             status_cell(license, ctx.now),
-            TextCell::text(format!("{}/{allowed}", it.seats.used)),
+            TextCell::text(format!("{used}/{allowed}")),
             TextCell::time_or("never", license.expires_at, ctx.now),
             TextCell::text(joined(&license.features)),
         ]

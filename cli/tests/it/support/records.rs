@@ -24,7 +24,7 @@ pub fn answer(request: &Request) -> Reply {
     match (request.method.as_str(), words.as_slice()) {
         ("GET", ["admin", "products"]) => Reply::list(&[product("Acme Studio")]),
         ("GET", ["admin", "plans"]) => Reply::list(&[plan("Pro annual")]),
-        ("GET", ["admin", "licenses"]) => Reply::list(&[license_with_seats()]),
+        ("GET", ["admin", "licenses"]) => Reply::list(&[license_with_seats(4)]),
         ("GET", ["admin", "users"]) if request.path.contains("externalId=nobody") => {
             Reply::list(&[])
         }
@@ -32,7 +32,7 @@ pub fn answer(request: &Request) -> Reply {
         ("GET", ["admin", "users", _]) => Reply::data(200, &user("alice")),
         ("GET", ["admin", "licenses", _, "usage"]) => Reply::data(200, &usage(4)),
         ("GET", ["admin", "licenses", id]) if *id == LICENSE => {
-            Reply::data(200, &license_with_seats())
+            Reply::data(200, &license_with_seats(4))
         }
         ("GET", ["admin", "keys"]) => Reply::list(&[key()]),
         ("GET", ["key"]) => Reply::data(200, &current_key()),
@@ -143,13 +143,6 @@ pub fn license(status: &str) -> Value {
     })
 }
 
-/// A license as lists have it.
-pub fn license_with_seats() -> Value {
-    let mut license = license("active");
-    license["seats"] = json!({ "used": 4, "allowed": 5 });
-    license
-}
-
 pub fn user(external_id: &str) -> Value {
     json!({
         "id": "usr_01h455vb4pex5vsknk084sn02q",
@@ -171,6 +164,13 @@ pub fn assignment() -> Value {
         "assignedAt": "2026-01-31T12:00:00.000Z",
         "metadata": null,
     })
+}
+
+/// The license as lists and single reads show it.
+pub fn license_with_seats(used: u32) -> Value {
+    let mut license = license("active");
+    license["seats"] = json!({ "used": used, "allowed": license["maxSeats"] });
+    license
 }
 
 pub fn usage(active_seats: u32) -> Value {
