@@ -13,7 +13,7 @@ use crate::output::{Field, Listing};
 /// Flags of every command that lists.
 #[derive(Args)]
 pub struct ListFlags {
-    /// Show the first N records at most
+    /// List at most the first N records
     #[arg(long, value_name = "N")]
     limit: Option<NonZeroUsize>,
 }
@@ -31,8 +31,8 @@ pub struct Kind<T> {
     pub remember: fn(&Context, &[T]),
 }
 
-/// Reads the records that `keep` selects; none when they are printed already. A list that is whole
-/// is remembered for completion, which needs no more than the first page.
+/// Reads the records; none when they are printed already. A list that is `whole` is remembered for
+/// completion, which needs no more than the first page.
 pub async fn read<T: Serialize>(
     ctx: &Context,
     kind: &Kind<T>,
