@@ -114,7 +114,8 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
-    /// Columns of the table or CSV, by name and in this order, as in -c ID,NAME
+    /// Columns of the table or CSV, by name and in this order, as in -c ID,NAME; a wrong name is
+    /// answered with all names, some of which the table does not show by itself
     #[arg(short, long, global = true, value_name = "NAMES", hide_short_help = true)]
     columns: Option<ColumnNames>,
     /// Leave out the names of the columns

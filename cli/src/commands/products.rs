@@ -18,11 +18,12 @@ use crate::resolve::{self, Purpose};
 use crate::values::{Edit, cleared};
 
 const PATH: &str = "/api/v1/admin/products";
-const COLUMNS: [Column; 4] = [
+const COLUMNS: [Column; 5] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
     Column::flexible("DESCRIPTION", 3),
     Column::new("CREATED", 2),
+    Column::extra("UPDATED"),
 ];
 const FIELDS: [Field; 5] = Field::members(["id", "name", "description", "createdAt", "updatedAt"]);
 const KIND: Kind<ApiRecord<Product>> = Kind {
@@ -172,6 +173,7 @@ fn table(ctx: &Context, products: &[ApiRecord<Product>]) -> Table {
             TextCell::text(product.name.as_str()),
             TextCell::maybe(product.description.as_ref()),
             TextCell::past(product.created_at, ctx.now),
+            TextCell::past(product.updated_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(products.iter().map(row))

@@ -28,6 +28,8 @@ enum Shrinks {
 pub struct Column {
     title: &'static str,
     shrinks: Shrinks,
+    /// Shown only when it is chosen by name.
+    extra: bool,
     /// Columns of a higher rank are hidden earlier; rank 0 stays.
     rank: u8,
 }
@@ -35,17 +37,22 @@ pub struct Column {
 impl Column {
     /// A column that stays whole and is hidden only when its rank's turn comes.
     pub const fn new(title: &'static str, rank: u8) -> Self {
-        Self { title, shrinks: Shrinks::Never, rank }
+        Self { title, shrinks: Shrinks::Never, extra: false, rank }
     }
 
     /// A column whose long values may be cut.
     pub const fn flexible(title: &'static str, rank: u8) -> Self {
-        Self { title, shrinks: Shrinks::First, rank }
+        Self { title, shrinks: Shrinks::First, extra: false, rank }
+    }
+
+    /// A column that is shown only when it is chosen by name.
+    pub const fn extra(title: &'static str) -> Self {
+        Self { title, shrinks: Shrinks::First, extra: true, rank: 0 }
     }
 
     /// A column that is never hidden, and cut only when all others have given way.
     pub const fn kept(title: &'static str) -> Self {
-        Self { title, shrinks: Shrinks::Last, rank: 0 }
+        Self { title, shrinks: Shrinks::Last, extra: false, rank: 0 }
     }
 }
 
@@ -89,7 +96,8 @@ impl Table {
     pub fn choose(&self, names: &ColumnNames) -> Result<Self> {
         let titles: Vec<&str> = self.columns.iter().map(|column| column.title).collect();
         let places = names.places(&titles)?;
-        let columns = places.iter().map(|&at| Column { rank: 0, ..self.columns[at] }).collect();
+        let chosen = |at: &usize| Column { rank: 0, extra: false, ..self.columns[*at] };
+        let columns = places.iter().map(chosen).collect();
         let row = |row: &Vec<TextCell>| places.iter().map(|&at| row[at].clone()).collect();
         Ok(Self { columns, rows: self.rows.iter().map(row).collect() })
     }
@@ -107,10 +115,10 @@ impl Table {
         let columns: Vec<Column> = self.columns.iter().enumerate().map(rank).collect();
         let fit = match style.width.filter(|_| style.screen) {
             Some(width) => fit(&columns, &natural, width),
-            None => natural.into_iter().map(Some).collect(),
+            None => natural,
         };
         let hidden = columns.iter().zip(&fit).filter(|(_, width)| width.is_none());
-        let hidden = hidden.filter(|(column, _)| column.rank < u8::MAX);
+        let hidden = hidden.filter(|(column, _)| column.rank < u8::MAX && !column.extra);
         (self.text(&fit, style), hidden.map(|(column, _)| column.title).collect())
     }
 
@@ -141,7 +149,8 @@ impl Table {
         table.trim_fmt() + "\n"
     }
 
-    fn natural_widths(&self, style: Style) -> Vec<usize> {
+    /// The width of each column, and none for those that are not shown.
+    fn natural_widths(&self, style: Style) -> Vec<Option<usize>> {
         let title = |column: &Column| if style.headers { column.title.width() } else { 0 };
         let mut widths: Vec<usize> = self.columns.iter().map(title).collect();
         for row in &self.rows {
@@ -149,14 +158,15 @@ impl Table {
                 *width = (*width).max(cell.or_dash().shown(style.screen).width());
             }
         }
-        widths
+        let shown = self.columns.iter().zip(widths);
+        shown.map(|(column, width)| (!column.extra).then_some(width)).collect()
     }
 }
 
 /// Shrinks flexible columns, the widest first, then hides columns by rank, until all fits. Columns
 /// that are kept shrink last.
-fn fit(columns: &[Column], natural: &[usize], width: usize) -> Vec<Option<usize>> {
-    let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
+fn fit(columns: &[Column], natural: &[Option<usize>], width: usize) -> Vec<Option<usize>> {
+    let mut widths = natural.to_vec();
     loop {
         let tight = shrunk(columns, widths.clone(), width, Shrinks::First);
         if total(&tight) <= width {
@@ -337,6 +347,16 @@ mod tests {
         assert_eq!(hidden, ["PLAN"]);
         let (text, _) = table.draw(style(Some(49)));
         assert!(text.contains("Profess… "), "{text}");
+    }
+
+    #[test]
+    fn an_extra_column_is_shown_when_chosen() {
+        let table = Table::new(&[Column::new("ID", 0), Column::extra("CREATED")]);
+        let table = table.with([["pln_1", "today"].map(TextCell::text).to_vec()]);
+        assert_eq!(table.draw(style(None)), ("ID\npln_1\n".to_owned(), vec![]));
+        assert_eq!(table.draw(style(Some(5))), ("ID\npln_1\n".to_owned(), vec![]));
+        let chosen = table.choose(&"created,id".parse().unwrap()).unwrap();
+        assert_eq!(chosen.draw(style(None)).0, "CREATED  ID\ntoday    pln_1\n");
     }
 
     #[test]

@@ -100,6 +100,8 @@ fn columns_are_chosen_for_tables_and_csv() {
     assert_eq!(ran.stdout, "active  4/5\n");
     let ran = run(&["licenses", "list", "-c", "seatsUsed,id", "-o", "csv"]);
     assert_eq!(ran.stdout, format!("seatsUsed,id\n4,{LICENSE}\n"));
+    let ran = run(&["licenses", "list", "-c", "created", "--no-headers"]);
+    assert_eq!(ran.stdout, "2026-01-31T12:00:00.000Z\n");
     // Only the table remains of a card with a table.
     let ran = run(&["licenses", "get", LICENSE, "-c", "user"]);
     assert_eq!(ran.stdout, "USER\nalice\n");
@@ -107,7 +109,7 @@ fn columns_are_chosen_for_tables_and_csv() {
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(ran.stderr, @"
     error: There is no column colour.
-      The columns are: ID, PRODUCT, PLAN, STATUS, SEATS, EXPIRES, FEATURES
+      The columns are: ID, PRODUCT, PLAN, STATUS, SEATS, EXPIRES, FEATURES, CREATED, UPDATED
     ");
     for args in [&["users", "get", "alice", "-c", "id"][..], &["users", "list", "-c", "id", "-q"]] {
         assert_eq!((run(args).code, run(args).stdout.as_str()), (2, ""), "{args:?}");

@@ -17,7 +17,7 @@ use crate::output::table::{Column, Table};
 use crate::output::time::Span;
 use crate::resolve::{self, NameIndex, Purpose};
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),
     Column::flexible("PRODUCT", 4),
     Column::flexible("PLAN", 1),
@@ -25,6 +25,8 @@ const COLUMNS: [Column; 7] = [
     Column::new("SEATS", 3),
     Column::new("EXPIRES", 2),
     Column::flexible("FEATURES", 5),
+    Column::extra("CREATED"),
+    Column::extra("UPDATED"),
 ];
 const KIND: Kind<ApiRecord<LicenseWithSeats>> = Kind {
     fields: &FIELDS,
@@ -157,6 +159,8 @@ fn table(ctx: &Context, licenses: &[ApiRecord<LicenseWithSeats>], names: &NameIn
             TextCell::text(format!("{used}/{allowed}")),
             TextCell::time_or("never", license.expires_at, ctx.now),
             TextCell::text(joined(&license.features)),
+            TextCell::past(license.created_at, ctx.now),
+            TextCell::past(license.updated_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(licenses.iter().map(row))

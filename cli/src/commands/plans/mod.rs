@@ -19,13 +19,14 @@ use crate::output::{Field, View};
 use crate::resolve::{self, NameIndex, Purpose};
 
 const PATH: &str = "/api/v1/admin/plans";
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
     Column::flexible("PRODUCT", 3),
     Column::new("SEATS", 2),
     Column::new("VALID FOR", 4),
     Column::flexible("FEATURES", 5),
+    Column::extra("DESCRIPTION"),
 ];
 const FIELDS: [Field; 9] = Field::members([
     "id",
@@ -114,6 +115,7 @@ fn table(plans: &[ApiRecord<Plan>], names: &NameIndex) -> Table {
             seats(plan.max_seats),
             valid_for(plan.expires_in_days),
             TextCell::text(joined(&plan.features)),
+            TextCell::maybe(plan.description.as_ref()),
         ]
     };
     Table::new(&COLUMNS).with(plans.iter().map(row))

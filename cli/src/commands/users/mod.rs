@@ -22,12 +22,14 @@ use crate::resolve;
 use crate::values::{Edit, MetadataFlags, cleared};
 
 const PATH: &str = "/api/v1/admin/users";
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 7] = [
     Column::new("EXTERNAL ID", 0),
     Column::flexible("EMAIL", 2),
     Column::flexible("NAME", 1),
     Column::new("CREATED", 3),
     Column::new("ID", 4),
+    Column::extra("METADATA"),
+    Column::extra("UPDATED"),
 ];
 const FIELDS: [Field; 8] = Field::members([
     "id",
@@ -234,20 +236,25 @@ fn table(ctx: &Context, users: &[ApiRecord<User>]) -> Table {
             TextCell::maybe(user.name.as_ref()),
             TextCell::past(user.created_at, ctx.now),
             TextCell::of(user.id),
+            metadata_cell(user),
+            TextCell::past(user.updated_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(users.iter().map(row))
 }
 
 fn card(ctx: &Context, user: &User) -> Vec<(&'static str, TextCell)> {
-    let metadata = user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok());
     vec![
         ("user", TextCell::text(user.external_id.as_str())),
         ("id", TextCell::of(user.id)),
         ("email", TextCell::maybe(user.email.as_ref())),
         ("name", TextCell::maybe(user.name.as_ref())),
-        ("metadata", TextCell::maybe(metadata)),
+        ("metadata", metadata_cell(user)),
         ("created", TextCell::past(user.created_at, ctx.now)),
         ("updated", TextCell::past(user.updated_at, ctx.now)),
     ]
+}
+
+fn metadata_cell(user: &User) -> TextCell {
+    TextCell::maybe(user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok()))
 }
