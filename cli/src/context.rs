@@ -18,6 +18,7 @@ use crate::globals::Globals;
 use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;
+use crate::messages::Messages;
 use crate::output::OutputOptions;
 use crate::output::escape::quote;
 
@@ -27,6 +28,7 @@ pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 /// One run of licctl.
 pub struct Context {
     pub io: Rc<Io>,
+    pub messages: Messages,
     pub env: Env,
     pub globals: Globals,
     pub output: OutputOptions,
@@ -56,8 +58,10 @@ impl Context {
         output: OutputOptions,
         words: Vec<String>,
     ) -> Self {
+        let io = Rc::new(io);
         Self {
-            io: Rc::new(io),
+            messages: Messages::new(io.clone(), output.format.is_json()),
+            io,
             env,
             globals,
             output,
@@ -83,8 +87,9 @@ impl Context {
         if !self.globals.dry_run {
             return Ok(());
         }
-        Err(Error::usage("--dry-run shows requests to the service; this command sends none.")
-            .fix("run it without --dry-run; nothing was changed"))
+        let flag = if self.globals.print_curl { "--print-curl" } else { "--dry-run" };
+        let what = format!("{flag} shows requests to the service; this command sends none.");
+        Err(Error::usage(what).fix(format!("run it without {flag}; nothing was changed")))
     }
 
     /// Why licctl does not prompt, when it may not.
@@ -101,7 +106,7 @@ impl Context {
 
     /// Remarks for the person, kept apart from data.
     pub fn note(&self, text: &str) {
-        self.io.say(&format!("note: {text}\n"));
+        self.messages.note(text);
     }
 
     /// Records the answer to a prompt, to show the command that needs none.

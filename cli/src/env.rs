@@ -27,6 +27,12 @@ impl Env {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// All variables with a value.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        all.filter(|(_, value)| !value.is_empty())
+    }
+
     /// The folder of the configuration when it is not the usual one.
     pub fn config_dir(&self) -> Option<PathBuf> {
         self.get(CONFIG_DIR).map(PathBuf::from)

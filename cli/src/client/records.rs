@@ -10,6 +10,7 @@ use common::{
     LicenseWithSeats, Plan, Product, SetStatus, Statistics, UpdateLicense, UpdatePlan,
     UpdateProduct, UpdateUser, Usage, User, UserRefusal, Validate, Validation,
 };
+use futures_util::stream::Stream;
 use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -97,6 +98,15 @@ impl<T: Record> Records<'_, T> {
     /// All records, or those that match the filters of the query.
     pub async fn list(self, filters: &[(&str, &str)]) -> Result<Vec<ApiRecord<T::Shown>>> {
         self.client.list(T::PATH, filters).await
+    }
+
+    /// The pages of [`Self::list`], each requested when it is wanted, with at most `limit` records.
+    pub fn pages(
+        self,
+        filters: &[(&str, &str)],
+        limit: Option<usize>,
+    ) -> impl Stream<Item = Result<Vec<ApiRecord<T::Shown>>>> {
+        self.client.pages(T::PATH, filters, limit)
     }
 
     pub async fn get(self, id: impl Display) -> Result<ApiRecord<T::Shown>> {

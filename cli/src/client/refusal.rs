@@ -5,7 +5,7 @@ use reqwest::{Method, StatusCode, Url};
 
 use super::{KeySource, Target, TlsFault};
 use crate::config::address;
-use crate::error::{BROKEN_ANSWER, Error, Exit};
+use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD};
 use crate::keystore::origin;
 use crate::output::escape::quote;
 
@@ -97,13 +97,9 @@ impl ApiRequest<'_> {
 
     /// The error of an answer that this version cannot decode.
     pub(super) fn misunderstood(&self, error: &serde_json::Error) -> Error {
-        Error::new(
-            Exit::Internal,
-            "misunderstood",
-            "licctl does not understand the server's answer.",
-        )
-        .because(format!("{} {}: {error}", self.method, self.path))
-        .fix("use the licctl of the server's version")
+        Error::new(Exit::Internal, MISUNDERSTOOD, "licctl does not understand the server's answer.")
+            .because(format!("{} {}: {error}", self.method, self.path))
+            .fix("use the licctl of the server's version")
     }
 
     pub(super) fn redirected(&self, to: &Url) -> Error {

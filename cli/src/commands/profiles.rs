@@ -9,10 +9,10 @@ use crate::config::{Config, ConfigEdit, Folder, KeyPlace, Profile, address, prof
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::keystore;
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 use crate::prompt;
 
 const COLUMNS: [Column; 5] = [
@@ -96,6 +96,7 @@ fn list(config: &Config) -> Result<View> {
     };
     let table = Table::new(&COLUMNS).with(config.profiles.iter().map(row));
     let view = View::new(all, config.profiles.keys().cloned().collect())?.table(table);
+    let view = view.fields(&Field::members(["name", "server", "current", "key"]));
     Ok(view.or_when_empty("There are no profiles yet. Create one: licctl login"))
 }
 

@@ -9,8 +9,8 @@ use crate::client::ApiRecord;
 use crate::config::address;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::View;
 use crate::output::cell::TextCell;
+use crate::output::{Field, View};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -66,5 +66,12 @@ pub fn view(
         ("mode", TextCell::text(mode_word(key.mode))),
         ("expires", TextCell::time_or("never", key.expires_at, ctx.now)),
     ];
-    Ok(View::new(json, vec![id])?.card(card))
+    Ok(View::new(json, vec![id])?.fields(&fields()).card(card))
+}
+
+fn fields() -> Vec<Field> {
+    let members = ["id", "name", "prefix", "role", "mode", "createdAt", "expiresAt"];
+    let tenant = [Field::at("tenantId", "/tenant/id"), Field::at("tenant", "/tenant/name")];
+    [&Field::members(members)[..], &tenant, &Field::members(["server", "profile", "keySource"])]
+        .concat()
 }

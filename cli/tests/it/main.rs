@@ -20,6 +20,9 @@ mod explaining;
 mod forms;
 #[cfg(test)]
 mod help;
+mod json_errors;
+#[cfg(test)]
+mod lists;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
@@ -28,6 +31,8 @@ mod misbehaviour;
 mod once;
 #[cfg(test)]
 mod profiles;
+#[cfg(test)]
+mod raw;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]

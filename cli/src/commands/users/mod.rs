@@ -5,27 +5,48 @@ mod import;
 
 use clap::{Args, Subcommand};
 use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
+use futures_util::stream::TryStreamExt;
 
+use super::lists::{self, Kind, ListFlags};
 use super::planned;
 use crate::client::ApiRecord;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
 use crate::values::{Edit, MetadataFlags, cleared};
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 7] = [
     Column::new("EXTERNAL ID", 0),
     Column::flexible("EMAIL", 2),
     Column::flexible("NAME", 1),
     Column::new("CREATED", 3),
     Column::new("ID", 4),
+    Column::extra("METADATA"),
+    Column::extra("UPDATED"),
 ];
+const FIELDS: [Field; 8] = Field::members([
+    "id",
+    "tenantId",
+    "externalId",
+    "email",
+    "name",
+    "metadata",
+    "createdAt",
+    "updatedAt",
+]);
+const KIND: Kind<ApiRecord<User>> = Kind {
+    fields: &FIELDS,
+    id: |user| user.external_id.to_string(),
+    remember: |ctx, users| {
+        completion_cache::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
+    },
+};
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -34,7 +55,12 @@ pub enum Verb {
         visible_alias = "ls",
         after_help = "\
 Examples:
-  licctl users list --search example.com"
+  licctl users list --search example.com
+  licctl users list -o csv > users.csv   users import reads it back
+  licctl users list -o jsonl --limit 100
+
+With -o csv, jsonl or ids the users are printed as they arrive. If the list
+ends early, those that came stay printed, and the exit code is the error's."
     )]
     List(ListArgs),
     /// Show a user
@@ -69,6 +95,8 @@ pub struct ListArgs {
     /// Only users with this text in their external id, email or name, in any case
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
+    #[command(flatten)]
+    flags: ListFlags,
 }
 
 #[derive(Args)]
@@ -109,7 +137,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Get { user } => {
             let user = resolve::user(ctx, user.as_str()).await?;
             let next = format!("licctl validate {} --explain", quote(user.external_id.as_str()));
-            let view = View::new(&user, vec![user.external_id.to_string()])?;
+            let view = View::new(&user, vec![user.external_id.to_string()])?.fields(&FIELDS);
             Ok(view.card(card(ctx, &user)).next(next))
         }
         Verb::Create(args) => create(ctx, args).await,
@@ -121,13 +149,19 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 
 async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
     let filter: Vec<_> = args.external_id.iter().map(|id| ("externalId", id.as_str())).collect();
-    let mut users = ctx.client().await?.users().list(&filter).await?;
-    if filter.is_empty() {
-        completion_cache::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
-    }
-    if let Some(text) = &args.search {
-        users.retain(|user| contains(user, &text.to_lowercase()));
-    }
+    let text = args.search.as_ref().map(|text| text.to_lowercase());
+    // The service finds beginnings only, so licctl searches, and reads until it has enough.
+    let limit = args.flags.limit().filter(|_| text.is_none());
+    let pages = ctx.client().await?.users().pages(&filter, limit).map_ok(
+        |mut page: Vec<ApiRecord<User>>| {
+            page.retain(|user| text.as_ref().is_none_or(|text| contains(user, text)));
+            page
+        },
+    );
+    let whole = filter.is_empty() && text.is_none();
+    let Some(users) = lists::read(ctx, &KIND, &args.flags, whole, pages).await? else {
+        return Ok(View::printed());
+    };
     let ids = users.iter().map(|user| user.external_id.to_string()).collect();
     let hint = match (&args.external_id, &args.search) {
         (None, None) => "There are no users yet. Create one: licctl users create",
@@ -189,7 +223,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
 }
 
 fn show(ctx: &Context, user: &ApiRecord<User>) -> Result<View> {
-    let view = View::new(user, vec![user.external_id.to_string()])?;
+    let view = View::new(user, vec![user.external_id.to_string()])?.fields(&FIELDS);
     Ok(view.table(table(ctx, std::slice::from_ref(user))))
 }
 
@@ -201,20 +235,25 @@ fn table(ctx: &Context, users: &[ApiRecord<User>]) -> Table {
             TextCell::maybe(user.name.as_ref()),
             TextCell::past(user.created_at, ctx.now),
             TextCell::of(user.id),
+            metadata_cell(user),
+            TextCell::past(user.updated_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(users.iter().map(row))
 }
 
 fn card(ctx: &Context, user: &User) -> Vec<(&'static str, TextCell)> {
-    let metadata = user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok());
     vec![
         ("user", TextCell::text(user.external_id.as_str())),
         ("id", TextCell::of(user.id)),
         ("email", TextCell::maybe(user.email.as_ref())),
         ("name", TextCell::maybe(user.name.as_ref())),
-        ("metadata", TextCell::maybe(metadata)),
+        ("metadata", metadata_cell(user)),
         ("created", TextCell::past(user.created_at, ctx.now)),
         ("updated", TextCell::past(user.updated_at, ctx.now)),
     ]
+}
+
+fn metadata_cell(user: &User) -> TextCell {
+    TextCell::maybe(user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok()))
 }

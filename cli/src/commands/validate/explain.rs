@@ -12,10 +12,10 @@ use crate::commands::keys::{mode_word, role_word};
 use crate::commands::licenses::{status_cell, usage};
 use crate::context::Context;
 use crate::error::{Exit, Result};
-use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
 use crate::output::time::relative;
+use crate::output::{Field, View};
 
 /// The width of a step's label, in columns.
 const LABEL_WIDTH: usize = 9;
@@ -33,7 +33,9 @@ pub async fn run(
         Some(license) => Some(seats_of(ctx, license).await?),
         None => None,
     };
-    let mut view = View::new(&explained, vec![user.to_string()])?;
+    let members = Field::members(["valid", "reason", "summary", "checkedAt"]);
+    let fields = [&[Field::at("userId", "/user/externalId")], &members[..]].concat();
+    let mut view = View::new(&explained, vec![user.to_string()])?.fields(&fields);
     for line in [key_line(&key), user_line(ctx, &user, &explained), licenses_line(&explained)] {
         view = view.line(line);
     }
