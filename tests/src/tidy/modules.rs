@@ -1,5 +1,5 @@
-//! The modules of licd and licctl, and which of them names which: in `use` lines, and by paths that begin with
-//! `crate::` or `super::` elsewhere. Tests are left out, as they may look at anything.
+//! The modules of licd and licctl, and which of them names which: in `use` lines, and by paths that
+//! begin with `crate::` or `super::` elsewhere. Tests are left out, as they may look at anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
