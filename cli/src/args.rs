@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     api, catalog, doctor, events, keys, licenses, login, manual, plans, products, profiles,
@@ -15,7 +15,7 @@ use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 use crate::globals::Globals;
 use crate::io::Io;
-use crate::output::View;
+use crate::output::{Format, View};
 
 const START_HERE: &str = "\
 Start here:
@@ -82,8 +82,10 @@ pub enum Commands {
     Login(login::LoginArgs),
     Logout(login::LogoutArgs),
     /// Show the API key in use: its role, mode and tenant
+    #[command(after_help = whoami::EXAMPLES)]
     Whoami,
     /// Check the settings, network, server, clock and key
+    #[command(after_help = doctor::EXAMPLES)]
     Doctor,
     Completions(manual::CompletionsArgs),
     Man(manual::ManArgs),
@@ -128,11 +130,7 @@ pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Ex
         return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Success);
     }
     if wants_json(env, args) {
-        let message = text.to_string();
-        let message = message.lines().next().unwrap_or_default();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
-        let hint = "see --help";
-        io.say(&format!("{}\n", Error::usage(message).fix(hint).json()));
+        io.say(&format!("{}\n", usage_error(&text.to_string()).json()));
     } else {
         let plain = !io.terminals.stderr || env.get("NO_COLOR").is_some();
         io.say(&if plain { text.to_string() } else { text.ansi().to_string() });
@@ -140,15 +138,32 @@ pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Ex
     Exit::Usage
 }
 
+/// The error for a program: the first paragraph, and the tips, which offer near words.
+fn usage_error(text: &str) -> Error {
+    let message = text.split("\n\n").next().unwrap_or_default();
+    let message: Vec<&str> = message.lines().map(str::trim).collect();
+    let message = message.join(" ");
+    let tips: Vec<&str> =
+        text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
+    let hint = if tips.is_empty() { "see --help".to_owned() } else { tips.join("; ") };
+    Error::usage(message.strip_prefix("error: ").unwrap_or(&message)).fix(hint)
+}
+
 /// Whether errors are to be JSON, on a command line that could not be read as a whole.
 pub fn wants_json(env: &Env, args: &[OsString]) -> bool {
+    let is_json = |name: &str| Format::from_str(name, true).is_ok_and(Format::is_json);
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+    if words.iter().any(|word| word == "--jq" || word.starts_with("--jq=")) {
+        return true;
+    }
     let pairs = words.windows(2);
-    let apart =
-        pairs.filter(|pair| pair[0] == "-o" || pair[0] == "--output").map(|p| &p[1]).next_back();
-    let joined = words.iter().any(|word| word == "-ojson" || word == "--output=json");
-    match apart {
-        Some(form) => form == "json",
-        None => joined || env.get(env::OUTPUT) == Some("json"),
+    let apart = pairs.filter(|pair| pair[0] == "-o" || pair[0] == "--output").map(|pair| &*pair[1]);
+    let joined = words.iter().filter_map(|word| {
+        let short = word.strip_prefix("-o").filter(|name| !name.is_empty());
+        short.map(|name| name.trim_start_matches('=')).or(word.strip_prefix("--output="))
+    });
+    match apart.chain(joined).last() {
+        Some(name) => is_json(name),
+        None => env.get(env::OUTPUT).is_some_and(is_json),
     }
 }

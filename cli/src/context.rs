@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use common::{ApiKey, Timestamp};
@@ -11,13 +11,14 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::client::{CaCert, Client, KeySource, PlannedRequest, Target, Trace, is_loopback};
-use crate::config::{Config, Folder, Profile};
+use crate::config::{Config, Folder, Profile, address};
 use crate::env::{self, Env};
 use crate::error::{Destination, Error, Exit, Result};
 use crate::globals::Globals;
 use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;
+use crate::messages::Messages;
 use crate::output::OutputOptions;
 use crate::output::escape::quote;
 
@@ -27,6 +28,7 @@ pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 /// One run of licctl.
 pub struct Context {
     pub io: Rc<Io>,
+    pub messages: Messages,
     pub env: Env,
     pub globals: Globals,
     pub output: OutputOptions,
@@ -56,8 +58,10 @@ impl Context {
         output: OutputOptions,
         words: Vec<String>,
     ) -> Self {
+        let io = Rc::new(io);
         Self {
-            io: Rc::new(io),
+            messages: Messages::new(io.clone(), output.format.is_json()),
+            io,
             env,
             globals,
             output,
@@ -83,8 +87,9 @@ impl Context {
         if !self.globals.dry_run {
             return Ok(());
         }
-        Err(Error::usage("--dry-run shows requests to the service; this command sends none.")
-            .fix("run it without --dry-run; nothing was changed"))
+        let flag = if self.globals.print_curl { "--print-curl" } else { "--dry-run" };
+        let what = format!("{flag} shows requests to the service; this command sends none.");
+        Err(Error::usage(what).fix(format!("run it without {flag}; nothing was changed")))
     }
 
     /// Why licctl does not prompt, when it may not.
@@ -101,7 +106,7 @@ impl Context {
 
     /// Remarks for the person, kept apart from data.
     pub fn note(&self, text: &str) {
-        self.io.say(&format!("note: {text}\n"));
+        self.messages.note(text);
     }
 
     /// Records the answer to a prompt, to show the command that needs none.
@@ -152,8 +157,8 @@ impl Context {
             (None, None, None) => parse_server(DEFAULT_SERVER, "the default")?,
         };
         let name = profile.as_ref().map(|(name, _)| name.clone());
-        let origin = keystore::origin(&server);
-        self.destination.replace(Some(Destination { profile: name, server: origin }));
+        let shown = address(&server).to_owned();
+        self.destination.replace(Some(Destination { profile: name, server: shown }));
         Ok(Endpoint { profile, server })
     }
 
@@ -164,14 +169,19 @@ impl Context {
                 let endpoint = self.endpoint()?;
                 self.refuse_open_http(&endpoint.server)?;
                 let (key, key_source) = self.key(&endpoint).await?;
-                self.connect(endpoint.server, key, key_source)
+                self.connect(&endpoint, key, key_source)
             })
             .await
     }
 
     /// A client for a key that is given, as `login` needs one.
-    pub fn connect(&self, server: Url, key: ApiKey, key_source: KeySource) -> Result<Client> {
-        let ca_cert = self.ca_cert()?;
+    pub fn connect(
+        &self,
+        endpoint: &Endpoint,
+        key: ApiKey,
+        key_source: KeySource,
+    ) -> Result<Client> {
+        let (server, ca_cert) = (endpoint.server.clone(), self.ca_cert(endpoint)?);
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
         let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
         let trace = Trace::new(self.io.clone(), self.globals.verbose);
@@ -179,8 +189,24 @@ impl Context {
     }
 
     /// The certificates to trust beside the system's.
-    pub fn ca_cert(&self) -> Result<Option<CaCert>> {
-        self.globals.ca_cert.as_deref().map(CaCert::read).transpose()
+    pub fn ca_cert(&self, endpoint: &Endpoint) -> Result<Option<CaCert>> {
+        let Some((path, from)) = self.ca_cert_path(endpoint) else { return Ok(None) };
+        let read = CaCert::read(&path);
+        read.map(Some).map_err(|error| error.fix(format!("check the path, which is from {from}")))
+    }
+
+    /// The file of these certificates and where it is given. A profile's is for its server alone.
+    pub fn ca_cert_path(&self, endpoint: &Endpoint) -> Option<(PathBuf, String)> {
+        if let Some(path) = &self.globals.ca_cert {
+            return Some((path.clone(), "--ca-cert".to_owned()));
+        }
+        if let Some(path) = self.env.get(env::CA_CERT) {
+            return Some((path.into(), env::CA_CERT.to_owned()));
+        }
+        let (name, profile) = endpoint.profile.as_ref()?;
+        let same = keystore::origin(&profile.server) == keystore::origin(&endpoint.server);
+        let path = profile.ca_cert.as_ref().filter(|_| same)?;
+        Some((path.into(), format!("profile {name}")))
     }
 
     /// Refuses to send a key unencrypted to another machine.
@@ -237,28 +263,49 @@ impl Context {
             self.note(&format!("others can read {}; chmod 600 it", path.display()));
         }
         fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
+            Error::usage(format!("{} cannot be read.", path.display()))
+                .because(error.to_string())
+                .fix("check the path that --api-key-file gives, and its permissions")
         })
     }
 }
 
 /// Reads a server's address; `from` names where it was given.
 pub fn parse_server(text: &str, from: &str) -> Result<Url> {
-    let url = Url::parse(text).ok().filter(|url| {
-        let bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+    let url = if text.contains("://") { Url::parse(text).ok() } else { without_scheme(text) };
+    let url = url.filter(|url| {
+        let person = !url.username().is_empty() || url.password().is_some();
+        let bare = !person && url.query().is_none() && url.fragment().is_none();
         matches!(url.scheme(), "http" | "https") && url.has_host() && bare
     });
     url.ok_or_else(|| {
-        Error::usage(format!("{from} must be an address such as https://licenses.example.com."))
+        Error::usage(format!("{from} is not the address of a server."))
+            .fix("give an address such as https://licenses.example.com")
     })
+}
+
+/// A host alone is reached by https, and by http on this machine. A word that is clearly no host,
+/// such as a key in the wrong place, is not looked up.
+fn without_scheme(text: &str) -> Option<Url> {
+    let url = Url::parse(&format!("https://{text}")).ok()?;
+    let host = url.host_str()?;
+    let is_host = host == "localhost" || host.contains(['.', ':']) || url.port().is_some();
+    if host.contains('_') || !is_host {
+        return None;
+    }
+    if is_loopback(&url) { Url::parse(&format!("http://{text}")).ok() } else { Some(url) }
 }
 
 /// Parses a key. The error does not repeat the text, which may be another secret.
 pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
     text.trim().parse().map_err(|error: common::MalformedKey| {
-        Error::new(Exit::NotAuthenticated, "malformed_key", format!("{from} holds no API key."))
-            .because(format!("It {error}"))
-            .fix("copy the whole key again")
+        Error::new(
+            Exit::NotAuthenticated,
+            "malformed_key",
+            format!("{from} does not contain an API key."),
+        )
+        .because(format!("It {error}"))
+        .fix("copy the whole key again")
     })
 }
 

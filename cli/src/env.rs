@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 pub const API_KEY: &str = "LICCTL_API_KEY";
+pub const CA_CERT: &str = "LICCTL_CA_CERT";
 pub const CONFIG_DIR: &str = "LICCTL_CONFIG_DIR";
 pub const OUTPUT: &str = "LICCTL_OUTPUT";
 pub const PROFILE: &str = "LICCTL_PROFILE";
@@ -24,6 +25,12 @@ impl Env {
 
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// All variables with a value.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        all.filter(|(_, value)| !value.is_empty())
     }
 
     /// The folder of the configuration when it is not the usual one.

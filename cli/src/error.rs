@@ -11,6 +11,9 @@ use crate::output::escape::{clean, redact};
 /// The code of a connection that broke before its answer was whole.
 pub const BROKEN_ANSWER: &str = "broken_answer";
 
+/// The code of an answer that cannot be decoded.
+pub const MISUNDERSTOOD: &str = "misunderstood";
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// How a run ends. The numbers are a promise to scripts.
@@ -127,6 +130,11 @@ impl Error {
         self.code == BROKEN_ANSWER
     }
 
+    /// Whether the service's answer was another one than the command expects.
+    pub fn is_misunderstood(&self) -> bool {
+        self.code == MISUNDERSTOOD
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -163,6 +171,7 @@ impl Error {
             "hint": self.fix,
             "status": self.status,
             "requestId": self.request_id,
+            "retryAfter": self.retry_after,
             "exitCode": self.exit.code(),
         })
     }
@@ -219,6 +228,7 @@ mod tests {
           "hint": "licctl plans create --name NAME",
           "status": 400,
           "requestId": "r1",
+          "retryAfter": null,
           "exitCode": 6
         }
         "#);

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
 use crate::output::time::Span;
-use crate::output::{Format, Jq, OutputOptions};
+use crate::output::{ColumnNames, Format, Jq, OutputOptions};
 
 /// Flags that work with every command.
 #[derive(Args)]
@@ -23,12 +23,29 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
     /// Output format [variable: LICCTL_OUTPUT] [default: table]
+    ///
+    /// JSON is an array where a command can take or make several records, also for one, and an
+    /// object elsewhere. With json and jsonl, stderr is JSON as well, but for the log of -v: one
+    /// object with the error and all notes. Lists are printed as they arrive in csv, jsonl and ids:
+    /// when one ends early, what came stays printed, and the exit code is that of the error. CSV
+    /// holds values as they are; since a spreadsheet takes text after = + - or @ for a formula,
+    /// import columns as text.
     #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
     output: Option<Format>,
     /// Filter the JSON with this jq expression; strings print without quotes
+    ///
+    /// As in jq, @csv and @tsv make rows, and $ENV and env hold the environment (here without
+    /// LICCTL_API_KEY). The whole answer is the one input. Implies -o json.
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
+    /// Columns of the table or CSV, by name and in this order, as in -c ID,NAME; a wrong name is
+    /// answered with all names, some of which the table does not show by itself
+    #[arg(short, long, global = true, value_name = "NAMES", hide_short_help = true)]
+    columns: Option<ColumnNames>,
+    /// Leave out the names of the columns
+    #[arg(long, global = true, hide_short_help = true)]
+    no_headers: bool,
     /// Print ids only, the same as -o ids
     #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
     pub quiet: bool,
@@ -41,6 +58,10 @@ pub struct Globals {
     /// Print the requests that would change data, and send none of them
     #[arg(short = 'n', long, global = true, hide_short_help = true)]
     pub dry_run: bool,
+    /// Print the requests as curl commands. Writes are not sent, as with --dry-run; reads are, as
+    /// later requests need their answers, and are printed when there is no write
+    #[arg(long, global = true, conflicts_with = "dry_run", hide_short_help = true)]
+    pub print_curl: bool,
     /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted
     #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
@@ -52,7 +73,7 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
-    /// Trust the certificates of this PEM file as well
+    /// Trust the certificates of this PEM file as well [variable: LICCTL_CA_CERT]
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub ca_cert: Option<PathBuf>,
     /// Allow sending the key over unencrypted http to other machines
@@ -71,8 +92,20 @@ pub enum ColorChoice {
 impl Globals {
     /// The output options that the flags and the environment give.
     pub fn output_options(&self, env: &Env, terminal: bool) -> Result<OutputOptions> {
-        let jq = self.jq.as_deref().map(Jq::compile).transpose()?;
-        Ok(OutputOptions { format: self.format(env)?, jq, color: self.colors(env, terminal) })
+        let jq = self.jq.as_deref().map(|code| Jq::compile(code, env)).transpose()?;
+        let format = self.format(env)?;
+        if self.columns.is_some() && !format.has_columns() {
+            return Err(Error::usage("--columns is for tables and CSV.")
+                .fix("add -o csv, or pick members of JSON with --jq"));
+        }
+        Ok(OutputOptions {
+            format,
+            jq,
+            color: self.colors(env, terminal),
+            columns: self.columns.clone(),
+            headers: !self.no_headers,
+            curl: self.print_curl,
+        })
     }
 
     /// Whether output to a person is coloured.

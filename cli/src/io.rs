@@ -93,18 +93,25 @@ impl Io {
         let _ = stderr.write_all(redact(text).as_bytes()).and_then(|()| stderr.flush());
     }
 
-    /// Reads stdin to its end on a thread of its own, so that Ctrl-C is handled meanwhile.
+    /// Reads a text from stdin.
     pub async fn read_stdin(&self) -> Result<String> {
+        String::from_utf8(self.read_stdin_bytes().await?).map_err(|error| {
+            Error::usage("Stdin could not be read.").because(error.utf8_error().to_string())
+        })
+    }
+
+    /// Reads stdin to its end on a thread of its own, so that Ctrl-C is handled meanwhile.
+    pub async fn read_stdin_bytes(&self) -> Result<Vec<u8>> {
         let stdin = self.stdin.borrow_mut().take();
         let Some(mut stdin) = stdin else {
             return Err(Error::usage("Only one argument can be `-`: stdin can be read once."));
         };
         let reading = tokio::task::spawn_blocking(move || {
-            let mut text = String::new();
-            stdin.read_to_string(&mut text).map(|_| text)
+            let mut bytes = Vec::new();
+            stdin.read_to_end(&mut bytes).map(|_| bytes)
         });
         match reading.await {
-            Ok(Ok(text)) => Ok(text),
+            Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(error)) => {
                 Err(Error::usage("Stdin could not be read.").because(error.to_string()))
             }

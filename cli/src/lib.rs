@@ -15,6 +15,7 @@ mod globals;
 mod interruption;
 mod io;
 mod keystore;
+mod messages;
 mod output;
 mod prompt;
 mod resolve;
@@ -22,6 +23,7 @@ mod values;
 
 use std::ffi::OsString;
 use std::pin::pin;
+use std::rc::Rc;
 
 use clap::{CommandFactory, Parser};
 
@@ -31,8 +33,9 @@ pub use env::Env;
 use error::{Error, Exit, Result};
 use io::Io;
 pub use io::{Streams, Terminals};
+use messages::Messages;
+use output::View;
 use output::escape::quote;
-use output::{Format, View};
 
 /// The definition of all commands and flags, for documentation and completeness checks.
 pub fn grammar() -> clap::Command {
@@ -47,23 +50,26 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
         let written = answer.and_then(|lines| io.data(&lines));
         return written.map_or_else(|error| error.exit, |()| Exit::Success).code();
     }
-    let cli = match Cli::try_parse_from(&args) {
+    let mut cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return args::explain(&io, &env, &args, &error).code(),
     };
+    // Both send no write; they differ in how they show it.
+    cli.globals.dry_run |= cli.globals.print_curl;
     let output = match cli.globals.output_options(&env, io.terminals.stdout) {
         Ok(output) => output,
         Err(error) => {
-            let json = args::wants_json(&env, &args);
-            return fail(&io, json, &error, None).code();
+            let messages = Messages::new(Rc::new(io), args::wants_json(&env, &args));
+            messages.end(Some(&error), None);
+            return error.exit.code();
         }
     };
-    let json = output.format == Format::Json;
     let words = args.iter().map(|word| quote(&word.to_string_lossy()).into_owned());
     let words = std::iter::once("licctl".to_owned()).chain(words.skip(1)).collect();
     let ctx = Context::new(io, env, cli.globals, output, words);
     let ended = drive(&ctx, cli.command).and_then(|view| finish(&ctx, &view));
-    ended.unwrap_or_else(|error| fail(&ctx.io, json, &error, ctx.destination().as_ref())).code()
+    ctx.messages.end(ended.as_ref().err(), ctx.destination().as_ref());
+    ended.unwrap_or_else(|error| error.exit).code()
 }
 
 /// Runs the command; Ctrl-C ends it wherever it waits.
@@ -96,7 +102,8 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
 }
 
 fn finish(ctx: &Context, view: &View) -> Result<Exit> {
-    let planned = ctx.planned.take();
+    let (reads, writes): (Vec<_>, Vec<_>) = ctx.planned.take().into_iter().partition(|it| it.sent);
+    let planned = if ctx.output.curl && writes.is_empty() { reads } else { writes };
     if planned.is_empty() {
         view.show(&ctx.io, &ctx.output)?;
     } else {
@@ -106,9 +113,4 @@ fn finish(ctx: &Context, view: &View) -> Result<Exit> {
         ctx.io.say(&format!("Without prompts: {command}\n"));
     }
     Ok(view.exit)
-}
-
-fn fail(io: &Io, json: bool, error: &Error, place: Option<&error::Destination>) -> Exit {
-    io.say(&if json { format!("{}\n", error.json()) } else { error.text(place) });
-    error.exit
 }

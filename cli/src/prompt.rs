@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use dialoguer::console::Term;
 use dialoguer::theme::{ColorfulTheme, SimpleTheme, Theme};
-use dialoguer::{Confirm, FuzzySelect, Input};
+use dialoguer::{FuzzySelect, Input};
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -42,12 +42,24 @@ where
     Ok(value)
 }
 
-/// Prompts for a line of text with a default. The answer is not recorded as a flag.
-pub fn text_or(ctx: &Context, question: &str, usual: &str) -> Result<String> {
+/// Prompts for a line of text with a default until it can be parsed. The answer is not recorded as a
+/// flag.
+pub fn text_or<T>(
+    ctx: &Context,
+    question: &str,
+    usual: &str,
+    parse: impl Fn(&str) -> Result<T>,
+) -> Result<T> {
     let theme = theme(ctx);
-    let input =
-        Input::<String>::with_theme(theme.as_ref()).with_prompt(question).default(usual.to_owned());
-    read_answer(input.interact_text_on(&Term::stderr()))
+    let why = |error: &Error| match error.advice() {
+        Some(advice) => format!("{} {advice}", error.message()),
+        None => error.message().to_owned(),
+    };
+    let input = Input::<String>::with_theme(theme.as_ref())
+        .with_prompt(question)
+        .default(usual.to_owned())
+        .validate_with(|text: &String| parse(text).map(drop).map_err(|error| why(&error)));
+    parse(&read_answer(input.interact_text_on(&Term::stderr()))?)
 }
 
 /// Prompts for one of `labels`, found by typing a part of it; returns its index.
@@ -90,18 +102,36 @@ pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
     Ok(())
 }
 
-/// Asks a yes-or-no question; Enter alone means no.
-pub fn yes(ctx: &Context, question: &str) -> Result<bool> {
-    let theme = theme(ctx);
-    let confirm = Confirm::with_theme(theme.as_ref()).with_prompt(clean(question)).default(false);
-    read_answer(confirm.interact_on(&Term::stderr()))
+/// Asks a yes-or-no question, which a whole line answers; Enter alone means no. A key that is pasted
+/// too early is no answer, and is not shown.
+fn yes(ctx: &Context, question: &str) -> Result<bool> {
+    let mut prompt = String::new();
+    theme(ctx)
+        .format_confirm_prompt(&mut prompt, &clean(question), None)
+        .map_err(|error| Error::new(Exit::Internal, "terminal", error.to_string()))?;
+    let begins_an_answer = |typed: &[u8]| {
+        let typed = typed.to_ascii_lowercase();
+        b"yes".starts_with(&typed) || b"no".starts_with(&typed)
+    };
+    loop {
+        match read_line(ctx, &prompt, begins_an_answer)?.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "n" | "no" | "" => return Ok(false),
+            _ => ctx.io.say("Please answer y or n, and press Enter.\n"),
+        }
+    }
 }
 
-/// Prompts for a secret without showing it. The terminal stays raw from the first to the last
-/// character, as a pasted secret would otherwise show between two reads.
+/// Prompts for a secret without showing it.
 pub fn secret(ctx: &Context, question: &str) -> Result<String> {
+    read_line(ctx, &format!("{question}: "), |_| false)
+}
+
+/// Reads a line, of which a beginning is shown as long as it may be. The terminal stays raw from the
+/// first to the last character, as a pasted secret would otherwise show between two reads.
+fn read_line(ctx: &Context, prompt: &str, is_shown: impl Fn(&[u8]) -> bool) -> Result<String> {
     let raw = RawTerminal::begin().map_err(|error| broken(&error))?;
-    ctx.io.say(&format!("{question}: "));
+    ctx.io.say(prompt);
     let mut typed = Vec::new();
     let ended = loop {
         let mut byte = [0];
@@ -112,8 +142,18 @@ pub fn secret(ctx: &Context, question: &str) -> Result<String> {
                 // Ctrl-C, and Ctrl-D on an empty line.
                 3 => break Err(Error::cancelled()),
                 4 if typed.is_empty() => break Err(Error::cancelled()),
-                8 | 127 => drop(typed.pop()),
-                byte => typed.push(byte),
+                8 | 127 => {
+                    if !typed.is_empty() && is_shown(&typed) {
+                        ctx.io.say("\u{8} \u{8}");
+                    }
+                    typed.pop();
+                }
+                byte => {
+                    typed.push(byte);
+                    if is_shown(&typed) {
+                        ctx.io.say(&char::from(byte).to_string());
+                    }
+                }
             },
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => break Err(broken(&error)),

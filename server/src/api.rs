@@ -8,6 +8,7 @@ pub mod keys;
 pub mod licenses;
 pub mod plans;
 pub mod products;
+pub mod reference;
 pub mod refusals;
 pub mod statistics;
 pub mod usage;

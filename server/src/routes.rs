@@ -12,8 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::App;
 use crate::api::{
-    events, explain, health, keys, licenses, plans, products, refusals, statistics, usage, users,
-    validate,
+    events, explain, health, keys, licenses, plans, products, reference, refusals, statistics,
+    usage, users, validate,
 };
 use crate::error::Error;
 use crate::http::{context, openapi};
@@ -23,6 +23,8 @@ pub fn router(app: App) -> Router {
     let (api, document) = api();
     let document = openapi::text(&document);
     api.route("/api/v1/openapi.json", get(async move || openapi::serve(document)))
+        .route("/docs", get(reference::page))
+        .route(reference::REDOC_PATH, get(reference::redoc))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .fallback(async || Error::RouteNotFound)

@@ -12,6 +12,7 @@ mod licenses;
 mod outcomes;
 mod plans;
 mod products;
+mod reference;
 mod refused;
 mod seats;
 mod statistics;

@@ -4,6 +4,7 @@
 mod progress;
 mod report;
 mod source;
+mod text;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::output::Field;
 use crate::prompt;
 use progress::RowProgress;
 pub use report::{Report, ReportLine, RowState};
@@ -27,6 +29,11 @@ const ROWS_IN_FLIGHT: usize = 4;
 const MAX_RETRIES_PER_ROW: u32 = 10;
 /// Pauses up to this many seconds are reported only once.
 const QUIET_PAUSE_SECONDS: u64 = 2;
+
+/// The columns with which the CSV of a run begins.
+pub const LINE_FIELDS: [Field; 3] = Field::members(["line", "userId", "state"]);
+/// The column with which it ends.
+pub const ERROR_FIELD: Field = Field::at("error", "/error/message");
 
 /// Flags of every command that takes a file of rows.
 #[derive(clap::Args)]
@@ -222,11 +229,13 @@ fn conclude(
     }
     match stopped {
         Some(error) if done == 0 => Err(error),
-        Some(error) => {
-            ctx.io.say(&error.text(None));
+        None if open == 0 => Ok(Exit::Success),
+        stopped => {
+            let mut partly = Error::new(Exit::Partial, "partial", summary).json();
+            partly["errors"] = stopped.iter().map(Error::json).collect();
+            let lines = stopped.map_or_else(String::new, |error| error.text(None));
+            ctx.messages.fail(&lines, partly);
             Ok(Exit::Partial)
         }
-        None if open > 0 => Ok(Exit::Partial),
-        None => Ok(Exit::Success),
     }
 }

@@ -1,5 +1,5 @@
 //! The progress of a bulk run: a bar with rate and time left on a terminal, and a plain line every
-//! few seconds elsewhere.
+//! few seconds elsewhere; nothing where messages are JSON.
 
 use std::cell::Cell;
 use std::fmt;
@@ -34,6 +34,9 @@ fn rate(state: &ProgressState, text: &mut dyn fmt::Write) {
 
 impl RowProgress {
     pub fn new(ctx: &Context, total: usize) -> Self {
+        if ctx.output.format.is_json() && !ctx.io.terminals.stderr {
+            return Self { bar: ProgressBar::hidden(), lines: None };
+        }
         if ctx.io.terminals.stderr {
             let bar =
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());

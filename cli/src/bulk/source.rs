@@ -1,18 +1,22 @@
-//! Files of rows: CSV with a header line, or JSON lines. A file is read and checked as a whole
-//! before any row is used.
+//! The rows of a file: their fields are read from its columns or members, and every row is checked
+//! before any is used. [`super::text`] takes the file apart.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::str::FromStr;
 
 use common::{ExternalId, Line, Metadata, Name};
 use serde_json::{Map, Value};
 
+use super::text::{decode, records};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::output::folded;
 
 /// How many invalid rows an error shows; it counts the rest.
 const MAX_SHOWN_ROWS: usize = 3;
+
+const NO_OBJECT: &str = "metadata must be a JSON object";
 
 /// One row: a user and the fields that the file gives.
 #[derive(Clone, Debug)]
@@ -47,21 +51,19 @@ impl FromStr for ColumnMapping {
 
 /// The rows of a file, or of stdin for `-`.
 pub async fn read(ctx: &Context, file: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
-    let text = match file {
-        "-" => ctx.io.read_stdin().await?,
-        path => fs::read_to_string(path).map_err(|error| {
+    let bytes = match file {
+        "-" => ctx.io.read_stdin_bytes().await?,
+        path => fs::read(path).map_err(|error| {
             Error::usage(format!("{path} cannot be read.")).because(error.to_string())
         })?,
     };
-    parse(file, &text, mapping)
+    parse(file, &bytes, mapping)
 }
 
-fn parse(file: &str, text: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
-    let text = text.trim_start_matches('\u{feff}');
-    let (titles, records) =
-        if text.trim_start().starts_with('{') { json_lines(text) } else { csv(text)? };
+fn parse(file: &str, bytes: &[u8], mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
+    let file = if file == "-" { "Stdin" } else { file };
+    let (titles, records) = records(decode(file, bytes)?)?;
     if records.is_empty() {
-        let file = if file == "-" { "Stdin" } else { file };
         return Err(Error::usage(format!("{file} has no rows.")));
     }
     if let Some(lost) = mapping.iter().find(|mapping| !titles.contains(&mapping.column)) {
@@ -86,50 +88,14 @@ fn parse(file: &str, text: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRo
     if wrong.is_empty() { Ok(rows) } else { Err(refused(file, rows.len(), &wrong)) }
 }
 
-type ParsedRecord = std::result::Result<Map<String, Value>, String>;
-
-/// The names of all columns, and the records with their lines.
-type ParsedFile = (BTreeSet<String>, Vec<(usize, ParsedRecord)>);
-
-fn json_lines(text: &str) -> ParsedFile {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let records: Vec<(usize, ParsedRecord)> = lines
-        .map(|(at, line)| (at + 1, serde_json::from_str(line).map_err(|error| error.to_string())))
-        .collect();
-    let good = records.iter().filter_map(|(_, record)| record.as_ref().ok());
-    (good.flat_map(Map::keys).cloned().collect(), records)
-}
-
-fn csv(text: &str) -> Result<ParsedFile> {
-    let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
-    let broken =
-        |error: csv::Error| Error::usage("The file is not valid CSV.").because(error.to_string());
-    let titles = reader.headers().map_err(broken)?.clone();
-    let records = reader.records().map(|record| match record {
-        Ok(record) => {
-            let line = record.position().map_or(0, csv::Position::line) as usize;
-            let filled = titles.iter().zip(&record).filter(|(_, value)| !value.is_empty());
-            (
-                line,
-                Ok(filled.map(|(title, value)| (title.trim().to_owned(), value.into())).collect()),
-            )
-        }
-        Err(error) => {
-            let line = error.position().map_or(0, csv::Position::line) as usize;
-            (line, Err(error.to_string()))
-        }
-    });
-    let records = records.collect();
-    Ok((titles.iter().map(|title| title.trim().to_owned()).collect(), records))
-}
-
 fn row(
     line: usize,
     record: &Map<String, Value>,
     mapping: &[ColumnMapping],
 ) -> std::result::Result<UserRow, String> {
-    let user = field(record, mapping, "userId", &["userid", "externalid", "user"])?;
-    let user = user.ok_or("has no userId (map another column with --map userId=COLUMN)")?;
+    // Where a record of the service has both, its userId is the service's own id.
+    let user = field(record, mapping, "userId", &["externalid", "userid", "user"])?;
+    let user = user.ok_or("has no userId or externalId (or else give --map userId=COLUMN)")?;
     Ok(UserRow {
         line,
         user: user.parse().map_err(|error| format!("userId {error}"))?,
@@ -158,7 +124,9 @@ fn field(
     let mapped = mapping.iter().find(|mapping| mapping.field == name);
     let value = match mapped {
         Some(mapping) => record.get(&mapping.column),
-        None => record.iter().find(|(title, _)| titles.contains(&&*folded(title))).map(|it| it.1),
+        None => titles.iter().find_map(|wanted| {
+            record.iter().find(|(title, _)| folded(title) == *wanted).map(|(_, value)| value)
+        }),
     };
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -168,12 +136,7 @@ fn field(
     }
 }
 
-/// Folds `External-ID`, `external_id` and `externalId` to the same title.
-fn folded(title: &str) -> String {
-    title.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-/// Columns called `metadata.KEY`, or the object in the field `metadata`.
+/// Columns called `metadata.KEY`, or the object in the field `metadata`, in CSV as JSON.
 fn metadata(record: &Map<String, Value>) -> std::result::Result<Option<Metadata>, String> {
     let map: Map<String, Value> = match record.get("metadata") {
         Some(Value::Object(map)) => map.clone(),
@@ -183,7 +146,8 @@ fn metadata(record: &Map<String, Value>) -> std::result::Result<Option<Metadata>
             });
             columns.collect()
         }
-        Some(_) => return Err("metadata must be an object".to_owned()),
+        Some(Value::String(text)) => serde_json::from_str(text).map_err(|_| NO_OBJECT)?,
+        Some(_) => return Err(NO_OBJECT.to_owned()),
     };
     if map.is_empty() {
         return Ok(None);
@@ -216,7 +180,7 @@ mod tests {
     fn users(text: &str, mapping: &[&str]) -> Result<Vec<String>> {
         let mapping: Vec<ColumnMapping> =
             mapping.iter().map(|text| text.parse().unwrap()).collect();
-        let rows = parse("users", text, &mapping)?;
+        let rows = parse("users", text.as_bytes(), &mapping)?;
         Ok(rows.into_iter().map(|row| format!("{row:?}")).collect())
     }
 
@@ -236,6 +200,22 @@ mod tests {
         let rows = users("login,id\nalice,7\n", &["userId=login"]).unwrap();
         assert!(rows[0].contains("alice"), "{rows:?}");
         assert!(users("login\nalice\n", &[]).is_err());
+    }
+
+    #[test]
+    fn a_cell_holds_metadata_as_json() {
+        let object = users("userId,metadata.team\nalice,blue\n", &[]).unwrap();
+        let json = "id,externalId,metadata\nusr_1,alice,\"{\"\"team\"\":\"\"blue\"\"}\"\n";
+        assert_eq!(users(json, &[]).unwrap(), object);
+        let error = users("userId,metadata\nalice,[1]\n", &[]).unwrap_err().text(None);
+        assert!(error.contains("line 2: metadata must be a JSON object"), "{error}");
+    }
+
+    /// Answers of the service name both.
+    #[test]
+    fn the_external_id_comes_before_the_id_of_the_service() {
+        let rows = users("userId,externalId\nusr_1,alice\n", &[]).unwrap();
+        assert!(rows[0].contains("\"alice\""), "{rows:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The HTTP client of the service: it sends one request at a time, unwraps the answer, and turns a
 //! refusal into an error. [`refusal`] writes the errors.
 
+mod planned;
 mod record;
 mod records;
 mod refusal;
@@ -16,16 +17,20 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use common::{ApiKey, List, Success};
+use futures_util::stream::{self, Stream, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use url::Position;
 use uuid::Uuid;
 
+use crate::config::address;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
 use crate::output::time::Span;
+pub use planned::PlannedRequest;
 pub use record::ApiRecord;
 use refusal::ApiRequest;
 pub use refusal::cause;
@@ -33,7 +38,7 @@ pub use tls::TlsFault;
 pub use trace::Trace;
 
 /// How many records one page of a list holds.
-const PAGE_SIZE: &str = "1000";
+const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The delay before a write whose answer was lost is sent again.
 const RESEND_DELAY: Duration = Duration::from_millis(300);
@@ -76,14 +81,7 @@ pub struct Client {
     target: Target,
     planned: Rc<RefCell<Vec<PlannedRequest>>>,
     trace: Trace,
-}
-
-/// A write that a dry run did not send.
-#[derive(Serialize)]
-pub struct PlannedRequest {
-    pub method: String,
-    pub path: String,
-    pub body: Option<serde_json::Value>,
+    last_head: RefCell<Option<String>>,
 }
 
 /// A write that was done.
@@ -100,7 +98,7 @@ impl Client {
         trace: Trace,
     ) -> Result<Self> {
         let http = http(&target.server, target.timeout, target.ca_cert.as_ref())?;
-        Ok(Self { http, target, planned, trace })
+        Ok(Self { http, target, planned, trace, last_head: RefCell::default() })
     }
 
     pub fn server(&self) -> &Url {
@@ -123,26 +121,36 @@ impl Client {
         Ok(success.data)
     }
 
-    /// Every record of a list, page after page.
-    async fn list<T: DeserializeOwned>(
+    /// Every record of a list.
+    pub async fn list<T: DeserializeOwned>(
         &self,
         path: &str,
         filters: &[(&str, &str)],
     ) -> Result<Vec<T>> {
-        let mut records = Vec::new();
-        let mut cursor: Option<String> = None;
-        loop {
-            let mut query = filters.to_vec();
-            query.push(("limit", PAGE_SIZE));
-            query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
-            let page = self.page::<T>(&with_query(path, &query)).await?;
-            records.extend(page.data);
-            // A repeated cursor would loop endlessly.
-            if page.next_cursor.is_none() || page.next_cursor == cursor {
-                return Ok(records);
+        self.pages(path, filters, None).try_concat().await
+    }
+
+    /// The pages of a list, each requested when it is wanted. With `limit` they are no longer than
+    /// that.
+    fn pages<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        filters: &[(&str, &str)],
+        limit: Option<usize>,
+    ) -> impl Stream<Item = Result<Vec<T>>> {
+        let limit = limit.unwrap_or(PAGE_SIZE).min(PAGE_SIZE).to_string();
+        let first = with_query(path, &[filters, &[("limit", &limit)]].concat());
+        stream::try_unfold(Some((first.clone(), None)), move |next| {
+            let first = first.clone();
+            async move {
+                let Some((path, cursor)) = next else { return Ok(None) };
+                let page = self.page::<T>(&path).await?;
+                let after = |cursor: &String| format!("{first}&after={}", encode(cursor));
+                // A repeated cursor would loop endlessly.
+                let next = page.next_cursor.filter(|next| Some(next) != cursor.as_ref());
+                Ok(Some((page.data, next.map(|next| (after(&next), Some(next))))))
             }
-            cursor = page.next_cursor;
-        }
+        })
     }
 
     async fn page<T: DeserializeOwned>(&self, path: &str) -> Result<List<T>> {
@@ -180,12 +188,11 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Option<Written<T>>> {
         let body = body.map(to_json).transpose()?;
+        let api_request = ApiRequest { method, path, target: &self.target };
         if self.target.dry_run {
-            let (method, path) = (method.to_string(), path.to_owned());
-            self.planned.borrow_mut().push(PlannedRequest { method, path, body });
+            self.plan(&api_request, body, false)?;
             return Ok(None);
         }
-        let api_request = ApiRequest { method, path, target: &self.target };
         let sent = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
         let answered = match sent {
             Err(lost) if lost.is_lost_answer() => {
@@ -209,6 +216,25 @@ impl Client {
         record::read(api_request, response, &self.trace).await
     }
 
+    fn plan(
+        &self,
+        request: &ApiRequest<'_>,
+        body: Option<serde_json::Value>,
+        sent: bool,
+    ) -> Result<()> {
+        let (method, path) = (request.method.to_string(), request.path.to_owned());
+        let url = self.url(&path)?.to_string();
+        let ca_cert = self.target.ca_cert.as_ref().map(|file| file.path.clone());
+        let planned = PlannedRequest { method, path, body, url, ca_cert, sent };
+        self.planned.borrow_mut().push(planned);
+        Ok(())
+    }
+
+    /// The status line and headers of the last answer.
+    pub fn last_head(&self) -> Option<String> {
+        self.last_head.borrow_mut().take()
+    }
+
     /// Sends a request, and follows redirects within the server that the key belongs to.
     async fn send(
         &self,
@@ -217,6 +243,9 @@ impl Client {
         idempotency_key: Option<&str>,
     ) -> Result<Response> {
         let mut url = self.url(api_request.path)?;
+        if self.target.dry_run {
+            self.plan(api_request, body.cloned(), true)?;
+        }
         for _ in 0..=MAX_REDIRECTS {
             let mut request = self.http.request(api_request.method.clone(), url.clone());
             request = request.header(AUTHORIZATION, bearer(&self.target.key)?);
@@ -228,11 +257,13 @@ impl Client {
             }
             let request = request.build().map_err(|error| api_request.failed(&error))?;
             self.trace.sent(&request, body);
-            let line = (request.method().to_string(), api_request.path.to_owned());
+            let path = request.url()[Position::BeforePath..].to_owned();
+            let line = (request.method().to_string(), path);
             let since = Instant::now();
             let sent = self.http.execute(request).await;
             let response = sent.map_err(|error| api_request.failed(&error))?;
             self.trace.answered(&line, since, &response);
+            self.last_head.replace(Some(record::head(&response)));
             let Some(next) = redirected(&url, &response) else { return Ok(response) };
             // Other redirects may turn a write into a read.
             let keeps_the_method = matches!(response.status().as_u16(), 307 | 308);
@@ -247,7 +278,7 @@ impl Client {
     }
 
     fn url(&self, path: &str) -> Result<Url> {
-        let base = self.target.server.as_str().trim_end_matches('/');
+        let base = address(&self.target.server);
         Url::parse(&format!("{base}{path}")).map_err(|error| {
             Error::usage(format!("{path} is not a valid path.")).because(error.to_string())
         })
@@ -308,7 +339,10 @@ impl CaCert {
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
         let what = format!("{} holds no certificate in PEM format.", self.path.display());
         let found = reqwest::Certificate::from_pem_bundle(&self.pem);
-        found.ok().filter(|found| !found.is_empty()).ok_or_else(|| Error::usage(what))
+        found
+            .ok()
+            .filter(|found| !found.is_empty())
+            .ok_or_else(|| Error::usage(what).fix("give a file with -----BEGIN CERTIFICATE-----"))
     }
 }
 

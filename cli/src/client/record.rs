@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::Trace;
 use super::refusal::ApiRequest;
 use crate::error::Result;
+use crate::output::escape::clean;
 
 /// A record in two forms: typed, and as the JSON that the service sent, so that `-o json` also shows
 /// the fields of a newer service.
@@ -71,6 +72,15 @@ pub(super) async fn read<T: DeserializeOwned>(
         }
         None => Err(request.not_the_service(status, &body).answered(status.as_u16(), request_id)),
     }
+}
+
+/// The status line and headers of an answer, as HTTP/1.1 writes them.
+pub(super) fn head(response: &Response) -> String {
+    let headers = response.headers().iter().map(|(name, value)| {
+        format!("{name}: {}\n", clean(&String::from_utf8_lossy(value.as_bytes())))
+    });
+    let headers: String = headers.collect();
+    format!("{:?} {}\n{headers}", response.version(), response.status())
 }
 
 /// Decodes a refusal. Every version of the service sends `success` and `error`; the rest is optional.

@@ -10,6 +10,7 @@ use common::{
     LicenseWithSeats, List, Plan, Product, SetStatus, Statistics, UpdateLicense, UpdatePlan,
     UpdateProduct, UpdateUser, Usage, User, UserRefusal, Validate, Validation,
 };
+use futures_util::stream::Stream;
 use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -102,6 +103,15 @@ impl<T: Record> Records<'_, T> {
     /// One page of a list; `limit` and `after` stand in the query with the filters.
     pub async fn page(self, query: &[(&str, &str)]) -> Result<List<ApiRecord<T::Shown>>> {
         self.client.page(&with_query(T::PATH, query)).await
+    }
+
+    /// The pages of [`Self::list`], each requested when it is wanted, with at most `limit` records.
+    pub fn pages(
+        self,
+        filters: &[(&str, &str)],
+        limit: Option<usize>,
+    ) -> impl Stream<Item = Result<Vec<ApiRecord<T::Shown>>>> {
+        self.client.pages(T::PATH, filters, limit)
     }
 
     pub async fn get(self, id: impl Display) -> Result<ApiRecord<T::Shown>> {

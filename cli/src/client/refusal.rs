@@ -4,7 +4,8 @@ use common::Failure;
 use reqwest::{Method, StatusCode, Url};
 
 use super::{KeySource, Target, TlsFault};
-use crate::error::{BROKEN_ANSWER, Error, Exit};
+use crate::config::address;
+use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD};
 use crate::keystore::origin;
 use crate::output::escape::quote;
 
@@ -18,7 +19,7 @@ pub(super) struct ApiRequest<'a> {
 impl ApiRequest<'_> {
     /// The error of a request without a complete answer.
     pub(super) fn failed(&self, error: &reqwest::Error) -> Error {
-        let server = origin(&self.target.server);
+        let server = address(&self.target.server);
         let cause = cause(error);
         let unreachable = |code, message| Error::new(Exit::Unreachable, code, message);
         if error.is_timeout() {
@@ -87,7 +88,7 @@ impl ApiRequest<'_> {
             Some('{' | '[') => "incomplete or unknown JSON",
             Some(_) => "plain text",
         };
-        let server = origin(&self.target.server);
+        let server = address(&self.target.server);
         let message =
             format!("{server} is not licd: it answers with status {} and {body}.", status.as_u16());
         Error::new(Exit::Unreachable, "not_licd", message)
@@ -96,13 +97,9 @@ impl ApiRequest<'_> {
 
     /// The error of an answer that this version cannot decode.
     pub(super) fn misunderstood(&self, error: &serde_json::Error) -> Error {
-        Error::new(
-            Exit::Internal,
-            "misunderstood",
-            "licctl does not understand the server's answer.",
-        )
-        .because(format!("{} {}: {error}", self.method, self.path))
-        .fix("use the licctl of the server's version")
+        Error::new(Exit::Internal, MISUNDERSTOOD, "licctl does not understand the server's answer.")
+            .because(format!("{} {}: {error}", self.method, self.path))
+            .fix("use the licctl of the server's version")
     }
 
     pub(super) fn redirected(&self, to: &Url) -> Error {

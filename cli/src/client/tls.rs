@@ -7,6 +7,12 @@ use rustls::{CertificateError, Error as TlsError, InvalidMessage};
 
 /// The message of a connection that ends during the TLS handshake.
 const HANDSHAKE_EOF: &str = "tls handshake eof";
+/// The verifier's word for a certificate with `CA:TRUE` that a server shows as its own.
+const CA_AS_SERVER: &str = "CaUsedAsEndEntity";
+const CA_AS_SERVER_FIX: &str = "make it again with openssl req -x509 and -addext \
+    basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), \
+    and give the new one with --ca-cert FILE";
+const NO_NAME_FIX: &str = "make it again with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)";
 const NO_TLS_FIX: &str = "check the port; a server without TLS has an address with http://";
 
 /// The reason why a TLS connection failed, and the fix.
@@ -64,9 +70,20 @@ impl From<&TlsError> for TlsFault {
             }
             TlsError::InvalidCertificate(Bad::NotValidForNameContext { presented, .. }) => {
                 let names: Vec<String> = presented.iter().map(|name| bare(name)).collect();
+                if names.is_empty() {
+                    return Self::because("Its certificate names no host.", NO_NAME_FIX);
+                }
                 Self::because(
                     format!("Its certificate is for {}.", names.join(", ")),
                     "use a name that the certificate is for, with --server or in the profile",
+                )
+            }
+            TlsError::InvalidCertificate(Bad::Other(other))
+                if other.to_string() == CA_AS_SERVER =>
+            {
+                Self::because(
+                    "Its certificate is a CA certificate and not a server certificate.",
+                    CA_AS_SERVER_FIX,
                 )
             }
             TlsError::InvalidMessage(InvalidMessage::InvalidContentType) => {

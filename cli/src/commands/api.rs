@@ -1,17 +1,21 @@
 //! `licctl api`: any endpoint of the service, with the key and the errors of every other command.
 
-use std::fs;
-use std::str::FromStr;
+mod fields;
 
 use clap::Args;
 use reqwest::Method;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::planned;
-use crate::client::encode;
+use crate::client::{Client, encode};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::io::Io;
 use crate::output::View;
+use fields::{FieldArg, body, query};
+
+/// What the service serves beside its API.
+const OUTSIDE_THE_API: [&str; 2] = ["healthz", "readyz"];
 
 /// Send a request to any endpoint
 ///
@@ -20,10 +24,12 @@ use crate::output::View;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  licctl api /api/v1/key
+  licctl api key
   licctl api admin/plans -F productId=prd_01k2v4p8qsf8brz6c7y0sjvkd3 \\
-      -F name=Pro -F maxSeats=5
+      -F name=Pro -F maxSeats=5 -F features[]=sso
+  licctl api /api/v1/admin/users -F externalId=alice -F metadata[team]=blue
   licctl api -X GET admin/users -F externalId=alice
+  licctl api --paginate admin/licenses --jq \".[].id\"
   licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input p.json")]
 pub struct ApiArgs {
     /// Path of the endpoint; /api/v1/ is optional
@@ -32,65 +38,90 @@ pub struct ApiArgs {
     #[arg(short = 'X', long)]
     method: Option<Method>,
     /// Field of the body, or of the query with GET; numbers, true, false and null are JSON,
-    /// anything else is text (repeatable)
+    /// anything else is text. KEY[MEMBER]=VALUE is a member of an object, KEY[]=VALUE an entry of a
+    /// list (repeatable)
     #[arg(short = 'F', long = "field", value_name = "KEY=VALUE")]
     fields: Vec<FieldArg>,
     /// File with the body, - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "fields")]
     input: Option<String>,
-}
-
-/// One `KEY=VALUE` of `--field`.
-#[derive(Clone, Debug)]
-struct FieldArg(String, Value);
-
-impl FromStr for FieldArg {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE")?;
-        let json = serde_json::from_str::<Value>(value).ok();
-        let scalar = json.filter(|json| !json.is_object() && !json.is_array() && !json.is_string());
-        Ok(Self(key.to_owned(), scalar.unwrap_or_else(|| value.into())))
-    }
+    /// Print the status and headers of the answer first, also of a refusal
+    #[arg(short, long)]
+    include: bool,
+    /// Read all pages of a list and print them as one
+    #[arg(long, conflicts_with_all = ["include", "input"])]
+    paginate: bool,
 }
 
 pub async fn run(ctx: &Context, args: ApiArgs) -> Result<View> {
     let body = match &args.input {
-        Some(file) => Some(read(ctx, file).await?),
-        None if args.fields.is_empty() => None,
-        None => Some(Value::Object(
-            args.fields.iter().map(|it| (it.0.clone(), it.1.clone())).collect::<Map<_, _>>(),
-        )),
+        Some(file) => Some(read(&ctx.io, file).await?),
+        None if args.fields.is_empty() || args.paginate => None,
+        None => Some(body(&args.fields)?),
     };
-    let method = args.method.unwrap_or(if body.is_some() { Method::POST } else { Method::GET });
-    let mut path = match args.path.strip_prefix('/') {
-        Some(_) => args.path,
-        None => format!("/api/v1/{}", args.path),
-    };
+    let usual = if body.is_some() { Method::POST } else { Method::GET };
+    let method = args.method.unwrap_or(usual);
+    let mut path = full_path(&args.path);
     let client = ctx.client().await?;
     if method == Method::GET {
-        let query: Vec<String> = args.fields.iter().map(pair).collect();
-        if !query.is_empty() {
-            path = format!("{path}?{}", query.join("&"));
+        let pairs = query(&args.fields)?;
+        if args.paginate {
+            return raw(all(client, &path, &pairs).await?);
         }
-        return raw(client.get::<Value>(&path).await?);
+        let pairs: Vec<String> =
+            pairs.iter().map(|(key, value)| format!("{}={}", encode(key), encode(value))).collect();
+        if !pairs.is_empty() {
+            path =
+                format!("{path}{}{}", if path.contains('?') { '&' } else { '?' }, pairs.join("&"));
+        }
+        let answer = client.get::<Value>(&path).await;
+        include(ctx, args.include, client)?;
+        return raw(answer?);
     }
-    match client.write::<Value>(method, &path, body.as_ref()).await? {
+    if args.paginate {
+        return Err(Error::usage("--paginate needs the method GET."));
+    }
+    let answer = client.write::<Value>(method, &path, body.as_ref()).await;
+    include(ctx, args.include, client)?;
+    match answer? {
         Some(written) => raw(written.data),
         None => planned(),
     }
 }
 
-fn pair(FieldArg(key, value): &FieldArg) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    format!("{}={}", encode(key), encode(&text))
+/// The path with the API's prefix, which may be there already.
+fn full_path(given: &str) -> String {
+    let path = given.trim_start_matches('/');
+    let first = path.split(['/', '?']).next().unwrap_or_default();
+    if path.starts_with("api/") || OUTSIDE_THE_API.contains(&first) {
+        return format!("/{path}");
+    }
+    format!("/api/v1/{path}")
 }
 
-async fn read(ctx: &Context, file: &str) -> Result<Value> {
+async fn all(client: &Client, path: &str, query: &[(String, String)]) -> Result<Value> {
+    if path.contains('?') {
+        return Err(Error::usage("--paginate needs a path without a query.")
+            .fix("give the query with -F KEY=VALUE"));
+    }
+    let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (&**key, &**value)).collect();
+    let records: Vec<Value> = client.list(path, &query).await.map_err(|error| {
+        if error.is_misunderstood() { Error::usage("--paginate needs a list.") } else { error }
+    })?;
+    Ok(records.into())
+}
+
+fn include(ctx: &Context, wanted: bool, client: &Client) -> Result<()> {
+    match client.last_head().filter(|_| wanted) {
+        Some(head) => ctx.io.data(&format!("{head}\n")),
+        None => Ok(()),
+    }
+}
+
+async fn read(io: &Io, file: &str) -> Result<Value> {
     let text = match file {
-        "-" => ctx.io.read_stdin().await?,
-        path => fs::read_to_string(path).map_err(|error| {
+        "-" => io.read_stdin().await?,
+        path => std::fs::read_to_string(path).map_err(|error| {
             Error::usage(format!("{path} cannot be read.")).because(error.to_string())
         })?,
     };
@@ -105,4 +136,18 @@ fn raw(data: Value) -> Result<View> {
     let ids = records.iter().filter_map(|record| record["id"].as_str().map(str::to_owned));
     let ids = ids.collect();
     View::new(data, ids).map(View::json_only)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_and_the_slash_are_optional() {
+        for given in ["admin/plans", "/admin/plans", "api/v1/admin/plans", "/api/v1/admin/plans"] {
+            assert_eq!(full_path(given), "/api/v1/admin/plans");
+        }
+        assert_eq!(full_path("admin/users?limit=1"), "/api/v1/admin/users?limit=1");
+        assert_eq!(full_path("/healthz"), "/healthz");
+    }
 }

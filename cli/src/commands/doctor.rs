@@ -12,13 +12,18 @@ use url::Url;
 
 use super::keys::{mode_word, role_word};
 use crate::client::{self, TlsFault};
-use crate::config::{Config, Folder};
+use crate::config::{Config, Folder, address};
 use crate::context::{Context, Endpoint};
 use crate::error::{Error, Exit, Result};
 use crate::keystore::{self, others_can_read};
 use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::escape::quote;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  licctl doctor
+  licctl doctor --profile staging -o json";
 
 /// The tolerated difference between the clocks of the server and this machine.
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
@@ -70,7 +75,7 @@ pub async fn run(ctx: &Context) -> Result<View> {
     let mut findings = vec![configuration(ctx), permissions(ctx)];
     match ctx.endpoint() {
         Ok(endpoint) => {
-            findings.push(Finding::ok("server", keystore::origin(&endpoint.server)));
+            findings.push(Finding::ok("server", address(&endpoint.server)));
             remote_checks(ctx, &endpoint, &mut findings).await;
         }
         Err(error) => findings.push(Finding::from_error("server", &error)),
@@ -113,7 +118,7 @@ fn permissions(ctx: &Context) -> Finding {
 async fn remote_checks(ctx: &Context, endpoint: &Endpoint, findings: &mut Vec<Finding>) {
     let name = name(&endpoint.server).await;
     findings.push(name);
-    let reached = connection(ctx, &endpoint.server).await;
+    let reached = connection(ctx, endpoint).await;
     let there = reached.iter().all(|finding| finding.state.is_ok());
     findings.extend(reached);
     findings.push(key(ctx, there).await);
@@ -143,9 +148,9 @@ async fn name(server: &Url) -> Finding {
 }
 
 /// Whether something answers, whether it is licd and ready, and whether it has the same time.
-async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
-    let secure = if server.scheme() == "https" { "with TLS" } else { "unencrypted" };
-    let health = match probe(ctx, server, "/healthz").await {
+async fn connection(ctx: &Context, endpoint: &Endpoint) -> Vec<Finding> {
+    let secure = if endpoint.server.scheme() == "https" { "with TLS" } else { "unencrypted" };
+    let health = match probe(ctx, endpoint, "/healthz").await {
         Ok(answer) => answer,
         Err(error) => return vec![error],
     };
@@ -155,7 +160,7 @@ async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
         return vec![Finding::failed("connection", Exit::Unreachable, detail, Some(fix))];
     }
     let connected = Finding::ok("connection", format!("licd answers, {secure}"));
-    let ready = match probe(ctx, server, "/readyz").await {
+    let ready = match probe(ctx, endpoint, "/readyz").await {
         Ok(answer) if answer.body["success"] == true => {
             Finding::ok("database", "licd can reach it")
         }
@@ -164,7 +169,7 @@ async fn connection(ctx: &Context, server: &Url) -> Vec<Finding> {
             Finding::failed("database", Exit::Unreachable, "licd cannot reach it", Some(fix))
         }
     };
-    vec![connected, ready, clock(health.date, ctx.now), version(ctx, server).await]
+    vec![connected, ready, clock(health.date, ctx.now), version(ctx, endpoint).await]
 }
 
 fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> Finding {
@@ -185,9 +190,9 @@ fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> Finding {
     }
 }
 
-async fn version(ctx: &Context, server: &Url) -> Finding {
+async fn version(ctx: &Context, endpoint: &Endpoint) -> Finding {
     let own = env!("CARGO_PKG_VERSION");
-    let answer = probe(ctx, server, "/api/v1/openapi.json").await;
+    let answer = probe(ctx, endpoint, "/api/v1/openapi.json").await;
     match answer.ok().and_then(|it| it.body["info"]["version"].as_str().map(str::to_owned)) {
         Some(theirs) if theirs == own => Finding::ok("version", format!("licd and licctl {own}")),
         Some(theirs) => {
@@ -232,13 +237,14 @@ struct ProbeResponse {
 
 async fn probe(
     ctx: &Context,
-    server: &Url,
+    endpoint: &Endpoint,
     path: &str,
 ) -> std::result::Result<ProbeResponse, Finding> {
     let failed = |error: Error| Finding::from_error("connection", &error);
-    let ca_cert = ctx.ca_cert().map_err(failed)?;
-    let http = client::http(server, ctx.globals.timeout, ca_cert.as_ref()).map_err(failed)?;
-    let url = format!("{}{path}", server.as_str().trim_end_matches('/'));
+    let ca_cert = ctx.ca_cert(endpoint).map_err(failed)?;
+    let http =
+        client::http(&endpoint.server, ctx.globals.timeout, ca_cert.as_ref()).map_err(failed)?;
+    let url = format!("{}{path}", address(&endpoint.server));
     let broken = |error: reqwest::Error| {
         let (why, fix) = match TlsFault::of(&error) {
             Some(fault) => (fault.why, fault.fix),

@@ -5,7 +5,6 @@ use std::future::Future;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::Format;
 
 /// The results of several items.
 pub struct ItemResults<T> {
@@ -44,7 +43,7 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     if failed.len() == tried && done.is_empty() || ctx.globals.dry_run {
         let (_, first) = failed.swap_remove(0);
         let others = items.len() - 1;
-        if others > 0 && !ctx.globals.dry_run && ctx.output.format != Format::Json {
+        if others > 0 && !ctx.globals.dry_run {
             ctx.note(&format!("none of the {} succeeded; the first error follows", items.len()));
         }
         return Err(first);
@@ -52,22 +51,18 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     let untried = items.len() - tried;
     let left = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
     let summary = format!("{} succeeded, {} failed{left}", tried - failed.len(), failed.len());
-    if ctx.output.format == Format::Json {
-        let mut all = Error::new(Exit::Partial, "partial", summary + ".").json();
-        let errors = failed.iter().map(|(item, error)| {
-            let mut error = error.json();
-            error["item"] = item.as_str().into();
-            error
-        });
-        all["errors"] = errors.collect();
-        ctx.io.say(&format!("{all}\n"));
-        return Ok(ItemResults { done, exit: Exit::Partial });
-    }
-    for (item, error) in &failed {
-        let why = error.reason().unwrap_or_default();
-        ctx.io.say(&format!("error: {item}: {} {why}\n", error.message()));
-    }
-    ctx.note(&summary);
+    let mut all = Error::new(Exit::Partial, "partial", format!("{summary}.")).json();
+    let errors = failed.iter().map(|(item, error)| {
+        let mut error = error.json();
+        error["item"] = item.as_str().into();
+        error
+    });
+    all["errors"] = errors.collect();
+    let line = |(item, error): &(&String, Error)| {
+        format!("error: {item}: {} {}\n", error.message(), error.reason().unwrap_or_default())
+    };
+    let lines: String = failed.iter().map(line).collect();
+    ctx.messages.fail(&format!("{lines}note: {summary}\n"), all);
     Ok(ItemResults { done, exit: Exit::Partial })
 }
 
@@ -79,14 +74,5 @@ pub async fn read_items(ctx: &Context, given: &[String]) -> Result<Vec<String>> 
             if list.is_empty() { Err(Error::usage("Stdin is empty.")) } else { Ok(list) }
         }
         _ => Ok(given.to_vec()),
-    }
-}
-
-/// JSON of one record for one item, and of an array for several items or a list from stdin.
-pub fn one_or_many<T: serde::Serialize>(given: &[String], records: &[T]) -> serde_json::Value {
-    let json = |records: &[T]| serde_json::to_value(records).unwrap_or_default();
-    match (given, records) {
-        ([word], [one]) if word != "-" => serde_json::to_value(one).unwrap_or_default(),
-        _ => json(records),
     }
 }

@@ -3,15 +3,16 @@
 use clap::{Args, Subcommand, ValueEnum};
 use common::{CreateKey, Key, Mode, Name, Role, Timestamp};
 
+use super::lists::{self, Kind, ListFlags};
 use super::planned;
 use crate::client::ApiRecord;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::time::Span;
+use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
 
@@ -26,12 +27,25 @@ const COLUMNS: [Column; 9] = [
     Column::new("EXPIRES", 5),
     Column::new("STATE", 1),
 ];
+const FIELDS: [Field; 9] = Field::members([
+    "id",
+    "name",
+    "prefix",
+    "role",
+    "mode",
+    "createdAt",
+    "expiresAt",
+    "lastUsedAt",
+    "revokedAt",
+]);
+const KIND: Kind<ApiRecord<Key>> =
+    Kind { fields: &FIELDS, id: |key| key.id.to_string(), remember: completion_cache::remember };
 
 #[derive(Subcommand)]
 pub enum Verb {
     /// List keys, without their secrets
     #[command(visible_alias = "ls")]
-    List,
+    List(ListFlags),
     /// Create a key and print its secret once
     #[command(
         visible_alias = "new",
@@ -111,15 +125,17 @@ impl From<ModeArg> for Mode {
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
-        Verb::List => list(ctx).await,
+        Verb::List(flags) => list(ctx, &flags).await,
         Verb::Create(args) => create(ctx, args).await,
         Verb::Revoke { key } => revoke(ctx, &key).await,
     }
 }
 
-async fn list(ctx: &Context) -> Result<View> {
-    let keys = ctx.client().await?.keys().list(&[]).await?;
-    completion_cache::remember(ctx, &keys);
+async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
+    let pages = ctx.client().await?.keys().pages(&[], flags.limit());
+    let Some(keys) = lists::read(ctx, &KIND, flags, true, pages).await? else {
+        return Ok(View::printed());
+    };
     let ids = keys.iter().map(|key| key.id.to_string()).collect();
     Ok(View::new(&keys, ids)?.table(table(ctx, &keys)))
 }
@@ -144,6 +160,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     // `-q` prints the secret: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
     let secret = key.key.expose().to_owned();
     let view = View::new(&key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
+    let view = view.fields(&[&FIELDS[..], &Field::members(["key"])].concat());
     let what = format!("{} key {}", role_word(key.record.role), key.record.name);
     Ok(view.changed(format!("Created {what}. Store the secret now: it is shown only once.")))
 }
@@ -171,7 +188,7 @@ async fn revoke(ctx: &Context, given: &str) -> Result<View> {
     let Some(revoked) = revoked.map(|written| written.data) else {
         return planned();
     };
-    let view = View::new(&revoked, vec![revoked.id.to_string()])?;
+    let view = View::new(&revoked, vec![revoked.id.to_string()])?.fields(&FIELDS);
     let view = view.table(table(ctx, std::slice::from_ref(&revoked)));
     Ok(view.changed(format!("Revoked the {what}.")))
 }

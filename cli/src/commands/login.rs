@@ -1,28 +1,36 @@
 //! `licctl login` and `licctl logout`: store and remove the key of a profile.
 
+use std::path::Path;
+
 use clap::Args;
+use common::ApiKey;
 use serde_json::json;
 use url::Url;
 
 use super::whoami;
 use crate::client::KeySource;
-use crate::config::{Config, DEFAULT_PROFILE, Folder, Profile, profile_name};
-use crate::context::{Context, DEFAULT_SERVER, parse_key, parse_server};
+use crate::config::{
+    Config, ConfigEdit, DEFAULT_PROFILE, Folder, LockedFolder, Profile, address, profile_name,
+};
+use crate::context::{Context, DEFAULT_SERVER, Endpoint, parse_key, parse_server};
 use crate::env;
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
 use crate::keystore;
 use crate::output::View;
+use crate::output::escape::quote;
 use crate::prompt;
 
 /// Store the API key of a server, after checking it
 ///
 /// The key comes from --api-key-file, LICCTL_API_KEY or a hidden prompt. It is stored in the
 /// system's keyring, or, without one, in credentials.toml, which only you can read. When
-/// LICCTL_CONFIG_DIR is set, that folder holds everything.
+/// LICCTL_CONFIG_DIR is set, that folder holds everything. The profile remembers the server and
+/// the file of --ca-cert, and becomes the profile in use.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl login --server https://licenses.example.com
+  licctl login --server licenses.internal --ca-cert company-ca.pem
   licctl login --profile staging --api-key-file key.txt
   pass show licenses | licctl login --profile live --api-key-file -")]
 pub struct LoginArgs {}
@@ -31,87 +39,148 @@ pub struct LoginArgs {}
 ///
 /// The key stays active; licctl keys revoke ends it.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl logout
+  licctl logout --profile staging")]
 pub struct LogoutArgs {}
 
 pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
     let folder = Folder::locate(&ctx.env)?;
-    let mut config = Config::load(&folder)?;
     let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
     let name = profile_name(named.unwrap_or(DEFAULT_PROFILE))?;
+    let known = Config::load(&folder)?.profiles.remove(&name);
     let given = ctx.globals.api_key_file.is_some() || ctx.env.get(env::API_KEY).is_some();
     prompt::require(ctx, &[("--api-key-file or LICCTL_API_KEY", given)])?;
-    let server = server(ctx, config.profiles.get(&name))?;
+    let server = server(ctx, known.as_ref())?;
     ctx.refuse_open_http(&server)?;
-    let moves = config.profiles.get(&name);
-    if let Some(old) =
-        moves.filter(|old| keystore::origin(&old.server) != keystore::origin(&server))
-    {
-        let old = keystore::origin(&old.server);
+    let replaced = known.as_ref().and_then(|known| other_origin(known, &server));
+    if let Some(old) = &replaced {
         let question = format!("Profile {name} belongs to {old}. Replace it and remove its key?");
         prompt::confirm(ctx, &question)?;
     }
+    let endpoint = Endpoint { profile: known.map(|known| (name.clone(), known)), server };
     let (key, source) = match ctx.given_key().await? {
         Some(given) => given,
         None => {
-            let typed = prompt::secret(ctx, &format!("API key for {}", keystore::origin(&server)))?;
+            let question = format!("API key for {}", address(&endpoint.server));
             let source = KeySource::Given("the prompt".to_owned());
-            (parse_key(&typed, "The input")?, source)
+            (parse_key(&prompt::secret(ctx, &question)?, "The input")?, source)
         }
     };
-    let client = ctx.connect(server.clone(), key.clone(), source)?;
+    let client = ctx.connect(&endpoint, key.clone(), source)?;
     let current = client.current_key().await?;
-    let place = keystore::store(&folder, &name, &server, &key).await?;
-    let profile = Profile { server: server.clone(), key: Some(place) };
-    if let Some(old) = config.profiles.insert(name.clone(), profile) {
-        keystore::forget_replaced(&folder, &name, &old, (place, &server)).await?;
-    }
-    config.current = Some(name.clone());
-    config.save(&folder)?;
-    let kept = keystore::describe(&folder, place);
-    let view = View::new(&current, vec![name.clone()])?;
-    let card = whoami::card(ctx, &current, server.as_str(), &format!("profile {name}, in {kept}"));
-    Ok(view.card(card).changed(format!("Profile {name} is now in use.")).next("licctl whoami"))
+    let profile = Profile {
+        ca_cert: absolute_ca_cert(ctx, &endpoint)?,
+        mode: Some(key.mode()),
+        key: None,
+        server: endpoint.server,
+    };
+    let place = store(ctx, &folder, &name, profile.clone(), replaced, &key).await?;
+    ctx.note(&format!("profile {name} is now in use"));
+    let in_use = whoami::KeyInUse {
+        server: &profile.server,
+        profile: Some(&name),
+        key_source: format!("profile {name}"),
+        place: Some(place),
+    };
+    let view = whoami::view(ctx, &current, &in_use, name.clone())?;
+    Ok(view.next("licctl whoami"))
 }
 
 fn server(ctx: &Context, known: Option<&Profile>) -> Result<Url> {
-    let usual =
-        known.map_or_else(|| DEFAULT_SERVER.to_owned(), |profile| profile.server.to_string());
+    let usual = known.map_or(DEFAULT_SERVER, |profile| address(&profile.server));
     match (&ctx.globals.server, ctx.env.get(env::SERVER)) {
         (Some(flag), _) => parse_server(flag, "--server"),
         (None, Some(variable)) => parse_server(variable, env::SERVER),
         (None, None) if ctx.may_ask() => {
-            parse_server(&prompt::text_or(ctx, "Server", &usual)?, "The server")
+            prompt::text_or(ctx, "Server", usual, |text| parse_server(text, "The input"))
         }
-        (None, None) => parse_server(&usual, "The server"),
+        (None, None) => parse_server(usual, "The server"),
+    }
+}
+
+/// The origin that a profile belongs to, when it is not the one of this server.
+fn other_origin(profile: &Profile, server: &Url) -> Option<String> {
+    let own = keystore::origin(&profile.server);
+    (own != keystore::origin(server)).then_some(own)
+}
+
+/// The file of certificates by a path that holds in every folder.
+fn absolute_ca_cert(ctx: &Context, endpoint: &Endpoint) -> Result<Option<String>> {
+    let Some((path, from)) = ctx.ca_cert_path(endpoint) else { return Ok(None) };
+    let failed = |why: String| {
+        Error::usage(format!("The path of {from} cannot be kept."))
+            .because(why)
+            .fix("give an absolute path in UTF-8")
+    };
+    let path = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
+    let text = path.into_os_string().into_string();
+    text.map(Some).map_err(|path| failed(Path::new(&path).display().to_string()))
+}
+
+/// Stores the key and the profile, and returns a description of the key's place. `replaced` is the
+/// origin that the profile may lose its key for.
+async fn store(
+    ctx: &Context,
+    folder: &Folder,
+    name: &str,
+    mut profile: Profile,
+    replaced: Option<String>,
+    key: &ApiKey,
+) -> Result<String> {
+    let mut edit = ConfigEdit::begin(folder).await?;
+    let old = edit.config.profiles.get(name).cloned();
+    // Another login may have changed the profile since the confirmation.
+    let now = old.as_ref().and_then(|old| other_origin(old, &profile.server));
+    if now.is_some() && now != replaced {
+        let message = format!("Another licctl has changed profile {name} meanwhile.");
+        return Err(Error::new(Exit::Rejected, "changed", message)
+            .fix(format!("licctl login --profile {}, again", quote(name))));
+    }
+    let stored = keystore::store(&edit.folder, name, &profile.server, key).await?;
+    profile.key = Some(stored.place);
+    edit.put(name, &profile)?;
+    edit.select(Some(name));
+    edit.save()?;
+    stored.note.iter().for_each(|note| ctx.note(note));
+    if let Some(old) = old {
+        let forgotten = keystore::forget_replaced(&edit.folder, name, &old, &profile).await;
+        note_leftover(ctx, name, forgotten);
+    }
+    Ok(keystore::describe(folder, stored.place))
+}
+
+/// Says that the old key of a profile is still stored, beside the new one.
+pub fn note_leftover(ctx: &Context, name: &str, forgotten: Result<()>) {
+    if let Err(error) = forgotten {
+        let why = error.reason().unwrap_or(error.message());
+        ctx.note(&format!("the old key of profile {name} is still in the system's keyring: {why}"));
     }
 }
 
 /// Removes the key of a profile from its store, when it has one.
-pub async fn forget(folder: &Folder, config: &Config, name: &str) -> Result<bool> {
-    match config.profiles.get(name) {
-        Some(Profile { server, key: Some(place) }) => {
-            keystore::forget(folder, *place, name, server).await.map(|()| true)
-        }
-        _ => Ok(false),
+pub async fn forget(folder: &LockedFolder, name: &str, profile: &Profile) -> Result<bool> {
+    match profile.key {
+        Some(place) => keystore::forget(folder, place, name, &profile.server).await.map(|()| true),
+        None => Ok(false),
     }
 }
 
 pub async fn logout(ctx: &Context, _: LogoutArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
     let folder = Folder::locate(&ctx.env)?;
-    let mut config = Config::load(&folder)?;
+    let mut edit = ConfigEdit::begin(&folder).await?;
     let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
-    let name = named.or(config.current.as_deref()).map(str::to_owned);
+    let name = named.or(edit.config.current.as_deref()).map(str::to_owned);
     let Some(name) = name else {
         return Err(Error::not_found("There is no profile to log out of.").fix("licctl login"));
     };
-    config.get(&name)?;
-    let had_key = forget(&folder, &config, &name).await?;
-    if let Some(profile) = config.profiles.get_mut(&name) {
-        profile.key = None;
-    }
-    config.save(&folder)?;
+    let profile = edit.config.get(&name)?.clone();
+    let had_key = forget(&edit.folder, &name, &profile).await?;
+    edit.put(&name, &Profile { key: None, mode: None, ..profile })?;
+    edit.save()?;
     let sentence = if had_key {
         format!("Removed the key of profile {name}. The key stays active until it is revoked.")
     } else {

@@ -7,6 +7,7 @@ pub mod events;
 mod items;
 pub mod keys;
 pub mod licenses;
+mod lists;
 pub mod login;
 pub mod manual;
 pub mod plans;
@@ -20,12 +21,13 @@ pub mod whoami;
 
 use crate::bulk::{BulkResult, ReportLine, RowState};
 use crate::error::Result;
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 
-/// The output of a bulk run: all lines as data, and a table of the failed ones.
-pub fn bulk_view(finished: &BulkResult) -> Result<View> {
+/// The output of a bulk run: all lines as data, and a table of the failed ones. `fields` are the
+/// columns of CSV.
+pub fn bulk_view(finished: &BulkResult, fields: &[Field]) -> Result<View> {
     const COLUMNS: [Column; 3] =
         [Column::new("LINE", 0), Column::new("USER", 0), Column::new("ERROR", 0)];
     let failed = finished.lines.iter().filter(|line| line.state == RowState::Failed);
@@ -36,7 +38,7 @@ pub fn bulk_view(finished: &BulkResult) -> Result<View> {
     let done = finished.lines.iter().filter(|line| line.state == RowState::Done);
     let ids = done.map(|line| line.user.clone()).collect();
     let table = Table::new(&COLUMNS).with(failed.map(row));
-    Ok(View::new(&finished.lines, ids)?.table(table).exit(finished.exit))
+    Ok(View::new(&finished.lines, ids)?.fields(fields).table(table).exit(finished.exit))
 }
 
 /// The empty output of a dry run, whose planned requests are shown instead.

@@ -3,30 +3,39 @@
 use clap::{Args, Subcommand};
 use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 
+use super::lists::{self, Kind, ListFlags};
 use super::planned;
 use crate::client::ApiRecord;
+use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 use crate::values::{Edit, cleared};
 
-const COLUMNS: [Column; 4] = [
+const COLUMNS: [Column; 5] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
     Column::flexible("DESCRIPTION", 3),
     Column::new("CREATED", 2),
+    Column::extra("UPDATED"),
 ];
+const FIELDS: [Field; 5] = Field::members(["id", "name", "description", "createdAt", "updatedAt"]);
+const KIND: Kind<ApiRecord<Product>> = Kind {
+    fields: &FIELDS,
+    id: |product| product.id.to_string(),
+    remember: completion_cache::remember,
+};
 
 #[derive(Subcommand)]
 pub enum Verb {
     /// List all products, oldest first
     #[command(visible_alias = "ls")]
-    List,
+    List(ListFlags),
     /// Show a product
     #[command(visible_alias = "show")]
     Get {
@@ -77,19 +86,22 @@ pub struct UpdateArgs {
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
-        Verb::List => list(ctx).await,
+        Verb::List(flags) => list(ctx, &flags).await,
         Verb::Get { product } => {
             let product = resolve::product(ctx, &product, Purpose::Read).await?;
             View::new(&product, vec![product.id.to_string()])
-                .map(|view| view.card(card(ctx, &product)))
+                .map(|view| view.fields(&FIELDS).card(card(ctx, &product)))
         }
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
     }
 }
 
-async fn list(ctx: &Context) -> Result<View> {
-    let products = resolve::products(ctx).await?;
+async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
+    let pages = ctx.client().await?.products().pages(&[], flags.limit());
+    let Some(products) = lists::read(ctx, &KIND, flags, true, pages).await? else {
+        return Ok(View::printed());
+    };
     let ids = products.iter().map(|product| product.id.to_string()).collect();
     let hint = "There are no products yet. Create one: licctl products create --name NAME";
     Ok(View::new(&products, ids)?.table(table(ctx, &products)).or_when_empty(hint))
@@ -148,7 +160,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
 }
 
 fn show(ctx: &Context, product: &ApiRecord<Product>) -> Result<View> {
-    let view = View::new(product, vec![product.id.to_string()])?;
+    let view = View::new(product, vec![product.id.to_string()])?.fields(&FIELDS);
     Ok(view.table(table(ctx, std::slice::from_ref(product))))
 }
 
@@ -159,6 +171,7 @@ fn table(ctx: &Context, products: &[ApiRecord<Product>]) -> Table {
             TextCell::text(product.name.as_str()),
             TextCell::maybe(product.description.as_ref()),
             TextCell::past(product.created_at, ctx.now),
+            TextCell::past(product.updated_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(products.iter().map(row))

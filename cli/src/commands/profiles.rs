@@ -3,34 +3,58 @@
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::login::forget;
-use crate::config::{Config, Folder, KeyPlace, Profile, profile_name};
+use super::keys::mode_word;
+use super::login::{forget, note_leftover};
+use crate::config::{Config, ConfigEdit, Folder, KeyPlace, Profile, address, profile_name};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::keystore;
-use crate::output::View;
 use crate::output::cell::TextCell;
+use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 use crate::prompt;
 
-const COLUMNS: [Column; 4] = [
+const COLUMNS: [Column; 5] = [
     Column::new("NAME", 0),
     Column::new("IN USE", 1),
+    Column::new("MODE", 1),
     Column::flexible("SERVER", 0),
     Column::new("KEY", 2),
 ];
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  licctl profiles list
+  licctl profiles list --jq '.[] | select(.current).server'";
+
+const USE_EXAMPLES: &str = "\
+Examples:
+  licctl profiles use staging
+  licctl plans list --profile live      another one, for this command only";
+
+const RENAME_EXAMPLE: &str = "\
+Example:
+  licctl profiles rename default live";
+
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  licctl profiles remove staging
+  licctl profiles remove staging --yes";
+
 #[derive(Subcommand)]
 pub enum Verb {
-    /// List the profiles
-    #[command(visible_alias = "ls")]
+    /// List the profiles with their servers, and where their keys are
+    #[command(visible_alias = "ls", after_help = LIST_EXAMPLES)]
     List,
     /// Select the profile to use
+    #[command(after_help = USE_EXAMPLES)]
     Use {
         /// Name of the profile
         profile: String,
     },
-    /// Rename a profile
+    /// Rename a profile; its key moves with it
+    #[command(after_help = RENAME_EXAMPLE)]
     Rename {
         /// Current name of the profile
         profile: String,
@@ -38,6 +62,7 @@ pub enum Verb {
         new_name: String,
     },
     /// Remove a profile and its key
+    #[command(after_help = REMOVE_EXAMPLES)]
     Remove {
         /// Name of the profile
         profile: String,
@@ -46,15 +71,14 @@ pub enum Verb {
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     let folder = Folder::locate(&ctx.env)?;
-    let config = Config::load(&folder)?;
     if !matches!(verb, Verb::List) {
         ctx.refuse_dry_run()?;
     }
     match verb {
-        Verb::List => list(&config),
-        Verb::Use { profile } => use_profile(&folder, config, profile),
-        Verb::Rename { profile, new_name } => rename(&folder, config, &profile, new_name).await,
-        Verb::Remove { profile } => remove(ctx, &folder, config, &profile).await,
+        Verb::List => list(&Config::load(&folder)?),
+        Verb::Use { profile } => use_profile(&folder, profile).await,
+        Verb::Rename { profile, new_name } => rename(ctx, &folder, &profile, new_name).await,
+        Verb::Remove { profile } => remove(ctx, &folder, &profile).await,
     }
 }
 
@@ -65,21 +89,25 @@ fn list(config: &Config) -> Result<View> {
         vec![
             TextCell::text(name),
             TextCell::text(if current { "yes" } else { "" }),
-            TextCell::text(profile.server.as_str().trim_end_matches('/')),
+            TextCell::text(profile.mode.map_or("", mode_word)),
+            TextCell::text(address(&profile.server)),
             TextCell::text(key_word(profile)),
         ]
     };
     let table = Table::new(&COLUMNS).with(config.profiles.iter().map(row));
     let view = View::new(all, config.profiles.keys().cloned().collect())?.table(table);
+    let view = view.fields(&Field::members(["name", "server", "current", "key"]));
     Ok(view.or_when_empty("There are no profiles yet. Create one: licctl login"))
 }
 
 fn json(config: &Config, name: &str, profile: &Profile) -> Value {
     json!({
         "name": name,
-        "server": profile.server,
+        "server": address(&profile.server),
         "current": config.current.as_deref() == Some(name),
         "key": profile.key,
+        "mode": profile.mode,
+        "caCert": profile.ca_cert,
     })
 }
 
@@ -91,52 +119,59 @@ fn key_word(profile: &Profile) -> &'static str {
     }
 }
 
-fn use_profile(folder: &Folder, mut config: Config, name: String) -> Result<View> {
-    let server = config.get(&name)?.server.clone();
-    config.current = Some(name.clone());
-    config.save(folder)?;
-    done(&config, name, |name| format!("Using profile {name}: {}", keystore::origin(&server)))
+async fn use_profile(folder: &Folder, name: String) -> Result<View> {
+    let mut edit = ConfigEdit::begin(folder).await?;
+    let server = edit.config.get(&name)?.server.clone();
+    edit.select(Some(&name));
+    let config = edit.save()?;
+    done(&config, name, |name| format!("Using profile {name}: {}", address(&server)))
 }
 
-async fn rename(folder: &Folder, mut config: Config, old: &str, new: String) -> Result<View> {
-    let profile = config.get(old)?.clone();
+async fn rename(ctx: &Context, folder: &Folder, old: &str, new: String) -> Result<View> {
+    let mut edit = ConfigEdit::begin(folder).await?;
+    let profile = edit.config.get(old)?.clone();
     let new = profile_name(&new)?;
-    if config.profiles.contains_key(&new) {
+    if edit.config.profiles.contains_key(&new) {
         let message = format!("Profile {new} already exists.");
         return Err(Error::new(Exit::Rejected, "exists", message)
-            .fix(format!("licctl profiles remove {new}")));
+            .fix(format!("licctl profiles remove {}", quote(&new))));
     }
     // The key is bound to the profile's name, so it moves with it: first to its new place, and
     // only when it is safe there out of the old one.
     let mut renamed = profile.clone();
     if let Some(place) = profile.key {
         renamed.key = match keystore::load(folder, place, old, &profile.server).await? {
-            Some(key) => Some(keystore::store(folder, &new, &profile.server, &key).await?),
+            Some(key) => {
+                let stored = keystore::store(&edit.folder, &new, &profile.server, &key).await?;
+                stored.note.iter().for_each(|note| ctx.note(note));
+                Some(stored.place)
+            }
             None => None,
         };
     }
-    forget(folder, &config, old).await?;
-    config.profiles.remove(old);
-    config.profiles.insert(new.clone(), renamed);
-    if config.current.as_deref() == Some(old) {
-        config.current = Some(new.clone());
+    edit.rename(old, &new)?;
+    edit.put(&new, &renamed)?;
+    if edit.config.current.as_deref() == Some(old) {
+        edit.select(Some(&new));
     }
-    config.save(folder)?;
+    let config = edit.save()?;
+    note_leftover(ctx, old, forget(&edit.folder, old, &profile).await.map(drop));
     done(&config, new, |new| format!("Renamed profile {old} to {new}."))
 }
 
-async fn remove(ctx: &Context, folder: &Folder, mut config: Config, name: &str) -> Result<View> {
-    let profile = config.get(name)?.clone();
-    if profile.key.is_some() {
+async fn remove(ctx: &Context, folder: &Folder, name: &str) -> Result<View> {
+    if Config::load(folder)?.get(name)?.key.is_some() {
         prompt::confirm(ctx, &format!("Remove profile {name} and its key?"))?;
     }
-    let json = json(&config, name, &profile);
-    forget(folder, &config, name).await?;
-    config.profiles.remove(name);
-    if config.current.as_deref() == Some(name) {
-        config.current = None;
+    let mut edit = ConfigEdit::begin(folder).await?;
+    let profile = edit.config.get(name)?.clone();
+    forget(&edit.folder, name, &profile).await?;
+    edit.remove(name)?;
+    if edit.config.current.as_deref() == Some(name) {
+        edit.select(None);
     }
-    config.save(folder)?;
+    edit.save()?;
+    let json = json(&edit.config, name, &profile);
     Ok(View::new(json, vec![name.to_owned()])?.changed(format!("Removed profile {name}.")))
 }
 

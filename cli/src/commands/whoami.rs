@@ -1,34 +1,77 @@
-//! `licctl whoami`: the key in use with its role, mode and tenant.
+//! `licctl whoami`: the key in use with its role, mode and tenant, and where it comes from.
 
 use common::CurrentKey;
+use serde_json::json;
+use url::Url;
 
 use super::keys::{mode_word, role_word};
+use crate::client::ApiRecord;
+use crate::config::address;
 use crate::context::Context;
-use crate::error::Result;
-use crate::output::View;
+use crate::error::{Error, Exit, Result};
 use crate::output::cell::TextCell;
+use crate::output::{Field, View};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  licctl whoami
+  licctl whoami --profile staging --jq .role";
+
+/// The server, profile and source of a key.
+pub struct KeyInUse<'a> {
+    pub server: &'a Url,
+    pub profile: Option<&'a str>,
+    pub key_source: String,
+    /// Where the key has just been stored.
+    pub place: Option<String>,
+}
 
 pub async fn run(ctx: &Context) -> Result<View> {
     let client = ctx.client().await?;
     let key = client.current_key().await?;
-    let view = View::new(&key, vec![key.id.to_string()])?;
-    Ok(view.card(card(ctx, &key, client.server().as_str(), &client.key_source().to_string())))
+    let destination = ctx.destination();
+    let in_use = KeyInUse {
+        server: client.server(),
+        profile: destination.as_ref().and_then(|place| place.profile.as_deref()),
+        key_source: client.key_source().to_string(),
+        place: None,
+    };
+    view(ctx, &key, &in_use, key.id.to_string())
 }
 
-/// The card of a key: server, tenant, source, role, mode and expiry.
-pub fn card(
+/// The key's own record as JSON with the server, profile and source beside it, and a card.
+pub fn view(
     ctx: &Context,
-    key: &CurrentKey,
-    server: &str,
-    source: &str,
-) -> Vec<(&'static str, TextCell)> {
-    vec![
-        ("server", TextCell::text(server.trim_end_matches('/'))),
+    key: &ApiRecord<CurrentKey>,
+    in_use: &KeyInUse,
+    id: String,
+) -> Result<View> {
+    let mut json = serde_json::to_value(key)
+        .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+    if let Some(fields) = json.as_object_mut() {
+        fields.insert("server".to_owned(), json!(address(in_use.server)));
+        fields.insert("profile".to_owned(), json!(in_use.profile));
+        fields.insert("keySource".to_owned(), json!(in_use.key_source));
+    }
+    let from = match &in_use.place {
+        Some(place) => format!("{}, in {place}", in_use.key_source),
+        None => in_use.key_source.clone(),
+    };
+    let card = vec![
+        ("server", TextCell::text(address(in_use.server))),
         ("tenant", TextCell::text(format!("{} ({})", key.tenant.name, key.tenant.id))),
         ("key", TextCell::text(format!("{}… {} ({})", key.prefix, key.name, key.id))),
-        ("from", TextCell::text(source)),
+        ("from", TextCell::text(from)),
         ("role", TextCell::text(role_word(key.role))),
         ("mode", TextCell::text(mode_word(key.mode))),
         ("expires", TextCell::time_or("never", key.expires_at, ctx.now)),
-    ]
+    ];
+    Ok(View::new(json, vec![id])?.fields(&fields()).card(card))
+}
+
+fn fields() -> Vec<Field> {
+    let members = ["id", "name", "prefix", "role", "mode", "createdAt", "expiresAt"];
+    let tenant = [Field::at("tenantId", "/tenant/id"), Field::at("tenant", "/tenant/name")];
+    [&Field::members(members)[..], &tenant, &Field::members(["server", "profile", "keySource"])]
+        .concat()
 }

@@ -14,7 +14,7 @@ use common::ApiKey;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::config::{Folder, KeyPlace, Profile};
+use crate::config::{Folder, KeyPlace, LockedFolder, Profile};
 use crate::error::{Error, Exit, Result};
 
 pub use system::Keyring;
@@ -34,17 +34,39 @@ struct Credential {
     key: String,
 }
 
-/// Stores the key of a profile and returns the place.
-pub async fn store(folder: &Folder, profile: &str, server: &Url, key: &ApiKey) -> Result<KeyPlace> {
-    if !folder.self_contained && folder.keyring.keeps(account(profile, server), key.clone()).await {
-        forget_in_file(folder, profile)?;
-        return Ok(KeyPlace::Keyring);
+/// Where a key was stored.
+pub struct Stored {
+    pub place: KeyPlace,
+    /// Why it is not in the system's keyring, where there is one.
+    pub note: Option<String>,
+}
+
+/// Stores the key of a profile.
+pub async fn store(
+    folder: &LockedFolder,
+    profile: &str,
+    server: &Url,
+    key: &ApiKey,
+) -> Result<Stored> {
+    let mut note = None;
+    if !folder.self_contained {
+        match folder.keyring.store(account(profile, server), key.clone()).await {
+            Ok(()) => return Ok(Stored { place: KeyPlace::Keyring, note }),
+            // Containers and servers have none.
+            Err(keyring::Error::NoDefaultStore) => {}
+            Err(error) => {
+                let (why, file) = (system::cause(&error), describe(folder, KeyPlace::File));
+                note = Some(format!(
+                    "the system's keyring cannot be used ({why}); the key is stored in {file}"
+                ));
+            }
+        }
     }
     let mut kept = read_file(folder)?;
     let credential = Credential { origin: origin(server), key: key.expose().to_owned() };
     kept.0.insert(profile.to_owned(), credential);
     folder.write(CREDENTIALS_FILE, &kept)?;
-    Ok(KeyPlace::File)
+    Ok(Stored { place: KeyPlace::File, note })
 }
 
 /// The key of a profile for a server; none when there is none for this very server.
@@ -71,25 +93,30 @@ pub async fn load(
 }
 
 /// Removes the stored key of a profile.
-pub async fn forget(folder: &Folder, place: KeyPlace, profile: &str, server: &Url) -> Result<()> {
+pub async fn forget(
+    folder: &LockedFolder,
+    place: KeyPlace,
+    profile: &str,
+    server: &Url,
+) -> Result<()> {
     match place {
         KeyPlace::Keyring => folder.keyring.forget(account(profile, server)).await,
         KeyPlace::File => forget_in_file(folder, profile),
     }
 }
 
-/// Removes the older key of a profile where [`store`] did not overwrite it: a keyring entry of
-/// another server, or one that is no longer used.
+/// Removes the older key of a profile where [`store`] did not overwrite it: a key in the other
+/// place, or a keyring entry of another server.
 pub async fn forget_replaced(
-    folder: &Folder,
+    folder: &LockedFolder,
     profile: &str,
     old: &Profile,
-    (place, server): (KeyPlace, &Url),
+    new: &Profile,
 ) -> Result<()> {
-    let elsewhere = place != KeyPlace::Keyring || origin(&old.server) != origin(server);
+    let other_entry = origin(&old.server) != origin(&new.server);
     match old.key {
-        Some(KeyPlace::Keyring) if elsewhere => {
-            forget(folder, KeyPlace::Keyring, profile, &old.server).await
+        Some(place) if Some(place) != new.key || (place == KeyPlace::Keyring && other_entry) => {
+            forget(folder, place, profile, &old.server).await
         }
         _ => Ok(()),
     }
@@ -117,7 +144,7 @@ fn read_file(folder: &Folder) -> Result<Credentials> {
     folder.read(CREDENTIALS_FILE)
 }
 
-fn forget_in_file(folder: &Folder, profile: &str) -> Result<()> {
+fn forget_in_file(folder: &LockedFolder, profile: &str) -> Result<()> {
     let mut kept = read_file(folder)?;
     match kept.0.remove(profile) {
         Some(_) => folder.write(CREDENTIALS_FILE, &kept),

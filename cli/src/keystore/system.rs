@@ -1,11 +1,15 @@
-//! The system's keyring. It may be missing or locked, or lose what it accepted.
+//! The system's keyring. It may be missing, locked or silent, or lose what it accepted.
+
+use std::time::Duration;
 
 use common::ApiKey;
-use keyring::Entry;
+use keyring::{Entry, Error as KeyringError};
 
 use crate::error::{Error, Exit, Result};
 
 const SERVICE: &str = "licctl";
+/// How long the keyring may take for an answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The keyring that stores keys.
 #[derive(Clone, Debug, Default)]
@@ -19,30 +23,36 @@ pub enum Keyring {
 
 impl Keyring {
     /// Stores the key and reads it back, as some keyrings lose what they accepted.
-    pub async fn keeps(&self, account: String, key: ApiKey) -> bool {
-        let stored = self.with(account, move |entry| {
+    pub async fn store(&self, account: String, key: ApiKey) -> keyring::Result<()> {
+        let storing = self.with(account, move |entry| {
             entry.set_password(key.expose())?;
-            Ok(entry.get_password()? == key.expose())
+            match entry.get_password() {
+                Ok(stored) if stored == key.expose() => Ok(()),
+                Ok(_) | Err(KeyringError::NoEntry) => Err(unavailable("it does not keep the key")),
+                Err(error) => Err(error),
+            }
         });
-        stored.await.unwrap_or(false)
+        storing.await
     }
 
     pub async fn load(&self, account: String) -> Result<Option<String>> {
         match self.with(account, |entry| entry.get_password()).await {
             Ok(key) => Ok(Some(key)),
-            Err(keyring::Error::NoEntry) => Ok(None),
-            Err(error) => Err(failed(&error)),
+            Err(KeyringError::NoEntry) => Ok(None),
+            Err(error) => {
+                Err(failed(&error, "unlock it and try again, or give --api-key-file FILE"))
+            }
         }
     }
 
     pub async fn forget(&self, account: String) -> Result<()> {
         match self.with(account, |entry| entry.delete_credential()).await {
-            Ok(()) | Err(keyring::Error::NoEntry) => Ok(()),
-            Err(error) => Err(failed(&error)),
+            Ok(()) | Err(KeyringError::NoEntry) => Ok(()),
+            Err(error) => Err(failed(&error, "unlock it and try again")),
         }
     }
 
-    /// Runs on a thread of its own, as the keyring may prompt for its password.
+    /// Runs on a thread of its own, which is left behind when the keyring does not answer.
     async fn with<T: Send + 'static>(
         &self,
         account: String,
@@ -50,7 +60,10 @@ impl Keyring {
     ) -> keyring::Result<T> {
         let keyring = self.clone();
         let acting = tokio::task::spawn_blocking(move || act(keyring.entry(&account)?));
-        acting.await.unwrap_or(Err(keyring::Error::NoDefaultStore))
+        match tokio::time::timeout(TIMEOUT, acting).await {
+            Ok(answered) => answered.unwrap_or_else(|error| Err(unavailable(&error.to_string()))),
+            Err(_) => Err(unavailable(&format!("no answer within {} s", TIMEOUT.as_secs()))),
+        }
     }
 
     fn entry(&self, account: &str) -> keyring::Result<Entry> {
@@ -62,13 +75,25 @@ impl Keyring {
     }
 }
 
-fn failed(error: &keyring::Error) -> Error {
-    // A missing store has a cause of its own, which is more specific.
-    let why = match error {
-        keyring::Error::NoDefaultStore => Entry::store_status().as_ref().err(),
-        _ => None,
-    };
-    Error::new(Exit::NotAuthenticated, "keyring", "The system's keyring does not answer.")
-        .because(why.unwrap_or(error).to_string())
-        .fix("unlock it, or set LICCTL_API_KEY")
+fn unavailable(why: &str) -> KeyringError {
+    KeyringError::NoStorageAccess(why.into())
+}
+
+/// The most specific cause of a failure.
+pub fn cause(error: &KeyringError) -> String {
+    match error {
+        KeyringError::NoStorageAccess(inner) | KeyringError::PlatformFailure(inner) => {
+            inner.to_string()
+        }
+        KeyringError::NoDefaultStore => {
+            Entry::store_status().as_ref().err().unwrap_or(error).to_string()
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn failed(error: &KeyringError, fix: &str) -> Error {
+    Error::new(Exit::NotAuthenticated, "keyring", "The system's keyring cannot be used.")
+        .because(cause(error))
+        .fix(fix)
 }

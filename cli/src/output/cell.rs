@@ -1,5 +1,7 @@
 //! A value of a table, card or line, in a form for people and one for scripts.
 
+use std::borrow::Cow;
+
 use common::Timestamp;
 
 use super::escape::clean;
@@ -33,12 +35,19 @@ impl TextCell {
         Self::text(value.to_string())
     }
 
-    /// An optional value; a dash on a screen, nothing in a pipe.
+    /// An optional value.
     pub fn maybe(value: Option<impl ToString>) -> Self {
-        match value {
-            Some(value) => Self::of(value),
-            None => Self::word("-", ""),
-        }
+        value.map_or_else(|| Self::text(""), Self::of)
+    }
+
+    /// The cell of a table or card: where there is no value, a screen shows a dash and a pipe gets
+    /// nothing.
+    pub fn or_dash(&self) -> Cow<'_, Self> {
+        if self.is_empty() { Cow::Owned(Self::word("-", "")) } else { Cow::Borrowed(self) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.plain.is_empty()
     }
 
     /// A value with its two forms given.

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 /// Escapes control characters, so that text of a server cannot move the cursor, ring or recolour.
-/// Marks that change the writing direction count as control characters.
+/// Marks that change the writing direction, break lines or cannot be seen count as control
+/// characters; joiners, which scripts and emoji need, do not.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.contains(unsafe_to_show) {
         return Cow::Borrowed(text);
@@ -20,8 +21,16 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 fn unsafe_to_show(letter: char) -> bool {
-    let turns = ['\u{200e}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
-    letter.is_control() || turns.iter().any(|marks| marks.contains(&letter))
+    const MARKS: [std::ops::RangeInclusive<char>; 7] = [
+        '\u{ad}'..='\u{ad}',
+        '\u{61c}'..='\u{61c}',
+        '\u{200b}'..='\u{200b}',
+        '\u{200e}'..='\u{200f}',
+        '\u{2028}'..='\u{202e}',
+        '\u{2060}'..='\u{206f}',
+        '\u{feff}'..='\u{feff}',
+    ];
+    letter.is_control() || MARKS.iter().any(|marks| marks.contains(&letter))
 }
 
 /// Cuts everything that looks like a key to its public prefix of 12 characters.
@@ -65,6 +74,8 @@ mod tests {
     fn control_characters_become_visible() {
         assert_eq!(clean("plain ü 漢"), "plain ü 漢");
         assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}"), r"a\u{1b}[31mb\nc\u{202e}");
+        assert_eq!(clean("a\u{200b}b\u{2028}c\u{feff}"), r"a\u{200b}b\u{2028}c\u{feff}");
+        assert_eq!(clean("👩\u{200d}💻 می\u{200c}خواهم"), "👩\u{200d}💻 می\u{200c}خواهم");
     }
 
     #[test]

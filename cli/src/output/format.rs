@@ -1,8 +1,10 @@
-//! The output formats for programs: JSON, YAML and CSV of the service's records.
+//! The output formats, and those for programs that show a record with all its members: JSON, JSON
+//! lines and YAML.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::error::{Error, Exit, Result};
+use super::failed;
+use crate::error::Result;
 
 /// The format of stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -10,21 +12,57 @@ pub enum Format {
     /// Aligned columns, for people
     #[default]
     Table,
-    /// The service's records as JSON
+    /// The service's records as JSON; errors are JSON too
     Json,
     /// The same with a record on each line
     Jsonl,
     /// The service's records as YAML
     Yaml,
-    /// The service's records as CSV, a line for each
+    /// Columns that stay the same, a line for each record, for spreadsheets
     Csv,
     /// Ids, one a line
     Ids,
 }
 
+impl Format {
+    /// Whether messages on stderr are JSON as well.
+    pub fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::Jsonl)
+    }
+
+    /// Whether a record is one line, which can be printed before the next record is there.
+    pub fn is_by_line(self) -> bool {
+        matches!(self, Self::Jsonl | Self::Csv | Self::Ids)
+    }
+
+    /// Whether there are columns to choose from.
+    pub fn has_columns(self) -> bool {
+        matches!(self, Self::Table | Self::Csv)
+    }
+}
+
 /// Indented JSON with a last line end.
 pub fn json(json: &Value) -> String {
     escaped(format!("{json:#}\n"))
+}
+
+/// The text of [`json`] for an array that comes in parts.
+#[derive(Default)]
+pub struct JsonArray(String);
+
+impl JsonArray {
+    pub fn extend(&mut self, part: &Value) {
+        let text = json(part);
+        let records = text.strip_prefix("[\n").and_then(|text| text.strip_suffix("\n]\n"));
+        if let Some(records) = records {
+            self.0 += if self.0.is_empty() { "" } else { ",\n" };
+            self.0 += records;
+        }
+    }
+
+    pub fn text(&self) -> String {
+        if self.0.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", self.0) }
+    }
 }
 
 /// The records of an array, or the only record, one a line.
@@ -53,82 +91,42 @@ pub fn yaml(json: &Value) -> Result<String> {
     yaml_serde::to_string(json).map_err(|error| failed(&error))
 }
 
-/// A line of titles and one for each record. A list within a record is joined with commas, an
-/// object is written as JSON.
-pub fn csv(json: &Value) -> Result<String> {
-    let records: Vec<&Map<String, Value>> = match json {
-        Value::Array(records) => records.iter().filter_map(Value::as_object).collect(),
-        Value::Object(record) => vec![record],
-        _ => Vec::new(),
-    };
-    let mut titles: Vec<&str> = Vec::new();
-    for title in records.iter().flat_map(|record| record.keys()) {
-        if !titles.contains(&title.as_str()) {
-            titles.push(title);
-        }
-    }
-    if titles.is_empty() {
-        return Ok(String::new());
-    }
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(&titles).map_err(|error| failed(&error))?;
-    for record in records {
-        let fields = titles.iter().map(|title| record.get(*title).map_or_else(String::new, field));
-        writer.write_record(fields).map_err(|error| failed(&error))?;
-    }
-    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
-    String::from_utf8(bytes).map_err(|error| failed(&error))
-}
-
-fn field(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(values) if !values.iter().any(Value::is_object) => {
-            values.iter().map(field).collect::<Vec<_>>().join(",")
-        }
-        other => other.to_string(),
-    }
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Error {
-    Error::new(Exit::Internal, "output", "The answer cannot be written in this format.")
-        .because(error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn plans() -> Value {
-        json!([
-            { "name": "Pro, \"annual\"", "maxSeats": 5, "features": ["export", "sso"] },
-            { "name": "Free", "maxSeats": null, "features": [], "metadata": { "a": 1 } },
-        ])
-    }
-
-    #[test]
-    fn csv_has_a_column_for_every_field_that_occurs() {
-        insta::assert_snapshot!(csv(&plans()).unwrap(), @r#"
-        name,maxSeats,features,metadata
-        "Pro, ""annual""",5,"export,sso",
-        Free,,,"{""a"":1}"
-        "#);
-        assert_eq!(csv(&plans()[1]).unwrap().lines().count(), 2, "one record is a list of one");
-        assert_eq!(csv(&json!([])).unwrap(), "");
-    }
-
     #[test]
     fn yaml_reads_back_as_the_same() {
-        let text = yaml(&plans()).unwrap();
-        assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), plans());
+        let plans = json!([{ "name": "Pro, \"annual\"", "features": ["sso"], "metadata": null }]);
+        let text = yaml(&plans).unwrap();
+        assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), plans);
     }
 
     #[test]
     fn json_carries_no_control_character() {
-        let text = json(&json!({ "a": "\u{9b}\u{1b}\u{7f}" }));
-        assert_eq!(text, "{\n  \"a\": \"\\u009b\\u001b\\u007f\"\n}\n");
+        let record = json!({ "a": "\u{9b}\u{1b}\u{7f}" });
+        assert_eq!(json(&record), "{\n  \"a\": \"\\u009b\\u001b\\u007f\"\n}\n");
+        assert_eq!(json_lines(&record), "{\"a\":\"\\u009b\\u001b\\u007f\"}\n");
+    }
+
+    #[test]
+    fn an_array_in_parts_reads_as_the_whole() {
+        for parts in
+            [vec![], vec![json!([])], vec![json!([{ "a": 1 }, 2]), json!([]), json!(["]"])]]
+        {
+            let mut array = JsonArray::default();
+            parts.iter().for_each(|part| array.extend(part));
+            let whole: Vec<Value> =
+                parts.iter().flat_map(|part| part.as_array().unwrap().clone()).collect();
+            assert_eq!(array.text(), json(&whole.into()));
+        }
+    }
+
+    #[test]
+    fn a_record_is_a_line() {
+        assert_eq!(json_lines(&json!([{ "a": "1\n2" }, 3])), "{\"a\":\"1\\n2\"}\n3\n");
+        assert_eq!(json_lines(&json!([])), "");
     }
 }

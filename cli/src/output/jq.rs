@@ -1,55 +1,88 @@
 //! `--jq`: an expression of the jq language applied to the JSON of an answer.
 
 use jaq_core::data::JustLut;
-use jaq_core::load::{Arena, Error as LoadError, File, Loader};
+use jaq_core::load::{Arena, Error as LoadError, File, Loader, parse};
 use jaq_core::{Compiler, Ctx, Native, Vars, unwrap_valr};
 use jaq_json::{Val, read};
-use serde_json::Value;
+use serde_json::{Deserializer, Map, Value};
 
 use super::escape::clean;
+use crate::env::{self, Env};
 use crate::error::{Error, Result};
+
+/// What the jq language has beside that which the jaq crates define. There is one input.
+const DEFINITIONS: &str = r#"
+def doubled($mark): split($mark) | join($mark + $mark);
+def row(text): if isarray | not then error("a row must be an array") end
+  | map(if . == null then "" elif isstring then text
+        elif isarray or isobject then error("a row must hold plain values") else tojson end);
+def @csv: row("\"" + doubled("\"") + "\"") | join(",");
+def @tsv: row(doubled("\\") | split("\t") | join("\\t") | split("\n") | join("\\n")
+  | split("\r") | join("\\r")) | join("\t");
+def env: $ENV;
+def input: error("there is only one input, which is .");
+def inputs: empty;
+"#;
+/// The longest reason of a failure, in characters.
+const MAX_REASON_CHARS: usize = 160;
 
 type Filter = jaq_core::compile::Filter<Native<JustLut<Val>>>;
 
-/// An expression that has been understood.
-pub struct Jq(Filter);
+/// An expression that has been understood, and the environment for it.
+pub struct Jq {
+    filter: Filter,
+    env: Val,
+}
 
 impl Jq {
     /// Reads an expression before anything is sent, so that a typo costs nothing.
-    pub fn compile(code: &str) -> Result<Self> {
+    pub fn compile(code: &str, env: &Env) -> Result<Self> {
+        let own = parse(DEFINITIONS, |parser| parser.defs()).unwrap_or_default();
         let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
         let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
         let arena = Arena::default();
         let program = File { code, path: () };
-        let loaded = Loader::new(definitions).load(&arena, program);
+        let loaded = Loader::new(definitions.chain(own)).load(&arena, program);
         let modules = loaded.map_err(|errors| {
             let first = errors.into_iter().next().map(|(_, error)| complaint(&error));
             refused(&first.unwrap_or_default())
         })?;
-        let compiled = Compiler::default().with_funs(functions).compile(modules);
-        compiled.map(Self).map_err(|errors| {
+        let compiler = Compiler::default().with_funs(functions).with_global_vars(["$ENV"]);
+        let filter = compiler.compile(modules).map_err(|errors| {
             let unknown = errors.into_iter().flat_map(|(_, errors)| errors).next();
             refused(&unknown.map_or_else(String::new, |(name, _)| format!("{name} is not defined")))
-        })
+        })?;
+        // The key is for requests alone: printing the whole environment must not show it.
+        let variables = env.iter().filter(|(name, _)| *name != env::API_KEY);
+        let variables: Map<String, Value> =
+            variables.map(|(name, value)| (name.to_owned(), value.into())).collect();
+        Ok(Self { filter, env: value(&Value::Object(variables))? })
     }
 
     /// The results, one a line: texts bare, everything else as JSON.
     pub fn apply(&self, json: &Value, screen: bool) -> Result<String> {
-        let failed = |why: String| Error::usage("--jq failed on this answer.").because(why);
-        let text = json.to_string();
-        let input = read::parse_single(text.as_bytes()).map_err(|e| failed(e.to_string()))?;
-        let ctx = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
+        let ctx = Ctx::<JustLut<Val>>::new(&self.filter.lut, Vars::new([self.env.clone()]));
         let mut lines = String::new();
-        for result in self.0.id.run((ctx, input)).map(unwrap_valr) {
-            let value = result.map_err(|error| failed(error.to_string()))?;
-            let line = match &value {
-                Val::TStr(text) => String::from_utf8_lossy(text).into_owned(),
-                other => other.to_string(),
-            };
-            lines += if screen { clean(&line) } else { line.into() }.as_ref();
+        for result in self.filter.id.run((ctx, value(json)?)).map(unwrap_valr) {
+            let line = bare(&result.map_err(|error| failed(&bare(&error.into_val())))?);
+            // A tab does no harm, and stands between the fields of @tsv.
+            let safe = || line.split('\t').map(clean).collect::<Vec<_>>().join("\t");
+            lines += &if screen { safe() } else { line };
             lines.push('\n');
         }
         Ok(lines)
+    }
+}
+
+fn value(json: &Value) -> Result<Val> {
+    read::parse_single(json.to_string().as_bytes()).map_err(|error| failed(&error.to_string()))
+}
+
+/// A text as it is, and anything else as JSON.
+fn bare(value: &Val) -> String {
+    match value {
+        Val::TStr(text) => String::from_utf8_lossy(text).into_owned(),
+        other => other.to_string(),
     }
 }
 
@@ -72,7 +105,37 @@ fn complaint(error: &LoadError<&str>) -> String {
 
 fn refused(why: &str) -> Error {
     let error = Error::usage("--jq needs a valid expression.");
-    if why.is_empty() { error } else { error.because(why) }
+    if why.is_empty() { error } else { error.because(short(why)) }
+}
+
+fn failed(why: &str) -> Error {
+    Error::usage("--jq failed on this answer.").because(short(&without_data(why)))
+}
+
+/// Names the type of each array and object instead of showing it: an answer may be long, and logs
+/// keep errors.
+fn without_data(message: &str) -> String {
+    let mut told = String::new();
+    let mut rest = message;
+    while let Some(start) = rest.find(['[', '{']) {
+        told += &rest[..start];
+        told += if rest[start..].starts_with('[') { "array" } else { "object" };
+        let mut values = Deserializer::from_str(&rest[start..]).into_iter::<Value>();
+        rest = match values.next() {
+            Some(Ok(_)) => &rest[start + values.byte_offset()..],
+            _ => "",
+        };
+    }
+    told + rest
+}
+
+/// One line of a bounded length.
+fn short(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(MAX_REASON_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -83,7 +146,15 @@ mod tests {
 
     fn apply(code: &str) -> Result<String> {
         let json = json!([{ "name": "A", "seats": 5 }, { "name": "B\u{1b}", "seats": null }]);
-        Jq::compile(code)?.apply(&json, true)
+        let env = Env::from([("PLAN", "Pro"), (env::API_KEY, "sk_live_secret")]);
+        Jq::compile(code, &env)?.apply(&json, true)
+    }
+
+    fn why(code: &str) -> String {
+        let error = apply(code).unwrap_err();
+        let text = error.text(None);
+        assert!(text.lines().count() <= 3, "{text}");
+        error.reason().unwrap_or_default().to_owned()
     }
 
     #[test]
@@ -95,13 +166,41 @@ mod tests {
     }
 
     #[test]
+    fn rows_come_as_csv_and_tsv() {
+        assert_eq!(apply(".[0] | [.name, .seats, true, null] | @csv").unwrap(), "\"A\",5,true,\n");
+        assert_eq!(apply(r#"["a\"b,c", "d"] | @csv"#).unwrap(), "\"a\"\"b,c\",\"d\"\n");
+        assert_eq!(apply(r#"["a\\b", "x", 1.5, null] | @tsv"#).unwrap(), "a\\\\b\tx\t1.5\t\n");
+        assert_eq!(apply(r#"["t\tn\nr\r"] | @tsv"#).unwrap(), "t\\tn\\nr\\r\n");
+        assert_eq!(why(".[0] | @csv"), "a row must be an array");
+        assert_eq!(why("@tsv"), "a row must hold plain values");
+    }
+
+    #[test]
+    fn the_environment_is_there_but_for_the_key() {
+        assert_eq!(apply("$ENV.PLAN, env.PLAN").unwrap(), "Pro\nPro\n");
+        assert_eq!(apply("env").unwrap(), "{\"PLAN\":\"Pro\"}\n");
+        assert_eq!(apply("[inputs]").unwrap(), "[]\n");
+        assert_eq!(why("input"), "there is only one input, which is .");
+    }
+
+    #[test]
     fn a_wrong_expression_shows_its_position() {
-        for (code, why) in
+        for (code, reason) in
             [(".[", "at the end"), (".a b", "at: b"), ("nope", "nope is not defined")]
         {
-            let error = apply(code).unwrap_err();
-            assert!(error.text(None).contains(why), "{code}: {}", error.text(None));
+            assert!(why(code).contains(reason), "{code}: {}", why(code));
         }
-        assert!(apply(".[0].name.x").unwrap_err().text(None).contains("failed on this answer"));
+        let long = format!(".a {}", "b".repeat(1000));
+        assert!(why(&long).chars().count() < 200);
+    }
+
+    #[test]
+    fn a_failure_shows_no_data() {
+        assert_eq!(why(".foo"), "cannot index array with \"foo\"");
+        assert_eq!(why(".[0].name.x"), "cannot index \"A\" with \"x\"");
+        assert_eq!(why(".[0] + 1"), "cannot calculate object + 1");
+        assert_eq!(why("error(.[0])"), "object");
+        assert_eq!(why("error(\"[not JSON\")"), "array");
+        assert!(why("error(\"x\" * 1000)").chars().count() < 200);
     }
 }

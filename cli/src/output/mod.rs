@@ -2,9 +2,13 @@
 //! only this module and its children know the formats.
 
 pub mod cell;
+mod columns;
+mod csv;
+mod curl;
 pub mod escape;
 mod format;
 mod jq;
+mod listing;
 pub mod table;
 pub mod time;
 
@@ -16,8 +20,12 @@ use crate::client::PlannedRequest;
 use crate::error::{Error, Exit, Result};
 use crate::io::Io;
 use cell::{TextCell, Tone};
+pub use columns::{ColumnNames, folded};
+pub use csv::Field;
+use csv::Sheet;
 pub use format::Format;
 pub use jq::Jq;
+pub use listing::Listing;
 use table::{Style, Table};
 
 /// A part of the output for a person.
@@ -36,6 +44,19 @@ pub struct OutputOptions {
     pub format: Format,
     pub jq: Option<Jq>,
     pub color: bool,
+    /// The columns of tables and CSV; all that fit when absent.
+    pub columns: Option<ColumnNames>,
+    /// Whether tables and CSV begin with the names of the columns.
+    pub headers: bool,
+    /// Show requests as curl commands.
+    pub curl: bool,
+}
+
+/// The rows of CSV, which are flat, and their columns.
+#[derive(Debug)]
+struct Rows {
+    records: Vec<Value>,
+    fields: Vec<Field>,
 }
 
 /// The result of a command.
@@ -43,6 +64,8 @@ pub struct OutputOptions {
 pub struct View {
     json: Value,
     ids: Vec<String>,
+    /// The rows of CSV; the members of the JSON's records when absent.
+    rows: Option<Rows>,
     blocks: Vec<Block>,
     /// The message for an empty list.
     empty: Option<String>,
@@ -50,23 +73,48 @@ pub struct View {
     changed: Option<String>,
     /// Suggested next commands.
     next: Vec<String>,
-    /// Whether all data is on stdout already.
+    /// Whether all data is on stdout already, as [`Listing`] prints it.
     printed: bool,
     pub exit: Exit,
 }
 
 impl View {
     pub fn new(json: impl serde::Serialize, ids: Vec<String>) -> Result<Self> {
-        let json = serde_json::to_value(json)
-            .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
-        let (empty, changed) = (None, None);
-        let (blocks, next, printed) = (Vec::new(), Vec::new(), false);
-        Ok(Self { json, ids, blocks, empty, changed, next, printed, exit: Exit::Success })
+        Ok(Self::of(to_value(json)?, ids))
+    }
+
+    fn of(json: Value, ids: Vec<String>) -> Self {
+        Self {
+            json,
+            ids,
+            rows: None,
+            blocks: Vec::new(),
+            empty: None,
+            changed: None,
+            next: Vec::new(),
+            printed: false,
+            exit: Exit::Success,
+        }
     }
 
     /// The view of a command whose data is printed already.
     pub fn printed() -> Self {
-        Self { printed: true, ..Self::text(String::new()) }
+        Self { printed: true, ..Self::of(Value::Null, Vec::new()) }
+    }
+
+    /// The columns of CSV, with a line for each record of the JSON.
+    pub fn fields(self, fields: &[Field]) -> Self {
+        let records = match &self.json {
+            Value::Array(records) => records.clone(),
+            record => vec![record.clone()],
+        };
+        self.rows(records, fields)
+    }
+
+    /// The columns and lines of CSV where these are other records than those of the JSON.
+    pub fn rows(mut self, records: Vec<Value>, fields: &[Field]) -> Self {
+        self.rows = Some(Rows { records, fields: fields.to_vec() });
+        self
     }
 
     pub fn table(mut self, table: Table) -> Self {
@@ -86,16 +134,7 @@ impl View {
 
     /// A text that is the same in every form but JSON, where it is a string.
     pub fn text(text: String) -> Self {
-        let mut view = Self {
-            json: Value::String(text.clone()),
-            ids: Vec::new(),
-            blocks: Vec::new(),
-            empty: None,
-            changed: None,
-            next: Vec::new(),
-            printed: false,
-            exit: Exit::Success,
-        };
+        let mut view = Self::of(Value::String(text.clone()), Vec::new());
         view.blocks.push(Block::Document(text));
         view
     }
@@ -137,57 +176,112 @@ impl View {
         if self.printed {
             return Ok(());
         }
-        if let Some(jq) = &options.jq {
-            return io.data(&jq.apply(&self.json, io.terminals.stdout)?);
-        }
-        match options.format {
-            Format::Json => io.data(&format::json(&self.json)),
-            Format::Jsonl => io.data(&format::json_lines(&self.json)),
-            Format::Yaml => io.data(&format::yaml(&self.json)?),
-            Format::Csv => io.data(&format::csv(&self.json)?),
-            Format::Ids => {
-                io.data(&self.ids.iter().map(|id| format!("{id}\n")).collect::<String>())
+        let (text, hidden) = match self.drawn(io, options) {
+            // What a write has made must not be lost over a mistake in the choice of what to show.
+            Err(error) if self.changed.is_some() => {
+                io.data(&format::json(&self.json))?;
+                return Err(error);
             }
-            Format::Table => self.show_to_a_person(io, options.color),
+            drawn => drawn?,
+        };
+        io.data(&text)?;
+        if options.format == Format::Table {
+            self.remark(io, options, &hidden);
         }
+        Ok(())
     }
 
-    fn show_to_a_person(&self, io: &Io, color: bool) -> Result<()> {
-        let style = Style { screen: io.terminals.stdout, color, width: io.width };
-        let nothing = |block: &Block| matches!(block, Block::Table(table) if table.is_empty());
-        if let Some(hint) = self.empty.as_ref().filter(|_| self.blocks.iter().all(nothing)) {
-            io.say(&format!("{hint}\n"));
-            return Ok(());
+    /// The data in the format, and the columns of tables for which there was no room.
+    fn drawn(&self, io: &Io, options: &OutputOptions) -> Result<(String, Vec<&'static str>)> {
+        if let Some(jq) = &options.jq {
+            return Ok((jq.apply(&self.json, io.terminals.stdout)?, Vec::new()));
         }
-        let mut text = String::new();
-        let mut hidden = Vec::new();
-        for block in self.blocks.iter().filter(|block| !nothing(block)) {
+        let text = match options.format {
+            Format::Json => format::json(&self.json),
+            Format::Jsonl => format::json_lines(&self.json),
+            Format::Yaml => format::yaml(&self.json)?,
+            Format::Csv => self.csv(options)?,
+            Format::Ids => self.ids.iter().map(|id| format!("{id}\n")).collect(),
+            Format::Table => return self.blocks(io, options),
+        };
+        Ok((text, Vec::new()))
+    }
+
+    fn csv(&self, options: &OutputOptions) -> Result<String> {
+        let chosen = options.columns.as_ref();
+        let Some(rows) = &self.rows else {
+            return csv::of_any(&self.json, chosen, options.headers);
+        };
+        let sheet = Sheet::new(&rows.fields, chosen, options.headers)?;
+        Ok(sheet.header()? + &sheet.records(&rows.records)?)
+    }
+
+    /// The blocks for a person; only the tables when columns are chosen.
+    fn blocks(&self, io: &Io, options: &OutputOptions) -> Result<(String, Vec<&'static str>)> {
+        let (screen, headers) = (io.terminals.stdout, options.headers);
+        let style = Style { screen, color: options.color, width: io.width, headers };
+        let (mut text, mut hidden) = (String::new(), Vec::new());
+        let chosen = options.columns.as_ref();
+        let mut tables = 0;
+        for block in &self.blocks {
             match block {
                 Block::Table(table) => {
-                    let (drawn, left_out) = table.draw(style);
-                    text += &drawn;
-                    hidden.extend(left_out);
+                    tables += 1;
+                    let chosen = chosen.map(|names| table.choose(names)).transpose()?;
+                    let table = chosen.as_ref().unwrap_or(table);
+                    if !table.is_empty() {
+                        let (drawn, left_out) = table.draw(style);
+                        text += &drawn;
+                        hidden.extend(left_out);
+                    }
                 }
+                _ if chosen.is_some() => {}
                 Block::Card(card) => text += &draw_card(card, style),
                 Block::Document(document) => text += document,
                 Block::Line(line) => text += &(paint(line, style) + "\n"),
             }
         }
-        io.data(&text)?;
+        if chosen.is_some() && tables == 0 {
+            return Err(Error::usage("This command has no columns to choose from.")
+                .fix("pick members with --jq"));
+        }
+        Ok((text, hidden))
+    }
+
+    /// Writes the hint, the sentence and the suggestions that go with the data.
+    fn remark(&self, io: &Io, options: &OutputOptions, hidden: &[&str]) {
+        let nothing = |block: &Block| matches!(block, Block::Table(table) if table.is_empty());
+        if let Some(hint) = self.empty.as_ref().filter(|_| self.blocks.iter().all(nothing)) {
+            io.say(&format!("{hint}\n"));
+            return;
+        }
         if !hidden.is_empty() {
-            let line = format!("hidden columns: {} (-o json has all)", hidden.join(", "));
-            io.say(&(dim(&line, color) + "\n"));
+            let line = format!("hidden columns: {} (-c shows them)", hidden.join(", "));
+            io.say(&(dim(&line, options.color) + "\n"));
         }
         if io.terminals.stderr {
             self.changed.iter().for_each(|sentence| io.say(&format!("{sentence}\n")));
             self.next.iter().for_each(|command| io.say(&format!("Next: {command}\n")));
         }
-        Ok(())
     }
+}
+
+fn to_value(json: impl serde::Serialize) -> Result<Value> {
+    serde_json::to_value(json)
+        .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))
+}
+
+/// The error of a format that cannot hold the data.
+fn failed(error: &dyn std::fmt::Display) -> Error {
+    Error::new(Exit::Internal, "output", "The answer cannot be written in this format.")
+        .because(error.to_string())
 }
 
 /// Shows the requests that a dry run would have sent.
 pub fn show_planned(io: &Io, options: &OutputOptions, planned: &[PlannedRequest]) -> Result<()> {
+    if options.curl {
+        return io.data(&planned.iter().map(curl::command).collect::<String>());
+    }
     if !matches!(options.format, Format::Table | Format::Ids) {
         return View::new(planned, Vec::new())?.show(io, options);
     }
@@ -205,8 +299,8 @@ fn draw_card(card: &[(&'static str, TextCell)], style: Style) -> String {
     let width = card.iter().map(|(label, _)| label.width()).max().unwrap_or(0);
     let line = |(label, cell): &(&'static str, TextCell)| {
         let space = " ".repeat(width - label.width() + 2);
-        format!("{}{space}{}", dim(label, style.color), paint(cell, style)).trim_end().to_owned()
-            + "\n"
+        let value = paint(&cell.or_dash(), style);
+        format!("{}{space}{value}", dim(label, style.color)).trim_end().to_owned() + "\n"
     };
     card.iter().map(line).collect()
 }

@@ -6,16 +6,30 @@ use comfy_table::{Attribute, Color, ContentArrangement};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::cell::{TextCell, Tone};
+use super::columns::ColumnNames;
+use crate::error::Result;
 
 const COLUMN_GAP: usize = 2;
 /// The smallest width of a flexible column, so that 40 columns hold an id and a name.
 const MIN_COLUMN_WIDTH: usize = 8;
 
+/// When the long values of a column are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shrinks {
+    Never,
+    /// Before any column is hidden.
+    First,
+    /// When no further column can be hidden.
+    Last,
+}
+
 /// A column: its title, and whether it shrinks or hides on a narrow terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     title: &'static str,
-    flexible: bool,
+    shrinks: Shrinks,
+    /// Shown only when it is chosen by name.
+    extra: bool,
     /// Columns of a higher rank are hidden earlier; rank 0 stays.
     rank: u8,
 }
@@ -23,12 +37,22 @@ pub struct Column {
 impl Column {
     /// A column that stays whole and is hidden only when its rank's turn comes.
     pub const fn new(title: &'static str, rank: u8) -> Self {
-        Self { title, flexible: false, rank }
+        Self { title, shrinks: Shrinks::Never, extra: false, rank }
     }
 
     /// A column whose long values may be cut.
     pub const fn flexible(title: &'static str, rank: u8) -> Self {
-        Self { title, flexible: true, rank }
+        Self { title, shrinks: Shrinks::First, extra: false, rank }
+    }
+
+    /// A column that is shown only when it is chosen by name.
+    pub const fn extra(title: &'static str) -> Self {
+        Self { title, shrinks: Shrinks::First, extra: true, rank: 0 }
+    }
+
+    /// A column that is never hidden, and cut only when all others have given way.
+    pub const fn kept(title: &'static str) -> Self {
+        Self { title, shrinks: Shrinks::Last, extra: false, rank: 0 }
     }
 }
 
@@ -46,6 +70,8 @@ pub struct Style {
     pub screen: bool,
     pub color: bool,
     pub width: Option<usize>,
+    /// Whether the titles are shown.
+    pub headers: bool,
 }
 
 impl Table {
@@ -66,73 +92,113 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The text, and the titles of the columns for which there was no room.
+    /// The named columns alone. They may be cut, but none is hidden.
+    pub fn choose(&self, names: &ColumnNames) -> Result<Self> {
+        let titles: Vec<&str> = self.columns.iter().map(|column| column.title).collect();
+        let places = names.places(&titles)?;
+        let chosen = |at: &usize| Column { rank: 0, extra: false, ..self.columns[*at] };
+        let columns = places.iter().map(chosen).collect();
+        let row = |row: &Vec<TextCell>| places.iter().map(|&at| row[at].clone()).collect();
+        Ok(Self { columns, rows: self.rows.iter().map(row).collect() })
+    }
+
+    /// The text, and the titles of the columns for which there was no room. A column without any
+    /// value makes room first, and is not named.
     pub fn draw(&self, style: Style) -> (String, Vec<&'static str>) {
-        let natural = self.natural_widths(style.screen);
-        let fit = match style.width.filter(|_| style.screen) {
-            Some(width) => fit(&self.columns, &natural, width),
-            None => natural.into_iter().map(Some).collect(),
+        let natural = self.natural_widths(style);
+        let empty = |at: usize| self.rows.iter().all(|row| row[at].is_empty());
+        let rank = |(at, column): (usize, &Column)| match column.rank {
+            0 => Column { rank: 0, ..*column },
+            _ if empty(at) => Column { rank: u8::MAX, ..*column },
+            _ => *column,
         };
+        let columns: Vec<Column> = self.columns.iter().enumerate().map(rank).collect();
+        let fit = match style.width.filter(|_| style.screen) {
+            Some(width) => fit(&columns, &natural, width),
+            None => natural,
+        };
+        let hidden = columns.iter().zip(&fit).filter(|(_, width)| width.is_none());
+        let hidden = hidden.filter(|(column, _)| column.rank < u8::MAX && !column.extra);
+        (self.text(&fit, style), hidden.map(|(column, _)| column.title).collect())
+    }
+
+    fn text(&self, widths: &[Option<usize>], style: Style) -> String {
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         table.style_text_only();
         if style.color {
+            // The library would leave out colours, and not their ends, when NO_COLOR is set.
+            crossterm::style::force_color_output(true);
             table.enforce_styling()
         } else {
             table.force_no_tty()
         };
-        let shown = |(column, width): (&Column, &Option<usize>)| width.map(|_| heading(column));
-        table.set_header(self.columns.iter().zip(&fit).filter_map(shown).collect::<Vec<_>>());
+        if style.headers {
+            let shown = |(column, width): (&Column, &Option<usize>)| width.map(|_| heading(column));
+            table.set_header(self.columns.iter().zip(widths).filter_map(shown).collect::<Vec<_>>());
+        }
         for row in &self.rows {
-            let cells = row.iter().zip(&fit);
+            let cells = row.iter().zip(widths);
             table.add_row(cells.filter_map(|(cell, width)| {
-                width.map(|width| draw_cell(cell, style.screen, width))
+                width.map(|width| draw_cell(&cell.or_dash(), style.screen, width))
             }));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, COLUMN_GAP as u16));
         }
-        let hidden = self.columns.iter().zip(&fit).filter(|(_, width)| width.is_none());
-        (table.trim_fmt() + "\n", hidden.map(|(column, _)| column.title).collect())
+        table.trim_fmt() + "\n"
     }
 
-    fn natural_widths(&self, screen: bool) -> Vec<usize> {
-        let titles = self.columns.iter().map(|column| column.title.width());
-        let mut widths: Vec<usize> = titles.collect();
+    /// The width of each column, and none for those that are not shown.
+    fn natural_widths(&self, style: Style) -> Vec<Option<usize>> {
+        let title = |column: &Column| if style.headers { column.title.width() } else { 0 };
+        let mut widths: Vec<usize> = self.columns.iter().map(title).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.shown(screen).width());
+                *width = (*width).max(cell.or_dash().shown(style.screen).width());
             }
         }
-        widths
+        let shown = self.columns.iter().zip(widths);
+        shown.map(|(column, width)| (!column.extra).then_some(width)).collect()
     }
 }
 
-/// Shrinks flexible columns, the widest first, then hides columns by rank, until all fits.
-fn fit(columns: &[Column], natural: &[usize], width: usize) -> Vec<Option<usize>> {
-    let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
+/// Shrinks flexible columns, the widest first, then hides columns by rank, until all fits. Columns
+/// that are kept shrink last.
+fn fit(columns: &[Column], natural: &[Option<usize>], width: usize) -> Vec<Option<usize>> {
+    let mut widths = natural.to_vec();
     loop {
-        let mut tight = widths.clone();
-        while total(&tight) > width {
-            let widest = columns.iter().zip(tight.iter_mut()).filter_map(|(column, width)| {
-                let width = width.as_mut()?;
-                (column.flexible && *width > MIN_COLUMN_WIDTH.max(column.title.width()))
-                    .then_some(width)
-            });
-            match widest.max_by_key(|width| **width) {
-                Some(widest) => *widest -= 1,
-                None => break,
-            }
-        }
+        let tight = shrunk(columns, widths.clone(), width, Shrinks::First);
         if total(&tight) <= width {
             return tight;
         }
         let candidates = (0..columns.len()).filter(|&at| widths[at].is_some());
         match candidates.max_by_key(|&at| columns[at].rank).filter(|&at| columns[at].rank > 0) {
             Some(least) => widths[least] = None,
-            None => return tight,
+            None => return shrunk(columns, tight, width, Shrinks::Last),
         }
     }
+}
+
+/// Cuts columns of one kind, the widest first, until all fits or none can give more.
+fn shrunk(
+    columns: &[Column],
+    mut widths: Vec<Option<usize>>,
+    width: usize,
+    kind: Shrinks,
+) -> Vec<Option<usize>> {
+    while total(&widths) > width {
+        let can_give = columns.iter().zip(widths.iter_mut()).filter_map(|(column, width)| {
+            let width = width.as_mut()?;
+            let least = MIN_COLUMN_WIDTH.max(column.title.width());
+            (column.shrinks == kind && *width > least).then_some(width)
+        });
+        match can_give.max_by_key(|width| **width) {
+            Some(widest) => *widest -= 1,
+            None => break,
+        }
+    }
+    widths
 }
 
 fn total(widths: &[Option<usize>]) -> usize {
@@ -202,13 +268,17 @@ mod tests {
         ])
     }
 
+    fn style(width: Option<usize>) -> Style {
+        Style { screen: true, color: false, width, headers: true }
+    }
+
     fn at(width: usize) -> (String, Vec<&'static str>) {
-        table().draw(Style { screen: true, color: false, width: Some(width) })
+        table().draw(style(Some(width)))
     }
 
     #[test]
     fn a_pipe_gets_every_column_whole() {
-        let style = Style { screen: false, color: false, width: Some(20) };
+        let style = Style { screen: false, ..style(Some(20)) };
         insta::assert_snapshot!(table().draw(style).0, @"
         ID     NAME                      FEATURES        SEATS
         pln_1  Professional, yearly      export,sso,api  5
@@ -221,7 +291,7 @@ mod tests {
         insta::assert_snapshot!(at(44).0, @"
         ID     NAME           FEATURES      SEATS
         pln_1  Professional…  export,sso,…  5
-        pln_2  年間プロフェ…                no limit
+        pln_2  年間プロフェ…  -             no limit
         ");
         assert!(at(44).1.is_empty());
     }
@@ -250,9 +320,51 @@ mod tests {
     fn colour_is_added_only_on_request() {
         let table =
             Table::new(&[Column::new("S", 0)]).with([vec![TextCell::text("ok").toned(Tone::Good)]]);
-        let (plain, _) = table.draw(Style { screen: true, color: false, width: None });
-        let (colored, _) = table.draw(Style { screen: true, color: true, width: None });
+        let (plain, _) = table.draw(style(None));
+        let (colored, _) = table.draw(Style { color: true, ..style(None) });
         assert_eq!(plain, "S\nok\n");
         assert!(colored.contains("\u{1b}["), "{colored:?}");
+    }
+
+    #[test]
+    fn columns_without_values_go_first_and_unnamed() {
+        let columns = [Column::new("ID", 0), Column::new("NOTE", 1), Column::new("SEATS", 2)];
+        let row = ["pln_1", "", "5"].map(TextCell::text).to_vec();
+        let table = Table::new(&columns).with([row]);
+        let (text, hidden) = table.draw(style(Some(14)));
+        assert_eq!((text.as_str(), hidden), ("ID     SEATS\npln_1  5\n", vec![]));
+        let (text, _) = table.draw(style(None));
+        assert_eq!(text, "ID     NOTE  SEATS\npln_1  -     5\n");
+    }
+
+    #[test]
+    fn a_kept_column_is_cut_when_all_others_are_gone() {
+        let columns = [Column::new("ID", 0), Column::flexible("PLAN", 1), Column::kept("STATUS")];
+        let row = ["lic_0123456789", "Professional", "active (expired 3d ago)"].map(TextCell::text);
+        let table = Table::new(&columns).with([row.to_vec()]);
+        let (text, hidden) = table.draw(style(Some(30)));
+        assert_eq!(text, "ID              STATUS\nlic_0123456789  active (expir…\n");
+        assert_eq!(hidden, ["PLAN"]);
+        let (text, _) = table.draw(style(Some(49)));
+        assert!(text.contains("Profess… "), "{text}");
+    }
+
+    #[test]
+    fn an_extra_column_is_shown_when_chosen() {
+        let table = Table::new(&[Column::new("ID", 0), Column::extra("CREATED")]);
+        let table = table.with([["pln_1", "today"].map(TextCell::text).to_vec()]);
+        assert_eq!(table.draw(style(None)), ("ID\npln_1\n".to_owned(), vec![]));
+        assert_eq!(table.draw(style(Some(5))), ("ID\npln_1\n".to_owned(), vec![]));
+        let chosen = table.choose(&"created,id".parse().unwrap()).unwrap();
+        assert_eq!(chosen.draw(style(None)).0, "CREATED  ID\ntoday    pln_1\n");
+    }
+
+    #[test]
+    fn chosen_columns_stay_and_titles_go() {
+        let chosen = table().choose(&"seats,name".parse().unwrap()).unwrap();
+        let (text, hidden) = chosen.draw(Style { headers: false, ..style(Some(20)) });
+        assert_eq!(text, "5         Professio…\nno limit  年間プロ…\n");
+        assert!(hidden.is_empty());
+        assert!(table().choose(&"nope".parse().unwrap()).is_err());
     }
 }

@@ -164,7 +164,7 @@ fn a_key_in_the_wrong_place_is_not_repeated() {
             assert_silent(&format!("{args:?}"), &ran, &home);
         }
     }
-    for variable in ["LICCTL_PROFILE", "LICCTL_OUTPUT", "LICCTL_SERVER"] {
+    for variable in ["LICCTL_PROFILE", "LICCTL_OUTPUT", "LICCTL_SERVER", "LICCTL_CA_CERT"] {
         let home = Home::with(&server).set(variable, KEY);
         let ran = home.run(&["whoami"]);
         assert_ne!(ran.code, 0, "{variable}");

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
+use tempfile::TempDir;
+
 use crate::support::{FakeServer, Home, KEY, RunOutput, Secured};
 
 /// The output of a list and of doctor for this server.
@@ -89,6 +91,97 @@ fn an_expired_certificate_is_refused() {
     no       connection     Its certificate has expired.
              fix: renew it on the server; if it is current, set the clock of this machine
     ");
+}
+
+#[test]
+fn an_authoritys_certificate_is_refused_with_the_way_to_make_another() {
+    let server = Secured::authority();
+    let (list, seen) = ask_trusting(&server);
+    assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
+    insta::assert_snapshot!(seen, @"
+    error: There is no secure connection to https://localhost:PORT.
+      Its certificate is a CA certificate and not a server certificate.
+    fix: make it again with openssl req -x509 and -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), and give the new one with --ca-cert FILE
+    https://localhost:PORT
+
+    no       connection     Its certificate is a CA certificate and not a server certificate.
+             fix: make it again with openssl req -x509 and -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), and give the new one with --ca-cert FILE
+    ");
+}
+
+#[test]
+fn a_certificate_without_a_name_is_refused() {
+    let server = Secured::nameless();
+    let (list, seen) = ask_trusting(&server);
+    assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
+    insta::assert_snapshot!(seen, @"
+    error: There is no secure connection to https://localhost:PORT.
+      Its certificate names no host.
+    fix: make it again with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)
+    https://localhost:PORT
+
+    no       connection     Its certificate names no host.
+             fix: make it again with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)
+    ");
+}
+
+/// A folder in which `name` is the certificate of this server.
+fn kept(server: &Secured, name: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(name), &server.certificate).unwrap();
+    folder
+}
+
+#[test]
+fn a_login_remembers_the_file_of_certificates() {
+    let server = Secured::named("localhost");
+    let folder = kept(&server, "ca.pem");
+    let home = Home::bare();
+    let login = ["login", "--server", &server.address, "--ca-cert", "ca.pem"];
+    let mut command = home.command(&login);
+    command.current_dir(folder.path()).env("LICCTL_API_KEY", KEY);
+    let ran = RunOutput::from(command.output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let path = folder.path().join("ca.pem").display().to_string();
+    let profile = &home.run(&["profiles", "list", "-o", "json"]).json()[0];
+    assert_eq!(profile["caCert"], path.as_str());
+    assert_eq!(home.run(&["products", "list"]).code, 0, "in another folder, without the flag");
+    assert_eq!(home.run(&["doctor"]).code, 0);
+
+    let home = home.set("LICCTL_API_KEY", KEY);
+    assert_eq!(home.run(&["login", "--server", &server.address]).code, 0, "it is still trusted");
+    let other = Secured::named("localhost");
+    let ran = home.run(&["products", "list", "--server", &other.address]);
+    assert!(ran.stderr.contains("An unknown authority"), "{}", ran.stderr);
+    fs::remove_file(&path).unwrap();
+    let ran = home.run(&["products", "list"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("fix: check the path, which is from profile default"), "{ran:?}");
+}
+
+#[test]
+fn the_flag_comes_before_the_variable_and_that_before_the_profile() {
+    let server = Secured::named("localhost");
+    let right = kept(&server, "ca.pem");
+    let wrong = kept(&Secured::named("localhost"), "ca.pem");
+    let path = |folder: &TempDir| folder.path().join("ca.pem").display().to_string();
+    let logged_in = |remembered: &TempDir| {
+        let home = Home::bare().set("LICCTL_API_KEY", KEY);
+        let text = format!(
+            "current = 'a'\nprofiles.a = {{ server = '{}', ca-cert = '{}' }}\n",
+            server.address,
+            path(remembered)
+        );
+        fs::write(home.dir.path().join("config.toml"), text).unwrap();
+        home
+    };
+    let list = ["products", "list"];
+    assert_eq!(logged_in(&right).run(&list).code, 0);
+    assert_eq!(logged_in(&wrong).run(&list).code, 7);
+    assert_eq!(logged_in(&right).set("LICCTL_CA_CERT", &path(&wrong)).run(&list).code, 7);
+    let home = logged_in(&wrong).set("LICCTL_CA_CERT", &path(&right));
+    assert_eq!(home.run(&list).code, 0);
+    assert_eq!(home.run(&["products", "list", "--ca-cert", &path(&wrong)]).code, 7);
 }
 
 /// One server hangs up, and one answers the handshake as if it were a request.

@@ -22,12 +22,19 @@ mod explaining;
 mod forms;
 #[cfg(test)]
 mod help;
+mod json_errors;
+#[cfg(test)]
+mod lists;
+#[cfg(test)]
+mod login;
 #[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
 mod once;
 #[cfg(test)]
 mod profiles;
+#[cfg(test)]
+mod raw;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]

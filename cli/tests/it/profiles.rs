@@ -203,9 +203,9 @@ fn profiles_are_listed_used_renamed_and_removed() {
     let login = home.run_with_input(&[&again[..], &["--api-key-file", "-"]].concat(), OTHER_KEY);
     assert_eq!(login.code, 0, "{}", login.stderr);
     insta::assert_snapshot!(home.run(&["profiles", "list"]).seen(&server, &home), @"
-    NAME     IN USE  SERVER                  KEY
-    default          http://SERVER  in credentials.toml
-    staging  yes     http://SERVER  in credentials.toml
+    NAME     IN USE  MODE  SERVER                  KEY
+    default          live  http://SERVER  in credentials.toml
+    staging  yes     test  http://SERVER  in credentials.toml
     [exit 0]
     ");
     assert_eq!(home.run(&["profiles", "rename", "default", "live"]).code, 0);
@@ -262,12 +262,12 @@ fn an_unreachable_keyring_is_named_as_the_reason() {
     let ran = home.run(&["whoami"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
     let seen = ran.seen(&server, &home);
-    assert!(seen.starts_with("error: The system's keyring does not answer.\n"), "{seen}");
+    assert!(seen.starts_with("error: The system's keyring cannot be used.\n"), "{seen}");
     assert!(seen.contains("unix:path=FOLDER/bus"), "where it was looked for: {seen}");
-    assert!(seen.contains("fix: unlock it, or set LICCTL_API_KEY\n"), "{seen}");
+    assert!(seen.contains("fix: unlock it and try again, or give --api-key-file FILE\n"), "{seen}");
     let doctor = home.run(&["doctor"]);
     assert_eq!(doctor.code, 4);
-    let told = "no       key            The system's keyring does not answer.";
+    let told = "no       key            The system's keyring cannot be used.";
     assert!(doctor.stdout.contains(told), "{}", doctor.stdout);
 }
 
@@ -280,4 +280,40 @@ fn missing_settings_are_an_error() {
     fix: licctl login, or set LICCTL_API_KEY
     http://127.0.0.1:8080
     ");
+}
+
+/// A keyring whose bus accepts every connection and never answers.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_keyring_that_hangs_is_given_up() {
+    use std::os::unix::net::UnixListener;
+    let server = service();
+    let home = Home::without_keyring(&server);
+    let _silent = UnixListener::bind(home.dir.path().join("bus")).unwrap();
+    let ran = home.run_with_input(&["login", "--api-key-file", "-"], KEY);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let folder = home.dir.path().join(".config/licctl");
+    let note = format!(
+        "note: the system's keyring cannot be used (no answer within 2 s); \
+         the key is stored in {}/credentials.toml\n",
+        folder.display()
+    );
+    assert!(ran.stderr.contains(&note), "{}", ran.stderr);
+    assert_eq!(home.run(&["whoami"]).code, 0);
+
+    let path = folder.join("config.toml");
+    let config = fs::read_to_string(&path).unwrap().replace("\"file\"", "\"keyring\"");
+    fs::write(&path, &config).unwrap();
+    for args in [&["whoami"][..], &["logout"], &["profiles", "remove", "default", "--yes"]] {
+        let ran = home.run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (4, ""), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("  no answer within 2 s\nfix: unlock it"), "{}", ran.stderr);
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), config, "nothing is half removed");
+    let ran = home.run_with_input(&["login", "--api-key-file", "-"], OTHER_KEY);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let note = "note: the old key of profile default is still in the system's keyring";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    assert_eq!(home.run(&["whoami"]).code, 0);
+    assert_eq!(keys_used(&server).last().unwrap(), OTHER_KEY);
 }

@@ -89,7 +89,8 @@ fn validation_sets_the_exit_code() {
         assert_eq!(run(&server, args).code, code, "{args:?}");
     }
     let ran = run(&server, &["validate", "bob", "-o", "json"]);
-    assert_eq!(ran.json(), json!({ "valid": false, "reason": "no_license" }));
+    let answer = json!({ "userId": "bob", "valid": false, "reason": "no_license" });
+    assert_eq!(ran.json(), json!([answer]), "several users are possible, so it is an array");
 }
 
 #[test]

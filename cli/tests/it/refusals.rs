@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, Home, Reply, refusal};
+use crate::support::{FakeServer, Home, Reply, refusal, service};
 
 /// A service with three pages of refusals: of this hour, of three hours ago, and of a day ago.
 fn pages() -> FakeServer {
@@ -54,4 +54,21 @@ fn a_user_is_a_filter_of_the_service() {
     assert!(ran.stderr.contains("licctl validate \"a b\" --explain"), "{}", ran.stderr);
     assert_eq!(server.lines(), ["GET /api/v1/admin/refusals?limit=50&userId=a%20b"]);
     assert_eq!(Home::with(&server).run(&["refusals", "list", "--reason", "nope"]).code, 2);
+}
+
+#[test]
+fn csv_has_the_same_columns_for_every_answer() {
+    let home = Home::with(&service());
+    let first = |args: &[&str]| {
+        let csv = home.run(&[args, &["-o", "csv"]].concat()).stdout;
+        (csv.lines().next().unwrap_or_default().to_owned(), csv.lines().count())
+    };
+    let refusals = "id,userId,reason,licenseId,hour,count,firstAt,lastAt";
+    assert_eq!(first(&["refusals", "list"]), (refusals.into(), 2));
+    let (events, count) = first(&["events", "list"]);
+    assert!(events.starts_with("id,sequence,type,time,actorType") && count == 4, "{events}");
+    let (days, count) = first(&["stats", "--by", "day"]);
+    assert!(days.starts_with("day,total,valid,noLicense") && count == 3, "{days}");
+    let (explained, count) = first(&["validate", "carol", "dave", "--explain"]);
+    assert_eq!((explained.as_str(), count), ("userId,valid,reason,summary,checkedAt", 3));
 }

@@ -1,5 +1,6 @@
 //! Prompts on a real terminal.
 
+use std::fs;
 use std::process::Command;
 
 use rexpect::session::{PtySession, spawn_command};
@@ -84,19 +85,19 @@ fn a_part_of_an_id_is_shown_whole() {
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
     terminal.exp_string(&format!("Revoke {LICENSE}? Its users lose access.")).unwrap();
-    press(&mut terminal, "y");
+    press(&mut terminal, "y\r");
     let same = format!("Without prompts: licctl licenses revoke {LICENSE} --yes");
     terminal.exp_string(&same).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
 }
 
-/// Only y deletes the user; Enter alone does not.
+/// Only a whole line deletes the user; Enter alone does not.
 #[test]
 fn only_a_confirmation_deletes_a_user() {
     let server = service();
     let home = Home::with(&server);
-    for (keys, code) in [("n", 130), ("\r", 130), ("y", 0)] {
+    for (keys, code) in [("n\r", 130), ("\r", 130), ("no\r", 130), ("Yes\r", 0)] {
         let mut terminal = on_a_terminal(&home, &["users", "delete", "alice"]);
         terminal.exp_string("Delete user alice with 1 license and no seats?").unwrap();
         assert!(server.received().iter().all(|request| request.method != "DELETE"));
@@ -137,18 +138,77 @@ fn ctrl_c_at_a_line_of_text_exits_130() {
     assert!(server.received().is_empty());
 }
 
+/// A key has letters that are answers, and may end with Enter.
+#[test]
+fn a_key_pasted_at_a_confirmation_is_no_answer_and_is_not_shown() {
+    let server = FakeServer::answering(|_| Reply::data(200, &current_key()));
+    let home = Home::bare();
+    let old = format!("[profiles.default]\nserver = \"{}\"\n", "https://licenses.example");
+    fs::write(home.dir.path().join("config.toml"), old).unwrap();
+    let mut terminal = on_a_terminal(&home, &["login", "--server", &server.address]);
+    terminal.exp_string("Replace it and remove its key?").unwrap();
+    press(&mut terminal, &format!("{KEY}\r"));
+    let mut seen = terminal.exp_string("Please answer y or n, and press Enter.").unwrap();
+    seen += &terminal.exp_string("Replace it and remove its key?").unwrap();
+    assert!(server.received().is_empty());
+    press(&mut terminal, "ys\u{8}\r");
+    seen += &terminal.exp_string("API key for").unwrap();
+    assert!(!seen.contains("sk_"), "{seen}");
+    press(&mut terminal, &format!("{KEY}\r"));
+    seen += &terminal.exp_eof().unwrap();
+    assert_eq!(exit(&terminal), 0, "{seen}");
+    assert!(!seen.contains("CANARY"), "{seen}");
+    assert_eq!(server.received()[0].key.as_deref(), Some(KEY));
+}
+
+#[test]
+fn ctrl_c_at_a_confirmation_gives_the_terminal_back_and_exits_130() {
+    let server = service();
+    let home = Home::with(&server);
+    let licctl = env!("CARGO_BIN_EXE_licctl");
+    let script = format!("{licctl} licenses revoke {LICENSE}; echo code $?; stty -a");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &script]).env_clear().envs(home.variables());
+    command.env("PATH", "/usr/bin:/bin").env("NO_COLOR", "1");
+    let mut terminal = spawn_command(command, SCREEN_TIMEOUT_MS).unwrap();
+    terminal.exp_string("Its users lose access.").unwrap();
+    press(&mut terminal, "y");
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("Cancelled; nothing was changed.").unwrap();
+    terminal.exp_string("code 130").unwrap();
+    let settings = terminal.exp_eof().unwrap();
+    let settings: Vec<&str> = settings.split_whitespace().collect();
+    assert!(settings.contains(&"icanon") && settings.contains(&"isig"), "{settings:?}");
+    assert!(server.received().iter().all(|request| request.method == "GET"));
+}
+
+#[test]
+fn an_address_that_is_none_is_asked_for_again() {
+    let server = FakeServer::answering(|_| Reply::data(200, &current_key()));
+    let home = Home::bare().set("LICCTL_API_KEY", KEY);
+    let mut terminal = on_a_terminal(&home, &["login"]);
+    terminal.exp_string("Server").unwrap();
+    press(&mut terminal, "ftp://there\r");
+    terminal.exp_string("The input is not the address of a server.").unwrap();
+    let bare = server.address.strip_prefix("http://").unwrap();
+    press(&mut terminal, &format!("{}{bare}\r", "\u{8}".repeat("ftp://there".len())));
+    terminal.exp_string("profile default is now in use").unwrap();
+    terminal.exp_eof().unwrap();
+    assert_eq!(exit(&terminal), 0);
+}
+
 #[test]
 fn declining_cancels_and_confirming_shows_the_flag() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
     terminal.exp_string("Its users lose access.").unwrap();
-    press(&mut terminal, "n");
+    press(&mut terminal, "n\r");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
     terminal.exp_string("Its users lose access.").unwrap();
-    press(&mut terminal, "y");
+    press(&mut terminal, "y\r");
     terminal.exp_string(&format!("licctl licenses revoke {LICENSE} --yes")).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
@@ -161,7 +221,7 @@ fn validating_an_unknown_user_needs_a_confirmation() {
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["validate", "nobody"]);
     terminal.exp_string("User nobody does not exist yet").unwrap();
-    press(&mut terminal, "n");
+    press(&mut terminal, "n\r");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
     assert!(server.received().iter().all(|request| request.method == "GET"));
@@ -175,7 +235,7 @@ fn the_key_is_not_shown_while_it_is_typed() {
     terminal.exp_string("API key for").unwrap();
     press(&mut terminal, &format!("{KEY}\r"));
     let seen = terminal.exp_eof().unwrap();
-    assert!(seen.contains("Profile default is now in use.") && !seen.contains(KEY), "{seen}");
+    assert!(seen.contains("profile default is now in use") && !seen.contains(KEY), "{seen}");
     assert_eq!(exit(&terminal), 0);
     assert_eq!(server.received()[0].key.as_deref(), Some(KEY));
 }
@@ -212,5 +272,5 @@ fn a_narrow_terminal_hides_and_names_columns() {
     let [titles, license, hidden] = lines[..] else { panic!("{seen}") };
     assert_eq!(titles.split_whitespace().collect::<Vec<_>>(), ["ID", "PLAN", "STATUS", "EXPIRES"]);
     assert!(license.starts_with(LICENSE) && license.len() <= 60, "{license}");
-    assert_eq!(hidden, "hidden columns: PRODUCT, SEATS, FEATURES (-o json has all)");
+    assert_eq!(hidden, "hidden columns: PRODUCT, SEATS, FEATURES (-c shows them)");
 }

@@ -130,15 +130,30 @@ fn paths_and_bodies_hold_the_external_id() {
 }
 
 #[test]
-fn one_user_gives_a_record_and_several_an_array() {
+fn one_item_gives_an_array_as_several_do() {
     let server = service();
+    let assigned = |user: &str| {
+        let mut assignment = assignment();
+        assignment["externalId"] = user.into();
+        assignment
+    };
     let one = run(&server, &["licenses", "assign", LICENSE, "alice", "-o", "json"]).json();
-    assert_eq!(one, assignment());
+    assert_eq!(one, json!([assigned("alice")]));
     let two = run(&server, &["licenses", "assign", LICENSE, "alice", "bob", "-o", "json"]).json();
-    assert_eq!(two, json!([assignment(), assignment()]));
+    assert_eq!(two, json!([assigned("alice"), assigned("bob")]));
     let home = Home::with(&server);
     let ran = home.run_with_input(&["licenses", "assign", LICENSE, "-", "-o", "json"], "alice\n");
-    assert_eq!(ran.json(), json!([assignment()]));
+    assert_eq!(ran.json(), json!([assigned("alice")]));
+    for args in [
+        &["licenses", "unassign", LICENSE, "alice"][..],
+        &["licenses", "suspend", LICENSE],
+        &["licenses", "create", "--plan", "Pro annual"],
+        &["licenses", "create", "--plan", "Pro annual", "--count", "1"],
+        &["validate", "alice"],
+    ] {
+        let ran = run(&server, &[args, &["-o", "json"]].concat());
+        assert_eq!(ran.json().as_array().map(Vec::len), Some(1), "{args:?}");
+    }
 }
 
 #[test]
@@ -276,6 +291,8 @@ fn a_lacking_feature_is_noted_beside_the_json() {
     let home = Home::with(&server);
     let ran = home.run(&["validate", "alice", "--feature", "fly", "-o", "json"]);
     assert_eq!(ran.code, 10);
+    assert_eq!(ran.stderr, "{\"notes\":[\"alice lacks the feature fly\"]}\n");
+    let ran = home.run(&["validate", "alice", "--feature", "fly", "-o", "yaml"]);
     assert_eq!(ran.stderr, "note: alice lacks the feature fly\n");
 }
 

@@ -88,8 +88,8 @@ fn complete(headers: &mut HeaderMap, allowance: Option<Allowance>, request_id: &
         write_allowance(headers, allowance);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // Nearly all answers hold keys or persons, and none is true for long.
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Nearly all answers hold keys or persons, and none of these is true for long.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if let Ok(value) = HeaderValue::from_str(request_id) {
         headers.insert(X_REQUEST_ID.clone(), value);
     }

@@ -1,5 +1,5 @@
-//! The modules of licd, and which of them names which: in `use` lines, and by paths that begin with
-//! `crate::` or `super::` elsewhere. Tests are left out, as they may look at anything.
+//! The modules of licd and licctl, and which of them names which: in `use` lines, and by paths that
+//! begin with `crate::` or `super::` elsewhere. Tests are left out, as they may look at anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,10 @@ use super::{Source, sources};
 /// A module's path: `validation::gate`. The library itself is the empty path, and what only the
 /// program has begins with `bin`.
 type Module = String;
+
+/// The sources of licd and of licctl.
+pub const LICD: &str = "server/src";
+pub const LICCTL: &str = "cli/src";
 
 /// One module names another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,9 +33,11 @@ pub struct Modules {
     exports: BTreeMap<(Module, String), Vec<String>>,
 }
 
-/// Who names whom in server/src.
-pub fn uses() -> BTreeSet<Use> {
-    let files: Vec<(Module, String)> = sources().iter().filter_map(module).collect();
+/// Who names whom in the sources of this folder, server/src or cli/src.
+pub fn uses(folder: &str) -> BTreeSet<Use> {
+    let files = sources();
+    let files = files.iter().filter_map(|source| module(source, folder));
+    let files: Vec<(Module, String)> = files.collect();
     let all: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
     let mut modules = Modules { all, exports: BTreeMap::new() };
     let mut imports = Vec::new();
@@ -54,16 +60,18 @@ pub fn uses() -> BTreeSet<Use> {
     uses
 }
 
-/// A file of server/src as a module and its code without tests and comments.
-fn module(source: &Source) -> Option<(Module, String)> {
-    let path = source.path.strip_prefix("server/src/")?.strip_suffix(".rs")?;
+/// A file of the folder as a module and its code without tests and comments.
+fn module(source: &Source, folder: &str) -> Option<(Module, String)> {
+    let path = source.path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".rs")?;
     if path.split('/').any(|name| name == "tests") {
         return None;
     }
     let module = match path.replace('/', "::").as_str() {
         "lib" => String::new(),
         "main" => "bin".to_owned(),
-        program if ["commands", "log"].contains(&room(program)) => format!("bin::{program}"),
+        program if folder == LICD && ["commands", "log"].contains(&room(program)) => {
+            format!("bin::{program}")
+        }
         library => library.to_owned(),
     };
     let code: Vec<&str> = source.code().map(|(_, line)| line).collect();

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::client::ApiRecord;
 use crate::context::Context;
-use crate::error::{Exit, Result};
-use crate::output::View;
+use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
+use crate::output::{Field, View};
 use crate::resolve;
 use difference::{Action, CatalogStep, FieldChange};
 use manifest::Manifest;
@@ -87,6 +87,11 @@ pub async fn diff(ctx: &Context, args: DiffArgs) -> Result<View> {
 }
 
 pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
+    if ctx.globals.print_curl {
+        return Err(Error::usage("apply cannot print its requests in advance.")
+            .because("They need the ids of products that they create.")
+            .fix("use --dry-run, which shows the differences"));
+    }
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
@@ -123,7 +128,8 @@ pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {
 fn show(steps: &[CatalogStep]) -> Result<View> {
     let json: Vec<Value> = steps.iter().map(json_of).collect();
     let ids = steps.iter().filter_map(CatalogStep::id).collect();
-    let mut view = View::new(json, ids)?;
+    let fields = Field::members(["action", "kind", "name", "id", "changes"]);
+    let mut view = View::new(json, ids)?.fields(&fields);
     for step in steps {
         let line = format!("{} {} {}", step.action.sign(), step.kind(), step.title());
         let changes: Vec<String> = step.changes.iter().map(FieldChange::to_string).collect();

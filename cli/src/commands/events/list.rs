@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use clap::{Args, value_parser};
 use common::Event;
 
-use super::{EventFilters, position, table};
+use super::{EventFilters, FIELDS, position, table};
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::Result;
@@ -67,7 +67,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let mut events = read(filters, client, after, kept).await?;
     events.retain(|event| since.is_none_or(|since| event.time >= since));
     let ids = events.iter().map(|event| event.id.to_string()).collect();
-    let view = View::new(&events, ids)?.table(table(ctx, &events)).or_when_empty(
+    let view = View::new(&events, ids)?.fields(&FIELDS).table(table(ctx, &events)).or_when_empty(
         "No event matches. Changes are recorded as they happen; follow them: licctl events tail",
     );
     Ok(match events.last() {

@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 
 const COLUMNS: [Column; 5] = [
     Column::new("TIME", 0),
@@ -24,6 +24,22 @@ const COLUMNS: [Column; 5] = [
     Column::new("SUBJECT", 2),
     Column::flexible("BY", 3),
     Column::flexible("WHAT CHANGED", 1),
+];
+
+/// The columns of CSV.
+const FIELDS: [Field; 12] = [
+    Field::at("id", "/id"),
+    Field::at("sequence", "/sequence"),
+    Field::at("type", "/type"),
+    Field::at("time", "/time"),
+    Field::at("actorType", "/actor/type"),
+    Field::at("actorName", "/actor/name"),
+    Field::at("subjectType", "/subject/type"),
+    Field::at("subjectId", "/subject/id"),
+    Field::at("externalId", "/related/externalId"),
+    Field::at("previous", "/data/previous"),
+    Field::at("object", "/data/object"),
+    Field::at("requestId", "/requestId"),
 ];
 
 #[derive(Subcommand)]

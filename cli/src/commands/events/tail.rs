@@ -56,6 +56,10 @@ pub async fn run(ctx: &Context, args: TailArgs) -> Result<View> {
         return Err(Error::usage("events tail prints tables, json, jsonl and ids.")
             .fix("licctl events tail -o jsonl"));
     }
+    if ctx.output.columns.is_some() {
+        return Err(Error::usage("events tail has fixed columns.")
+            .fix("pick members with -o jsonl or --jq"));
+    }
     if let (Some(kind), Some(until)) = (args.filters.kind, args.until)
         && kind != until
     {
@@ -85,7 +89,7 @@ async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
         (None, Some(since)) => position::since(&args.filters, client, since).await?,
         (None, None) => end(client).await?,
     };
-    if ctx.output.format == Format::Table && ctx.output.jq.is_none() {
+    if ctx.output.format == Format::Table && ctx.output.headers {
         ctx.io.data(&line(["TIME", "TYPE", "SUBJECT", "BY", "WHAT CHANGED"]))?;
     }
     let mut outage = Outage { answered: args.after.is_none(), pause: None };

@@ -6,20 +6,22 @@ use serde::Serialize;
 
 use super::{assign_from_file, choose};
 use crate::client::ApiRecord;
-use crate::commands::items::{ItemResults, for_each_item, one_or_many, read_items};
+use crate::commands::items::{ItemResults, for_each_item, read_items};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 use crate::values::MetadataFlags;
 
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
+const FIELDS: [Field; 6] =
+    Field::members(["id", "externalId", "userId", "licenseId", "assignedAt", "metadata"]);
 
 /// Assign a license to users; unknown users are created
 ///
@@ -32,7 +34,10 @@ Examples:
   licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice --metadata order=7
   licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 --from users.csv --yes
   licctl licenses assign --plan \"Pro annual\" --from users.csv --report r.jsonl
-  licctl licenses assign --plan \"Pro annual\" --from users.csv --resume r.jsonl")]
+  licctl licenses assign --plan \"Pro annual\" --from users.csv --resume r.jsonl
+
+JSON is an array, also for one user. externalId is the user as given here,
+userId the service's own id.")]
 pub struct AssignArgs {
     /// License id, or at least 6 characters from its end
     license: Option<String>,
@@ -71,7 +76,14 @@ impl Serialize for AssignmentResult {
         &self,
         serializer: S,
     ) -> std::result::Result<S::Ok, S::Error> {
-        self.answer.serialize(serializer)
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct WithUser<'a> {
+            #[serde(flatten)]
+            answer: &'a ApiRecord<Assignment>,
+            external_id: &'a ExternalId,
+        }
+        WithUser { answer: &self.answer, external_id: &self.user }.serialize(serializer)
     }
 }
 
@@ -104,7 +116,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
         [one] => format!("{} already had license {}.", one.user, license),
         all => format!("{} users have license {}.", all.len(), license),
     };
-    Ok(show(ctx, &given, &assigned, &COLUMNS)?.changed(sentence).next(next))
+    Ok(show(ctx, &assigned, &COLUMNS)?.changed(sentence).next(next))
 }
 
 pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
@@ -125,7 +137,7 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
         [one] => format!("Unassigned {} from license {}.", one.user, license),
         all => format!("Unassigned {} users from license {}.", all.len(), license),
     };
-    Ok(show(ctx, &given, &removed, &COLUMNS[..2])?.changed(sentence))
+    Ok(show(ctx, &removed, &COLUMNS[..2])?.changed(sentence))
 }
 
 /// The license and users of the command line, or from prompts.
@@ -162,7 +174,6 @@ fn not_on_it(error: Error, user: &ExternalId) -> Error {
 
 fn show(
     ctx: &Context,
-    given: &[String],
     assigned: &ItemResults<AssignmentResult>,
     columns: &[Column],
 ) -> Result<View> {
@@ -175,6 +186,6 @@ fn show(
     };
     let users = assigned.done.iter().map(|it| it.user.to_string()).collect();
     let table = Table::new(columns).with(assigned.done.iter().map(row));
-    let view = View::new(one_or_many(given, &assigned.done), users)?.table(table);
+    let view = View::new(&assigned.done, users)?.fields(&FIELDS).table(table);
     Ok(view.exit(assigned.exit))
 }

@@ -7,19 +7,22 @@ use common::{AssignLicense, CreateLicense, LicenseId, Metadata, Plan, Timestamp}
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::bulk::{self, BulkFlags, Report, ReportLine, RowState, UserRow};
+use crate::bulk::{
+    self, BulkFlags, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
+};
 use crate::client::{ApiRecord, Client, new_idempotency_key};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::View;
+use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
 /// Flags that assign to the users of a file.
 #[derive(Args)]
 pub struct FromFile {
-    /// Assign to the users of this file: CSV with a column userId, or JSON lines; - for stdin
+    /// Assign to the users of this file: CSV with a column userId or externalId, or JSON
+    /// lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub from: Option<String>,
     /// With --from: create a license of this plan for each user
@@ -59,7 +62,10 @@ pub async fn run(
         })
         .await?
     };
-    bulk_view(&finished)
+    let [line, user, state] = LINE_FIELDS;
+    let license = Field::at("licenseId", "/answer/licenseId");
+    let assigned = Field::at("assignedAt", "/answer/assignedAt");
+    bulk_view(&finished, &[line, user, state, license, assigned, ERROR_FIELD])
 }
 
 /// A row's own metadata comes before that of the flags.

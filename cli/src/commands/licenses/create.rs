@@ -3,7 +3,7 @@
 use clap::Args;
 use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, Plan};
 
-use super::table;
+use super::{FIELDS, table};
 use crate::client::ApiRecord;
 use crate::commands::planned;
 use crate::context::Context;
@@ -19,7 +19,9 @@ use crate::resolve::{self, NameIndex, Purpose};
 Examples:
   licctl licenses create --plan \"Pro annual\"
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
-  licctl licenses create --plan \"Pro annual\" --count 20 -q")]
+  licctl licenses create --plan \"Pro annual\" --count 20 -q
+
+JSON is an array of licenses, also for one.")]
 pub struct CreateArgs {
     /// Plan of the license, by name or id
     #[arg(long)]
@@ -83,11 +85,7 @@ async fn show(
 ) -> Result<View> {
     let names = NameIndex::load(ctx).await?;
     let ids = made.iter().map(|license| license.id.to_string()).collect();
-    let view = match (args.count, made) {
-        (None, [one]) => View::new(one, ids)?,
-        _ => View::new(made, ids)?,
-    };
-    let view = view.table(table(ctx, made, &names));
+    let view = View::new(made, ids)?.fields(&FIELDS).table(table(ctx, made, &names));
     let what = match made {
         [one] => format!("license {}", one.id),
         _ => format!("{} licenses", made.len()),

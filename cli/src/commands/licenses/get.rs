@@ -4,7 +4,7 @@ use clap::Args;
 use common::{License, Usage};
 
 use super::usage::{MAX_EMAILS, summary, table};
-use super::{choose, status_cell};
+use super::{FIELDS, choose, status_cell};
 use crate::commands::plans::joined;
 use crate::context::Context;
 use crate::error::Result;
@@ -31,6 +31,7 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let (usage, names) = tokio::try_join!(usage, NameIndex::load(ctx))?;
     let holders = table(ctx, &usage.activations).await?;
     let mut view = View::new(&license, vec![license.id.to_string()])?
+        .fields(&FIELDS)
         .card(card(ctx, &license, &usage, &names));
     if !usage.activations.is_empty() {
         view = view.line(TextCell::text("")).table(holders);

@@ -2,28 +2,37 @@
 
 use clap::{Args, ValueEnum};
 use common::{ExternalId, License, LicenseWithSeats, Seats, Status, Timestamp};
+use futures_util::stream::TryStreamExt;
 
-use super::{past, status_cell};
+use super::{FIELDS, past, status_cell};
 use crate::client::ApiRecord;
+use crate::commands::lists::{self, Kind, ListFlags};
 use crate::commands::plans::joined;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::time::Span;
-use crate::output::{Format, View};
 use crate::resolve::{self, NameIndex, Purpose};
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),
     Column::flexible("PRODUCT", 4),
     Column::flexible("PLAN", 1),
-    Column::new("STATUS", 1),
+    Column::kept("STATUS"),
     Column::new("SEATS", 3),
     Column::new("EXPIRES", 2),
     Column::flexible("FEATURES", 5),
+    Column::extra("CREATED"),
+    Column::extra("UPDATED"),
 ];
+const KIND: Kind<ApiRecord<LicenseWithSeats>> = Kind {
+    fields: &FIELDS,
+    id: |license| license.id.to_string(),
+    remember: completion_cache::remember,
+};
 
 /// List licenses, oldest first
 #[derive(Args)]
@@ -31,7 +40,12 @@ const COLUMNS: [Column; 7] = [
 Examples:
   licctl licenses list --product \"Acme Studio\" --status active
   licctl licenses list --user alice
-  licctl licenses list --expiring-within 30d -o json")]
+  licctl licenses list --expiring-within 30d -o json
+  licctl licenses list -c id,status,expires --limit 20
+  licctl licenses list -o csv > licenses.csv
+
+With -o csv, jsonl or ids the licenses are printed as they arrive. If the list
+ends early, those that came stay printed, and the exit code is the error's.")]
 pub struct ListArgs {
     /// Only licenses of this plan
     #[arg(long)]
@@ -48,6 +62,8 @@ pub struct ListArgs {
     /// Only active licenses that expire within this time
     #[arg(long, value_name = "SPAN")]
     expiring_within: Option<Span>,
+    #[command(flatten)]
+    flags: ListFlags,
 }
 
 /// [`Status`] as a flag takes it.
@@ -81,27 +97,32 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         Some(given) => Some(resolve::plan(ctx, given, Purpose::Read).await?.id.to_string()),
         None => None,
     };
-    let user = args.user.as_ref().map(ExternalId::as_str);
-    let filters =
-        [("productId", product.as_deref()), ("planId", plan.as_deref()), ("userId", user)];
-    let filters: Vec<_> =
-        filters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    let mut licenses = ctx.client().await?.licenses().list(&filters).await?;
-    if filters.is_empty() {
-        completion_cache::remember(ctx, &licenses);
+    // An unknown user is an error, so that a typo is not taken for a user without licenses.
+    let user = match &args.user {
+        Some(given) => Some(resolve::user(ctx, given.as_str()).await?.external_id.to_string()),
+        None => None,
+    };
+    let filters = [("productId", product), ("planId", plan), ("userId", user)];
+    let filters: Vec<(&str, &str)> =
+        filters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
+    // The service does not know the effective status, so that these cannot be counted before.
+    let selects = args.status.is_some() || args.expiring_within.is_some();
+    let limit = args.flags.limit().filter(|_| !selects);
+    let pages = ctx.client().await?.licenses().pages(&filters, limit);
+    let pages = pages.map_ok(|mut page: Vec<ApiRecord<LicenseWithSeats>>| {
+        page.retain(|license| fits(license, &args, ctx.now));
+        page
+    });
+    let whole = filters.is_empty() && !selects;
+    let Some(licenses) = lists::read(ctx, &KIND, &args.flags, whole, pages).await? else {
+        return Ok(View::printed());
+    };
+    let ids = licenses.iter().map(KIND.id).collect();
+    let view = View::new(&licenses, ids)?.or_when_empty(hint(&args));
+    if !ctx.output.format.has_columns() || licenses.is_empty() {
+        return Ok(view.table(Table::new(&COLUMNS)));
     }
-    if let (Some(user), true) = (user, licenses.is_empty()) {
-        // An unknown user is an error, so that a typo is not taken for a user without licenses.
-        resolve::user(ctx, user).await?;
-    }
-    licenses.retain(|license| fits(license, &args, ctx.now));
-    let ids = licenses.iter().map(|license| license.id.to_string()).collect();
-    let view = View::new(&licenses, ids)?;
-    if ctx.output.format != Format::Table || licenses.is_empty() {
-        return Ok(view.table(Table::new(&COLUMNS)).or_when_empty(hint(&args)));
-    }
-    let names = NameIndex::load(ctx).await?;
-    Ok(view.table(table(ctx, &licenses, &names)))
+    Ok(view.table(table(ctx, &licenses, &NameIndex::load(ctx).await?)))
 }
 
 fn fits(license: &License, args: &ListArgs, now: Timestamp) -> bool {
@@ -138,6 +159,8 @@ fn table(ctx: &Context, licenses: &[ApiRecord<LicenseWithSeats>], names: &NameIn
             TextCell::text(format!("{used}/{allowed}")),
             TextCell::time_or("never", license.expires_at, ctx.now),
             TextCell::text(joined(&license.features)),
+            TextCell::past(license.created_at, ctx.now),
+            TextCell::past(license.updated_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(licenses.iter().map(row))

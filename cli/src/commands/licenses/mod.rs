@@ -16,19 +16,31 @@ use common::{License, LicenseWithSeats, MaxSeats, Status, Timestamp};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::time::relative;
+use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{NameIndex, Named};
 
 const COLUMNS: [Column; 5] = [
     Column::new("ID", 0),
     Column::flexible("PLAN", 1),
-    Column::new("STATUS", 1),
+    Column::kept("STATUS"),
     Column::new("SEATS", 3),
     Column::new("EXPIRES", 2),
+];
+const FIELDS: [Field; 10] = [
+    Field::at("id", "/id"),
+    Field::at("productId", "/productId"),
+    Field::at("planId", "/planId"),
+    Field::at("status", "/status"),
+    Field::at("maxSeats", "/maxSeats"),
+    Field::at("seatsUsed", "/seats/used"),
+    Field::at("expiresAt", "/expiresAt"),
+    Field::at("features", "/features"),
+    Field::at("createdAt", "/createdAt"),
+    Field::at("updatedAt", "/updatedAt"),
 ];
 
 #[derive(Subcommand)]

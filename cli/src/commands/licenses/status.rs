@@ -4,9 +4,9 @@ use clap::Args;
 use common::{License, LicenseId, LicenseWithSeats, SetStatus, Status};
 use serde::Serialize;
 
-use super::{choose, past, status_cell, status_word};
+use super::{FIELDS, choose, past, status_cell, status_word};
 use crate::client::ApiRecord;
-use crate::commands::items::{for_each_item, one_or_many, read_items};
+use crate::commands::items::{for_each_item, read_items};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::Result;
@@ -19,7 +19,9 @@ use crate::resolve::{self, Purpose};
 pub const EXAMPLES: &str = "\
 Examples:
   licctl licenses suspend lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses list --plan \"Pro annual\" -q | licctl licenses suspend - --yes";
+  licctl licenses list --plan \"Pro annual\" -q | licctl licenses suspend - --yes
+
+JSON is an array of licenses, also for one.";
 
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 
@@ -68,7 +70,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
     if changed.done.is_empty() {
         return planned();
     }
-    show(ctx, &given, &changed.done, status).map(|view| view.exit(changed.exit))
+    show(ctx, &changed.done, status).map(|view| view.exit(changed.exit))
 }
 
 async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
@@ -92,7 +94,7 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
     }
 }
 
-fn show(ctx: &Context, given: &[String], changed: &[StatusChange], status: Status) -> Result<View> {
+fn show(ctx: &Context, changed: &[StatusChange], status: Status) -> Result<View> {
     let row = |changed: &StatusChange| {
         vec![
             TextCell::of(changed.now.id),
@@ -101,7 +103,8 @@ fn show(ctx: &Context, given: &[String], changed: &[StatusChange], status: Statu
         ]
     };
     let ids = changed.iter().map(|changed| changed.now.id.to_string()).collect();
-    let view = View::new(one_or_many(given, changed), ids)?
+    let view = View::new(changed, ids)?
+        .fields(&FIELDS)
         .table(Table::new(&COLUMNS).with(changed.iter().map(row)));
     let word = status_word(status);
     let Some(StatusChange { now: first, .. }) = changed.first() else { return Ok(view) };

@@ -3,7 +3,7 @@
 use clap::Args;
 use common::{Feature, LicenseField, MaxSeats, Timestamp, UpdateLicense};
 
-use super::table;
+use super::{FIELDS, table};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         return planned();
     };
     let names = NameIndex::load(ctx).await?;
-    let view = View::new(&now.data, vec![license.id.to_string()])?;
+    let view = View::new(&now.data, vec![license.id.to_string()])?.fields(&FIELDS);
     let table = table(ctx, std::slice::from_ref(&now.data), &names);
     Ok(view.table(table).changed(format!("Updated license {}.", license.id)))
 }

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Format, View};
+use crate::output::{Field, Format, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
@@ -20,6 +20,9 @@ const COLUMNS: [Column; 4] = [
     Column::new("ACTIVATED", 3),
     Column::new("LAST CHECKED", 1),
 ];
+/// CSV has a line for each holder.
+const FIELDS: [Field; 5] =
+    Field::members(["licenseId", "externalId", "userId", "activatedAt", "lastCheckedAt"]);
 
 /// The most holders of whom a table shows the emails.
 pub const MAX_EMAILS: usize = 25;
@@ -33,7 +36,8 @@ Examples:
   licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3
   licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-at 90%
 
-With --fail-at the exit code is 10 from that share on, and 0 below it.")]
+With --fail-at the exit code is 10 from that share on, and 0 below it. CSV has a
+line for each holder.")]
 pub struct UsageArgs {
     /// License id, or at least 6 characters from either end of it
     license: Option<String>,
@@ -69,8 +73,15 @@ pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
     let table = table(ctx, &usage.activations).await?;
     let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));
     let ids = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();
-    let view = View::new(&usage, ids)?.line(TextCell::text(summary(&usage))).table(table);
+    let view = View::new(&usage, ids)?
+        .rows(usage.activations.iter().map(to_json).collect(), &FIELDS)
+        .line(TextCell::text(summary(&usage)))
+        .table(table);
     Ok(view.exit(if over { Exit::Negative } else { Exit::Success }))
+}
+
+fn to_json(seat: &UsageActivation) -> serde_json::Value {
+    serde_json::to_value(seat).unwrap_or_default()
 }
 
 /// `3 of 5 seats in use`.

@@ -8,22 +8,38 @@ use clap::Subcommand;
 use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
 
 use crate::client::ApiRecord;
+use crate::commands::lists::{self, Kind, ListFlags};
+use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 use crate::resolve::{self, NameIndex, Purpose};
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
     Column::flexible("PRODUCT", 3),
     Column::new("SEATS", 2),
     Column::new("VALID FOR", 4),
     Column::flexible("FEATURES", 5),
+    Column::extra("DESCRIPTION"),
 ];
+const FIELDS: [Field; 9] = Field::members([
+    "id",
+    "productId",
+    "name",
+    "description",
+    "maxSeats",
+    "expiresInDays",
+    "features",
+    "createdAt",
+    "updatedAt",
+]);
+const KIND: Kind<ApiRecord<Plan>> =
+    Kind { fields: &FIELDS, id: |plan| plan.id.to_string(), remember: completion_cache::remember };
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -33,6 +49,8 @@ pub enum Verb {
         /// Only plans of this product
         #[arg(long)]
         product: Option<String>,
+        #[command(flatten)]
+        flags: ListFlags,
     },
     /// Show a plan
     #[command(visible_alias = "show")]
@@ -47,11 +65,11 @@ pub enum Verb {
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
-        Verb::List { product } => list(ctx, product).await,
+        Verb::List { product, flags } => list(ctx, product, &flags).await,
         Verb::Get { plan } => {
             let plan = resolve::plan(ctx, &plan, Purpose::Read).await?;
             let names = NameIndex::of(&resolve::products(ctx).await?);
-            let view = View::new(&plan, vec![plan.id.to_string()])?;
+            let view = View::new(&plan, vec![plan.id.to_string()])?.fields(&FIELDS);
             Ok(view.card(card(ctx, &plan, &names)))
         }
         Verb::Create(args) => create::run(ctx, args).await,
@@ -59,13 +77,16 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     }
 }
 
-async fn list(ctx: &Context, product: Option<String>) -> Result<View> {
-    let products = resolve::products(ctx).await?;
+async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Result<View> {
     let of = match &product {
-        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id),
+        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id.to_string()),
         None => None,
     };
-    let plans = resolve::plans(ctx, of).await?;
+    let filter: Vec<_> = of.iter().map(|id| ("productId", id.as_str())).collect();
+    let pages = ctx.client().await?.plans().pages(&filter, flags.limit());
+    let plans = lists::read(ctx, &KIND, flags, filter.is_empty(), pages).await?;
+    let Some(plans) = plans else { return Ok(View::printed()) };
+    let products = resolve::products(ctx).await?;
     let ids = plans.iter().map(|plan| plan.id.to_string()).collect();
     let view = View::new(&plans, ids)?.table(table(&plans, &NameIndex::of(&products)));
     let hint = match product {
@@ -80,7 +101,7 @@ async fn list(ctx: &Context, product: Option<String>) -> Result<View> {
 }
 
 fn show(plan: &ApiRecord<Plan>, names: &NameIndex) -> Result<View> {
-    let view = View::new(plan, vec![plan.id.to_string()])?;
+    let view = View::new(plan, vec![plan.id.to_string()])?.fields(&FIELDS);
     Ok(view.table(table(std::slice::from_ref(plan), names)))
 }
 
@@ -93,6 +114,7 @@ fn table(plans: &[ApiRecord<Plan>], names: &NameIndex) -> Table {
             seats(plan.max_seats),
             valid_for(plan.expires_in_days),
             TextCell::text(joined(&plan.features)),
+            TextCell::maybe(plan.description.as_ref()),
         ]
     };
     Table::new(&COLUMNS).with(plans.iter().map(row))

@@ -8,11 +8,11 @@ use common::{ExternalId, Reason, UserRefusal};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::output::time::Span;
+use crate::output::{Field, View};
 
 const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),
@@ -21,6 +21,10 @@ const COLUMNS: [Column; 5] = [
     Column::new("LAST", 0),
     Column::new("LICENSE", 2),
 ];
+
+/// The columns of CSV.
+const FIELDS: [Field; 8] =
+    Field::members(["id", "userId", "reason", "licenseId", "hour", "count", "firstAt", "lastAt"]);
 
 /// How many records are shown unless a flag says how many or since when.
 const DEFAULT_LIMIT: usize = 50;
@@ -78,7 +82,10 @@ async fn list(ctx: &Context, args: &ListArgs) -> Result<View> {
         ctx.note(&format!("these are the newest {limit}; --limit shows more"));
     }
     let ids = refusals.iter().map(|refusal| refusal.user_id.to_string()).collect();
-    let view = View::new(&refusals, ids)?.table(table(ctx, &refusals)).or_when_empty(hint(args));
+    let view = View::new(&refusals, ids)?
+        .fields(&FIELDS)
+        .table(table(ctx, &refusals))
+        .or_when_empty(hint(args));
     Ok(match refusals.first() {
         Some(first) => {
             view.next(format!("licctl validate {} --explain", quote(first.user_id.as_str())))

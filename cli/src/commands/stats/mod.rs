@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::time::Span;
+use crate::output::{Field, View};
 use chart::{Chart, Glyphs};
 
 /// The outcomes: the member of the answer, and the title for a person.
@@ -89,7 +89,11 @@ pub async fn run(ctx: &Context, args: StatsArgs) -> Result<View> {
         }
     };
     let starts = periods.iter().map(|period| period.start.clone()).collect();
-    let view = View::new(json, starts)?;
+    let unit = if args.by == Unit::Hour { "hour" } else { "day" };
+    let records = json[format!("{unit}s")].as_array().cloned().unwrap_or_default();
+    let fields = [unit, "total"].into_iter().chain(OUTCOMES.map(|(outcome, _)| outcome));
+    let fields: Vec<Field> = fields.flat_map(|name| Field::members([name])).collect();
+    let view = View::new(json, starts)?.rows(records, &fields);
     if !ctx.io.terminals.stdout {
         return Ok(view.table(rows(args.by, &periods)));
     }

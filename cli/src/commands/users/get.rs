@@ -4,6 +4,7 @@ use clap::Args;
 use common::{Event, Explain, ExplainedLicense, Explanation, ExternalId, User};
 use serde_json::{Value, json};
 
+use super::{FIELDS, metadata_cell};
 use crate::client::ApiRecord;
 use crate::commands::licenses::status_cell;
 use crate::commands::validate::{reason_word, verdict_tone};
@@ -61,8 +62,9 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let mut card = card(ctx, &user);
     card.push(("answer", answer));
     let licenses = licenses(ctx, &explained.licenses);
-    let mut view =
-        View::new(json(&user, &explained, &events), vec![user.external_id.to_string()])?.card(card);
+    let mut view = View::new(json(&user, &explained, &events), vec![user.external_id.to_string()])?
+        .fields(&FIELDS)
+        .card(card);
     for (title, table) in [
         ("Licenses, in the order in which a validation looks at them:", licenses),
         ("Last refusals, the newest first:", refusals::table_of_user(ctx, &explained.refusals)),
@@ -99,13 +101,12 @@ fn json(
 }
 
 fn card(ctx: &Context, user: &User) -> Vec<(&'static str, TextCell)> {
-    let metadata = user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok());
     vec![
         ("user", TextCell::text(user.external_id.as_str())),
         ("id", TextCell::of(user.id)),
         ("email", TextCell::maybe(user.email.as_ref())),
         ("name", TextCell::maybe(user.name.as_ref())),
-        ("metadata", TextCell::maybe(metadata)),
+        ("metadata", metadata_cell(user)),
         ("created", TextCell::past(user.created_at, ctx.now)),
         ("updated", TextCell::past(user.updated_at, ctx.now)),
     ]

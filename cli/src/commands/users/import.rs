@@ -3,21 +3,23 @@
 use clap::Args;
 use common::CreateUser;
 
-use crate::bulk::{self, BulkFlags};
+use crate::bulk::{self, BulkFlags, ERROR_FIELD, LINE_FIELDS};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
+use crate::output::{Field, View};
 
 /// Create or update users from a file
 ///
-/// CSV with a header line, or JSON lines. Columns: userId (or externalId), email,
-/// name, and metadata.KEY for each entry of the metadata. Every row is checked before the first is
-/// sent.
+/// CSV with a header line, separated by commas, semicolons or tabs, or JSON lines. Columns:
+/// externalId (or userId), email, name, and metadata as a JSON object or metadata.KEY for each of its
+/// entries; others are ignored. So users list -o csv and -o jsonl write files to import. The file is
+/// UTF-8, and every row is checked before the first is sent.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl users import users.csv --yes
+  licctl -P live users list -o csv | licctl -P test users import - --yes
   licctl users import users.csv --map userId=login --report import.jsonl --yes
   licctl users import users.csv --resume import.jsonl --yes")]
 pub struct ImportArgs {
@@ -37,5 +39,7 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })
     .await?;
-    bulk_view(&finished)
+    let [line, user, state] = LINE_FIELDS;
+    let id = Field::at("id", "/answer/id");
+    bulk_view(&finished, &[line, user, state, id, ERROR_FIELD])
 }

@@ -6,27 +6,48 @@ mod import;
 
 use clap::{Args, Subcommand};
 use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
+use futures_util::stream::TryStreamExt;
 
+use super::lists::{self, Kind, ListFlags};
 use super::planned;
 use crate::client::ApiRecord;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
 use crate::values::{Edit, MetadataFlags, cleared};
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 7] = [
     Column::new("EXTERNAL ID", 0),
     Column::flexible("EMAIL", 2),
     Column::flexible("NAME", 1),
     Column::new("CREATED", 3),
     Column::new("ID", 4),
+    Column::extra("METADATA"),
+    Column::extra("UPDATED"),
 ];
+const FIELDS: [Field; 8] = Field::members([
+    "id",
+    "tenantId",
+    "externalId",
+    "email",
+    "name",
+    "metadata",
+    "createdAt",
+    "updatedAt",
+]);
+const KIND: Kind<ApiRecord<User>> = Kind {
+    fields: &FIELDS,
+    id: |user| user.external_id.to_string(),
+    remember: |ctx, users| {
+        completion_cache::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
+    },
+};
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -35,7 +56,12 @@ pub enum Verb {
         visible_alias = "ls",
         after_help = "\
 Examples:
-  licctl users list --search example.com"
+  licctl users list --search example.com
+  licctl users list -o csv > users.csv   users import reads it back
+  licctl users list -o jsonl --limit 100
+
+With -o csv, jsonl or ids the users are printed as they arrive. If the list
+ends early, those that came stay printed, and the exit code is the error's."
     )]
     List(ListArgs),
     #[command(visible_alias = "show")]
@@ -66,6 +92,8 @@ pub struct ListArgs {
     /// Only users with this text in their external id, email or name, in any case
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
+    #[command(flatten)]
+    flags: ListFlags,
 }
 
 #[derive(Args)]
@@ -113,13 +141,19 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 
 async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
     let filter: Vec<_> = args.external_id.iter().map(|id| ("externalId", id.as_str())).collect();
-    let mut users = ctx.client().await?.users().list(&filter).await?;
-    if filter.is_empty() {
-        completion_cache::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
-    }
-    if let Some(text) = &args.search {
-        users.retain(|user| contains(user, &text.to_lowercase()));
-    }
+    let text = args.search.as_ref().map(|text| text.to_lowercase());
+    // The service finds beginnings only, so licctl searches, and reads until it has enough.
+    let limit = args.flags.limit().filter(|_| text.is_none());
+    let pages = ctx.client().await?.users().pages(&filter, limit).map_ok(
+        |mut page: Vec<ApiRecord<User>>| {
+            page.retain(|user| text.as_ref().is_none_or(|text| contains(user, text)));
+            page
+        },
+    );
+    let whole = filter.is_empty() && text.is_none();
+    let Some(users) = lists::read(ctx, &KIND, &args.flags, whole, pages).await? else {
+        return Ok(View::printed());
+    };
     let ids = users.iter().map(|user| user.external_id.to_string()).collect();
     let hint = match (&args.external_id, &args.search) {
         (None, None) => "There are no users yet. Create one: licctl users create",
@@ -181,7 +215,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
 }
 
 fn show(ctx: &Context, user: &ApiRecord<User>) -> Result<View> {
-    let view = View::new(user, vec![user.external_id.to_string()])?;
+    let view = View::new(user, vec![user.external_id.to_string()])?.fields(&FIELDS);
     Ok(view.table(table(ctx, std::slice::from_ref(user))))
 }
 
@@ -193,7 +227,13 @@ fn table(ctx: &Context, users: &[ApiRecord<User>]) -> Table {
             TextCell::maybe(user.name.as_ref()),
             TextCell::past(user.created_at, ctx.now),
             TextCell::of(user.id),
+            metadata_cell(user),
+            TextCell::past(user.updated_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(users.iter().map(row))
+}
+
+fn metadata_cell(user: &User) -> TextCell {
+    TextCell::maybe(user.metadata.as_ref().and_then(|it| serde_json::to_string(it).ok()))
 }

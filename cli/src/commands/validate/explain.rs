@@ -18,7 +18,7 @@ use crate::error::{Exit, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
 use crate::output::time::relative;
-use crate::output::{Format, View};
+use crate::output::{Field, Format, View};
 use crate::resolve;
 
 /// The width of a step's label, in columns.
@@ -28,6 +28,9 @@ const SHOWN_HOLDERS: usize = 10;
 /// How many seats are read to find the least recently checked ones. The service lists the oldest
 /// seats first, which are the most likely to be idle.
 const READ_SEATS: usize = 1000;
+
+/// The columns of CSV, a line for each user.
+const FIELDS: [Field; 5] = Field::members(["userId", "valid", "reason", "summary", "checkedAt"]);
 
 /// What is asked of each user.
 pub struct Question<'a> {
@@ -68,7 +71,7 @@ pub async fn run(ctx: &Context, users: &[String], question: &Question<'_>) -> Re
     });
     let read = read.await?;
     let ids = read.done.iter().map(|it| it.user_id.to_string()).collect();
-    let mut view = View::new(&read.done, ids)?.line(key_line(&key));
+    let mut view = View::new(&read.done, ids)?.fields(&FIELDS).line(key_line(&key));
     let mut exit = read.exit;
     for (at, it) in read.done.iter().enumerate() {
         if at > 0 {

@@ -3,18 +3,19 @@
 use common::{ProductId, Validate, Validation};
 
 use super::{COLUMNS, ExpectedAnswer, Feature, UserAnswer, lacking};
-use crate::bulk::{self, BulkFlags, ReportLine};
+use crate::bulk::{self, BulkFlags, ERROR_FIELD, LINE_FIELDS, ReportLine};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::Table;
+use crate::output::{Field, View};
 
 /// Flags that validate the users of a file.
 #[derive(clap::Args)]
 pub struct FromFile {
-    /// Validate the users of this file: CSV with a column userId, or JSON lines; - for stdin
+    /// Validate the users of this file: CSV with a column userId or externalId, or JSON
+    /// lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
     pub from: Option<String>,
     #[command(flatten)]
@@ -60,7 +61,20 @@ pub async fn run(
     }
     let ids = lines.iter().map(|line| line.user.clone()).collect();
     let exit = if finished.exit == Exit::Success && !fits { Exit::Negative } else { finished.exit };
-    Ok(View::new(&lines, ids)?.table(table).exit(exit))
+    Ok(View::new(&lines, ids)?.fields(&fields()).table(table).exit(exit))
+}
+
+/// The columns of CSV: the line, its answer, and the error of a row without one.
+fn fields() -> Vec<Field> {
+    let answer = [
+        Field::at("valid", "/answer/valid"),
+        Field::at("reason", "/answer/reason"),
+        Field::at("licenseId", "/answer/license/id"),
+        Field::at("planId", "/answer/license/planId"),
+        Field::at("expiresAt", "/answer/license/expiresAt"),
+        Field::at("features", "/answer/features"),
+    ];
+    [&LINE_FIELDS[..], &answer, &[ERROR_FIELD]].concat()
 }
 
 /// The answer of a line; none when the row failed.

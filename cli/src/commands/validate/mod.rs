@@ -8,7 +8,7 @@ mod from_file;
 use clap::{Args, ValueEnum};
 use common::{ExternalId, Feature, ProductId, Reason, Validation, Verdict};
 
-use super::items::{for_each_item, one_or_many, read_items};
+use super::items::{for_each_item, read_items};
 use super::planned;
 use crate::client::ApiRecord;
 use crate::context::Context;
@@ -16,7 +16,7 @@ use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
-use crate::output::{Format, View};
+use crate::output::{Field, Format, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
@@ -26,6 +26,17 @@ const COLUMNS: [Column; 5] = [
     Column::new("REASON", 1),
     Column::new("LICENSE", 2),
     Column::flexible("FEATURES", 3),
+];
+
+/// The columns of CSV, which are the same for every answer.
+const FIELDS: [Field; 7] = [
+    Field::at("userId", "/userId"),
+    Field::at("valid", "/valid"),
+    Field::at("reason", "/reason"),
+    Field::at("licenseId", "/license/id"),
+    Field::at("planId", "/license/planId"),
+    Field::at("expiresAt", "/license/expiresAt"),
+    Field::at("features", "/features"),
 ];
 
 /// Validate users, as your application does
@@ -41,7 +52,8 @@ Examples:
   licctl validate --from users.csv --report answers.jsonl --yes
   licctl validate ci-probe --expect no_license   exits 0 when that is the answer
 
-The exit code is 0 when all users are licensed, and 10 otherwise.")]
+The exit code is 0 when all users are licensed, and 10 otherwise. JSON is an
+array of answers, each with its userId, also for one user.")]
 pub struct ValidateArgs {
     /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
@@ -75,7 +87,7 @@ enum ExpectedAnswer {
     UserNotFound,
 }
 
-/// The answer for one user.
+/// The answer for one user. The service's own lacks the user.
 struct UserAnswer {
     user: ExternalId,
     answer: ApiRecord<Validation>,
@@ -88,7 +100,14 @@ impl serde::Serialize for UserAnswer {
         &self,
         serializer: S,
     ) -> std::result::Result<S::Ok, S::Error> {
-        self.answer.serialize(serializer)
+        #[derive(serde::Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct WithUser<'a> {
+            user_id: &'a ExternalId,
+            #[serde(flatten)]
+            answer: &'a ApiRecord<Validation>,
+        }
+        WithUser { user_id: &self.user, answer: &self.answer }.serialize(serializer)
     }
 }
 
@@ -144,7 +163,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     }
     note_lacking(ctx, &asked.done);
     let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Success);
-    let view = show(&given, &asked.done)?;
+    let view = show(&asked.done)?;
     Ok(match (asked.exit, fits) {
         (Exit::Success, false) => view.exit(Exit::Negative),
         (exit, _) => view.exit(exit),
@@ -272,14 +291,9 @@ pub fn reason_word(reason: Reason) -> &'static str {
     }
 }
 
-fn show(given: &[String], asked: &[UserAnswer]) -> Result<View> {
+fn show(asked: &[UserAnswer]) -> Result<View> {
     let users = asked.iter().map(|it| it.user.to_string()).collect();
-    let mut json = one_or_many(given, asked);
-    // The service's answer lacks the user, so several answers need it added.
-    for (answer, asked) in json.as_array_mut().into_iter().flatten().zip(asked) {
-        answer["user"] = asked.user.as_str().into();
-    }
-    let view = View::new(json, users)?;
+    let view = View::new(asked, users)?.fields(&FIELDS);
     let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(UserAnswer::cells)));
     let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
     Ok(match refused {

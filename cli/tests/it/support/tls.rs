@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -30,6 +30,18 @@ impl Secured {
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(2021, 1, 1);
         Self::with(&params)
+    }
+
+    /// With an authority's certificate, as `openssl req -x509` makes it.
+    pub fn authority() -> Self {
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self::with(&params)
+    }
+
+    /// With a certificate that names no host.
+    pub fn nameless() -> Self {
+        Self::with(&CertificateParams::new([]).unwrap())
     }
 
     fn with(params: &CertificateParams) -> Self {

@@ -1,0 +1,57 @@
+//! Commands that list records of the service, all or the first of them.
+
+use std::num::NonZeroUsize;
+
+use clap::Args;
+use futures_util::stream::{Stream, TryStreamExt};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::{Field, Listing};
+
+/// Flags of every command that lists.
+#[derive(Args)]
+pub struct ListFlags {
+    /// List at most the first N records
+    #[arg(long, value_name = "N")]
+    limit: Option<NonZeroUsize>,
+}
+
+impl ListFlags {
+    pub fn limit(&self) -> Option<usize> {
+        self.limit.map(NonZeroUsize::get)
+    }
+}
+
+/// A kind of records: the columns of its CSV and its ids, and what completion remembers of it.
+pub struct Kind<T> {
+    pub fields: &'static [Field],
+    pub id: fn(&T) -> String,
+    pub remember: fn(&Context, &[T]),
+}
+
+/// Reads the records; none when they are printed already. A list that is `whole` is remembered for
+/// completion, which needs no more than the first page.
+pub async fn read<T: Serialize>(
+    ctx: &Context,
+    kind: &Kind<T>,
+    flags: &ListFlags,
+    whole: bool,
+    pages: impl Stream<Item = Result<Vec<T>>>,
+) -> Result<Option<Vec<T>>> {
+    let mut remembered = !whole || flags.limit.is_some();
+    let pages = pages.inspect_ok(|page| {
+        if !std::mem::replace(&mut remembered, true) {
+            (kind.remember)(ctx, page);
+        }
+    });
+    let listing = Listing {
+        io: &ctx.io,
+        options: &ctx.output,
+        fields: kind.fields,
+        id: kind.id,
+        limit: flags.limit(),
+    };
+    listing.read(pages).await
+}

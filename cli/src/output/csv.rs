@@ -1,0 +1,172 @@
+//! CSV for spreadsheets: columns that depend on the command and not on its outcome, and one line for
+//! each record. Values stay as they are, so that a file reads back as what it was written from.
+
+use serde_json::{Map, Value};
+
+use super::columns::ColumnNames;
+use super::failed;
+use crate::error::Result;
+
+/// A column: its title, and where its value stands in a record.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    title: &'static str,
+    /// A member, or a JSON pointer, which begins with a slash.
+    place: &'static str,
+}
+
+impl Field {
+    /// Columns for members of a record, under their own names.
+    pub const fn members<const N: usize>(names: [&'static str; N]) -> [Self; N] {
+        let mut fields = [Self { title: "", place: "" }; N];
+        let mut at = 0;
+        while at < N {
+            fields[at] = Self { title: names[at], place: names[at] };
+            at += 1;
+        }
+        fields
+    }
+
+    /// A column for a value within a nested object.
+    pub const fn at(title: &'static str, pointer: &'static str) -> Self {
+        Self { title, place: pointer }
+    }
+
+    fn of(self, record: &Value) -> Option<&Value> {
+        if self.place.starts_with('/') {
+            record.pointer(self.place)
+        } else {
+            record.get(self.place)
+        }
+    }
+}
+
+/// CSV with the columns of a command.
+pub struct Sheet {
+    fields: Vec<Field>,
+    headers: bool,
+}
+
+impl Sheet {
+    pub fn new(fields: &[Field], chosen: Option<&ColumnNames>, headers: bool) -> Result<Self> {
+        let titles: Vec<&str> = fields.iter().map(|field| field.title).collect();
+        let chosen = match chosen {
+            Some(names) => names.places(&titles)?,
+            None => (0..fields.len()).collect(),
+        };
+        Ok(Self { fields: chosen.into_iter().map(|at| fields[at]).collect(), headers })
+    }
+
+    /// The line of titles; empty without headers.
+    pub fn header(&self) -> Result<String> {
+        if !self.headers {
+            return Ok(String::new());
+        }
+        lines([self.fields.iter().map(|field| field.title.to_owned()).collect()])
+    }
+
+    pub fn records(&self, records: &[Value]) -> Result<String> {
+        let row = |record| self.fields.iter().map(|field| cell(field.of(record))).collect();
+        lines(records.iter().map(row))
+    }
+}
+
+/// CSV of records of an unknown kind: a column for every member that occurs.
+pub fn of_any(json: &Value, chosen: Option<&ColumnNames>, headers: bool) -> Result<String> {
+    let records: Vec<&Map<String, Value>> = match json {
+        Value::Array(records) => records.iter().filter_map(Value::as_object).collect(),
+        Value::Object(record) => vec![record],
+        _ => Vec::new(),
+    };
+    let mut titles: Vec<&str> = Vec::new();
+    for title in records.iter().flat_map(|record| record.keys()) {
+        if !titles.contains(&title.as_str()) {
+            titles.push(title);
+        }
+    }
+    if titles.is_empty() {
+        return Ok(String::new());
+    }
+    if let Some(names) = chosen {
+        titles = names.places(&titles)?.into_iter().map(|at| titles[at]).collect();
+    }
+    let header = headers.then(|| titles.iter().map(|&title| title.to_owned()).collect());
+    let row = |record: &&Map<String, Value>| {
+        titles.iter().map(|title| cell(record.get(*title))).collect()
+    };
+    lines(header.into_iter().chain(records.iter().map(row)))
+}
+
+fn lines(rows: impl IntoIterator<Item = Vec<String>>) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row).map_err(|error| failed(&error))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
+    String::from_utf8(bytes).map_err(|error| failed(&error))
+}
+
+/// A list of plain values is joined with commas, anything else that is nested is JSON.
+fn cell(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(values)) if !values.iter().any(Value::is_object) => {
+            values.iter().map(|value| cell(Some(value))).collect::<Vec<_>>().join(",")
+        }
+        Some(other) => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plans() -> Value {
+        json!([
+            { "name": "Pro, \"annual\"", "maxSeats": 5, "features": ["export", "sso"] },
+            { "name": "=Free", "maxSeats": null, "features": [], "metadata": { "a": 1 } },
+        ])
+    }
+
+    fn sheet(records: &Value, chosen: Option<&str>, headers: bool) -> Result<String> {
+        let fields = Field::members(["name", "maxSeats"]);
+        let fields = [&fields[..], &[Field::at("first", "/features/0")]].concat();
+        let names: Option<ColumnNames> = chosen.map(|names| names.parse().unwrap());
+        let sheet = Sheet::new(&fields, names.as_ref(), headers)?;
+        Ok(sheet.header()? + &sheet.records(records.as_array().unwrap())?)
+    }
+
+    #[test]
+    fn columns_do_not_depend_on_the_records() {
+        insta::assert_snapshot!(sheet(&plans(), None, true).unwrap(), @r#"
+        name,maxSeats,first
+        "Pro, ""annual""",5,export
+        =Free,,
+        "#);
+        assert_eq!(sheet(&json!([]), None, true).unwrap(), "name,maxSeats,first\n");
+        assert_eq!(sheet(&json!([]), None, false).unwrap(), "");
+    }
+
+    #[test]
+    fn columns_are_chosen_by_name_in_any_case() {
+        let chosen = sheet(&plans(), Some("MAXSEATS,name"), true).unwrap();
+        assert!(chosen.starts_with("maxSeats,name\n5,"), "{chosen}");
+        let error = sheet(&plans(), Some("seats"), true).err().unwrap().text(None);
+        assert!(error.contains("The columns are: name, maxSeats, first"), "{error}");
+    }
+
+    #[test]
+    fn records_of_an_unknown_kind_have_a_column_for_every_member_that_occurs() {
+        insta::assert_snapshot!(of_any(&plans(), None, true).unwrap(), @r#"
+        name,maxSeats,features,metadata
+        "Pro, ""annual""",5,"export,sso",
+        =Free,,,"{""a"":1}"
+        "#);
+        assert_eq!(of_any(&plans()[1], None, true).unwrap().lines().count(), 2, "a list of one");
+        let id: ColumnNames = "id".parse().unwrap();
+        assert_eq!(of_any(&json!([]), Some(&id), true).unwrap(), "", "there is nothing to miss");
+    }
+}

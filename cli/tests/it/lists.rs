@@ -1,0 +1,131 @@
+//! Lists: their first records, a record on each line, and pages that are printed as they arrive.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    FakeServer, Home, LICENSE, PLAN, Reply, Request, license_with_seats, service, user,
+};
+
+/// Three pages of two users each; the last one may be refused.
+fn users(refuse_the_last: bool) -> FakeServer {
+    FakeServer::answering(move |request| page(request, refuse_the_last))
+}
+
+fn page(request: &Request, refuse_the_last: bool) -> Reply {
+    let at = match request.path.split_once("after=") {
+        None => 0,
+        Some((_, cursor)) => cursor.parse::<usize>().unwrap(),
+    };
+    if at == 2 && refuse_the_last {
+        return Reply::refusal(500, "internal", "Something broke.");
+    }
+    let data = [user(&format!("u{at}a")), user(&format!("u{at}b"))];
+    let next = if at < 2 { json!((at + 1).to_string()) } else { Value::Null };
+    Reply::new(200, json!({ "success": true, "data": data, "nextCursor": next }).to_string())
+}
+
+#[test]
+fn a_limit_fetches_no_more_than_it_shows() {
+    let server = users(true);
+    let home = Home::with(&server);
+    for (limit, ids, requests) in [("1", "u0a\n", 1), ("3", "u0a\nu0b\nu1a\n", 2)] {
+        let before = server.received().len();
+        let ran = home.run(&["users", "list", "--limit", limit, "-q"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ids), "{}", ran.stderr);
+        assert_eq!(server.received().len() - before, requests);
+        assert!(server.lines()[before].contains(&format!("?limit={limit}")));
+    }
+    assert_eq!(
+        home.run(&["users", "list", "--limit", "2", "-o", "json"]).json()[1]["id"],
+        user("u")["id"]
+    );
+    // A search counts the users that it finds.
+    let ran = home.run(&["users", "list", "--limit", "2", "--search", "B@", "-q"]);
+    assert_eq!(ran.stdout, "u0b\nu1b\n");
+    assert_eq!(home.run(&["users", "list", "--limit", "0"]).code, 2);
+}
+
+#[test]
+fn every_list_takes_a_limit() {
+    let server = FakeServer::answering(|request| match request.path.contains("licenses") {
+        true => Reply::list(&[license_with_seats(4), license_with_seats(4)]),
+        false => crate::support::answer(request),
+    });
+    let home = Home::with(&server);
+    for noun in ["products", "plans", "licenses", "users", "keys"] {
+        let ran = home.run(&[noun, "list", "--limit", "1", "-q"]);
+        assert_eq!((ran.code, ran.stdout.lines().count()), (0, 1), "{noun}: {}", ran.stderr);
+        assert!(server.lines().last().unwrap().ends_with("limit=1"), "{:?}", server.lines());
+    }
+    let ran = home.run(&["licenses", "list", "--status", "revoked", "--limit", "1", "-q"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+}
+
+#[test]
+fn json_lines_have_a_record_on_each_line() {
+    let ran = Home::with(&users(false)).run(&["users", "list", "-o", "jsonl"]);
+    let lines = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let ids: Vec<Value> = lines.map(|user| user["externalId"].clone()).collect();
+    assert_eq!(ids, ["u0a", "u0b", "u1a", "u1b", "u2a", "u2b"]);
+    let ran = Home::with(&service()).run(&["users", "get", "x", "-o", "jsonl"]);
+    assert_eq!(ran.stdout.lines().count(), 1, "a single record is a line too");
+}
+
+/// Where each record is a line, those that came stay. Elsewhere half a list would be no list.
+#[test]
+fn a_list_that_ends_early_keeps_what_came() {
+    let home = Home::with(&users(true));
+    for (format, lines) in
+        [("ids", 4), ("csv", 5), ("jsonl", 4), ("json", 0), ("yaml", 0), ("table", 0)]
+    {
+        let ran = home.run(&["users", "list", "-o", format]);
+        assert_eq!((ran.code, ran.stdout.lines().count()), (1, lines), "{format}: {ran:?}");
+        assert!(ran.stderr.contains("Something broke."), "{}", ran.stderr);
+    }
+    assert_eq!(home.run(&["users", "list", "--jq", ".[]"]).stdout, "");
+}
+
+/// The service filters, so that a limit counts the licenses that fit.
+#[test]
+fn licenses_are_filtered_by_the_service() {
+    let server = service();
+    let home = Home::with(&server);
+    let args = ["licenses", "list", "--user", "alice", "--plan", "Pro annual", "--limit", "3"];
+    assert_eq!(home.run(&[&args[..], &["-q"]].concat()).stdout.trim(), LICENSE);
+    let wanted = format!("GET /api/v1/admin/licenses?planId={PLAN}&userId=alice&limit=3");
+    assert_eq!(server.lines().last(), Some(&wanted));
+    let ran = home.run(&["licenses", "list", "--user", "nobody", "-o", "csv"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{}", ran.stderr);
+}
+
+/// As with `| head`: nobody would see the further pages.
+#[test]
+fn a_closed_pipe_ends_the_reading() {
+    let (closed, wait) = std::sync::mpsc::channel::<()>();
+    let server = FakeServer::answering(move |request| {
+        let _ = wait.recv();
+        page(request, false)
+    });
+    let home = Home::with(&server);
+    let mut child = home.command(&["users", "list", "-o", "jsonl"]).spawn().unwrap();
+    drop(child.stdout.take());
+    drop(closed);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+    assert_eq!(server.received().len(), 1);
+}
+
+/// The seats stand in the list, so that their number needs no further request.
+#[test]
+fn licenses_are_listed_with_one_request() {
+    let server = service();
+    let ran = Home::with(&server).run(&["licenses", "list", "-o", "csv"]);
+    assert_eq!((ran.code, server.received().len()), (0, 1));
+    let many = FakeServer::answering(|request| match request.path.contains("licenses") {
+        true => Reply::list(&vec![license_with_seats(4); 300]),
+        false => crate::support::answer(request),
+    });
+    let ran = Home::with(&many).run(&["licenses", "list", "-c", "seats", "--no-headers"]);
+    assert_eq!((ran.stdout, ran.stderr.as_str()), ("4/5\n".repeat(300), ""));
+    assert_eq!(many.received().len(), 3, "the licenses, and the names of plans and products");
+}

@@ -1,0 +1,120 @@
+//! Requests as they are: `licctl api`, and the curl commands of `--print-curl`.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{FakeServer, Home, KEY, LICENSE, PLAN, Reply, service};
+
+#[test]
+fn the_slash_and_the_prefix_of_a_path_are_optional() {
+    let server = service();
+    let home = Home::with(&server);
+    for path in ["admin/plans", "/admin/plans", "/api/v1/admin/plans", "api/v1/admin/plans"] {
+        assert_eq!(home.run(&["api", path, "-q"]).stdout.trim(), PLAN, "{path}");
+    }
+    assert_eq!(home.run(&["api", "/healthz"]).json(), json!({ "status": "ok" }));
+    assert_eq!(server.lines()[..4], ["GET /api/v1/admin/plans"; 4]);
+}
+
+#[test]
+fn fields_nest_in_a_body_and_not_in_a_query() {
+    let server = service();
+    let home = Home::with(&server);
+    let fields = ["-F", "externalId=alice", "-F", "metadata[a]=1", "-F", "metadata[l][]=x"];
+    let ran = home.run(&[&["api", "admin/users"][..], &fields].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let wanted = json!({ "externalId": "alice", "metadata": { "a": 1, "l": ["x"] } });
+    assert_eq!(server.received()[0].body, wanted);
+    let ran = home.run(&[&["api", "-X", "GET", "admin/users"][..], &fields].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("--field metadata[a] needs a body"), "{}", ran.stderr);
+    assert_eq!(home.run(&["api", "admin/users", "-F", "a=1", "-F", "a[b]=2"]).code, 2);
+    assert_eq!(server.received().len(), 1);
+}
+
+#[test]
+fn status_and_headers_come_first_on_request() {
+    let server = FakeServer::answering(|request| match request.path.ends_with("plans") {
+        true => Reply::list(&[]).with("x-request-id", "req-7"),
+        false => Reply::refusal(429, "rate_limited", "Slow down.").with("retry-after", "17"),
+    });
+    let home = Home::with(&server);
+    let ran = home.run(&["api", "-i", "admin/plans"]);
+    assert!(ran.stdout.starts_with("HTTP/1.1 200 OK\n"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("x-request-id: req-7\n\n[]\n"), "{}", ran.stdout);
+    let ran = home.run(&["api", "--include", "admin/users"]);
+    assert!(ran.stdout.starts_with("HTTP/1.1 429 Too Many Requests\n"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("retry-after: 17\n\n"), "{}", ran.stdout);
+    assert_eq!(ran.code, 8);
+}
+
+#[test]
+fn all_pages_come_as_one_list() {
+    let server = FakeServer::answering(|request| {
+        let last = request.path.contains("after=2");
+        let next = if last { Value::Null } else { "2".into() };
+        let data = [json!({ "id": if last { "b" } else { "a" } })];
+        Reply::new(200, json!({ "success": true, "data": data, "nextCursor": next }).to_string())
+    });
+    let home = Home::with(&server);
+    let args = ["api", "--paginate", "admin/licenses", "-F", &format!("planId={PLAN}")];
+    assert_eq!(home.run(&args).json(), json!([{ "id": "a" }, { "id": "b" }]));
+    assert!(server.lines().iter().all(|line| line.contains(&format!("?planId={PLAN}&limit="))));
+    assert_eq!(home.run(&["api", "--paginate", "-X", "DELETE", "admin/licenses"]).code, 2);
+    let one = FakeServer::answering(|_| Reply::data(200, &json!({ "id": "a" })));
+    let ran = Home::with(&one).run(&["api", "--paginate", "key"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("--paginate needs a list"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_write_is_printed_as_curl_and_not_sent() {
+    let server = service();
+    let home = Home::with(&server);
+    let args = ["licenses", "create", "--plan", "Pro annual", "--assign", "it's $me"];
+    let ran = home.run(&[&args[..], &["--print-curl"]].concat());
+    assert!(server.received().iter().all(|request| request.method == "GET"));
+    insta::assert_snapshot!(ran.seen(&server, &home), @r#"
+    curl -sS -X POST http://SERVER/api/v1/admin/licenses \
+      -H "Authorization: Bearer $LICCTL_API_KEY" \
+      -H "Content-Type: application/json" \
+      --data '{"planId":"pln_01h455vb4pex5vsknk084sn02q"}'
+    curl -sS -X POST http://SERVER/api/v1/admin/licenses/NEW-LICENSE/assign \
+      -H "Authorization: Bearer $LICCTL_API_KEY" \
+      -H "Content-Type: application/json" \
+      --data '{"userId":"it'\''s $me"}'
+    [exit 0]
+    "#);
+}
+
+#[test]
+fn a_read_is_printed_as_curl_when_there_is_no_write() {
+    let server = service();
+    let home = Home::with(&server);
+    let ran = home.run(&["licenses", "usage", LICENSE, "--print-curl", "-o", "json"]);
+    assert!(
+        ran.stdout.contains(&format!("/api/v1/admin/licenses/{LICENSE}/usage \\\n")),
+        "{ran:?}"
+    );
+    assert!(!ran.stdout.contains(KEY) && !ran.stdout.contains("-X"), "{}", ran.stdout);
+    assert_eq!(home.run(&["products", "list", "--print-curl", "--dry-run"]).code, 2);
+    assert_eq!(home.run(&["profiles", "use", "x", "--print-curl"]).code, 2);
+    let ran = home.run(&["apply", "-f", "catalog.yaml", "--print-curl"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("--dry-run, which shows the differences"), "{}", ran.stderr);
+}
+
+/// The words arrive as they are when a shell runs the command.
+#[cfg(unix)]
+#[test]
+fn a_shell_takes_the_curl_command_apart_as_meant() {
+    let server = service();
+    let args = ["users", "create", "--external-id", "a'b \"c\" $HOME `id` \\ !", "--print-curl"];
+    let printed = Home::with(&server).run(&args).stdout;
+    let script =
+        format!("curl() {{ for word; do last=$word; done; printf %s \"$last\"; }}\n{printed}");
+    let ran = Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+    let body: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(body, json!({ "externalId": "a'b \"c\" $HOME `id` \\ !" }));
+}
