@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, doctor, keys, licenses, login, manual, plans, products, profiles, users,
-    validate, whoami,
+    api, catalog, doctor, events, keys, licenses, login, manual, plans, products, profiles,
+    refusals, stats, users, validate, whoami,
 };
 use crate::context::Context;
 use crate::env::{self, Env};
@@ -68,6 +68,13 @@ pub enum Commands {
     /// Manage the API keys of applications and people
     #[command(subcommand, visible_alias = "key")]
     Keys(keys::Verb),
+    /// Show the changes of all records, and follow them
+    #[command(subcommand, visible_alias = "event")]
+    Events(events::Verb),
+    /// Show the users whose validations were refused
+    #[command(subcommand, visible_alias = "refusal")]
+    Refusals(refusals::Verb),
+    Stats(stats::StatsArgs),
     Apply(catalog::ApplyArgs),
     Diff(catalog::DiffArgs),
     Export(catalog::ExportArgs),
@@ -96,6 +103,9 @@ pub async fn run(ctx: &Context, command: Commands) -> Result<View> {
         Commands::Products(verb) => products::run(ctx, verb).await,
         Commands::Users(verb) => users::run(ctx, verb).await,
         Commands::Keys(verb) => keys::run(ctx, verb).await,
+        Commands::Events(verb) => events::run(ctx, verb).await,
+        Commands::Refusals(verb) => refusals::run(ctx, verb).await,
+        Commands::Stats(args) => stats::run(ctx, args).await,
         Commands::Apply(args) => catalog::apply(ctx, args).await,
         Commands::Diff(args) => catalog::diff(ctx, args).await,
         Commands::Export(args) => catalog::export(ctx, args).await,

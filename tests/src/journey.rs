@@ -3,6 +3,7 @@
 //! output of each command.
 
 mod lossy_proxy;
+mod watching;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

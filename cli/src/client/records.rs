@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use common::{
     AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
     CreatedKey, CurrentKey, Event, Explain, Explanation, ExternalId, Key, License,
-    LicenseWithSeats, Plan, Product, SetStatus, Statistics, UpdateLicense, UpdatePlan,
+    LicenseWithSeats, List, Plan, Product, SetStatus, Statistics, UpdateLicense, UpdatePlan,
     UpdateProduct, UpdateUser, Usage, User, UserRefusal, Validate, Validation,
 };
 use futures_util::stream::Stream;
@@ -100,6 +100,11 @@ impl<T: Record> Records<'_, T> {
         self.client.list(T::PATH, filters).await
     }
 
+    /// One page of a list; `limit` and `after` stand in the query with the filters.
+    pub async fn page(self, query: &[(&str, &str)]) -> Result<List<ApiRecord<T::Shown>>> {
+        self.client.page(&with_query(T::PATH, query)).await
+    }
+
     /// The pages of [`Self::list`], each requested when it is wanted, with at most `limit` records.
     pub fn pages(
         self,
@@ -141,9 +146,11 @@ impl Records<'_, License> {
         self.client.write(Method::PATCH, &path, Some(body)).await
     }
 
-    /// The seats of a license and their holders.
-    pub async fn usage(self, id: impl Display) -> Result<ApiRecord<Usage>> {
-        self.client.get(&format!("{}/usage", Self::path(id))).await
+    /// The seats of a license and their holders; with a limit only the oldest seats.
+    pub async fn usage(self, id: impl Display, limit: Option<usize>) -> Result<ApiRecord<Usage>> {
+        let limit = limit.map(|limit| limit.to_string());
+        let query: Vec<_> = limit.iter().map(|limit| ("limit", limit.as_str())).collect();
+        self.client.get(&with_query(&format!("{}/usage", Self::path(id)), &query)).await
     }
 
     pub async fn assign(self, id: impl Display, body: &AssignLicense) -> Done<Assignment> {

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod catalog;
 pub mod doctor;
+pub mod events;
 mod items;
 pub mod keys;
 pub mod licenses;
@@ -12,6 +13,8 @@ pub mod manual;
 pub mod plans;
 pub mod products;
 pub mod profiles;
+pub mod refusals;
+pub mod stats;
 pub mod users;
 pub mod validate;
 pub mod whoami;

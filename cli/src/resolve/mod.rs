@@ -1,5 +1,6 @@
 //! Finds the record that an argument names. This module reads the candidates; [`search`] chooses.
 
+mod people;
 mod search;
 
 use std::collections::HashMap;
@@ -11,11 +12,11 @@ use crate::client::ApiRecord;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::output::escape::quote;
+pub use people::{did_you_mean, similar_users};
 use search::pick;
 pub use search::{Named, Purpose};
 
-/// Above this many records, one list is faster than single reads.
-const MAX_SINGLE_READS: usize = 25;
 const REQUESTS_IN_FLIGHT: usize = 4;
 
 impl Named for ApiRecord<Product> {
@@ -125,23 +126,27 @@ pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
     if given.parse::<UserId>().is_ok() {
         return ctx.client().await?.users().get(given).await;
     }
-    Err(Error::not_found(format!("There is no user {given}."))
-        .because("licctl finds users by their exact external id.")
-        .fix("licctl users list --search TEXT"))
+    let error = Error::not_found(format!("There is no user {given}."));
+    let similar = similar_users(ctx, given).await?;
+    Err(match similar.first() {
+        Some(first) => error
+            .because(format!("{} licctl finds users by external id.", did_you_mean(&similar)))
+            .fix(format!("licctl users get {}", quote(first.external_id.as_str()))),
+        None => error
+            .because("licctl finds users by external id, and no email, name or id is similar.")
+            .fix("licctl users list"),
+    })
 }
 
-/// Users by their ids, which activations hold.
+/// A few users by their ids, which activations hold: each is a request.
 pub async fn users_by_id(
     ctx: &Context,
     ids: &[UserId],
 ) -> Result<HashMap<UserId, ApiRecord<User>>> {
     let client = ctx.client().await?;
-    let users: Vec<ApiRecord<User>> = if ids.len() <= MAX_SINGLE_READS {
-        let reading = ids.iter().map(async |id| client.users().get(id).await);
-        stream::iter(reading).buffered(REQUESTS_IN_FLIGHT).try_collect().await?
-    } else {
-        client.users().list(&[]).await?
-    };
+    let reading = ids.iter().map(async |id| client.users().get(id).await);
+    let users: Vec<ApiRecord<User>> =
+        stream::iter(reading).buffered(REQUESTS_IN_FLIGHT).try_collect().await?;
     Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }
 

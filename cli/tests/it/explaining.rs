@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    FakeServer, Home, LICENSE, Reply, RunOutput, current_key, explained, explanation, usage, user,
+    FakeServer, Home, LICENSE, Reply, RunOutput, current_key, explained, explanation, service,
+    usage, user,
 };
 
 /// Runs `--explain` against a service that gives this explanation.
@@ -11,7 +12,7 @@ fn explain(explanation: Value) -> (RunOutput, FakeServer) {
     let server = FakeServer::answering(move |request| match request.path.as_str() {
         "/api/v1/key" => Reply::data(200, &current_key()),
         "/api/v1/admin/explain" => Reply::data(200, &explanation),
-        path if path.ends_with("/usage") => Reply::data(200, &usage(5)),
+        path if path.contains("/usage") => Reply::data(200, &usage(5)),
         _ => Reply::data(200, &user("alice")),
     });
     let ran = Home::with(&server).run(&["validate", "carol", "--explain"]);
@@ -60,11 +61,12 @@ fn the_advice_frees_all_excess_seats() {
     second["userId"] = json!(other);
     second["externalId"] = json!("bob");
     held["activations"].as_array_mut().unwrap().push(second);
+    held["totalActivations"] = json!(2);
     let explanation = explanation(Some("exceeded_seats"), &[license]);
     let server = FakeServer::answering(move |request| match request.path.as_str() {
         "/api/v1/key" => Reply::data(200, &current_key()),
         "/api/v1/admin/explain" => Reply::data(200, &explanation),
-        path if path.ends_with("/usage") => Reply::data(200, &held),
+        path if path.contains("/usage") => Reply::data(200, &held),
         path if path.ends_with(other) => {
             let mut bob = user("bob");
             bob["id"] = json!(other);
@@ -90,14 +92,19 @@ fn every_reason_has_suggested_commands() {
         (
             "expired",
             explained("active", past, "expired"),
-            &["licctl licenses update LIC --expires-at TIME   # a new date, or never"],
+            &["licctl licenses update LIC --expires-at 2026-03-02T12:00:00.000Z"],
+        ),
+        (
+            "expired",
+            explained("active", Some("2026-01-01T12:00:00Z"), "expired"),
+            &["licctl licenses update LIC --expires-at 2026-03-31T12:00:00.000Z"],
         ),
         (
             "expired",
             explained("expired", past, "expired"),
             &[
                 "licctl licenses activate LIC",
-                "licctl licenses update LIC --expires-at TIME   # a new date, or never",
+                "licctl licenses update LIC --expires-at 2026-03-02T12:00:00.000Z",
             ],
         ),
     ] {
@@ -108,7 +115,7 @@ fn every_reason_has_suggested_commands() {
         assert_eq!(advice(&ran), commands, "{reason}");
     }
     let (ran, _) = explain(explanation(Some("no_license"), &[]));
-    assert_eq!(advice(&ran)[0], "licctl licenses assign LICENSE carol");
+    assert_eq!(advice(&ran), ["licctl licenses list --status active"]);
 }
 
 #[test]
@@ -117,4 +124,112 @@ fn a_valid_user_has_no_suggested_commands() {
     assert_eq!(ran.code, 0);
     assert!(ran.stdout.contains("ok  answer    VALID: So it is."), "{}", ran.stdout);
     assert!(!ran.stdout.contains("Suggested commands"));
+}
+
+/// Runs `--explain` for an unknown user among these users.
+fn explain_unknown(given: &'static str, known: &[(&str, &str)]) -> RunOutput {
+    let known: Vec<Value> = known
+        .iter()
+        .enumerate()
+        .map(|(at, (id, email))| {
+            let mut user = user(id);
+            user["id"] = json!(format!("usr_01h455vb4pex5vsknk084sn0{at:02}"));
+            user["email"] = json!(email);
+            user
+        })
+        .collect();
+    let server = FakeServer::answering(move |request| match request.path.as_str() {
+        "/api/v1/key" => Reply::data(200, &current_key()),
+        "/api/v1/admin/explain" => {
+            let mut explanation = explanation(Some("user_not_found"), &[]);
+            explanation["user"] = Value::Null;
+            Reply::data(200, &explanation)
+        }
+        _ => Reply::list(&known),
+    });
+    Home::with(&server).run(&["validate", given, "--explain"])
+}
+
+#[test]
+fn an_unknown_user_may_mean_another() {
+    let known = [("carol", "carol@x.example"), ("dave", "dave@x.example")];
+    for given in ["carol@x.example", "Carol", "carlo", "car"] {
+        let ran = explain_unknown(given, &known);
+        let told = format!("{given} does not exist. Did you mean carol (carol@x.example)?");
+        assert!(ran.stdout.contains(&told), "{}", ran.stdout);
+        assert_eq!(advice(&ran), ["licctl validate carol --explain"]);
+    }
+    let ran = explain_unknown("zoe", &known);
+    assert_eq!((ran.code, advice(&ran).len()), (10, 0), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("assign"), "that would create zoe: {}", ran.stdout);
+}
+
+/// A full license of 5,000 seats shows ten holders, and reads one page and their emails.
+#[test]
+fn a_large_license_shows_ten_holders() {
+    let license = explained("active", None, "exceeded_seats");
+    let explanation = explanation(Some("exceeded_seats"), &[license]);
+    let server = FakeServer::answering(move |request| match request.path.as_str() {
+        "/api/v1/key" => Reply::data(200, &current_key()),
+        "/api/v1/admin/explain" => Reply::data(200, &explanation),
+        path if path.contains("/usage?limit=1000") => {
+            let mut usage = usage(5000);
+            let seat = usage["activations"][0].clone();
+            let seats = (0..1000).map(|at| {
+                let mut seat = seat.clone();
+                seat["externalId"] = json!(format!("user-{at}"));
+                let second = 999 - at;
+                let time = format!("2026-02-01T12:{:02}:{:02}Z", second / 60, second % 60);
+                seat["lastCheckedAt"] = json!(time);
+                seat
+            });
+            usage["activations"] = seats.collect();
+            usage["totalActivations"] = json!(5000);
+            Reply::data(200, &usage)
+        }
+        _ => Reply::data(200, &user("alice")),
+    });
+    let ran = Home::with(&server).run(&["validate", "carol", "--explain"]);
+    let heading = "5000 of 5 seats in use, least recently checked first of the 1000 oldest:\nUSER";
+    let (_, holders) = ran.stdout.split_once(heading).unwrap();
+    let lines: Vec<&str> = holders.lines().skip(1).take(11).collect();
+    assert!(lines[0].starts_with("user-999 ") && lines[9].starts_with("user-990 "), "{lines:?}");
+    assert_eq!(lines[10], format!("and 4990 more: licctl licenses usage {LICENSE}"));
+    assert_eq!(server.lines().len(), 13, "key, explanation, seats and ten emails");
+}
+
+#[test]
+fn several_users_are_explained_one_after_the_other() {
+    let server = service();
+    let home = Home::with(&server);
+    let ran = home.run(&["validate", "carol", "dave", "--explain"]);
+    assert_eq!(ran.code, 10);
+    assert_eq!(ran.stdout.matches("no  answer    exceeded_seats").count(), 2, "{}", ran.stdout);
+    let users = |args: &[&str]| {
+        let json = home.run(args).json();
+        let users = json.as_array().unwrap().iter().map(|it| it["userId"].clone());
+        users.collect::<Vec<_>>()
+    };
+    assert_eq!(users(&["validate", "carol", "dave", "--explain", "-o", "json"]), ["carol", "dave"]);
+    assert_eq!(users(&["validate", "carol", "--explain", "-o", "json"]), ["carol"]);
+}
+
+#[test]
+fn a_required_feature_is_part_of_the_explanation() {
+    let explanation = explanation(None, &[explained("active", None, "valid")]);
+    let server = FakeServer::answering(move |request| match request.path.as_str() {
+        "/api/v1/key" => Reply::data(200, &current_key()),
+        _ => Reply::data(200, &explanation),
+    });
+    let explain = |features| {
+        Home::with(&server).run(&["validate", "carol", "--explain", "--feature", features])
+    };
+    let ran = explain("sso");
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.ends_with("ok  features  the license has export, sso\n"), "{}", ran.stdout);
+    let ran = explain("sso,api");
+    assert_eq!(ran.code, 10);
+    let line = "no  features  the license lacks api; it has export, sso\n";
+    assert!(ran.stdout.contains(line), "{}", ran.stdout);
+    assert_eq!(advice(&ran), ["licctl licenses update LIC --feature export,sso,api"]);
 }

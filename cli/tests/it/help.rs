@@ -71,6 +71,8 @@ fn the_singular_and_short_forms_work() {
         ["plan", "new"],
         ["license", "show"],
         ["user", "ls"],
+        ["event", "ls"],
+        ["refusal", "ls"],
         ["key", "ls"],
         ["profile", "ls"],
     ] {

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, Home, LICENSE, PLAN, Reply, Request, license_with_seats, user};
+use crate::support::{
+    FakeServer, Home, LICENSE, PLAN, Reply, Request, license_with_seats, service, user,
+};
 
 /// Three pages of two users each; the last one may be refused.
 fn users(refuse_the_last: bool) -> FakeServer {
@@ -65,7 +67,7 @@ fn json_lines_have_a_record_on_each_line() {
     let lines = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let ids: Vec<Value> = lines.map(|user| user["externalId"].clone()).collect();
     assert_eq!(ids, ["u0a", "u0b", "u1a", "u1b", "u2a", "u2b"]);
-    let ran = Home::with(&users(false)).run(&["users", "get", "x", "-o", "jsonl"]);
+    let ran = Home::with(&service()).run(&["users", "get", "x", "-o", "jsonl"]);
     assert_eq!(ran.stdout.lines().count(), 1, "a single record is a line too");
 }
 
@@ -86,7 +88,7 @@ fn a_list_that_ends_early_keeps_what_came() {
 /// The service filters, so that a limit counts the licenses that fit.
 #[test]
 fn licenses_are_filtered_by_the_service() {
-    let server = crate::support::service();
+    let server = service();
     let home = Home::with(&server);
     let args = ["licenses", "list", "--user", "alice", "--plan", "Pro annual", "--limit", "3"];
     assert_eq!(home.run(&[&args[..], &["-q"]].concat()).stdout.trim(), LICENSE);
@@ -116,7 +118,7 @@ fn a_closed_pipe_ends_the_reading() {
 /// The seats stand in the list, so that their number needs no further request.
 #[test]
 fn licenses_are_listed_with_one_request() {
-    let server = crate::support::service();
+    let server = service();
     let ran = Home::with(&server).run(&["licenses", "list", "-o", "csv"]);
     assert_eq!((ran.code, server.received().len()), (0, 1));
     let many = FakeServer::answering(|request| match request.path.contains("licenses") {

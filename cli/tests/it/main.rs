@@ -15,6 +15,8 @@ mod completion;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod explaining;
 #[cfg(test)]
 mod forms;
@@ -35,6 +37,10 @@ mod profiles;
 mod raw;
 #[cfg(test)]
 mod reading;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod stats;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, plan, product, service};
+use crate::support::{
+    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, answer, plan, product, service, usage,
+};
 
 fn run(server: &FakeServer, args: &[&str]) -> RunOutput {
     Home::with(server).run(args)
@@ -111,4 +113,89 @@ fn an_empty_list_suggests_a_command() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
     assert!(ran.stderr.contains("licctl products create"), "{}", ran.stderr);
     assert_eq!(run(&server, &["products", "list", "-o", "json"]).stdout, "[]\n");
+}
+
+/// Emails are read for a short table alone: they take a request each.
+#[test]
+fn holders_cost_no_requests_where_there_are_many_or_for_programs() {
+    let server = FakeServer::answering(|request| {
+        if !request.path.contains("/usage") {
+            return answer(request);
+        }
+        let mut usage = usage(4);
+        let seat = usage["activations"][0].clone();
+        let many = if request.path.contains("limit=25") { 25 } else { 26 };
+        usage["activations"] = vec![seat; many].into();
+        usage["totalActivations"] = json!(26);
+        Reply::data(200, &usage)
+    });
+    let home = Home::with(&server);
+    let requests = |args: &[&str]| {
+        let before = server.lines().len();
+        let ran = home.run(args);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        (server.lines().len() - before, ran.stdout)
+    };
+    let (count, table) = requests(&["licenses", "usage", LICENSE]);
+    assert_eq!((count, table.contains("EMAIL"), table.lines().count()), (2, false, 28));
+    assert_eq!(requests(&["licenses", "usage", LICENSE, "-o", "json"]).0, 2);
+    let (count, card) = requests(&["licenses", "get", LICENSE]);
+    assert_eq!(count, 4 + 25);
+    assert!(card.ends_with(&format!("and 1 more: licctl licenses usage {LICENSE}\n")), "{card}");
+}
+
+#[test]
+fn the_page_of_a_user_shows_all_of_it() {
+    let server = service();
+    let ran = run(&server, &["users", "get", "alice"]);
+    insta::assert_snapshot!(cells(&ran.stdout), @"
+    user | alice
+    id | usr_01h455vb4pex5vsknk084sn02q
+    email | alice@example.com
+    name
+    metadata
+    created | 2026-01-31T12:00:00.000Z
+    updated | 2026-01-31T12:00:00.000Z
+    answer | exceeded_seats: So it is.
+
+    Licenses, in the order in which a validation looks at them:
+    LICENSE | PRODUCT | PLAN | STATUS | SEATS | OWN SEAT CHECKED | VERDICT
+    LICENSE | Acme Studio | Pro annual | active | 5/5 | no seat | exceeded_seats
+
+    Last refusals, the newest first:
+    REASON | TIMES | LAST | LICENSE
+    expired | 3 | 2026-02-01T12:00:00.000Z | LICENSE
+
+    Last events, the newest at the end:
+    TIME | TYPE | SUBJECT | BY | WHAT CHANGED
+    2026-02-01T12:00:00.000Z | license.created | LICENSE | ops | maxSeats: 3
+    2026-02-01T12:00:00.000Z | license.updated | LICENSE | ops | maxSeats: 3 → 5
+    2026-02-01T12:00:00.000Z | license.status_changed | LICENSE | ops | status: active → revoked
+    ");
+    let json = run(&server, &["users", "get", "alice", "-o", "json"]).json();
+    assert_eq!(
+        (&json["externalId"], &json["email"]),
+        (&json!("alice"), &json!("alice@example.com"))
+    );
+    assert_eq!(json["licenses"][0]["verdict"], "exceeded_seats");
+    assert_eq!(json["validation"]["reason"], "exceeded_seats");
+    assert_eq!(json["refusals"][0]["count"], 3);
+    assert_eq!(json["events"][2]["sequence"], 3);
+}
+
+#[test]
+fn a_misspelt_user_is_asked_about() {
+    let server = FakeServer::answering(|request| match request.path.contains("externalId=") {
+        true => Reply::list(&[]),
+        false => answer(request),
+    });
+    for (given, fix) in
+        [("alice@example.com", "licctl users get alice"), ("bob", "licctl users list")]
+    {
+        let ran = run(&server, &["users", "get", given]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
+        assert!(ran.stderr.contains(&format!("fix: {fix}\n")), "{}", ran.stderr);
+        let suggests = ran.stderr.contains("Did you mean alice (alice@example.com)?");
+        assert_eq!(suggests, given != "bob", "{}", ran.stderr);
+    }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use common::{License, Usage};
 
-use super::usage::{holders, summary, table};
+use super::usage::{MAX_EMAILS, summary, table};
 use super::{FIELDS, choose, status_cell};
 use crate::commands::plans::joined;
 use crate::context::Context;
@@ -27,16 +27,21 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
         None => choose(ctx).await?,
     };
     let client = ctx.client().await?;
-    let (usage, names) =
-        tokio::try_join!(client.licenses().usage(license.id), NameIndex::load(ctx))?;
-    let users = holders(ctx, &usage.activations).await?;
+    let usage = client.licenses().usage(license.id, Some(MAX_EMAILS));
+    let (usage, names) = tokio::try_join!(usage, NameIndex::load(ctx))?;
+    let holders = table(ctx, &usage.activations).await?;
     let mut view = View::new(&license, vec![license.id.to_string()])?
         .fields(&FIELDS)
         .card(card(ctx, &license, &usage, &names));
     if !usage.activations.is_empty() {
-        view = view.line(TextCell::text("")).table(table(ctx, &usage.activations, &users));
+        view = view.line(TextCell::text("")).table(holders);
     }
-    Ok(view.next(format!("licctl licenses assign {} USER", license.id)))
+    let more = usage.total_activations - usage.activations.len() as i64;
+    if more > 0 {
+        let more = format!("and {more} more: licctl licenses usage {}", license.id);
+        view = view.line(TextCell::text(more));
+    }
+    Ok(view.next(format!("licctl events list --subject {}", license.id)))
 }
 
 fn card(

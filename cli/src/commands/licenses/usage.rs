@@ -1,18 +1,16 @@
 //! `licctl licenses usage`: the seats of a license and their holders.
 
-use std::collections::HashMap;
 use std::str::FromStr;
 
 use clap::Args;
-use common::{Usage, UsageActivation, User, UserId};
+use common::{Usage, UsageActivation, UserId};
 
 use super::choose;
-use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
+use crate::output::{Field, Format, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
@@ -26,7 +24,12 @@ const COLUMNS: [Column; 4] = [
 const FIELDS: [Field; 5] =
     Field::members(["licenseId", "externalId", "userId", "activatedAt", "lastCheckedAt"]);
 
+/// The most holders of whom a table shows the emails.
+pub const MAX_EMAILS: usize = 25;
+
 /// Show the seats of a license and their holders
+///
+/// The table shows emails of up to 25 holders; users list has those of all.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -66,14 +69,14 @@ pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
         Some(given) => resolve::license(ctx, given, Purpose::Read).await?.id,
         None => choose(ctx).await?.id,
     };
-    let usage = ctx.client().await?.licenses().usage(license).await?;
-    let users = holders(ctx, &usage.activations).await?;
+    let usage = ctx.client().await?.licenses().usage(license, None).await?;
+    let table = table(ctx, &usage.activations).await?;
     let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));
     let ids = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();
     let view = View::new(&usage, ids)?
         .rows(usage.activations.iter().map(to_json).collect(), &FIELDS)
         .line(TextCell::text(summary(&usage)))
-        .table(table(ctx, &usage.activations, &users));
+        .table(table);
     Ok(view.exit(if over { Exit::Negative } else { Exit::Success }))
 }
 
@@ -97,29 +100,25 @@ fn reaches(usage: &Usage, Percent(limit): Percent) -> bool {
         .is_some_and(|max| usage.active_seats * 100 >= i64::from(max.get()) * i64::from(limit))
 }
 
-/// The users who hold these seats.
-pub async fn holders(
-    ctx: &Context,
-    seats: &[UsageActivation],
-) -> Result<HashMap<UserId, ApiRecord<User>>> {
-    let ids: Vec<UserId> = seats.iter().map(|seat| seat.activation.user_id).collect();
-    resolve::users_by_id(ctx, &ids).await
-}
-
-/// The seats, one a line.
-pub fn table(
-    ctx: &Context,
-    seats: &[UsageActivation],
-    users: &HashMap<UserId, ApiRecord<User>>,
-) -> Table {
-    let row = |UsageActivation { activation: seat, external_id }: &UsageActivation| {
-        let email = users.get(&seat.user_id).and_then(|user| user.email.clone());
-        vec![
-            TextCell::text(external_id.as_str()),
-            TextCell::maybe(email),
-            TextCell::past(seat.activated_at, ctx.now),
-            TextCell::past(seat.last_checked_at, ctx.now),
-        ]
+/// The seats, one a line. Emails take a request for each holder, so that only a short table has them.
+pub async fn table(ctx: &Context, seats: &[UsageActivation]) -> Result<Table> {
+    let for_a_person = ctx.output.format == Format::Table;
+    let users = if for_a_person && seats.len() <= MAX_EMAILS {
+        let ids: Vec<UserId> = seats.iter().map(|seat| seat.activation.user_id).collect();
+        Some(resolve::users_by_id(ctx, &ids).await?)
+    } else {
+        None
     };
-    Table::new(&COLUMNS).with(seats.iter().map(row))
+    let row = |UsageActivation { activation: seat, external_id }: &UsageActivation| {
+        let email = users.as_ref().map(|users| {
+            TextCell::maybe(users.get(&seat.user_id).and_then(|user| user.email.as_ref()))
+        });
+        let times = [seat.activated_at, seat.last_checked_at];
+        let times = times.map(|time| TextCell::past(time, ctx.now));
+        [TextCell::text(external_id.as_str())].into_iter().chain(email).chain(times).collect()
+    };
+    let [user, email, activated, checked] = COLUMNS;
+    let email = users.as_ref().map(|_| email);
+    let columns: Vec<_> = [user].into_iter().chain(email).chain([activated, checked]).collect();
+    Ok(Table::new(&columns).with(seats.iter().map(row)))
 }

@@ -1,6 +1,7 @@
 //! `licctl users`: list, show, create, update, delete and import users.
 
 mod delete;
+mod get;
 mod import;
 
 use clap::{Args, Subcommand};
@@ -63,12 +64,8 @@ With -o csv, jsonl or ids the users are printed as they arrive. If the list
 ends early, those that came stay printed, and the exit code is the error's."
     )]
     List(ListArgs),
-    /// Show a user
     #[command(visible_alias = "show")]
-    Get {
-        /// External id of the user
-        user: ExternalId,
-    },
+    Get(get::GetArgs),
     /// Create or update a user; validation also creates unknown users
     #[command(
         visible_alias = "new",
@@ -134,12 +131,7 @@ pub struct UpdateArgs {
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List(args) => list(ctx, args).await,
-        Verb::Get { user } => {
-            let user = resolve::user(ctx, user.as_str()).await?;
-            let next = format!("licctl validate {} --explain", quote(user.external_id.as_str()));
-            let view = View::new(&user, vec![user.external_id.to_string()])?.fields(&FIELDS);
-            Ok(view.card(card(ctx, &user)).next(next))
-        }
+        Verb::Get(args) => get::run(ctx, args).await,
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
         Verb::Delete(args) => delete::run(ctx, args).await,
@@ -240,18 +232,6 @@ fn table(ctx: &Context, users: &[ApiRecord<User>]) -> Table {
         ]
     };
     Table::new(&COLUMNS).with(users.iter().map(row))
-}
-
-fn card(ctx: &Context, user: &User) -> Vec<(&'static str, TextCell)> {
-    vec![
-        ("user", TextCell::text(user.external_id.as_str())),
-        ("id", TextCell::of(user.id)),
-        ("email", TextCell::maybe(user.email.as_ref())),
-        ("name", TextCell::maybe(user.name.as_ref())),
-        ("metadata", metadata_cell(user)),
-        ("created", TextCell::past(user.created_at, ctx.now)),
-        ("updated", TextCell::past(user.updated_at, ctx.now)),
-    ]
 }
 
 fn metadata_cell(user: &User) -> TextCell {

@@ -1,13 +1,16 @@
-//! `licctl validate --explain`: the steps from the key to the answer, the holders of the seats when
-//! seats are the reason, and suggested commands.
+//! `licctl validate --explain`: for each user the steps from the key to the answer, some holders of
+//! the seats when seats are the reason, and suggested commands.
 
 use common::{
-    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId,
-    Status, Verdict,
+    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, Feature, License, LicenseId,
+    Line, Name, ProductId, Status, UsageActivation, User, Verdict,
 };
+use serde::Serialize;
 
-use super::advice::advice;
-use super::{ExpectedAnswer, reason_word};
+use super::advice::{Circumstances, advice};
+use super::{ExpectedAnswer, external_id, reason_word, verdict_tone};
+use crate::client::ApiRecord;
+use crate::commands::items::for_each_item;
 use crate::commands::keys::{mode_word, role_word};
 use crate::commands::licenses::{status_cell, usage};
 use crate::context::Context;
@@ -15,70 +18,194 @@ use crate::error::{Exit, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
 use crate::output::time::relative;
-use crate::output::{Field, View};
+use crate::output::{Field, Format, View};
+use crate::resolve;
 
 /// The width of a step's label, in columns.
 const LABEL_WIDTH: usize = 9;
+/// How many holders of a full license are shown.
+const SHOWN_HOLDERS: usize = 10;
+/// How many seats are read to find the least recently checked ones. The service lists the oldest
+/// seats first, which are the most likely to be idle.
+const READ_SEATS: usize = 1000;
 
-pub async fn run(
-    ctx: &Context,
-    user: ExternalId,
-    product: Option<ProductId>,
-    expected: Option<ExpectedAnswer>,
-) -> Result<View> {
-    let client = ctx.client().await?;
-    let body = Explain { user_id: user.clone(), product_id: product };
-    let (key, explained) = tokio::try_join!(client.current_key(), client.explain(&body),)?;
-    let holders = match full_license(&explained) {
-        Some(license) => Some(seats_of(ctx, license).await?),
-        None => None,
-    };
-    let members = Field::members(["valid", "reason", "summary", "checkedAt"]);
-    let fields = [&[Field::at("userId", "/user/externalId")], &members[..]].concat();
-    let mut view = View::new(&explained, vec![user.to_string()])?.fields(&fields);
-    for line in [key_line(&key), user_line(ctx, &user, &explained), licenses_line(&explained)] {
-        view = view.line(line);
-    }
-    for (at, license) in explained.licenses.iter().enumerate() {
-        for line in license_lines(ctx, at + 1, license) {
-            view = view.line(line);
+/// The columns of CSV, a line for each user.
+const FIELDS: [Field; 5] = Field::members(["userId", "valid", "reason", "summary", "checkedAt"]);
+
+/// What is asked of each user.
+pub struct Question<'a> {
+    pub product: Option<ProductId>,
+    pub expected: Option<ExpectedAnswer>,
+    pub features: &'a [Feature],
+}
+
+/// The explanation for one user. The service's own lacks the user when it is unknown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UserExplanation {
+    user_id: ExternalId,
+    #[serde(flatten)]
+    explained: ApiRecord<Explanation>,
+    #[serde(skip)]
+    holders: Option<Holders>,
+    /// Users whom an unknown one may mean.
+    #[serde(skip)]
+    similar: Vec<ApiRecord<User>>,
+}
+
+/// The holders of a full license.
+struct Holders {
+    license: LicenseId,
+    heading: String,
+    /// Some of them, least recently checked first.
+    shown: Vec<UsageActivation>,
+    table: Table,
+    /// How many more there are.
+    more: i64,
+}
+
+pub async fn run(ctx: &Context, users: &[String], question: &Question<'_>) -> Result<View> {
+    let key = ctx.client().await?.current_key().await?;
+    let read = for_each_item(ctx, users, |user| async move {
+        UserExplanation::read(ctx, external_id(&user)?, question.product).await.map(Some)
+    });
+    let read = read.await?;
+    let ids = read.done.iter().map(|it| it.user_id.to_string()).collect();
+    let mut view = View::new(&read.done, ids)?.fields(&FIELDS).line(key_line(&key));
+    let mut exit = read.exit;
+    for (at, it) in read.done.iter().enumerate() {
+        if at > 0 {
+            view = view.line(TextCell::text(""));
+        }
+        view = it.show(ctx, view, question);
+        if exit == Exit::Success && !it.fits(question) {
+            exit = Exit::Negative;
         }
     }
-    view = view.line(answer_line(&explained));
-    if let Some((summary, holders)) = &holders {
-        view = view.line(TextCell::text("")).line(TextCell::text(summary)).table(holders.1.clone());
+    Ok(view.exit(exit))
+}
+
+impl UserExplanation {
+    async fn read(
+        ctx: &Context,
+        user_id: ExternalId,
+        product_id: Option<ProductId>,
+    ) -> Result<Self> {
+        let body = Explain { user_id: user_id.clone(), product_id };
+        let explained = ctx.client().await?.explain(&body).await?;
+        let (mut holders, mut similar) = (None, Vec::new());
+        // These are for a person; a program has the explanation.
+        if ctx.output.format == Format::Table {
+            if let Some(license) = full_license(&explained) {
+                holders = Some(Holders::read(ctx, license.license.id).await?);
+            }
+            if explained.user.is_none() {
+                similar = resolve::similar_users(ctx, user_id.as_str()).await?;
+            }
+        }
+        Ok(Self { user_id, explained, holders, similar })
     }
-    let idle = holders.as_ref().map(|(_, (idle, _))| idle.as_slice());
-    let todo = advice(&user, &explained, idle.unwrap_or_default());
-    if !todo.is_empty() {
-        view = view.line(TextCell::text("")).line(TextCell::text("Suggested commands:"));
+
+    fn fits(&self, question: &Question<'_>) -> bool {
+        let answer = self.explained.reason.map_or(ExpectedAnswer::Valid, ExpectedAnswer::from);
+        answer == question.expected.unwrap_or(ExpectedAnswer::Valid)
+            && self.lacking(question.features).is_empty()
     }
-    for line in todo {
-        view = view.line(TextCell::text(format!("  {line}")));
+
+    /// The required features that the selected license lacks.
+    fn lacking(&self, wanted: &[Feature]) -> Vec<Feature> {
+        let Some(selected) = self.selected() else { return Vec::new() };
+        let lacks = |feature: &&Feature| !selected.license.features.contains(feature);
+        wanted.iter().filter(lacks).cloned().collect()
     }
-    let answer = explained.reason.map_or(ExpectedAnswer::Valid, ExpectedAnswer::from);
-    let fits = answer == expected.unwrap_or(ExpectedAnswer::Valid);
-    Ok(view.exit(if fits { Exit::Success } else { Exit::Negative }))
+
+    /// The license that makes the user valid.
+    fn selected(&self) -> Option<&ExplainedLicense> {
+        self.explained.licenses.iter().find(|license| license.verdict == Verdict::Valid)
+    }
+
+    fn show(&self, ctx: &Context, mut view: View, question: &Question<'_>) -> View {
+        let explained = &*self.explained;
+        view = view.line(self.user_line(ctx)).line(licenses_line(explained));
+        for (at, license) in explained.licenses.iter().enumerate() {
+            for line in license_lines(ctx, at + 1, license) {
+                view = view.line(line);
+            }
+        }
+        view = view.line(answer_line(explained));
+        let lacking = self.lacking(question.features);
+        if let Some(selected) = self.selected().filter(|_| !question.features.is_empty()) {
+            view = view.line(feature_line(selected, &lacking));
+        }
+        let mut idle = Vec::new();
+        if let Some(holders) = &self.holders {
+            idle = holders.shown.iter().map(|seat| &seat.external_id).collect();
+            view = holders.show(view);
+        }
+        let similar = self.similar.iter().map(|user| &user.external_id).collect();
+        let about = Circumstances { product: question.product, idle, similar, lacking: &lacking };
+        let commands = advice(explained, &about);
+        if !commands.is_empty() {
+            view = view.line(TextCell::text("")).line(TextCell::text("Suggested commands:"));
+        }
+        let lines = commands.iter().map(|line| TextCell::text(format!("  {line}")));
+        lines.fold(view, View::line)
+    }
+
+    fn user_line(&self, ctx: &Context) -> TextCell {
+        let user = &self.user_id;
+        let Some(known) = &self.explained.user else {
+            let mut text = format!("{user} does not exist.");
+            if !self.similar.is_empty() {
+                text += &format!(" {}", resolve::did_you_mean(&self.similar));
+            }
+            return step(false, "user", &text);
+        };
+        let name = known.name.as_ref().map(Name::as_str);
+        let words = [name, known.email.as_ref().map(Line::as_str)];
+        let about: Vec<&str> = words.into_iter().flatten().collect();
+        let since = if ctx.io.terminals.stdout {
+            relative(known.created_at, ctx.now)
+        } else {
+            known.created_at.to_string()
+        };
+        let about =
+            if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+        step(true, "user", &format!("{user} exists{about}, created {since}"))
+    }
+}
+
+impl Holders {
+    async fn read(ctx: &Context, license: LicenseId) -> Result<Self> {
+        let usage = ctx.client().await?.licenses().usage(license, Some(READ_SEATS)).await?;
+        let mut shown = usage.activations.clone();
+        shown.sort_by_key(|seat| seat.activation.last_checked_at);
+        shown.truncate(SHOWN_HOLDERS);
+        let read = usage.activations.len();
+        let is_part = usage.total_activations > read as i64;
+        let among = if is_part { format!(" of the {read} oldest") } else { String::new() };
+        let summary = usage::summary(&usage);
+        let heading = format!("{summary}, least recently checked first{among}:");
+        let table = usage::table(ctx, &shown).await?;
+        let more = usage.total_activations - shown.len() as i64;
+        Ok(Self { license, heading, shown, table, more })
+    }
+
+    fn show(&self, view: View) -> View {
+        let heading = TextCell::text(&self.heading);
+        let view = view.line(TextCell::text("")).line(heading).table(self.table.clone());
+        if self.more <= 0 {
+            return view;
+        }
+        let more = format!("and {} more: licctl licenses usage {}", self.more, self.license);
+        view.line(TextCell::text(more))
+    }
 }
 
 /// The license whose seats are the reason.
 fn full_license(explained: &Explanation) -> Option<&ExplainedLicense> {
     let mut licenses = explained.licenses.iter();
     licenses.find(|license| license.verdict == Verdict::ExceededSeats)
-}
-
-/// The holders of a license's seats, least recently checked first: as external ids and as a table.
-async fn seats_of(
-    ctx: &Context,
-    license: &ExplainedLicense,
-) -> Result<(String, (Vec<String>, Table))> {
-    let usage = ctx.client().await?.licenses().usage(license.license.id).await?;
-    let mut seats = usage.activations.clone();
-    seats.sort_by_key(|seat| seat.activation.last_checked_at);
-    let users = usage::holders(ctx, &seats).await?;
-    let idle = seats.iter().map(|seat| seat.external_id.to_string()).collect();
-    let summary = format!("{}, least recently checked first:", usage::summary(&usage));
-    Ok((summary, (idle, usage::table(ctx, &seats, &users))))
 }
 
 fn step(good: bool, label: &str, text: &str) -> TextCell {
@@ -93,22 +220,6 @@ fn key_line(key: &CurrentKey) -> TextCell {
     step(true, "key", &format!("{}… is active: {role}, {mode}, tenant {tenant}", key.prefix))
 }
 
-fn user_line(ctx: &Context, user: &ExternalId, explained: &Explanation) -> TextCell {
-    let Some(known) = &explained.user else {
-        return step(false, "user", &format!("{user} does not exist"));
-    };
-    let name = known.name.as_ref().map(Name::as_str);
-    let words = [name, known.email.as_ref().map(Line::as_str)];
-    let about: Vec<&str> = words.into_iter().flatten().collect();
-    let since = if ctx.io.terminals.stdout {
-        relative(known.created_at, ctx.now)
-    } else {
-        known.created_at.to_string()
-    };
-    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    step(true, "user", &format!("{user} exists{about}, created {since}"))
-}
-
 fn licenses_line(explained: &Explanation) -> TextCell {
     match explained.licenses.len() {
         0 => step(false, "licenses", "the user has none"),
@@ -120,6 +231,22 @@ fn licenses_line(explained: &Explanation) -> TextCell {
 fn answer_line(explained: &Explanation) -> TextCell {
     let word = explained.reason.map_or("VALID", reason_word);
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
+}
+
+/// Whether the license has the required features.
+fn feature_line(selected: &ExplainedLicense, lacking: &[Feature]) -> TextCell {
+    let listed = |features: &mut dyn Iterator<Item = &Feature>| {
+        let names: Vec<&str> = features.map(Feature::as_str).collect();
+        if names.is_empty() { "no features".to_owned() } else { names.join(", ") }
+    };
+    let own = listed(&mut selected.license.features.iter());
+    match lacking {
+        [] => step(true, "features", &format!("the license has {own}")),
+        _ => {
+            let lacking = listed(&mut lacking.iter());
+            step(false, "features", &format!("the license lacks {lacking}; it has {own}"))
+        }
+    }
 }
 
 /// The expiry, unless the status shows it already.
@@ -136,11 +263,6 @@ fn expiry(ctx: &Context, license: &License) -> String {
 
 /// One license in three lines: its product and plan, its state, and the verdict.
 fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [TextCell; 3] {
-    let tone = match it.verdict {
-        Verdict::Valid => Tone::Good,
-        Verdict::NotReached | Verdict::OtherProduct => Tone::Warning,
-        _ => Tone::Bad,
-    };
     let what = format!("{} · {}  {}", it.product_name, it.plan_name, it.license.id);
     let screen = ctx.io.terminals.stdout;
     let status = status_cell(&it.license, ctx.now).shown(screen).to_owned();
@@ -152,6 +274,6 @@ fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [TextCe
     [
         TextCell::text(format!("{}{number}  {what}", " ".repeat(LABEL_WIDTH + 4))),
         TextCell::text(format!("{indent}{status}{expires}, {seats}")),
-        TextCell::text(format!("{indent}{}", it.sentence)).toned(tone),
+        TextCell::text(format!("{indent}{}", it.sentence)).toned(verdict_tone(it.verdict)),
     ]
 }

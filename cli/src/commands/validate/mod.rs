@@ -6,7 +6,7 @@ mod explain;
 mod from_file;
 
 use clap::{Args, ValueEnum};
-use common::{ExternalId, Feature, ProductId, Reason, Validation};
+use common::{ExternalId, Feature, ProductId, Reason, Validation, Verdict};
 
 use super::items::{for_each_item, read_items};
 use super::planned;
@@ -61,12 +61,11 @@ pub struct ValidateArgs {
     /// Consider only licenses of this product
     #[arg(long)]
     product: Option<String>,
-    /// Explain the answer without changing anything; needs a key of role read or admin
+    /// Explain each answer without changing anything; needs a key of role read or admin
     #[arg(long)]
     explain: bool,
     /// Require this feature (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
-    #[arg(conflicts_with = "explain")]
     features: Vec<Feature>,
     /// The expected answer, for which the exit code is 0
     #[arg(long, value_name = "ANSWER")]
@@ -134,10 +133,9 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
         None => None,
     };
     if args.explain {
-        let [user] = users.as_slice() else {
-            return Err(Error::usage("--explain takes exactly one user."));
-        };
-        return explain::run(ctx, external_id(user)?, product, args.expect).await;
+        let (expected, features) = (args.expect, args.features.as_slice());
+        let question = explain::Question { product, expected, features };
+        return explain::run(ctx, &users, &question).await;
     }
     prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len()))?;
     if !ctx.globals.dry_run {
@@ -272,8 +270,17 @@ impl From<Reason> for ExpectedAnswer {
     }
 }
 
+/// How good the verdict on a license is.
+pub fn verdict_tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Valid => Tone::Good,
+        Verdict::NotReached | Verdict::OtherProduct => Tone::Warning,
+        _ => Tone::Bad,
+    }
+}
+
 /// A reason in the service's own spelling.
-fn reason_word(reason: Reason) -> &'static str {
+pub fn reason_word(reason: Reason) -> &'static str {
     match reason {
         Reason::NoLicense => "no_license",
         Reason::Expired => "expired",

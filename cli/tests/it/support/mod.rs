@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 pub use fake_server::{FakeServer, Reply, Request};
 pub use records::{
-    LICENSE, PLAN, PRODUCT, answer, assignment, current_key, explained, explanation,
-    license_with_seats, plan, product, service, usage, user,
+    LICENSE, PLAN, PRODUCT, answer, assignment, current_key, event, explained, explanation,
+    license_with_seats, plan, product, refusal, service, statistics, usage, user,
 };
 pub use screen::on_screen;
 pub use tls::Secured;

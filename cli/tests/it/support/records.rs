@@ -34,6 +34,9 @@ pub fn answer(request: &Request) -> Reply {
         ("GET", ["admin", "licenses", id]) if *id == LICENSE => {
             Reply::data(200, &license_with_seats(4))
         }
+        ("GET", ["admin", "events"]) => events_after(request),
+        ("GET", ["admin", "refusals"]) => Reply::list(&[refusal("alice", "expired")]),
+        ("GET", ["admin", "statistics"]) => Reply::data(200, &statistics()),
         ("GET", ["admin", "keys"]) => Reply::list(&[key()]),
         ("GET", ["key"]) => Reply::data(200, &current_key()),
         ("GET", ["openapi.json"]) => {
@@ -185,7 +188,7 @@ pub fn usage(active_seats: u32) -> Value {
     json!({
         "license": license("active"),
         "activations": [activation],
-        "totalActivations": active_seats,
+        "totalActivations": 1,
         "activeSeats": active_seats,
     })
 }
@@ -217,6 +220,75 @@ pub fn key() -> Value {
     })
 }
 
+/// The three events of the service that follow the sequence number of the request.
+fn events_after(request: &Request) -> Reply {
+    let after = request.path.split(['?', '&']).find_map(|pair| pair.strip_prefix("after="));
+    let after: i64 = after.unwrap_or("0").parse().unwrap();
+    let all = [
+        event(1, "license.created", &json!({ "maxSeats": 3 }), &Value::Null),
+        event(2, "license.updated", &json!({ "maxSeats": 5 }), &json!({ "maxSeats": 3 })),
+        event(
+            3,
+            "license.status_changed",
+            &json!({ "status": "revoked" }),
+            &json!({ "status": "active" }),
+        ),
+    ];
+    Reply::list(&all[all.len().min(after as usize)..])
+}
+
+/// An event of the license.
+pub fn event(sequence: i64, kind: &str, object: &Value, previous: &Value) -> Value {
+    json!({
+        "id": format!("evt_01h455vb4pex5vsknk084sn0{sequence:02}"),
+        "sequence": sequence,
+        "type": kind,
+        "time": "2026-02-01T12:00:00.000Z",
+        "actor": { "type": "key", "id": "key_01h455vb4pex5vsknk084sn02q", "name": "ops" },
+        "subject": { "type": "license", "id": LICENSE },
+        "related": {
+            "productId": PRODUCT, "planId": PLAN, "licenseId": LICENSE, "userId": null,
+            "externalId": null,
+        },
+        "data": { "object": object, "previous": previous },
+        "requestId": "req-1",
+    })
+}
+
+/// Three refusals of a user in one hour.
+pub fn refusal(user: &str, reason: &str) -> Value {
+    json!({
+        "id": "ref_01h455vb4pex5vsknk084sn02q",
+        "userId": user,
+        "reason": reason,
+        "licenseId": LICENSE,
+        "hour": "2026-02-01T12:00:00.000Z",
+        "count": 3,
+        "firstAt": "2026-02-01T12:00:00.000Z",
+        "lastAt": "2026-02-01T12:00:00.000Z",
+    })
+}
+
+/// The counts of three hours around midnight.
+pub fn statistics() -> Value {
+    let hour = |hour: &str, valid: i64, expired: i64| {
+        json!({
+            "hour": hour, "total": valid + expired, "valid": valid, "noLicense": 0,
+            "expired": expired, "revoked": 0, "suspended": 0, "exceededSeats": 0,
+            "userNotFound": 0,
+        })
+    };
+    json!({
+        "from": "2026-03-01T22:00:00.000Z",
+        "to": "2026-03-02T01:00:00.000Z",
+        "hours": [
+            hour("2026-03-01T22:00:00.000Z", 16, 0),
+            hour("2026-03-01T23:00:00.000Z", 8, 1),
+            hour("2026-03-02T00:00:00.000Z", 0, 3),
+        ],
+    })
+}
+
 /// An explanation of carol's validation with this reason, or none.
 pub fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
     json!({
@@ -226,6 +298,7 @@ pub fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
         "checkedAt": "2026-03-01T12:00:00.000Z",
         "user": user("carol"),
         "licenses": licenses,
+        "refusals": [refusal("carol", "expired")],
     })
 }
 

@@ -1,0 +1,157 @@
+//! `licctl refusals`: the users whose validations were refused, and why.
+
+use chrono::TimeDelta;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, value_parser};
+use common::{ExternalId, Reason, UserRefusal};
+
+use crate::client::ApiRecord;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::cell::{TextCell, Tone};
+use crate::output::escape::quote;
+use crate::output::table::{Column, Table};
+use crate::output::time::Span;
+use crate::output::{Field, View};
+
+const COLUMNS: [Column; 5] = [
+    Column::new("USER", 0),
+    Column::new("REASON", 0),
+    Column::new("TIMES", 1),
+    Column::new("LAST", 0),
+    Column::new("LICENSE", 2),
+];
+
+/// The columns of CSV.
+const FIELDS: [Field; 8] =
+    Field::members(["id", "userId", "reason", "licenseId", "hour", "count", "firstAt", "lastAt"]);
+
+/// How many records are shown unless a flag says how many or since when.
+const DEFAULT_LIMIT: usize = 50;
+const MAX_PAGE_LEN: usize = 1000;
+
+#[derive(Subcommand)]
+pub enum Verb {
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+}
+
+/// List refused validations, the newest first
+///
+/// There is a record for each user, reason and hour. The service writes them some seconds after the
+/// answers and keeps them for 30 days. Without --since and --limit the newest 50 are shown.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl refusals list
+  licctl refusals list alice
+  licctl refusals list --reason exceeded_seats --since 24h -o json")]
+pub struct ListArgs {
+    /// Only refusals of this user (external id)
+    user: Option<ExternalId>,
+    /// Only refusals for this reason
+    #[arg(long, value_parser = reason())]
+    reason: Option<Reason>,
+    /// Only users who were refused in this last time
+    #[arg(long, value_name = "SPAN")]
+    since: Option<Span>,
+    /// Show the newest N records at most
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+}
+
+fn reason() -> impl TypedValueParser<Value = Reason> {
+    PossibleValuesParser::new(Reason::ALL.iter().map(|reason| reason.as_str()))
+        .try_map(|word| word.parse::<Reason>())
+}
+
+pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
+    match verb {
+        Verb::List(args) => list(ctx, &args).await,
+    }
+}
+
+async fn list(ctx: &Context, args: &ListArgs) -> Result<View> {
+    let limit = match (args.limit, args.since) {
+        (Some(limit), _) => limit as usize,
+        (None, Some(_)) => usize::MAX,
+        (None, None) => DEFAULT_LIMIT,
+    };
+    let (refusals, more) = read(ctx, args, limit).await?;
+    if more && args.limit.is_none() {
+        ctx.note(&format!("these are the newest {limit}; --limit shows more"));
+    }
+    let ids = refusals.iter().map(|refusal| refusal.user_id.to_string()).collect();
+    let view = View::new(&refusals, ids)?
+        .fields(&FIELDS)
+        .table(table(ctx, &refusals))
+        .or_when_empty(hint(args));
+    Ok(match refusals.first() {
+        Some(first) => {
+            view.next(format!("licctl validate {} --explain", quote(first.user_id.as_str())))
+        }
+        None => view,
+    })
+}
+
+fn hint(args: &ListArgs) -> String {
+    let next = match &args.user {
+        Some(user) => format!("licctl validate {} --explain", quote(user.as_str())),
+        None => "licctl stats".to_owned(),
+    };
+    format!("No validation was refused so. See how validations are answered: {next}")
+}
+
+/// Reads the refusals that match, and whether there are more than the limit.
+async fn read(
+    ctx: &Context,
+    args: &ListArgs,
+    limit: usize,
+) -> Result<(Vec<ApiRecord<UserRefusal>>, bool)> {
+    let client = ctx.client().await?;
+    let since = args.since.map(|span| ctx.now.plus(-span.delta()));
+    let page_len = if args.reason.is_none() { limit.min(MAX_PAGE_LEN) } else { MAX_PAGE_LEN };
+    let page_len = page_len.to_string();
+    let (mut found, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let mut query = vec![("limit", page_len.as_str())];
+        query.extend(args.user.iter().map(|user| ("userId", user.as_str())));
+        query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
+        let page = client.refusals().page(&query).await?;
+        // Records stay where they began; what began two hours before counts no more since then.
+        let over = page.data.last().is_none_or(|last| {
+            since.is_some_and(|since| last.hour.plus(TimeDelta::hours(2)) < since)
+        });
+        let fits = |refusal: &ApiRecord<UserRefusal>| {
+            args.reason.is_none_or(|reason| refusal.reason == reason)
+                && since.is_none_or(|since| refusal.last_at >= since)
+        };
+        found.extend(page.data.into_iter().filter(fits));
+        let more = found.len() > limit || page.next_cursor.is_some();
+        if found.len() >= limit || over || page.next_cursor.is_none() {
+            found.truncate(limit);
+            return Ok((found, more && !over));
+        }
+        cursor = page.next_cursor;
+    }
+}
+
+/// The refusals, one a line.
+pub fn table(ctx: &Context, refusals: &[ApiRecord<UserRefusal>]) -> Table {
+    Table::new(&COLUMNS).with(refusals.iter().map(|refusal| row(ctx, refusal)))
+}
+
+/// The refusals of one user.
+pub fn table_of_user(ctx: &Context, refusals: &[UserRefusal]) -> Table {
+    Table::new(&COLUMNS[1..]).with(refusals.iter().map(|refusal| row(ctx, refusal).split_off(1)))
+}
+
+fn row(ctx: &Context, refusal: &UserRefusal) -> Vec<TextCell> {
+    vec![
+        TextCell::text(refusal.user_id.as_str()),
+        TextCell::of(refusal.reason).toned(Tone::Bad),
+        TextCell::of(refusal.count),
+        TextCell::past(refusal.last_at, ctx.now),
+        TextCell::maybe(refusal.license_id),
+    ]
+}

@@ -1,0 +1,137 @@
+//! `licctl users get`: all that a support engineer needs to know of a user on one page.
+
+use clap::Args;
+use common::{Event, Explain, ExplainedLicense, Explanation, ExternalId, User};
+use serde_json::{Value, json};
+
+use super::{FIELDS, metadata_cell};
+use crate::client::ApiRecord;
+use crate::commands::licenses::status_cell;
+use crate::commands::validate::{reason_word, verdict_tone};
+use crate::commands::{events, refusals};
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::cell::{TextCell, Tone};
+use crate::output::escape::quote;
+use crate::output::table::{Column, Table};
+use crate::output::{Format, View};
+use crate::resolve;
+
+const COLUMNS: [Column; 7] = [
+    Column::new("LICENSE", 0),
+    Column::flexible("PRODUCT", 3),
+    Column::flexible("PLAN", 2),
+    Column::new("STATUS", 1),
+    Column::new("SEATS", 4),
+    Column::new("OWN SEAT CHECKED", 5),
+    Column::new("VERDICT", 0),
+];
+
+/// How many events are shown.
+const SHOWN_EVENTS: usize = 10;
+
+/// Show a user with licenses, seats, the last refusals and the last events
+///
+/// JSON is the user's record with the members licenses, validation, refusals and events. Nothing
+/// changes: the validation is an explanation.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl users get alice
+  licctl users get alice --jq .email")]
+pub struct GetArgs {
+    /// External id of the user, or the service's own (usr_…)
+    user: ExternalId,
+}
+
+pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
+    let user = resolve::user(ctx, args.user.as_str()).await?;
+    if ctx.output.format == Format::Ids {
+        return View::new(&user, vec![user.external_id.to_string()]);
+    }
+    let client = ctx.client().await?;
+    let question = Explain { user_id: user.external_id.clone(), product_id: None };
+    let events = events::last_of_user(client, user.external_id.clone(), SHOWN_EVENTS);
+    let (explained, events) = tokio::try_join!(client.explain(&question), events)?;
+
+    let (answer, tone) = match explained.reason {
+        None => ("VALID", Tone::Good),
+        Some(reason) => (reason_word(reason), Tone::Bad),
+    };
+    let answer = TextCell::text(format!("{answer}: {}", explained.summary)).toned(tone);
+    let mut card = card(ctx, &user);
+    card.push(("answer", answer));
+    let licenses = licenses(ctx, &explained.licenses);
+    let mut view = View::new(json(&user, &explained, &events), vec![user.external_id.to_string()])?
+        .fields(&FIELDS)
+        .card(card);
+    for (title, table) in [
+        ("Licenses, in the order in which a validation looks at them:", licenses),
+        ("Last refusals, the newest first:", refusals::table_of_user(ctx, &explained.refusals)),
+        ("Last events, the newest at the end:", events::table(ctx, &events)),
+    ] {
+        if !table.is_empty() {
+            view = view.line(TextCell::text("")).line(TextCell::text(title)).table(table);
+        }
+    }
+    let quoted = quote(user.external_id.as_str());
+    Ok(if explained.valid {
+        view.next(format!("licctl events list --user {quoted}"))
+    } else {
+        view.next(format!("licctl validate {quoted} --explain"))
+    })
+}
+
+/// The user's record with all else as further members.
+fn json(
+    user: &ApiRecord<User>,
+    explained: &ApiRecord<Explanation>,
+    events: &[ApiRecord<Event>],
+) -> Value {
+    let sent = serde_json::to_value(explained).unwrap_or_default();
+    let list = |name: &str| sent.get(name).cloned().unwrap_or_else(|| json!([]));
+    let mut json = serde_json::to_value(user).unwrap_or_default();
+    json["licenses"] = list("licenses");
+    json["validation"] = json!({
+        "valid": explained.valid, "reason": explained.reason, "summary": explained.summary,
+    });
+    json["refusals"] = list("refusals");
+    json["events"] = json!(events);
+    json
+}
+
+fn card(ctx: &Context, user: &User) -> Vec<(&'static str, TextCell)> {
+    vec![
+        ("user", TextCell::text(user.external_id.as_str())),
+        ("id", TextCell::of(user.id)),
+        ("email", TextCell::maybe(user.email.as_ref())),
+        ("name", TextCell::maybe(user.name.as_ref())),
+        ("metadata", metadata_cell(user)),
+        ("created", TextCell::past(user.created_at, ctx.now)),
+        ("updated", TextCell::past(user.updated_at, ctx.now)),
+    ]
+}
+
+fn licenses(ctx: &Context, licenses: &[ExplainedLicense]) -> Table {
+    let row = |it: &ExplainedLicense| {
+        let allowed = it.license.max_seats.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
+        vec![
+            TextCell::of(it.license.id),
+            TextCell::text(it.product_name.as_str()),
+            TextCell::text(it.plan_name.as_str()),
+            status_cell(&it.license, ctx.now),
+            TextCell::text(format!("{}/{allowed}", it.seats_used)),
+            own_seat(ctx, it),
+            TextCell::of(it.verdict).toned(verdict_tone(it.verdict)),
+        ]
+    };
+    Table::new(&COLUMNS).with(licenses.iter().map(row))
+}
+
+/// When the seat of the user was last used.
+fn own_seat(ctx: &Context, license: &ExplainedLicense) -> TextCell {
+    match &license.activation {
+        Some(seat) => TextCell::past(seat.last_checked_at, ctx.now),
+        None => TextCell::text("no seat"),
+    }
+}

@@ -1,0 +1,199 @@
+//! `licctl events`: which part of a long list is read, and how changes are followed.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::support::{FakeServer, Home, Reply, Request, RunOutput, event, on_screen, service};
+
+/// The value of a parameter of the query.
+fn parameter(request: &Request, name: &str) -> Option<usize> {
+    let (_, query) = request.path.split_once('?')?;
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse().ok())
+}
+
+/// The event of this number; each is a minute after the one before.
+fn numbered(number: usize) -> Value {
+    let object = json!({ "maxSeats": number + 1 });
+    let mut event = event(number as i64, "plan.updated", &object, &json!({ "maxSeats": number }));
+    event["id"] = json!("evt_01h455vb4pex5vsknk084sn02q");
+    let time = common::Timestamp::now().plus(chrono::TimeDelta::minutes(number as i64 - 100_000));
+    event["time"] = json!(time);
+    event
+}
+
+/// A service with a hundred thousand events, the last of them happening now.
+fn long_history() -> FakeServer {
+    const LAST: usize = 100_000;
+    FakeServer::answering(|request| {
+        let after = parameter(request, "after").unwrap().min(LAST);
+        let last = LAST.min(after + parameter(request, "limit").unwrap());
+        let events: Vec<Value> = (after + 1..=last).map(numbered).collect();
+        let cursor = (last < LAST).then(|| last.to_string());
+        let body = json!({ "success": true, "data": events, "nextCursor": cursor });
+        Reply::new(200, body.to_string())
+    })
+}
+
+/// The numbers of the events that a line prints.
+fn sequences(home: &Home, args: &[&str]) -> Vec<i64> {
+    let ran = home.run(&[&["events", "list", "-o", "json"], args].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.json().as_array().unwrap().iter().map(|it| it["sequence"].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn the_last_events_of_a_long_history_take_few_requests() {
+    let server = long_history();
+    let home = Home::with(&server);
+    let shown = |args: &[&str]| {
+        let before = server.received().len();
+        let sequences = sequences(&home, args);
+        let requests = server.received().len() - before;
+        assert!(requests < 40, "{args:?}: {requests} requests");
+        assert!(sequences.is_sorted(), "{sequences:?}");
+        (sequences.first().copied(), sequences.last().copied(), sequences.len())
+    };
+    let last = Some(100_000);
+    assert_eq!(shown(&[]), (Some(99_951), last, 50));
+    assert_eq!(shown(&["--limit", "1"]), (last, last, 1));
+    assert_eq!(shown(&["--after", "99998"]), (Some(99_999), last, 2));
+    assert_eq!(shown(&["--after", "7", "--limit", "2"]), (Some(8), Some(9), 2));
+    let first_two = "/api/v1/admin/events?after=7&limit=2";
+    assert!(server.lines().last().unwrap().ends_with(first_two), "no more is read");
+    assert_eq!(shown(&["--after", "100000"]), (None, None, 0));
+    // The clock goes on between the making of the events and the run.
+    let (first, newest, _) = shown(&["--since", "2h"]);
+    assert!((99_879..=99_882).contains(&first.unwrap()) && newest == last, "{first:?}");
+    assert_eq!(shown(&["--since", "2h", "--limit", "3"]).2, 3);
+}
+
+#[test]
+fn the_service_applies_the_filters() {
+    let server = service();
+    let filters = ["--type", "seat.taken", "--subject", "lic_1", "--user", "a b"];
+    Home::with(&server).run(&[&["events", "list"], &filters[..]].concat());
+    let query = "/api/v1/admin/events?type=seat.taken&subject=lic_1&userId=a%20b&after=0";
+    assert!(server.lines()[0].contains(query), "{:?}", server.lines());
+    let home = Home::with(&server);
+    let listed = on_screen(&home, &["events", "list", "--subject", "lic_1", "--user", "a b"], 100);
+    let next = "Next: licctl events tail --after 3 --subject lic_1 --user \"a b\"";
+    assert!(listed.stderr.contains(next), "{}", listed.stderr);
+    let ran = home.run(&["events", "tail", "--type", "license.revoked"]);
+    assert_eq!(ran.code, 2, "a type that does not exist would never come: {}", ran.stderr);
+    assert!(ran.stderr.contains("license.status_changed"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_empty_history_suggests_a_command() {
+    let server = FakeServer::answering(|_| Reply::list(&[]));
+    let ran = Home::with(&server).run(&["events", "list"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+    assert!(ran.stderr.contains("licctl events tail"), "{}", ran.stderr);
+    assert_eq!(server.lines().len(), 2);
+}
+
+fn tail(server: &FakeServer, args: &[&str]) -> RunOutput {
+    Home::with(server).run(&[&["events", "tail"], args].concat())
+}
+
+#[test]
+fn tail_prints_a_line_for_each_event_until_the_wanted_one() {
+    let until = ["--after", "1", "--until", "license.status_changed"];
+    let ran = tail(&service(), &[&until[..], &["-o", "jsonl"]].concat());
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.iter().map(|it| &it["sequence"]).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(tail(&service(), &[&until[..], &["--jq", ".sequence"]].concat()).stdout, "2\n3\n");
+    let ran = tail(&service(), &[&until[..], &["-o", "csv"]].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+}
+
+#[test]
+fn tail_ends_with_10_when_the_wanted_event_does_not_come_in_time() {
+    let server = service();
+    let bound = ["--after", "3", "--for", "1s"];
+    assert_eq!(tail(&server, &[&bound[..], &["--until", "user.deleted"]].concat()).code, 10);
+    assert_eq!(tail(&server, &bound).code, 0, "nothing in particular was waited for");
+    let contradiction = ["--type", "seat.freed", "--until", "seat.taken"];
+    assert_eq!(tail(&server, &contradiction).code, 2);
+}
+
+/// Each request but the first two is refused once before it is answered.
+#[test]
+fn tail_waits_for_a_server_that_restarts_and_repeats_nothing() {
+    let asked = AtomicUsize::new(0);
+    let server = FakeServer::answering(move |request| {
+        let after = parameter(request, "after").unwrap();
+        match asked.fetch_add(1, Ordering::SeqCst) {
+            1 => Reply::refusal(503, "unavailable", "Later.").with("retry-after", "1"),
+            2 => Reply::new(502, "<html>"),
+            _ => {
+                let body = json!({ "success": true, "data": [numbered(after + 1)],
+                    "nextCursor": (after + 1).to_string() });
+                let last = Reply::list(&[event(9, "user.deleted", &json!({}), &Value::Null)]);
+                if after < 3 { Reply::new(200, body.to_string()) } else { last }
+            }
+        }
+    });
+    let ran = tail(&server, &["--after", "0", "--until", "user.deleted", "--jq", ".sequence"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1\n2\n3\n9\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Waiting for it."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("answers again"), "{}", ran.stderr);
+}
+
+#[test]
+fn tail_does_not_wait_for_a_server_that_never_answered() {
+    let server = FakeServer::answering(|_| Reply::new(502, "<html>"));
+    for args in [&["--after", "0"][..], &[]] {
+        assert_eq!(tail(&server, args).code, 7, "{args:?}");
+    }
+    let server = FakeServer::answering(|_| Reply::refusal(403, "forbidden", "No."));
+    assert_eq!(tail(&server, &["--after", "0"]).code, 5);
+}
+
+/// A run that follows, with the lines that it has printed so far.
+fn following(server: &FakeServer) -> (Child, BufReader<ChildStdout>) {
+    let args = ["events", "tail", "--after", "0", "-o", "jsonl"];
+    let mut child = Home::with(server).command(&args).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    (child, lines)
+}
+
+/// A service with an event for each poll.
+fn busy() -> FakeServer {
+    FakeServer::answering(|request| {
+        let after = parameter(request, "after").unwrap();
+        Reply::list(&[numbered(after + 1)])
+    })
+}
+
+/// The line is there while the program goes on, and a reader who leaves ends it.
+#[test]
+fn tail_flushes_each_line_and_ends_with_its_reader() {
+    let (mut child, mut lines) = following(&busy());
+    for _ in 0..2 {
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        assert!(line.ends_with("}\n"), "{line}");
+    }
+    drop(lines);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_tail_with_130() {
+    let server = Arc::new(busy());
+    let (mut child, mut lines) = following(&server);
+    lines.read_line(&mut String::new()).unwrap();
+    let killed =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

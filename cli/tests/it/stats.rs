@@ -1,0 +1,83 @@
+//! `licctl stats`: the chart of a terminal, and the rows of everything else.
+
+use crate::support::{FakeServer, Home, Reply, on_screen, service, statistics};
+
+#[test]
+fn a_pipe_gets_a_row_for_each_hour_or_day() {
+    let home = Home::with(&service());
+    insta::assert_snapshot!(home.run(&["stats"]).stdout, @"
+    HOUR                      TOTAL  VALID  NO LICENSE  EXPIRED  REVOKED  SUSPENDED  EXCEEDED SEATS  USER NOT FOUND
+    2026-03-01T22:00:00.000Z  16     16     0           0        0        0          0               0
+    2026-03-01T23:00:00.000Z  9      8      0           1        0        0          0               0
+    2026-03-02T00:00:00.000Z  3      0      0           3        0        0          0               0
+    ");
+    insta::assert_snapshot!(home.run(&["stats", "--by", "day"]).stdout, @"
+    DAY         TOTAL  VALID  NO LICENSE  EXPIRED  REVOKED  SUSPENDED  EXCEEDED SEATS  USER NOT FOUND
+    2026-03-01  25     24     0           1        0        0          0               0
+    2026-03-02  3      0      0           3        0        0          0               0
+    ");
+}
+
+#[test]
+fn json_is_that_of_the_service_and_days_are_sums() {
+    let home = Home::with(&service());
+    assert_eq!(home.run(&["stats", "-o", "json"]).json(), statistics());
+    let days = home.run(&["stats", "--by", "day", "-o", "json"]).json();
+    assert_eq!(days["from"], statistics()["from"]);
+    let counts = |at: usize| (days["days"][at]["day"].clone(), days["days"][at]["total"].clone());
+    assert_eq!(counts(0), ("2026-03-01".into(), 25.into()));
+    assert_eq!(counts(1), ("2026-03-02".into(), 3.into()));
+}
+
+#[test]
+fn a_terminal_shows_blocks_where_the_locale_has_them() {
+    let server = service();
+    for locale in ["C", "C.UTF-8"] {
+        let home = Home::with(&server).set("LC_ALL", locale);
+        for width in [60, 80] {
+            let ran = on_screen(&home, &["stats"], width);
+            let fits = |line: &str| line.chars().count() <= width;
+            assert!(ran.stdout.lines().all(fits), "{}", ran.stdout);
+            let has_blocks = ran.stdout.contains('█');
+            assert_eq!(has_blocks, locale == "C.UTF-8", "{}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_chart_without_bars_is_a_word() {
+    let server = FakeServer::answering(|_| {
+        let mut valid = statistics();
+        valid["hours"].as_array_mut().unwrap().truncate(1);
+        Reply::data(200, &valid)
+    });
+    let ran = on_screen(&Home::with(&server), &["stats"], 80);
+    assert!(ran.stdout.contains("\nrefused: none\n\nOUTCOME"), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("refusals list"), "{}", ran.stderr);
+}
+
+#[test]
+fn nothing_at_all_is_said_in_words() {
+    let server = FakeServer::answering(|_| {
+        let mut empty = statistics();
+        for hour in empty["hours"].as_array_mut().unwrap() {
+            for (_, count) in hour.as_object_mut().unwrap().iter_mut().skip(1) {
+                *count = 0.into();
+            }
+        }
+        Reply::data(200, &empty)
+    });
+    let ran = on_screen(&Home::with(&server), &["stats"], 80);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+    assert!(ran.stderr.contains("no validation"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_time_asked_for_is_bounded() {
+    let server = service();
+    let home = Home::with(&server);
+    assert_eq!(home.run(&["stats", "--since", "31d"]).code, 2);
+    assert!(server.received().is_empty());
+    assert_eq!(home.run(&["stats", "--since", "30d"]).code, 0);
+    assert!(server.lines()[0].contains("/statistics?from=20"), "{:?}", server.lines());
+}
