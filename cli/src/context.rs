@@ -7,10 +7,13 @@ use std::path::Path;
 use std::rc::Rc;
 
 use common::{ApiKey, Timestamp};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::client::{CaCert, Client, KeySource, PlannedRequest, Target, Trace, is_loopback};
+use crate::client::{
+    CaCert, Client, KeySource, Patience, PlannedRequest, Target, Trace, is_loopback,
+};
 use crate::config::{Config, Folder, Profile};
 use crate::env::{self, Env};
 use crate::error::{Destination, Error, Exit, Result};
@@ -18,8 +21,9 @@ use crate::globals::Globals;
 use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;
-use crate::output::OutputOptions;
 use crate::output::escape::quote;
+use crate::output::{Format, OutputOptions};
+use crate::wait_display::WaitDisplay;
 
 /// The address on which licd listens by default.
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
@@ -36,7 +40,8 @@ pub struct Context {
     pub planned: Rc<RefCell<Vec<PlannedRequest>>>,
     /// The command line as typed, with the answers to prompts appended.
     words: RefCell<Vec<String>>,
-    pub interruption: Interruption,
+    pub interruption: Rc<Interruption>,
+    pub wait_display: Rc<WaitDisplay>,
     asked: Cell<bool>,
     client: OnceCell<Client>,
     destination: RefCell<Option<Destination>>,
@@ -56,15 +61,18 @@ impl Context {
         output: OutputOptions,
         words: Vec<String>,
     ) -> Self {
+        let io = Rc::new(io);
+        let wait_display = WaitDisplay::new(io.clone(), output.format == Format::Json);
         Self {
-            io: Rc::new(io),
+            io,
             env,
             globals,
             output,
             now: Timestamp::now(),
             planned: Rc::default(),
             words: RefCell::new(words),
-            interruption: Interruption::default(),
+            interruption: Rc::default(),
+            wait_display: Rc::new(wait_display),
             asked: Cell::new(false),
             client: OnceCell::new(),
             destination: RefCell::new(None),
@@ -102,6 +110,15 @@ impl Context {
     /// Remarks for the person, kept apart from data.
     pub fn note(&self, text: &str) {
         self.io.say(&format!("note: {text}\n"));
+    }
+
+    /// Reports what failed in a run that did the rest: as lines, or as one object for a program.
+    pub fn failed_partly(&self, lines: &str, json: &Value) {
+        self.io.say(&if self.output.format == Format::Json {
+            format!("{json}\n")
+        } else {
+            lines.to_owned()
+        });
     }
 
     /// Records the answer to a prompt, to show the command that needs none.
@@ -175,7 +192,9 @@ impl Context {
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
         let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
         let trace = Trace::new(self.io.clone(), self.globals.verbose);
-        Client::new(target, self.planned.clone(), trace)
+        let limit = self.globals.patience(&self.env)?;
+        let patience = Patience::new(limit, self.wait_display.clone(), self.interruption.clone());
+        Client::new(target, self.planned.clone(), trace, patience)
     }
 
     /// The certificates to trust beside the system's.

@@ -19,6 +19,7 @@ mod output;
 mod prompt;
 mod resolve;
 mod values;
+mod wait_display;
 
 use std::ffi::OsString;
 use std::pin::pin;
@@ -84,7 +85,7 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
                     if !ctx.interruption.note() {
                         return Err(Error::interrupted());
                     }
-                    ctx.note("finishing the rows in flight; press Ctrl-C again to stop at once");
+                    ctx.note("finishing the requests in flight; press Ctrl-C again to stop at once");
                 }
                 ended = &mut running => return ended,
             }

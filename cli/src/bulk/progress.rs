@@ -1,5 +1,5 @@
 //! The progress of a bulk run: a bar with rate and time left on a terminal, and a plain line every
-//! few seconds elsewhere.
+//! few seconds elsewhere; nothing where messages are JSON.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::report::{ReportLine, RowState};
 use crate::context::Context;
+use crate::output::Format;
 use crate::output::escape::clean;
 
 /// The time between two plain lines.
@@ -34,13 +35,18 @@ fn rate(state: &ProgressState, text: &mut dyn fmt::Write) {
 
 impl RowProgress {
     pub fn new(ctx: &Context, total: usize) -> Self {
+        if ctx.output.format == Format::Json && !ctx.io.terminals.stderr {
+            return Self { bar: ProgressBar::hidden(), lines: None };
+        }
         if ctx.io.terminals.stderr {
             let bar =
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
             // The bar fills the rest of the line.
             let template = "{pos} of {len}  {rate}  {eta} left  {wide_bar}";
             if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style.with_key("rate", rate));
+                let style = style.with_key("rate", rate);
+                bar.set_style(style.clone());
+                ctx.wait_display.use_bar(bar.clone(), style);
             }
             return Self { bar, lines: None };
         }
@@ -76,7 +82,8 @@ impl RowProgress {
         }
     }
 
-    pub fn finish(&self) {
+    pub fn finish(&self, ctx: &Context) {
+        ctx.wait_display.release_bar();
         self.bar.finish_and_clear();
     }
 }

@@ -1,6 +1,7 @@
-//! The HTTP client of the service: it sends one request at a time, unwraps the answer, and turns a
-//! refusal into an error. [`refusal`] writes the errors.
+//! The HTTP client of the service: it sends a request until it is answered, unwraps the answer, and
+//! turns a refusal into an error. [`patience`] decides how long, [`refusal`] writes the errors.
 
+mod patience;
 mod record;
 mod records;
 mod refusal;
@@ -13,7 +14,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use common::{ApiKey, List, Success};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -26,6 +27,8 @@ use uuid::Uuid;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
 use crate::output::time::Span;
+use patience::Attempts;
+pub use patience::Patience;
 pub use record::ApiRecord;
 use refusal::ApiRequest;
 pub use refusal::cause;
@@ -35,8 +38,6 @@ pub use trace::Trace;
 /// How many records one page of a list holds.
 const PAGE_SIZE: &str = "1000";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// The delay before a write whose answer was lost is sent again.
-const RESEND_DELAY: Duration = Duration::from_millis(300);
 const MAX_REDIRECTS: usize = 5;
 const PATH_ESCAPES: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -76,6 +77,7 @@ pub struct Client {
     target: Target,
     planned: Rc<RefCell<Vec<PlannedRequest>>>,
     trace: Trace,
+    patience: Patience,
 }
 
 /// A write that a dry run did not send.
@@ -98,9 +100,10 @@ impl Client {
         target: Target,
         planned: Rc<RefCell<Vec<PlannedRequest>>>,
         trace: Trace,
+        patience: Patience,
     ) -> Result<Self> {
         let http = http(&target.server, target.timeout, target.ca_cert.as_ref())?;
-        Ok(Self { http, target, planned, trace })
+        Ok(Self { http, target, planned, trace, patience })
     }
 
     pub fn server(&self) -> &Url {
@@ -118,8 +121,7 @@ impl Client {
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let api_request = ApiRequest { method: Method::GET, path, target: &self.target };
-        let response = self.send(&api_request, None, None).await?;
-        let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
+        let (_, success) = self.exchange::<Success<T>>(&api_request, None, None).await?;
         Ok(success.data)
     }
 
@@ -137,8 +139,7 @@ impl Client {
             query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
             let path = with_query(path, &query);
             let api_request = ApiRequest { method: Method::GET, path: &path, target: &self.target };
-            let response = self.send(&api_request, None, None).await?;
-            let (_, page) = record::read::<List<T>>(&api_request, response, &self.trace).await?;
+            let (_, page) = self.exchange::<List<T>>(&api_request, None, None).await?;
             records.extend(page.data);
             // A repeated cursor would loop endlessly.
             if page.next_cursor.is_none() || page.next_cursor == cursor {
@@ -151,8 +152,8 @@ impl Client {
     /// Sends a POST that changes nothing, so that a dry run sends it too.
     async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
         let api_request = ApiRequest { method: Method::POST, path, target: &self.target };
-        let response = self.send(&api_request, Some(&to_json(body)?), None).await?;
-        let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
+        let body = to_json(body)?;
+        let (_, success) = self.exchange::<Success<T>>(&api_request, Some(&body), None).await?;
         Ok(success.data)
     }
 
@@ -166,8 +167,7 @@ impl Client {
         self.write_once(method, path, body, &new_idempotency_key()).await
     }
 
-    /// [`Self::write`] with a given idempotency key. The service performs the write once per key, so
-    /// a request without an answer is sent again.
+    /// [`Self::write`] with a given idempotency key. The service performs the write once per key.
     async fn write_once<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -182,27 +182,36 @@ impl Client {
             return Ok(None);
         }
         let api_request = ApiRequest { method, path, target: &self.target };
-        let sent = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
-        let answered = match sent {
-            Err(lost) if lost.is_lost_answer() => {
-                tokio::time::sleep(RESEND_DELAY).await;
-                let again = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
-                again.map_err(|_| lost)
-            }
-            decided => decided,
-        };
-        let (status, success) = answered?;
+        let key = Some(idempotency_key);
+        let (status, success) =
+            self.exchange::<Success<T>>(&api_request, body.as_ref(), key).await?;
         Ok(Some(Written { created: status == StatusCode::CREATED, data: success.data }))
     }
 
-    async fn send_and_read<T: DeserializeOwned>(
+    /// Sends a request until it is answered, or until patience ends. Each attempt of a write has the
+    /// same idempotency key.
+    async fn exchange<T: DeserializeOwned>(
         &self,
         api_request: &ApiRequest<'_>,
         body: Option<&serde_json::Value>,
-        idempotency_key: &str,
-    ) -> Result<(StatusCode, Success<T>)> {
-        let response = self.send(api_request, body, Some(idempotency_key)).await?;
-        record::read(api_request, response, &self.trace).await
+        idempotency_key: Option<&str>,
+    ) -> Result<(StatusCode, T)> {
+        let mut attempts = Attempts::new(idempotency_key.is_some());
+        loop {
+            self.patience.wait().await?;
+            let attempt = async {
+                let response = self.send(api_request, body, idempotency_key).await?;
+                let is_known = self.patience.knows_the_service();
+                record::read(api_request, response, &self.trace, is_known).await
+            };
+            match attempt.await {
+                Ok(answer) => {
+                    self.patience.answered();
+                    return Ok(answer);
+                }
+                Err(error) => self.patience.after(error, &mut attempts)?,
+            }
+        }
     }
 
     /// Sends a request, and follows redirects within the server that the key belongs to.
@@ -222,7 +231,10 @@ impl Client {
             if let Some(key) = idempotency_key {
                 request = request.header(IDEMPOTENCY_KEY, key);
             }
-            let request = request.build().map_err(|error| api_request.failed(&error))?;
+            let request = request.build().map_err(|error| {
+                Error::new(Exit::Internal, "internal", "The request cannot be made.")
+                    .because(cause(&error))
+            })?;
             self.trace.sent(&request, body);
             let line = (request.method().to_string(), api_request.path.to_owned());
             let since = Instant::now();

@@ -1,16 +1,29 @@
-//! Commands that take several items: every item is tried, failures are printed to stderr, and the
-//! exit code shows whether all, some or none succeeded.
+//! Commands that send several requests, one after the other: what was done is shown even if the rest
+//! fails, and the exit code tells whether all, some or none succeeded.
 
+use std::fmt::Display;
 use std::future::Future;
+
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::Format;
+use crate::output::escape::{clean, quote};
 
 /// The results of several items.
 pub struct ItemResults<T> {
     pub done: Vec<T>,
     pub exit: Exit,
+}
+
+/// The items that gave no result.
+struct Rest<'a, I> {
+    failed: Vec<(&'a I, Error)>,
+    untried: &'a [I],
+    /// The error that ended the run before the first of `untried`.
+    stopped: Option<Error>,
+    interrupted: bool,
 }
 
 /// Calls `act` for every item in order. A refused item does not stop the rest; an error that would
@@ -21,54 +34,116 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     items: &[String],
     act: impl Fn(String) -> F,
 ) -> Result<ItemResults<T>> {
+    let act = async |item: &String| act(item.clone()).await;
+    let (done, rest) = go_through(ctx, items, act, Error::ends_everything).await;
+    let advice = |untried: &[String]| {
+        let words: Vec<_> = untried.iter().map(|item| quote(item)).collect();
+        format!("not tried: {}", words.join(" "))
+    };
+    conclude(ctx, done, rest, advice)
+}
+
+/// Like [`for_each_item`], for steps that make no sense after a failed one. `advice` tells how to
+/// continue with those that were not tried.
+pub async fn in_order<I: Display, T>(
+    ctx: &Context,
+    steps: &[I],
+    act: impl AsyncFn(&I) -> Result<Option<T>>,
+    advice: impl Fn(&[I]) -> String,
+) -> Result<ItemResults<T>> {
+    let (done, rest) = go_through(ctx, steps, act, |_| true).await;
+    conclude(ctx, done, rest, advice)
+}
+
+async fn go_through<'a, I, T>(
+    ctx: &Context,
+    items: &'a [I],
+    act: impl AsyncFn(&I) -> Result<Option<T>>,
+    stops: impl Fn(&Error) -> bool,
+) -> (Vec<T>, Rest<'a, I>) {
     let mut done = Vec::new();
-    let mut failed: Vec<(&String, Error)> = Vec::new();
-    let mut tried = 0;
-    for item in items {
-        tried += 1;
-        match act(item.clone()).await {
+    let mut rest = Rest { failed: Vec::new(), untried: &[], stopped: None, interrupted: false };
+    if items.len() > 1 {
+        ctx.interruption.hold();
+    }
+    for (at, item) in items.iter().enumerate() {
+        if ctx.interruption.wanted() {
+            rest.untried = &items[at..];
+            rest.stopped = Some(Error::interrupted());
+            break;
+        }
+        match act(item).await {
             Ok(result) => done.extend(result),
+            Err(error) if error.ends_everything() && error.had_no_effect() => {
+                rest.untried = &items[at..];
+                rest.stopped = Some(error);
+                break;
+            }
             Err(error) => {
-                let last = error.exit.ends_everything();
-                failed.push((item, error));
-                if last {
+                let is_last = stops(&error);
+                rest.failed.push((item, error));
+                if is_last {
+                    rest.untried = &items[at + 1..];
                     break;
                 }
             }
         }
     }
-    if failed.is_empty() {
+    rest.interrupted = ctx.interruption.release();
+    (done, rest)
+}
+
+fn conclude<I: Display, T>(
+    ctx: &Context,
+    done: Vec<T>,
+    rest: Rest<'_, I>,
+    advice: impl Fn(&[I]) -> String,
+) -> Result<ItemResults<T>> {
+    if rest.failed.is_empty() && rest.untried.is_empty() {
         return Ok(ItemResults { done, exit: Exit::Success });
     }
     // A dry run has no successes to report, only the failure.
-    if failed.len() == tried && done.is_empty() || ctx.globals.dry_run {
-        let (_, first) = failed.swap_remove(0);
-        let others = items.len() - 1;
-        if others > 0 && !ctx.globals.dry_run && ctx.output.format != Format::Json {
-            ctx.note(&format!("none of the {} succeeded; the first error follows", items.len()));
+    if done.is_empty() || ctx.globals.dry_run {
+        let number = rest.failed.len() + rest.untried.len();
+        let first = rest.failed.into_iter().map(|(_, error)| error).next().or(rest.stopped);
+        if number > 1 && !ctx.globals.dry_run && ctx.output.format != Format::Json {
+            ctx.note(&format!("none of the {number} succeeded; the first error follows"));
         }
-        return Err(first);
+        return Err(first.unwrap_or_else(Error::interrupted));
     }
-    let untried = items.len() - tried;
-    let left = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
-    let summary = format!("{} succeeded, {} failed{left}", tried - failed.len(), failed.len());
-    if ctx.output.format == Format::Json {
-        let mut all = Error::new(Exit::Partial, "partial", summary + ".").json();
-        let errors = failed.iter().map(|(item, error)| {
-            let mut error = error.json();
-            error["item"] = item.as_str().into();
-            error
-        });
-        all["errors"] = errors.collect();
-        ctx.io.say(&format!("{all}\n"));
-        return Ok(ItemResults { done, exit: Exit::Partial });
-    }
-    for (item, error) in &failed {
+    let untried = match rest.untried.len() {
+        0 => String::new(),
+        untried => format!(", {untried} not tried"),
+    };
+    let summary = format!("{} succeeded, {} failed{untried}", done.len(), rest.failed.len());
+    let (exit, code) = match rest.interrupted {
+        true => (Exit::Cancelled, "cancelled"),
+        false => (Exit::Partial, "partial"),
+    };
+    let mut json = Error::new(exit, code, format!("{summary}.")).json();
+    let mut lines = String::new();
+    let mut errors = Vec::new();
+    for (item, error) in &rest.failed {
+        let mut object = error.json();
+        object["item"] = item.to_string().into();
+        errors.push(object);
         let why = error.reason().unwrap_or_default();
-        ctx.io.say(&format!("error: {item}: {} {why}\n", error.message()));
+        lines += &format!("error: {}: {} {why}\n", clean(&item.to_string()), error.message());
     }
-    ctx.note(&summary);
-    Ok(ItemResults { done, exit: Exit::Partial })
+    if let Some(error) = &rest.stopped {
+        errors.push(error.json());
+        lines += &error.text(ctx.destination().as_ref());
+    }
+    lines += &format!("note: {summary}\n");
+    if !rest.untried.is_empty() {
+        let advice = advice(rest.untried);
+        lines += &format!("note: {}\n", clean(&advice));
+        json["hint"] = advice.into();
+    }
+    json["errors"] = errors.into();
+    json["notTried"] = rest.untried.iter().map(|item| Value::from(item.to_string())).collect();
+    ctx.failed_partly(&lines, &json);
+    Ok(ItemResults { done, exit })
 }
 
 /// The items of the command line; a lone `-` reads them from stdin.
@@ -83,7 +158,7 @@ pub async fn read_items(ctx: &Context, given: &[String]) -> Result<Vec<String>> 
 }
 
 /// JSON of one record for one item, and of an array for several items or a list from stdin.
-pub fn one_or_many<T: serde::Serialize>(given: &[String], records: &[T]) -> serde_json::Value {
+pub fn one_or_many<T: serde::Serialize>(given: &[String], records: &[T]) -> Value {
     let json = |records: &[T]| serde_json::to_value(records).unwrap_or_default();
     match (given, records) {
         ([word], [one]) if word != "-" => serde_json::to_value(one).unwrap_or_default(),

@@ -7,7 +7,7 @@ use common::{AssignLicense, CreateLicense, LicenseId, Metadata, Plan, Timestamp}
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::bulk::{self, BulkFlags, Report, ReportLine, RowState, UserRow};
+use crate::bulk::{self, BulkFlags, BulkTask, Report, ReportLine, RowState, UserRow};
 use crate::client::{ApiRecord, Client, new_idempotency_key};
 use crate::commands::bulk_view;
 use crate::context::Context;
@@ -25,6 +25,9 @@ pub struct FromFile {
     /// With --from: create a license of this plan for each user
     #[arg(long, requires = "from", conflicts_with = "license")]
     plan: Option<String>,
+    /// With --plan: the product of the plan, by name or id
+    #[arg(long, requires = "plan")]
+    product: Option<String>,
     #[command(flatten)]
     pub bulk: BulkFlags,
 }
@@ -39,10 +42,11 @@ pub async fn run(
     let client = ctx.client().await?;
     let common = metadata.as_ref();
     let finished = if let Some(given) = &args.plan {
-        let plan = &resolve::plan(ctx, given, Purpose::Write).await?;
+        let plan = &resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?;
         let name = format!("licenses assign --plan {}", plan.id);
-        let run = ("Create and assign licenses to", name);
-        bulk::run(ctx, &args.bulk, file, run, |row, report| async move {
+        let verb = "Create and assign licenses to";
+        let task = BulkTask { verb, name, always_reports: true };
+        bulk::run(ctx, &args.bulk, file, task, |row, report| async move {
             let license = own_license(client, plan, &row, &report).await?;
             assign(client, license, row, common).await
         })
@@ -53,8 +57,9 @@ pub async fn run(
             Some(given) => resolve::license(ctx, given, Purpose::Write).await?.id,
             None => super::choose(ctx).await?.id,
         };
-        let run = ("Assign the license to", format!("licenses assign {license}"));
-        bulk::run(ctx, &args.bulk, file, run, |row, _| async move {
+        let (verb, name) = ("Assign the license to", format!("licenses assign {license}"));
+        let task = BulkTask { verb, name, always_reports: true };
+        bulk::run(ctx, &args.bulk, file, task, |row, _| async move {
             assign(client, Some(license), row, common).await
         })
         .await?

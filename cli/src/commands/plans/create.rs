@@ -65,7 +65,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         expires_in_days: args.expires_in_days,
         features,
     };
-    let names = NameIndex::of(std::slice::from_ref(&product));
+    let names = NameIndex::of(std::slice::from_ref(&product), &[]);
     if args.if_not_exists {
         let known = resolve::plans(ctx, Some(product.id)).await?;
         if let Some(known) = known.into_iter().find(|plan| plan.name == body.name) {
