@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use common::{Feature, Features, Invalid, Metadata};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -44,6 +45,16 @@ impl<T: FromStr> FromStr for Edit<T> {
         match text {
             "none" | "never" => Ok(Self::Clear),
             _ => text.parse().map(Self::Set),
+        }
+    }
+}
+
+/// A cleared field is null.
+impl<T: Serialize> Serialize for Edit<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Set(value) => value.serialize(serializer),
+            Self::Clear => serializer.serialize_none(),
         }
     }
 }

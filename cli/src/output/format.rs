@@ -1,4 +1,4 @@
-//! The output formats for programs: JSON, YAML and CSV of the service's records.
+//! The output formats for programs: JSON and CSV of the service's records.
 
 use serde_json::{Map, Value};
 
@@ -35,10 +35,6 @@ pub fn json(json: &Value) -> String {
         }
     }
     safe
-}
-
-pub fn yaml(json: &Value) -> Result<String> {
-    yaml_serde::to_string(json).map_err(|error| failed(&error))
 }
 
 /// A line of titles and one for each record. A list within a record is joined with commas, an
@@ -106,12 +102,6 @@ mod tests {
         "#);
         assert_eq!(csv(&plans()[1]).unwrap().lines().count(), 2, "one record is a list of one");
         assert_eq!(csv(&json!([])).unwrap(), "");
-    }
-
-    #[test]
-    fn yaml_reads_back_as_the_same() {
-        let text = yaml(&plans()).unwrap();
-        assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), plans());
     }
 
     #[test]

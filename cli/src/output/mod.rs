@@ -7,6 +7,7 @@ mod format;
 mod jq;
 pub mod table;
 pub mod time;
+mod yaml;
 
 use anstyle::{AnsiColor, Effects, Style as Ansi};
 use serde_json::Value;
@@ -99,9 +100,9 @@ impl View {
     }
 
     /// Shows the data to a person as YAML, to be kept in a file.
-    pub fn document(mut self) -> Result<Self> {
-        self.blocks.push(Block::Document(format::yaml(&self.json)?));
-        Ok(self)
+    pub fn document(mut self) -> Self {
+        self.blocks.push(Block::Document(yaml::yaml(&self.json)));
+        self
     }
 
     pub fn or_when_empty(mut self, hint: impl Into<String>) -> Self {
@@ -131,7 +132,7 @@ impl View {
         }
         match options.format {
             Format::Json => io.data(&format::json(&self.json)),
-            Format::Yaml => io.data(&format::yaml(&self.json)?),
+            Format::Yaml => io.data(&yaml::yaml(&self.json)),
             Format::Csv => io.data(&format::csv(&self.json)?),
             Format::Ids => {
                 io.data(&self.ids.iter().map(|id| format!("{id}\n")).collect::<String>())

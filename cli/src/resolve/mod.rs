@@ -10,7 +10,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use crate::client::ApiRecord;
 use crate::completion_cache;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
 use crate::output::Format;
 use search::pick;
 pub use search::{Named, Purpose};
@@ -206,6 +206,14 @@ pub async fn users_by_id(
         client.users().list(&[]).await?
     };
     Ok(users.into_iter().map(|user| (user.id, user)).collect())
+}
+
+/// The error for a new record whose name another one has: from then on neither could be named.
+pub fn name_taken<T: Named>(known: &T) -> Error {
+    let message = format!("There is a {} {} already.", T::NOUN, known.name());
+    Error::new(Exit::Rejected, "name_taken", message)
+        .because(format!("It is {}.", known.id()))
+        .fix("use it, as --if-not-exists does, or give another name, or --allow-duplicate")
 }
 
 /// The names of products and plans by id.

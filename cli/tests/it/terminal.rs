@@ -50,14 +50,14 @@ fn a_plan_prompts_for_its_product_and_name() {
     terminal.exp_string("Acme Studio").unwrap();
     press(&mut terminal, "acme\r");
     terminal.exp_string("Name of the plan").unwrap();
-    press(&mut terminal, "Pro annual\r");
+    press(&mut terminal, "Team\r");
     terminal.exp_string("Created plan Pro annual of Acme Studio.").unwrap();
     terminal.exp_string("Next: licctl licenses create --plan \"Pro annual\"").unwrap();
-    let same = "licctl plans create --max-seats 5 --product \"Acme Studio\" --name \"Pro annual\"";
+    let same = "licctl plans create --max-seats 5 --product \"Acme Studio\" --name Team";
     terminal.exp_string(&format!("Without prompts: {same}")).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
-    let body = json!({ "productId": PRODUCT, "name": "Pro annual", "maxSeats": 5 });
+    let body = json!({ "productId": PRODUCT, "name": "Team", "maxSeats": 5 });
     assert_eq!(written(&server), ("POST /api/v1/admin/plans".to_owned(), body));
 }
 

@@ -51,7 +51,7 @@ fn a_plan_is_created_from_flags() {
             "--product",
             "Acme Studio",
             "--name",
-            "Pro annual",
+            "Team",
             "--max-seats",
             "5",
             "--expires-in-days",
@@ -70,7 +70,7 @@ fn a_plan_is_created_from_flags() {
     let (line, body) = written(&server);
     assert_eq!(line, "POST /api/v1/admin/plans");
     let wanted = json!({
-        "productId": PRODUCT, "name": "Pro annual", "maxSeats": 5, "expiresInDays": 365,
+        "productId": PRODUCT, "name": "Team", "maxSeats": 5, "expiresInDays": 365,
         "features": ["export", "sso", "api"],
     });
     assert_eq!(body, wanted);
