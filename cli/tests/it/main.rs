@@ -25,6 +25,8 @@ mod misbehaviour;
 #[cfg(test)]
 mod once;
 #[cfg(test)]
+mod patience;
+#[cfg(test)]
 mod profiles;
 #[cfg(test)]
 mod reading;
