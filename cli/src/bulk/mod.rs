@@ -209,7 +209,8 @@ fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit
         None => "run the command again; --report FILE would let it resume".to_owned(),
     };
     let is_whole = lines.len() == done && untried.is_empty();
-    if ctx.output.format != Format::Json && !ctx.globals.dry_run {
+    // The object of a failure says the same.
+    if !ctx.globals.dry_run && (is_whole || ctx.output.format != Format::Json) {
         let path = path.map(|path| format!(" Report: {path}")).unwrap_or_default();
         ctx.note(&format!("{summary}{path}"));
         if !is_whole {

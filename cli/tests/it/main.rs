@@ -23,6 +23,8 @@ mod help;
 #[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod once;
 #[cfg(test)]
 mod patience;
