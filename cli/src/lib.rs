@@ -85,7 +85,9 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
                     if !ctx.interruption.note() {
                         return Err(Error::interrupted());
                     }
-                    ctx.note("finishing the requests in flight; press Ctrl-C again to stop at once");
+                    ctx.wait_display.say(
+                        "note: finishing the requests in flight; press Ctrl-C again to stop at once",
+                    );
                 }
                 ended = &mut running => return ended,
             }

@@ -63,6 +63,14 @@ impl WaitDisplay {
         }
     }
 
+    /// Says something at once, above the bar if there is one.
+    pub fn say(&self, text: &str) {
+        match &*self.bulk.borrow() {
+            Some((bar, _)) => bar.println(text),
+            None => self.io.say(&format!("{text}\n")),
+        }
+    }
+
     /// Says once, where no line can be shown and removed, that a wait begins.
     pub fn note(&self, text: &str) {
         if !self.io.terminals.stderr && !self.silent {

@@ -220,6 +220,12 @@ fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit
     if is_whole {
         return Ok(Exit::Success);
     }
+    // A report keeps the idempotency keys, so that continuing is safe where repeating may not be.
+    let is_safe = report.path().is_some();
+    let stopped = stopped.map(|error| match error.had_no_effect() {
+        false if is_safe => error.fix(resume.clone()),
+        _ => error,
+    });
     let (exit, code) =
         if interrupted { (Exit::Cancelled, "cancelled") } else { (Exit::Partial, "partial") };
     let mut json = Error::new(exit, code, summary).fix(resume).json();

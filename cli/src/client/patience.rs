@@ -171,8 +171,8 @@ impl Patience {
     fn trouble(&self, error: &Error, is_resent: bool) -> Option<Trouble> {
         match (error.code(), error.status()) {
             (BROKEN_ANSWER, _) => Some(Trouble::Silence),
-            // A server that has never answered is probably not there.
-            (UNREACHABLE, _) => self.is_known.get().then_some(Trouble::Silence),
+            // A server that was never reached is probably not there.
+            (UNREACHABLE, _) => (is_resent || self.is_known.get()).then_some(Trouble::Silence),
             (NOT_LICD, _) => None,
             (_, Some(429)) => Some(Trouble::RateLimit),
             (_, Some(502..=504)) => Some(Trouble::Busy),

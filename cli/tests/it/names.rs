@@ -47,7 +47,7 @@ fn with_products(count: usize) -> FakeServer {
 /// The plan of which a license was created.
 fn planned(server: &FakeServer) -> Value {
     let writes = server.received().into_iter().filter(|request| request.method == "POST");
-    writes.last().map_or(Value::Null, |request| request.body["planId"].clone())
+    writes.collect::<Vec<_>>().last().map_or(Value::Null, |request| request.body["planId"].clone())
 }
 
 #[test]

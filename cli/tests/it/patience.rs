@@ -1,14 +1,15 @@
 //! Servers that are busy, limit the rate or restart: a run waits for them, within its patience, and
 //! shows what it did even if it gives up.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    FakeServer, Home, LICENSE, Reply, Request, RunOutput, answer, assignment, license,
+    FakeServer, Home, KEY, LICENSE, Reply, Request, RunOutput, answer, assignment, license,
 };
 
 const CREATE: [&str; 6] = ["licenses", "create", "--plan", "Pro annual", "--count", "4"];
@@ -97,6 +98,32 @@ fn rows_go_on_after_the_server_restarted() {
     let keys: std::collections::HashSet<_> =
         writes(&server).into_iter().map(|request| request.idempotency_key.unwrap()).collect();
     assert_eq!((writes(&server).len(), keys.len()), (16, 12));
+}
+
+/// The server goes away with the first request, and is back when licctl says that it waits.
+#[test]
+fn a_server_that_restarts_is_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let gone = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read(&mut [0; 100]).unwrap()
+    });
+    let home = Home::bare().set("LICCTL_API_KEY", KEY);
+    let server = format!("http://{address}");
+    let create = ["users", "create", "--external-id", "alice", "-q", "--server", &server];
+    let mut child = home.command(&create).spawn().unwrap();
+    assert!(gone.join().unwrap() > 0);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut note = String::new();
+    stderr.read_line(&mut note).unwrap();
+    assert!(note.starts_with("note: the server does not answer; trying for "), "{note}");
+    let back = FakeServer::on(TcpListener::bind(address).unwrap(), |request, stream| {
+        answer(request).send(stream);
+    });
+    let ran = RunOutput::from(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "alice\n"));
+    assert_eq!(back.lines(), ["POST /api/v1/admin/users"]);
 }
 
 /// The service may still work on the attempt whose answer was lost.
