@@ -23,7 +23,6 @@ struct Rest<'a, I> {
     untried: &'a [I],
     /// The error that ended the run before the first of `untried`.
     stopped: Option<Error>,
-    interrupted: bool,
 }
 
 /// Calls `act` for every item in order. A refused item does not stop the rest; an error that would
@@ -62,7 +61,7 @@ async fn go_through<'a, I, T>(
     stops: impl Fn(&Error) -> bool,
 ) -> (Vec<T>, Rest<'a, I>) {
     let mut done = Vec::new();
-    let mut rest = Rest { failed: Vec::new(), untried: &[], stopped: None, interrupted: false };
+    let mut rest = Rest { failed: Vec::new(), untried: &[], stopped: None };
     if items.len() > 1 {
         ctx.interruption.hold();
     }
@@ -89,7 +88,7 @@ async fn go_through<'a, I, T>(
             }
         }
     }
-    rest.interrupted = ctx.interruption.release();
+    ctx.interruption.release();
     (done, rest)
 }
 
@@ -116,9 +115,12 @@ fn conclude<I: Display, T>(
         untried => format!(", {untried} not tried"),
     };
     let summary = format!("{} succeeded, {} failed{untried}", done.len(), rest.failed.len());
-    let (exit, code) = match rest.interrupted {
-        true => (Exit::Cancelled, "cancelled"),
-        false => (Exit::Partial, "partial"),
+    let is_cancelled = rest.stopped.as_ref().is_some_and(|error| error.exit == Exit::Cancelled);
+    let (exit, code, stopped) = if is_cancelled {
+        // Another error would say that nothing was changed.
+        (Exit::Cancelled, "cancelled", Some(Error::interrupted()))
+    } else {
+        (Exit::Partial, "partial", rest.stopped)
     };
     let mut json = Error::new(exit, code, format!("{summary}.")).json();
     let mut lines = String::new();
@@ -127,10 +129,9 @@ fn conclude<I: Display, T>(
         let mut object = error.json();
         object["item"] = item.to_string().into();
         errors.push(object);
-        let why = error.reason().unwrap_or_default();
-        lines += &format!("error: {}: {} {why}\n", clean(&item.to_string()), error.message());
+        lines += &format!("error: {}\n", clean(&sentence(&item.to_string(), error)));
     }
-    if let Some(error) = &rest.stopped {
+    if let Some(error) = &stopped {
         errors.push(error.json());
         lines += &error.text(ctx.destination().as_ref());
     }
@@ -144,6 +145,13 @@ fn conclude<I: Display, T>(
     json["notTried"] = rest.untried.iter().map(|item| Value::from(item.to_string())).collect();
     ctx.failed_partly(&lines, &json);
     Ok(ItemResults { done, exit })
+}
+
+/// The error of an item, which is named once.
+fn sentence(item: &str, error: &Error) -> String {
+    let (message, why) = (error.message(), error.reason().unwrap_or_default());
+    let item = if message.contains(item) { String::new() } else { format!("{item}: ") };
+    format!("{item}{message} {why}").trim_end().to_owned()
 }
 
 /// The items of the command line; a lone `-` reads them from stdin.

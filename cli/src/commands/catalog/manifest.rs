@@ -16,7 +16,7 @@ const MANIFEST_VERSION: u32 = 1;
 
 /// The whole file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with version and products")]
 pub struct Manifest {
     version: u32,
     pub products: Vec<WantedProduct>,
@@ -24,7 +24,7 @@ pub struct Manifest {
 
 /// A product of the file. A field that the file leaves out stays as it is; null clears it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a product with name and plans")]
 pub struct WantedProduct {
     pub name: Name,
     #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
@@ -36,6 +36,7 @@ pub struct WantedProduct {
 /// A plan of the file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(expecting = "a plan with name, maxSeats and so on")]
 pub struct WantedPlan {
     pub name: Name,
     #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
@@ -169,6 +170,8 @@ mod tests {
             ("version: 1", "version: 2", "version 2 is not supported"),
             ("name: Free", "name: Pro annual", "appears twice"),
             ("version: 1", "", "missing field `version`"),
+            ("- name: Free", "- Free", "expected a plan with name"),
+            (GOOD, "<html>", "expected an object with version and products"),
         ] {
             let error = Manifest::parse(&GOOD.replace(from, to)).unwrap_err();
             assert!(error.contains(why), "{to}: {error}");

@@ -113,5 +113,8 @@ fn show(ctx: &Context, given: &[String], changed: &[StatusChange], status: Statu
     if status == Status::Active && past(first, ctx.now).is_some() {
         return Ok(view.next(format!("licctl licenses update {} --expires-at TIME", first.id)));
     }
-    Ok(view)
+    Ok(match status {
+        Status::Suspended => view.next(format!("licctl licenses activate {}", first.id)),
+        _ => view,
+    })
 }

@@ -57,5 +57,6 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let names = NameIndex::for_display(ctx).await;
     let view = View::new(&now.data, vec![license.id.to_string()])?;
     let table = table(ctx, std::slice::from_ref(&now.data), &names);
-    Ok(view.table(table).changed(format!("Updated license {}.", license.id)))
+    let changed = format!("Updated license {}.", license.id);
+    Ok(view.table(table).changed(changed).next(format!("licctl licenses get {}", license.id)))
 }
