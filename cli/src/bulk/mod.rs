@@ -116,7 +116,10 @@ pub async fn run<F: Future<Output = Result<Value>>>(
         ctx.note(&format!("skipping {} rows that an earlier run finished", before.len()));
     }
     let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len()));
-    yes.inspect_err(|_| report.abandon())?;
+    if let Err(error) = yes {
+        report.abandon();
+        return Err(error);
+    }
     let order: Vec<(usize, String)> =
         open.iter().map(|row| (row.line, row.user.to_string())).collect();
     let progress = RowProgress::new(ctx, open.len());
@@ -190,14 +193,6 @@ fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit
     let Outcome { lines, untried, stopped, interrupted } = outcome;
     let failed = || lines.iter().filter(|line| line.state == RowState::Failed);
     let done = lines.len() - failed().count();
-    let stopped = match stopped {
-        // An error that nothing came before is the error of the whole run.
-        Some(error) if done == 0 && !interrupted => {
-            report.abandon();
-            return Err(error);
-        }
-        stopped => stopped,
-    };
     let rest = match untried.len() {
         0 => String::new(),
         untried => format!(", {untried} not tried"),
@@ -207,6 +202,14 @@ fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit
     let resume = match &path {
         Some(path) => format!("run the same command with --resume {}", quote(path)),
         None => "run the command again; --report FILE would let it resume".to_owned(),
+    };
+    let stopped = match stopped {
+        // An error that nothing came before is the error of the whole run.
+        Some(error) if done == 0 && !interrupted => {
+            let is_begun = !report.abandon();
+            return Err(if is_begun { error.fix(resume) } else { error });
+        }
+        stopped => stopped,
     };
     let is_whole = lines.len() == done && untried.is_empty();
     // The object of a failure says the same.

@@ -107,13 +107,11 @@ impl Report {
         Ok(Self { run, path: Some(path), file: RefCell::new(Some(file)), known })
     }
 
-    /// Removes an empty report, as the run was not started.
-    pub fn abandon(&self) {
-        let empty = |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() == 0);
-        if let Some(path) = self.path.as_ref().filter(empty) {
-            // A leftover file does no harm.
-            drop(fs::remove_file(path));
-        }
+    /// Removes an empty report, as the run was not started; returns whether there is none now.
+    pub fn abandon(&self) -> bool {
+        let Some(path) = &self.path else { return true };
+        let is_empty = fs::metadata(path).is_ok_and(|file| file.len() == 0);
+        is_empty && fs::remove_file(path).is_ok()
     }
 
     pub fn path(&self) -> Option<&Path> {

@@ -264,6 +264,22 @@ fn a_run_that_is_not_begun_leaves_no_report() {
     assert!(!home.dir.path().join("out.jsonl").exists());
 }
 
+/// A run that ends before its first row is done says how to continue, if there is something to.
+#[test]
+fn an_error_at_the_first_row_is_that_of_the_run() {
+    for (status, code, report) in [(401, 4, false), (500, 9, true)] {
+        let server = FakeServer::answering(move |request| match request.method.as_str() {
+            "GET" => Reply::data(200, &license_with_seats(0)),
+            _ => Reply::refusal(status, "some", "No."),
+        });
+        let home = Home::with(&server);
+        let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
+        assert_eq!((ran.code, ran.stdout.matches("alice").count()), (code, usize::from(report)));
+        assert_eq!(home.dir.path().join("out.jsonl").exists(), report, "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("--resume out.jsonl"), report, "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_mapped_column_must_exist() {
     let server = service();
