@@ -141,7 +141,7 @@ impl Patience {
     /// Plans a pause when the failed request may succeed after it; fails otherwise, with the
     /// request's own error.
     pub(super) fn after(&self, error: Error, attempts: &mut Attempts) -> Result<()> {
-        let Some(trouble) = self.trouble(&error, attempts.is_resent) else {
+        let Some(trouble) = self.trouble(&error, attempts) else {
             if error.status().is_some() && error.code() != NOT_LICD {
                 self.answered();
             }
@@ -168,11 +168,14 @@ impl Patience {
         Ok(())
     }
 
-    fn trouble(&self, error: &Error, is_resent: bool) -> Option<Trouble> {
+    fn trouble(&self, error: &Error, attempts: &Attempts) -> Option<Trouble> {
+        let Attempts { is_write, is_resent, .. } = *attempts;
+        let is_known = self.is_known.get();
         match (error.code(), error.status()) {
-            (BROKEN_ANSWER, _) => Some(Trouble::Silence),
-            // A server that was never reached is probably not there.
-            (UNREACHABLE, _) => (is_resent || self.is_known.get()).then_some(Trouble::Silence),
+            // What never answers, or was never reached, is probably not licd. A write is sent again
+            // nevertheless, as it may have been done.
+            (BROKEN_ANSWER, _) => (is_known || is_write || !is_resent).then_some(Trouble::Silence),
+            (UNREACHABLE, _) => (is_known || is_resent).then_some(Trouble::Silence),
             (NOT_LICD, _) => None,
             (_, Some(429)) => Some(Trouble::RateLimit),
             (_, Some(502..=504)) => Some(Trouble::Busy),

@@ -126,6 +126,15 @@ fn a_server_that_restarts_is_waited_for() {
     assert_eq!(back.lines(), ["POST /api/v1/admin/users"]);
 }
 
+/// Such as the port of another protocol, for which a newcomer should not wait.
+#[test]
+fn a_server_that_never_answers_is_not_waited_for() {
+    let server = FakeServer::serving(|_, stream| drop(stream));
+    let ran = Home::with(&server).run(&["products", "list"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (7, ""));
+    assert_eq!(server.received().len(), 2);
+}
+
 /// The service may still work on the attempt whose answer was lost.
 #[test]
 fn a_request_that_is_still_running_is_waited_for() {
