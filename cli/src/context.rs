@@ -10,7 +10,9 @@ use common::{ApiKey, Timestamp};
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::client::{CaCert, Client, KeySource, PlannedRequest, Target, Trace, is_loopback};
+use crate::client::{
+    CaCert, Client, KeySource, Patience, PlannedRequest, Target, Trace, is_loopback,
+};
 use crate::config::{Config, Folder, Profile, address};
 use crate::env::{self, Env};
 use crate::error::{Destination, Error, Exit, Result};
@@ -21,6 +23,7 @@ use crate::keystore;
 use crate::messages::Messages;
 use crate::output::OutputOptions;
 use crate::output::escape::quote;
+use crate::wait_display::WaitDisplay;
 
 /// The address on which licd listens by default.
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
@@ -38,7 +41,8 @@ pub struct Context {
     pub planned: Rc<RefCell<Vec<PlannedRequest>>>,
     /// The command line as typed, with the answers to prompts appended.
     words: RefCell<Vec<String>>,
-    pub interruption: Interruption,
+    pub interruption: Rc<Interruption>,
+    pub wait_display: Rc<WaitDisplay>,
     asked: Cell<bool>,
     client: OnceCell<Client>,
     destination: RefCell<Option<Destination>>,
@@ -59,6 +63,7 @@ impl Context {
         words: Vec<String>,
     ) -> Self {
         let io = Rc::new(io);
+        let wait_display = WaitDisplay::new(io.clone(), output.format.is_json());
         Self {
             messages: Messages::new(io.clone(), output.format.is_json()),
             io,
@@ -68,7 +73,8 @@ impl Context {
             now: Timestamp::now(),
             planned: Rc::default(),
             words: RefCell::new(words),
-            interruption: Interruption::default(),
+            interruption: Rc::default(),
+            wait_display: Rc::new(wait_display),
             asked: Cell::new(false),
             client: OnceCell::new(),
             destination: RefCell::new(None),
@@ -185,7 +191,9 @@ impl Context {
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
         let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
         let trace = Trace::new(self.io.clone(), self.globals.verbose);
-        Client::new(target, self.planned.clone(), trace)
+        let limit = self.globals.patience(&self.env)?;
+        let patience = Patience::new(limit, self.wait_display.clone(), self.interruption.clone());
+        Client::new(target, self.planned.clone(), trace, patience)
     }
 
     /// The certificates to trust beside the system's.

@@ -13,6 +13,17 @@ pub const BROKEN_ANSWER: &str = "broken_answer";
 
 /// The code of an answer that cannot be decoded.
 pub const MISUNDERSTOOD: &str = "misunderstood";
+/// The code of an answer that does not come from licd.
+pub const NOT_LICD: &str = "not_licd";
+
+/// The code of licd for a request that it did not begin, as it has too much to do.
+const OVERLOADED: &str = "overloaded";
+
+/// The code of a request that was not answered in time.
+pub const TIMEOUT: &str = "timeout";
+
+/// The code of a server to which there is no connection.
+pub const UNREACHABLE: &str = "unreachable";
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -39,19 +50,6 @@ pub enum Exit {
 impl Exit {
     pub fn code(self) -> u8 {
         self as u8
-    }
-
-    /// Whether the next of several items would fail in the same way.
-    pub fn ends_everything(self) -> bool {
-        matches!(
-            self,
-            Self::NotAuthenticated
-                | Self::Forbidden
-                | Self::Unreachable
-                | Self::RateLimited
-                | Self::Cancelled
-                | Self::Internal
-        )
     }
 }
 
@@ -125,9 +123,33 @@ impl Error {
         self
     }
 
-    /// Whether the request may have been done, and only its answer did not arrive.
-    pub fn is_lost_answer(&self) -> bool {
-        self.code == BROKEN_ANSWER
+    /// Whether the next of several items would fail in the same way.
+    pub fn ends_everything(&self) -> bool {
+        match self.exit {
+            Exit::NotAuthenticated
+            | Exit::Forbidden
+            | Exit::Unreachable
+            | Exit::RateLimited
+            | Exit::Cancelled => true,
+            // A failure of the server may concern this item alone; one of licctl does not.
+            Exit::Internal => self.status.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Whether the request certainly changed nothing: it was refused, or never arrived. What the
+    /// server was too slow to answer may have been done.
+    pub fn had_no_effect(&self) -> bool {
+        let refused = self.status.is_some_and(|status| status < 500) || self.code == OVERLOADED;
+        refused || self.code == UNREACHABLE || self.exit == Exit::Cancelled
+    }
+
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    pub fn status(&self) -> Option<u16> {
+        self.status
     }
 
     /// Whether the service's answer was another one than the command expects.

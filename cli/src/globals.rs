@@ -1,6 +1,7 @@
 //! The flags that work with every command, and what they say about output.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
@@ -8,6 +9,7 @@ use crate::env::{self, Env};
 use crate::error::{Error, Result};
 use crate::output::time::Span;
 use crate::output::{ColumnNames, Format, Jq, OutputOptions};
+use crate::values::Patience;
 
 /// Flags that work with every command.
 #[derive(Args)]
@@ -73,6 +75,10 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
+    /// Longest time to wait for a server that is busy, limits the rate or restarts; 0 gives up at
+    /// once [variable: LICCTL_PATIENCE] [default: 30s]
+    #[arg(long, global = true, value_name = "SPAN", hide_short_help = true)]
+    patience: Option<Patience>,
     /// Trust the certificates of this PEM file as well [variable: LICCTL_CA_CERT]
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub ca_cert: Option<PathBuf>,
@@ -118,6 +124,18 @@ impl Globals {
                 terminal && env.get("NO_COLOR").is_none() && !dumb
             }
         }
+    }
+
+    /// The longest time without an answer, after which a run gives up.
+    pub fn patience(&self, env: &Env) -> Result<Duration> {
+        let variable = env.get(env::PATIENCE).map(|text| {
+            text.parse().map_err(|why| {
+                Error::usage(format!("LICCTL_PATIENCE has the invalid value {text}."))
+                    .because(format!("It {why}"))
+            })
+        });
+        let Patience(span) = self.patience.or(variable.transpose()?).unwrap_or_default();
+        Ok(span)
     }
 
     fn format(&self, env: &Env) -> Result<Format> {

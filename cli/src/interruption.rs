@@ -28,9 +28,11 @@ impl Interruption {
         self.wanted.get()
     }
 
-    /// Returns when Ctrl-C is pressed.
+    /// Returns when Ctrl-C is pressed, or was.
     pub async fn heard(&self) {
-        self.notify.notified().await;
+        if !self.wanted() {
+            self.notify.notified().await;
+        }
     }
 
     /// Records a Ctrl-C; returns whether the run continues for now.

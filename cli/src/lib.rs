@@ -20,6 +20,7 @@ mod output;
 mod prompt;
 mod resolve;
 mod values;
+mod wait_display;
 
 use std::ffi::OsString;
 use std::pin::pin;
@@ -90,7 +91,9 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
                     if !ctx.interruption.note() {
                         return Err(Error::interrupted());
                     }
-                    ctx.note("finishing the rows in flight; press Ctrl-C again to stop at once");
+                    ctx.wait_display.say(
+                        "note: finishing the requests in flight; press Ctrl-C again to stop at once",
+                    );
                 }
                 ended = &mut running => return ended,
             }

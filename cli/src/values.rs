@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::str::FromStr;
+use std::time::Duration;
 
 use common::{Feature, Features, Invalid, Metadata};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::output::time::Span;
 
 /// The update of an optional field: it sets a value, or clears the field.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +49,16 @@ impl<T: FromStr> FromStr for Edit<T> {
     }
 }
 
+/// A cleared field is null.
+impl<T: Serialize> Serialize for Edit<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Set(value) => value.serialize(serializer),
+            Self::Clear => serializer.serialize_none(),
+        }
+    }
+}
+
 /// A list of cleared fields for a request; none when nothing is cleared.
 pub fn cleared<F>(fields: impl IntoIterator<Item = Option<F>>) -> Option<Vec<F>> {
     let fields: Vec<F> = fields.into_iter().flatten().collect();
@@ -66,6 +79,27 @@ pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
     match given {
         [only] if only.as_str() == "none" => Ok(Some(Features::default())),
         _ => features(given),
+    }
+}
+
+/// The longest time that a run waits without any answer. `0` does not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience(pub Duration);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(Duration::from_secs(30))
+    }
+}
+
+impl FromStr for Patience {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        match text {
+            "0" | "0s" => Ok(Self(Duration::ZERO)),
+            _ => text.parse().map(|span: Span| Self(span.std())),
+        }
     }
 }
 

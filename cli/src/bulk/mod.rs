@@ -1,5 +1,6 @@
 //! Bulk runs: one action for each row of a file, four rows at a time, with a report that has a line
-//! for each answer and from which a later run continues. The command supplies the action.
+//! for each answer and from which a later run continues. The command supplies the action; the client
+//! waits for a busy server.
 
 mod progress;
 mod report;
@@ -10,26 +11,22 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::future::Future;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::rc::Rc;
+use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::context::Context;
-use crate::error::{Error, Exit, Result};
+use crate::error::{Error, Exit, Result, TIMEOUT};
 use crate::output::Field;
+use crate::output::escape::quote;
 use crate::prompt;
 use progress::RowProgress;
 pub use report::{Report, ReportLine, RowState};
 pub use source::{ColumnMapping, UserRow};
 
 const ROWS_IN_FLIGHT: usize = 4;
-/// How often a row is retried after a rate limit or a busy server refused it.
-const MAX_RETRIES_PER_ROW: u32 = 10;
-/// Pauses up to this many seconds are reported only once.
-const QUIET_PAUSE_SECONDS: u64 = 2;
-
 /// The columns with which the CSV of a run begins.
 pub const LINE_FIELDS: [Field; 3] = Field::members(["line", "userId", "state"]);
 /// The column with which it ends.
@@ -71,32 +68,49 @@ pub struct BulkResult {
     pub exit: Exit,
 }
 
+/// What a bulk run does.
+pub struct BulkTask {
+    /// The verb of the question before many rows, as in `Assign the license to`.
+    pub verb: &'static str,
+    /// Identifies the run by its command and target, so that a report resumes only the run that
+    /// wrote it.
+    pub name: String,
+    /// Whether the run changes what a person would have to put right, so that there is a report
+    /// even without `--report`.
+    pub always_reports: bool,
+}
+
 /// The state that all rows of a run share.
 struct BulkRun<'a> {
     ctx: &'a Context,
     report: &'a Report,
     progress: RowProgress,
-    /// No row is sent before this time, as the server required a pause.
-    paused: Cell<Option<Instant>>,
-    /// Whether a pause was reported already.
-    pause_noted: Cell<bool>,
+    /// When the last row was answered.
+    answered: Cell<Option<Instant>>,
     /// The error after which no further row is started.
     stopped: RefCell<Option<Error>>,
 }
 
+/// The rows of a run by how they ended.
+struct Outcome<'a> {
+    lines: &'a [ReportLine],
+    untried: Vec<&'a str>,
+    stopped: Option<Error>,
+    interrupted: bool,
+}
+
 /// Reads and checks every row, then calls `act` for each row that an earlier run has not finished.
-/// The value of `act` is the row's answer in the report. `name` identifies the run by its command
-/// and target, so that a report resumes only the run that wrote it.
+/// The value of `act` is the row's answer in the report.
 pub async fn run<F: Future<Output = Result<Value>>>(
     ctx: &Context,
     flags: &BulkFlags,
     file: &str,
-    (verb, name): (&str, String),
-    act: impl Fn(UserRow, std::rc::Rc<Report>) -> F,
+    task: BulkTask,
+    act: impl Fn(UserRow, Rc<Report>) -> F,
 ) -> Result<BulkResult> {
     let rows = source::read(ctx, file, &flags.mapping).await?;
-    let report = Report::open(ctx, name, flags.report.as_ref(), flags.resume.as_ref())?;
-    let report = std::rc::Rc::new(report);
+    let verb = task.verb;
+    let report = Rc::new(Report::open(ctx, task, flags.report.as_ref(), flags.resume.as_ref())?);
     let (mut before, mut open) = (Vec::new(), Vec::new());
     for row in rows {
         match report.done(row.user.as_str()) {
@@ -108,18 +122,15 @@ pub async fn run<F: Future<Output = Result<Value>>>(
         ctx.note(&format!("skipping {} rows that an earlier run finished", before.len()));
     }
     let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len()));
-    yes.inspect_err(|_| report.abandon())?;
+    if let Err(error) = yes {
+        report.abandon();
+        return Err(error);
+    }
     let order: Vec<(usize, String)> =
         open.iter().map(|row| (row.line, row.user.to_string())).collect();
     let progress = RowProgress::new(ctx, open.len());
-    let work = BulkRun {
-        ctx,
-        report: &report,
-        progress,
-        paused: Cell::new(None),
-        pause_noted: Cell::new(false),
-        stopped: RefCell::default(),
-    };
+    let (answered, stopped) = (Cell::default(), RefCell::default());
+    let work = BulkRun { ctx, report: &report, progress, answered, stopped };
     ctx.interruption.hold();
     let working = open.into_iter().map(|row| work.row(row, |row| act(row, report.clone())));
     let mut lines: Vec<ReportLine> = stream::iter(working)
@@ -128,114 +139,114 @@ pub async fn run<F: Future<Output = Result<Value>>>(
         .collect()
         .await;
     let interrupted = ctx.interruption.release();
-    work.progress.finish();
+    work.progress.finish(ctx);
     lines.sort_by_key(|line| line.line);
     let tried: HashSet<usize> = lines.iter().map(|line| line.line).collect();
-    let untried = order.iter().filter(|(line, _)| !tried.contains(line)).count();
+    let untried = order.iter().filter(|(line, _)| !tried.contains(line));
+    let untried = untried.map(|(_, user)| user.as_str()).collect();
     let stopped = work.stopped.take();
-    let exit = conclude(ctx, &report, &lines, untried, stopped, interrupted)?;
+    let outcome = Outcome { lines: &lines, untried, stopped, interrupted };
+    let exit = conclude(ctx, &report, outcome)?;
     Ok(BulkResult { lines, before, exit })
 }
 
 impl BulkRun<'_> {
-    /// Processes one row; none when it was not started.
+    /// Processes one row; none when it was not tried.
     async fn row<F: Future<Output = Result<Value>>>(
         &self,
         row: UserRow,
         act: impl Fn(UserRow) -> F,
     ) -> Option<ReportLine> {
-        let mut attempts = 0;
-        let outcome = loop {
-            self.wait().await;
-            if self.ctx.interruption.wanted() || self.stopped.borrow().is_some() {
-                return None;
-            }
-            match act(row.clone()).await {
-                Err(error) if requires_pause(&error) && attempts < MAX_RETRIES_PER_ROW => {
-                    attempts += 1;
-                    self.pause(error.retry_after.unwrap_or(1));
-                }
-                outcome => break outcome,
-            }
-        };
-        let line = match outcome {
+        if self.ctx.interruption.wanted() || self.stopped.borrow().is_some() {
+            return None;
+        }
+        let begun = Instant::now();
+        let line = match act(row.clone()).await {
             Ok(answer) => ReportLine::done(&row, answer),
+            // The wait before the row's request was ended by Ctrl-C.
+            Err(error) if error.exit == Exit::Cancelled => return None,
             Err(error) => {
                 let line = ReportLine::failed(&row, &error);
-                if error.exit.ends_everything() {
-                    self.stopped.replace(Some(error));
+                let is_tried = !error.had_no_effect();
+                if self.ends_everything(&error, begun) {
+                    self.stopped.borrow_mut().get_or_insert(error);
+                    if !is_tried {
+                        return None;
+                    }
                 }
                 line
             }
         };
+        self.answered.set(Some(Instant::now()));
         self.progress.count(&line);
-        match self.report.write(&line) {
-            Ok(()) => Some(line),
-            Err(error) => {
-                // Without a report a later run cannot continue, so no further row is started.
-                self.stopped.replace(Some(error));
-                Some(line)
-            }
+        if let Err(error) = self.report.write(&line) {
+            // Without a report a later run cannot continue, so no further row is started.
+            self.stopped.borrow_mut().get_or_insert(error);
         }
+        Some(line)
     }
 
-    /// Delays all rows for as long as the server requires.
-    fn pause(&self, seconds: u64) {
-        let until = Instant::now() + Duration::from_secs(seconds);
-        self.paused.set(self.paused.get().max(Some(until)));
-        // A limit by the second causes many short pauses; one line reports them.
-        if seconds > QUIET_PAUSE_SECONDS || !self.pause_noted.replace(true) {
-            self.progress.say(&format!("the server requires a pause of {seconds} s"));
-        }
-    }
-
-    async fn wait(&self) {
-        while let Some(until) = self.paused.get().filter(|&until| until > Instant::now()) {
-            tokio::select! {
-                () = tokio::time::sleep_until(until) => {}
-                () = self.ctx.interruption.heard() => return,
-            }
-        }
+    /// Whether the other rows would fail too. A row that was not answered in time fails alone while
+    /// others are answered.
+    fn ends_everything(&self, error: &Error, begun: Instant) -> bool {
+        let others_work = self.answered.get().is_some_and(|answered| answered > begun);
+        error.ends_everything() && !(error.code() == TIMEOUT && others_work)
     }
 }
 
-/// Whether the server limits the rate or is temporarily busy.
-fn requires_pause(error: &Error) -> bool {
-    error.exit == Exit::RateLimited || error.retry_after.is_some()
-}
-
-fn conclude(
-    ctx: &Context,
-    report: &Report,
-    lines: &[ReportLine],
-    untried: usize,
-    stopped: Option<Error>,
-    interrupted: bool,
-) -> Result<Exit> {
-    let failed = lines.iter().filter(|line| line.state == RowState::Failed).count();
-    let done = lines.len() - failed;
-    let rest = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
-    let summary = format!("{done} succeeded, {failed} failed{rest}.");
-    let open = failed + untried;
-    if let Some(path) = report.path() {
-        let shown = path.display();
-        ctx.note(&format!("{summary} Report: {shown}"));
-        if open > 0 {
-            ctx.note(&format!("to continue, run the same command with --resume {shown}"));
+/// Says how the rows ended, and how to continue.
+fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit> {
+    let Outcome { lines, untried, stopped, interrupted } = outcome;
+    let failed = || lines.iter().filter(|line| line.state == RowState::Failed);
+    let done = lines.len() - failed().count();
+    let rest = match untried.len() {
+        0 => String::new(),
+        untried => format!(", {untried} not tried"),
+    };
+    let summary = format!("{done} succeeded, {} failed{rest}.", failed().count());
+    let path = report.path().map(|path| path.display().to_string());
+    let resume = match &path {
+        Some(path) => format!("run the same command with --resume {}", quote(path)),
+        None => "run the command again; --report FILE would let it resume".to_owned(),
+    };
+    let stopped = match stopped {
+        // An error that nothing came before is the error of the whole run.
+        Some(error) if done == 0 && !interrupted => {
+            let is_begun = !report.abandon();
+            return Err(if is_begun { error.fix(resume) } else { error });
+        }
+        stopped => stopped,
+    };
+    let is_whole = lines.len() == done && untried.is_empty();
+    if !ctx.globals.dry_run {
+        let path = path.map(|path| format!(" Report: {path}")).unwrap_or_default();
+        ctx.note(&format!("{summary}{path}"));
+        if !is_whole {
+            ctx.note(&format!("to continue, {resume}"));
         }
     }
-    if interrupted {
-        return Err(Error::new(Exit::Cancelled, "cancelled", "Stopped after the rows in flight."));
+    if is_whole {
+        return Ok(Exit::Success);
     }
-    match stopped {
-        Some(error) if done == 0 => Err(error),
-        None if open == 0 => Ok(Exit::Success),
-        stopped => {
-            let mut partly = Error::new(Exit::Partial, "partial", summary).json();
-            partly["errors"] = stopped.iter().map(Error::json).collect();
-            let lines = stopped.map_or_else(String::new, |error| error.text(None));
-            ctx.messages.fail(&lines, partly);
-            Ok(Exit::Partial)
-        }
-    }
+    // A report keeps the idempotency keys, so that continuing is safe where repeating may not be.
+    let is_safe = report.path().is_some();
+    let stopped = stopped.map(|error| match error.had_no_effect() {
+        false if is_safe => error.fix(resume.clone()),
+        _ => error,
+    });
+    let (exit, code) =
+        if interrupted { (Exit::Cancelled, "cancelled") } else { (Exit::Partial, "partial") };
+    let mut json = Error::new(exit, code, summary).fix(resume).json();
+    let of_row = |line: &ReportLine| {
+        let mut error = line.error.clone();
+        error["item"] = line.user.as_str().into();
+        error
+    };
+    json["errors"] = failed().map(of_row).chain(stopped.iter().map(Error::json)).collect();
+    json["notTried"] = untried.into();
+    let interruption = interrupted
+        .then(|| Error::new(Exit::Cancelled, "cancelled", "Stopped after the requests in flight."));
+    let said: String = stopped.iter().chain(&interruption).map(|error| error.text(None)).collect();
+    ctx.messages.fail(&said, json);
+    Ok(exit)
 }

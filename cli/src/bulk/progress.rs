@@ -43,7 +43,9 @@ impl RowProgress {
             // The bar fills the rest of the line.
             let template = "{pos} of {len}  {rate}  {eta} left  {wide_bar}";
             if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style.with_key("rate", rate));
+                let style = style.with_key("rate", rate);
+                bar.set_style(style.clone());
+                ctx.wait_display.use_bar(bar.clone(), style);
             }
             return Self { bar, lines: None };
         }
@@ -79,7 +81,8 @@ impl RowProgress {
         }
     }
 
-    pub fn finish(&self) {
+    pub fn finish(&self, ctx: &Context) {
+        ctx.wait_display.release_bar();
         self.bar.finish_and_clear();
     }
 }

@@ -4,15 +4,17 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::BulkTask;
 use super::source::UserRow;
 use crate::context::Context;
-use crate::error::{Error, Exit, Result};
+use crate::error::{Error, Exit, Result, UNREACHABLE};
+use crate::output::escape::quote;
 
 /// The state of a row in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +57,8 @@ impl ReportLine {
 
     /// Whether the failed request had no effect: the server refused it, or was never reached.
     fn decided(&self) -> bool {
-        self.error["status"].is_number() || self.error["code"] == "unreachable"
+        let refused = self.error["status"].as_u64().is_some_and(|status| status < 500);
+        refused || self.error["code"] == UNREACHABLE
     }
 }
 
@@ -77,19 +80,21 @@ pub struct Report {
 }
 
 impl Report {
-    /// Creates a report of `run`, or opens an older one of the same run. A dry run writes none.
+    /// Creates a report of the task, or opens an older one of the same run. A dry run writes none.
     pub fn open(
         ctx: &Context,
-        run: String,
+        task: BulkTask,
         new: Option<&PathBuf>,
         resume: Option<&PathBuf>,
     ) -> Result<Self> {
+        let run = task.name;
         let known = resume.map(|path| read(path, &run)).transpose()?.unwrap_or_default();
         let known = RefCell::new(known);
-        if ctx.globals.dry_run {
+        let usual = || task.always_reports.then(|| usual_path(ctx));
+        let path = resume.or(new).cloned().or_else(usual);
+        let Some(path) = path.filter(|_| !ctx.globals.dry_run) else {
             return Ok(Self { run, path: None, file: RefCell::new(None), known });
-        }
-        let path = resume.or(new).cloned().unwrap_or_else(|| usual_path(ctx));
+        };
         let mut options = OpenOptions::new();
         match resume {
             Some(_) => options.append(true),
@@ -103,13 +108,11 @@ impl Report {
         Ok(Self { run, path: Some(path), file: RefCell::new(Some(file)), known })
     }
 
-    /// Removes an empty report, as the run was not started.
-    pub fn abandon(&self) {
-        let empty = |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() == 0);
-        if let Some(path) = self.path.as_ref().filter(empty) {
-            // A leftover file does no harm.
-            drop(fs::remove_file(path));
-        }
+    /// Removes an empty report, as the run was not started; returns whether there is none now.
+    pub fn abandon(&self) -> bool {
+        let Some(path) = &self.path else { return true };
+        let is_empty = fs::metadata(path).is_ok_and(|file| file.len() == 0);
+        is_empty && fs::remove_file(path).is_ok()
     }
 
     pub fn path(&self) -> Option<&Path> {
@@ -195,6 +198,14 @@ fn usual_path(ctx: &Context) -> PathBuf {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Error {
-    Error::usage(format!("The report {} cannot be used.", path.display()))
-        .because(error.to_string())
+    let shown = path.display().to_string();
+    if error.kind() == ErrorKind::AlreadyExists {
+        let word = quote(&shown);
+        return Error::usage(format!("The report {shown} exists already.")).fix(format!(
+            "continue its run with --resume {word}, or give another file to --report"
+        ));
+    }
+    let error =
+        Error::usage(format!("The report {shown} cannot be used.")).because(error.to_string());
+    error.fix("give a file in a folder that you can write to")
 }

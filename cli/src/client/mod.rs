@@ -1,6 +1,7 @@
-//! The HTTP client of the service: it sends one request at a time, unwraps the answer, and turns a
-//! refusal into an error. [`refusal`] writes the errors.
+//! The HTTP client of the service: it sends a request until it is answered, unwraps the answer, and
+//! turns a refusal into an error. [`patience`] decides how long, [`refusal`] writes the errors.
 
+mod patience;
 mod planned;
 mod record;
 mod records;
@@ -14,7 +15,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use common::{ApiKey, List, Success};
 use futures_util::stream::{self, Stream, TryStreamExt};
@@ -30,6 +31,8 @@ use crate::config::address;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
 use crate::output::time::Span;
+use patience::Attempts;
+pub use patience::Patience;
 pub use planned::PlannedRequest;
 pub use record::ApiRecord;
 use refusal::ApiRequest;
@@ -40,8 +43,6 @@ pub use trace::Trace;
 /// How many records one page of a list holds.
 const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// The delay before a write whose answer was lost is sent again.
-const RESEND_DELAY: Duration = Duration::from_millis(300);
 const MAX_REDIRECTS: usize = 5;
 const PATH_ESCAPES: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -82,6 +83,7 @@ pub struct Client {
     planned: Rc<RefCell<Vec<PlannedRequest>>>,
     trace: Trace,
     last_head: RefCell<Option<String>>,
+    patience: Patience,
 }
 
 /// A write that was done.
@@ -96,9 +98,11 @@ impl Client {
         target: Target,
         planned: Rc<RefCell<Vec<PlannedRequest>>>,
         trace: Trace,
+        patience: Patience,
     ) -> Result<Self> {
         let http = http(&target.server, target.timeout, target.ca_cert.as_ref())?;
-        Ok(Self { http, target, planned, trace, last_head: RefCell::default() })
+        let last_head = RefCell::default();
+        Ok(Self { http, target, planned, trace, last_head, patience })
     }
 
     pub fn server(&self) -> &Url {
@@ -116,8 +120,7 @@ impl Client {
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let api_request = ApiRequest { method: Method::GET, path, target: &self.target };
-        let response = self.send(&api_request, None, None).await?;
-        let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
+        let (_, success) = self.exchange::<Success<T>>(&api_request, None, None).await?;
         Ok(success.data)
     }
 
@@ -155,16 +158,15 @@ impl Client {
 
     async fn page<T: DeserializeOwned>(&self, path: &str) -> Result<List<T>> {
         let api_request = ApiRequest { method: Method::GET, path, target: &self.target };
-        let response = self.send(&api_request, None, None).await?;
-        let (_, page) = record::read(&api_request, response, &self.trace).await?;
+        let (_, page) = self.exchange(&api_request, None, None).await?;
         Ok(page)
     }
 
     /// Sends a POST that changes nothing, so that a dry run sends it too.
     async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
         let api_request = ApiRequest { method: Method::POST, path, target: &self.target };
-        let response = self.send(&api_request, Some(&to_json(body)?), None).await?;
-        let (_, success) = record::read::<Success<T>>(&api_request, response, &self.trace).await?;
+        let body = to_json(body)?;
+        let (_, success) = self.exchange::<Success<T>>(&api_request, Some(&body), None).await?;
         Ok(success.data)
     }
 
@@ -178,8 +180,7 @@ impl Client {
         self.write_once(method, path, body, &new_idempotency_key()).await
     }
 
-    /// [`Self::write`] with a given idempotency key. The service performs the write once per key, so
-    /// a request without an answer is sent again.
+    /// [`Self::write`] with a given idempotency key. The service performs the write once per key.
     async fn write_once<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -193,27 +194,36 @@ impl Client {
             self.plan(&api_request, body, false)?;
             return Ok(None);
         }
-        let sent = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
-        let answered = match sent {
-            Err(lost) if lost.is_lost_answer() => {
-                tokio::time::sleep(RESEND_DELAY).await;
-                let again = self.send_and_read(&api_request, body.as_ref(), idempotency_key).await;
-                again.map_err(|_| lost)
-            }
-            decided => decided,
-        };
-        let (status, success) = answered?;
+        let key = Some(idempotency_key);
+        let (status, success) =
+            self.exchange::<Success<T>>(&api_request, body.as_ref(), key).await?;
         Ok(Some(Written { created: status == StatusCode::CREATED, data: success.data }))
     }
 
-    async fn send_and_read<T: DeserializeOwned>(
+    /// Sends a request until it is answered, or until patience ends. Each attempt of a write has the
+    /// same idempotency key.
+    async fn exchange<T: DeserializeOwned>(
         &self,
         api_request: &ApiRequest<'_>,
         body: Option<&serde_json::Value>,
-        idempotency_key: &str,
-    ) -> Result<(StatusCode, Success<T>)> {
-        let response = self.send(api_request, body, Some(idempotency_key)).await?;
-        record::read(api_request, response, &self.trace).await
+        idempotency_key: Option<&str>,
+    ) -> Result<(StatusCode, T)> {
+        let mut attempts = Attempts::new(idempotency_key.is_some());
+        loop {
+            self.patience.wait().await?;
+            let attempt = async {
+                let response = self.send(api_request, body, idempotency_key).await?;
+                let is_known = self.patience.knows_the_service();
+                record::read(api_request, response, &self.trace, is_known).await
+            };
+            match attempt.await {
+                Ok(answer) => {
+                    self.patience.answered();
+                    return Ok(answer);
+                }
+                Err(error) => self.patience.after(error, &mut attempts)?,
+            }
+        }
     }
 
     fn plan(
@@ -255,7 +265,10 @@ impl Client {
             if let Some(key) = idempotency_key {
                 request = request.header(IDEMPOTENCY_KEY, key);
             }
-            let request = request.build().map_err(|error| api_request.failed(&error))?;
+            let request = request.build().map_err(|error| {
+                Error::new(Exit::Internal, "internal", "The request cannot be made.")
+                    .because(cause(&error))
+            })?;
             self.trace.sent(&request, body);
             let path = request.url()[Position::BeforePath..].to_owned();
             let line = (request.method().to_string(), path);

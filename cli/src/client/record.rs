@@ -43,11 +43,13 @@ impl<T> Deref for ApiRecord<T> {
     }
 }
 
-/// Reads the whole answer.
+/// Reads the whole answer. `is_known` tells that licd has answered in this run, so that a foreign
+/// answer comes from a proxy before it.
 pub(super) async fn read<T: DeserializeOwned>(
     request: &ApiRequest<'_>,
     response: Response,
     trace: &Trace,
+    is_known: bool,
 ) -> Result<(StatusCode, T)> {
     let status = response.status();
     let header = |name: &str| {
@@ -64,11 +66,16 @@ pub(super) async fn read<T: DeserializeOwned>(
             Err(_) => Err(request.not_the_service(status, &body)),
         };
     }
+    let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
     match failure(&body, request_id.as_deref()) {
         Some(mut failure) => {
-            let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
             failure.retry_after = failure.retry_after.or(seconds);
             Err(request.refused(status, failure))
+        }
+        None if is_known && matches!(status.as_u16(), 429 | 502..=504) => {
+            let mut error = request.kept_by_a_proxy(status);
+            error.retry_after = seconds;
+            Err(error.answered(status.as_u16(), request_id))
         }
         None => Err(request.not_the_service(status, &body).answered(status.as_u16(), request_id)),
     }

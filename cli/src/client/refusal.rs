@@ -5,9 +5,11 @@ use reqwest::{Method, StatusCode, Url};
 
 use super::{KeySource, Target, TlsFault};
 use crate::config::address;
-use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD};
+use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT, UNREACHABLE};
 use crate::keystore::origin;
 use crate::output::escape::quote;
+
+const AGAIN: &str = "try again in a moment";
 
 /// A request that was sent.
 pub(super) struct ApiRequest<'a> {
@@ -24,8 +26,8 @@ impl ApiRequest<'_> {
         let unreachable = |code, message| Error::new(Exit::Unreachable, code, message);
         if error.is_timeout() {
             let seconds = self.target.timeout.std().as_secs();
-            return unreachable("timeout", format!("{server} did not answer within {seconds} s."))
-                .fix(format!("wait longer with --timeout {}s", seconds * 4));
+            let late = unreachable(TIMEOUT, format!("{server} did not answer within {seconds} s."));
+            return self.in_doubt(late, &format!("wait longer with --timeout {}s", seconds * 4));
         }
         if let Some(fault) = TlsFault::of(error) {
             return unreachable("tls", format!("There is no secure connection to {server}."))
@@ -33,16 +35,39 @@ impl ApiRequest<'_> {
                 .fix(fault.fix);
         }
         if error.is_connect() {
-            return unreachable("unreachable", format!("{server} cannot be reached."))
+            return unreachable(UNREACHABLE, format!("{server} cannot be reached."))
                 .because(cause)
                 .fix("check that licd runs there, or give another address with --server URL");
         }
-        unreachable(
+        if is_another_protocol(error) {
+            return unreachable(NOT_LICD, format!("{server} is not licd: it does not speak HTTP."))
+                .because(cause)
+                .fix("check the address, and whether it begins with http:// or https://");
+        }
+        let broken = unreachable(
             BROKEN_ANSWER,
             format!("{server} closed the connection before the end of its answer."),
-        )
-        .because(cause)
-        .fix("try again")
+        );
+        self.in_doubt(broken.because(cause), "try again")
+    }
+
+    /// Adds what is known of a write without an answer, which a read is not.
+    fn in_doubt(&self, error: Error, fix: &str) -> Error {
+        let path = self.path.split('?').next().unwrap_or_default();
+        if matches!(self.method, Method::GET | Method::HEAD) || path.ends_with("/explain") {
+            return error.fix(fix);
+        }
+        let nouns = path.strip_prefix("/api/v1/admin/").unwrap_or_default();
+        if self.method == Method::POST
+            && matches!(nouns, "products" | "plans" | "licenses" | "keys")
+        {
+            return error
+                .because(format!("The service may have created one of the {nouns} all the same."))
+                .fix(format!("look before you repeat it: licctl {nouns} list; or {fix}"));
+        }
+        error
+            .because("The service may have done it all the same.")
+            .fix(format!("repeat it, which has no second effect; or {fix}"))
     }
 
     /// The error of a request that the service refused, with the service's own sentence.
@@ -50,7 +75,7 @@ impl ApiRequest<'_> {
         let words = format!("\"{}\"", failure.error);
         let wait = match failure.retry_after {
             Some(seconds) => format!("try again in {seconds} s"),
-            None => "try again in a moment".to_owned(),
+            None => AGAIN.to_owned(),
         };
         let key = format!("key {}… from {}", self.target.key.prefix(), self.target.key_source);
         let error = match status.as_u16() {
@@ -79,6 +104,19 @@ impl ApiRequest<'_> {
         error.answered(status.as_u16(), Some(failure.request_id))
     }
 
+    /// The error of a proxy that does not reach licd, or limits the rate itself.
+    pub(super) fn kept_by_a_proxy(&self, status: StatusCode) -> Error {
+        let server = origin(&self.target.server);
+        let status = status.as_u16();
+        if status == 429 {
+            let message = format!("A proxy of {server} limits the rate.");
+            Error::new(Exit::RateLimited, "rate_limited", message).fix(AGAIN)
+        } else {
+            let message = format!("A proxy of {server} does not reach licd: status {status}.");
+            self.in_doubt(Error::new(Exit::Unreachable, "unavailable", message), AGAIN)
+        }
+    }
+
     /// The error of an answer that does not come from licd.
     pub(super) fn not_the_service(&self, status: StatusCode, body: &[u8]) -> Error {
         let text = String::from_utf8_lossy(body);
@@ -91,7 +129,7 @@ impl ApiRequest<'_> {
         let server = address(&self.target.server);
         let message =
             format!("{server} is not licd: it answers with status {} and {body}.", status.as_u16());
-        Error::new(Exit::Unreachable, "not_licd", message)
+        Error::new(Exit::Unreachable, NOT_LICD, message)
             .fix("check the address given by --server, LICCTL_SERVER or the profile, and proxies")
     }
 
@@ -137,6 +175,18 @@ impl ApiRequest<'_> {
             None => format!("{path} does not exist."),
         }
     }
+}
+
+/// Whether the server answered with something else than HTTP.
+fn is_another_protocol(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// The innermost cause, which is the only specific one.

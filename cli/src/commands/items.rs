@@ -1,15 +1,27 @@
-//! Commands that take several items: every item is tried, failures are printed to stderr, and the
-//! exit code shows whether all, some or none succeeded.
+//! Commands that send several requests, one after the other: what was done is shown even if the rest
+//! fails, and the exit code tells whether all, some or none succeeded.
 
+use std::fmt::Display;
 use std::future::Future;
+
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::output::escape::{clean, quote};
 
 /// The results of several items.
 pub struct ItemResults<T> {
     pub done: Vec<T>,
     pub exit: Exit,
+}
+
+/// The items that gave no result.
+struct Rest<'a, I> {
+    failed: Vec<(&'a I, Error)>,
+    untried: &'a [I],
+    /// The error that ended the run before the first of `untried`.
+    stopped: Option<Error>,
 }
 
 /// Calls `act` for every item in order. A refused item does not stop the rest; an error that would
@@ -20,50 +32,125 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     items: &[String],
     act: impl Fn(String) -> F,
 ) -> Result<ItemResults<T>> {
+    let act = async |item: &String| act(item.clone()).await;
+    let (done, rest) = go_through(ctx, items, act, Error::ends_everything).await;
+    let advice = |untried: &[String]| {
+        let words: Vec<_> = untried.iter().map(|item| quote(item)).collect();
+        format!("not tried: {}", words.join(" "))
+    };
+    conclude(ctx, done, rest, advice)
+}
+
+/// Like [`for_each_item`], for steps that make no sense after a failed one. `advice` tells how to
+/// continue with those that were not tried.
+pub async fn in_order<I: Display, T>(
+    ctx: &Context,
+    steps: &[I],
+    act: impl AsyncFn(&I) -> Result<Option<T>>,
+    advice: impl Fn(&[I]) -> String,
+) -> Result<ItemResults<T>> {
+    let (done, rest) = go_through(ctx, steps, act, |_| true).await;
+    conclude(ctx, done, rest, advice)
+}
+
+async fn go_through<'a, I, T>(
+    ctx: &Context,
+    items: &'a [I],
+    act: impl AsyncFn(&I) -> Result<Option<T>>,
+    stops: impl Fn(&Error) -> bool,
+) -> (Vec<T>, Rest<'a, I>) {
     let mut done = Vec::new();
-    let mut failed: Vec<(&String, Error)> = Vec::new();
-    let mut tried = 0;
-    for item in items {
-        tried += 1;
-        match act(item.clone()).await {
+    let mut rest = Rest { failed: Vec::new(), untried: &[], stopped: None };
+    if items.len() > 1 {
+        ctx.interruption.hold();
+    }
+    for (at, item) in items.iter().enumerate() {
+        if ctx.interruption.wanted() {
+            rest.untried = &items[at..];
+            rest.stopped = Some(Error::interrupted());
+            break;
+        }
+        match act(item).await {
             Ok(result) => done.extend(result),
+            Err(error) if error.ends_everything() && error.had_no_effect() => {
+                rest.untried = &items[at..];
+                rest.stopped = Some(error);
+                break;
+            }
             Err(error) => {
-                let last = error.exit.ends_everything();
-                failed.push((item, error));
-                if last {
+                let is_last = stops(&error);
+                rest.failed.push((item, error));
+                if is_last {
+                    rest.untried = &items[at + 1..];
                     break;
                 }
             }
         }
     }
-    if failed.is_empty() {
+    ctx.interruption.release();
+    (done, rest)
+}
+
+fn conclude<I: Display, T>(
+    ctx: &Context,
+    done: Vec<T>,
+    rest: Rest<'_, I>,
+    advice: impl Fn(&[I]) -> String,
+) -> Result<ItemResults<T>> {
+    if rest.failed.is_empty() && rest.untried.is_empty() {
         return Ok(ItemResults { done, exit: Exit::Success });
     }
     // A dry run has no successes to report, only the failure.
-    if failed.len() == tried && done.is_empty() || ctx.globals.dry_run {
-        let (_, first) = failed.swap_remove(0);
-        let others = items.len() - 1;
-        if others > 0 && !ctx.globals.dry_run {
-            ctx.note(&format!("none of the {} succeeded; the first error follows", items.len()));
+    if done.is_empty() || ctx.globals.dry_run {
+        let number = rest.failed.len() + rest.untried.len();
+        let first = rest.failed.into_iter().map(|(_, error)| error).next().or(rest.stopped);
+        if number > 1 && !ctx.globals.dry_run {
+            ctx.note(&format!("none of the {number} succeeded; the first error follows"));
         }
-        return Err(first);
+        return Err(first.unwrap_or_else(Error::interrupted));
     }
-    let untried = items.len() - tried;
-    let left = if untried > 0 { format!(", {untried} not tried") } else { String::new() };
-    let summary = format!("{} succeeded, {} failed{left}", tried - failed.len(), failed.len());
-    let mut all = Error::new(Exit::Partial, "partial", format!("{summary}.")).json();
-    let errors = failed.iter().map(|(item, error)| {
-        let mut error = error.json();
-        error["item"] = item.as_str().into();
-        error
-    });
-    all["errors"] = errors.collect();
-    let line = |(item, error): &(&String, Error)| {
-        format!("error: {item}: {} {}\n", error.message(), error.reason().unwrap_or_default())
+    let untried = match rest.untried.len() {
+        0 => String::new(),
+        untried => format!(", {untried} not tried"),
     };
-    let lines: String = failed.iter().map(line).collect();
-    ctx.messages.fail(&format!("{lines}note: {summary}\n"), all);
-    Ok(ItemResults { done, exit: Exit::Partial })
+    let summary = format!("{} succeeded, {} failed{untried}", done.len(), rest.failed.len());
+    let is_cancelled = rest.stopped.as_ref().is_some_and(|error| error.exit == Exit::Cancelled);
+    let (exit, code, stopped) = if is_cancelled {
+        // Another error would say that nothing was changed.
+        (Exit::Cancelled, "cancelled", Some(Error::interrupted()))
+    } else {
+        (Exit::Partial, "partial", rest.stopped)
+    };
+    let mut json = Error::new(exit, code, format!("{summary}.")).json();
+    let mut lines = String::new();
+    let mut errors = Vec::new();
+    for (item, error) in &rest.failed {
+        let mut object = error.json();
+        object["item"] = item.to_string().into();
+        errors.push(object);
+        lines += &format!("error: {}\n", clean(&sentence(&item.to_string(), error)));
+    }
+    if let Some(error) = &stopped {
+        errors.push(error.json());
+        lines += &error.text(ctx.destination().as_ref());
+    }
+    lines += &format!("note: {summary}\n");
+    if !rest.untried.is_empty() {
+        let advice = advice(rest.untried);
+        lines += &format!("note: {}\n", clean(&advice));
+        json["hint"] = advice.into();
+    }
+    json["errors"] = errors.into();
+    json["notTried"] = rest.untried.iter().map(|item| Value::from(item.to_string())).collect();
+    ctx.messages.fail(&lines, json);
+    Ok(ItemResults { done, exit })
+}
+
+/// The error of an item, which is named once.
+fn sentence(item: &str, error: &Error) -> String {
+    let (message, why) = (error.message(), error.reason().unwrap_or_default());
+    let item = if message.contains(item) { String::new() } else { format!("{item}: ") };
+    format!("{item}{message} {why}").trim_end().to_owned()
 }
 
 /// The items of the command line; a lone `-` reads them from stdin.

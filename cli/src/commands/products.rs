@@ -70,6 +70,9 @@ pub struct CreateArgs {
     /// Show the existing product if one has this name
     #[arg(long)]
     if_not_exists: bool,
+    /// Create the product even if another one has this name
+    #[arg(long, conflicts_with = "if_not_exists")]
+    allow_duplicate: bool,
 }
 
 #[derive(Args)]
@@ -114,10 +117,12 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         None => prompt::text(ctx, "Name of the product", Some("--name"))?,
     };
     let body = CreateProduct { name, description: args.description };
-    if args.if_not_exists {
+    if !args.allow_duplicate {
         let known = resolve::products(ctx).await?;
-        if let Some(known) = known.into_iter().find(|product| product.name == body.name) {
-            return existing(ctx, &known, &body);
+        match known.into_iter().find(|product| product.name == body.name) {
+            Some(known) if args.if_not_exists => return existing(ctx, &known, &body),
+            Some(known) => return Err(resolve::name_taken(&known)),
+            None => {}
         }
     }
     let Some(made) = ctx.client().await?.products().create(&body).await? else {

@@ -1,10 +1,7 @@
-//! The output formats, and those for programs that show a record with all its members: JSON, JSON
-//! lines and YAML.
+//! The output formats, and two for programs that show a record with all its members: JSON and JSON
+//! lines.
 
 use serde_json::Value;
-
-use super::failed;
-use crate::error::Result;
 
 /// The format of stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -87,22 +84,11 @@ fn escaped(text: String) -> String {
     safe
 }
 
-pub fn yaml(json: &Value) -> Result<String> {
-    yaml_serde::to_string(json).map_err(|error| failed(&error))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn yaml_reads_back_as_the_same() {
-        let plans = json!([{ "name": "Pro, \"annual\"", "features": ["sso"], "metadata": null }]);
-        let text = yaml(&plans).unwrap();
-        assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), plans);
-    }
 
     #[test]
     fn json_carries_no_control_character() {

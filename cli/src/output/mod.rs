@@ -11,6 +11,7 @@ mod jq;
 mod listing;
 pub mod table;
 pub mod time;
+mod yaml;
 
 use anstyle::{AnsiColor, Effects, Style as Ansi};
 use serde_json::Value;
@@ -146,9 +147,9 @@ impl View {
     }
 
     /// Shows the data to a person as YAML, to be kept in a file.
-    pub fn document(mut self) -> Result<Self> {
-        self.blocks.push(Block::Document(format::yaml(&self.json)?));
-        Ok(self)
+    pub fn document(mut self) -> Self {
+        self.blocks.push(Block::Document(yaml::yaml(&self.json)));
+        self
     }
 
     pub fn or_when_empty(mut self, hint: impl Into<String>) -> Self {
@@ -199,7 +200,7 @@ impl View {
         let text = match options.format {
             Format::Json => format::json(&self.json),
             Format::Jsonl => format::json_lines(&self.json),
-            Format::Yaml => format::yaml(&self.json)?,
+            Format::Yaml => yaml::yaml(&self.json),
             Format::Csv => self.csv(options)?,
             Format::Ids => self.ids.iter().map(|id| format!("{id}\n")).collect(),
             Format::Table => return self.blocks(io, options),

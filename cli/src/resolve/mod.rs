@@ -11,7 +11,8 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use crate::client::ApiRecord;
 use crate::completion_cache;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
+use crate::output::Format;
 use crate::output::escape::quote;
 pub use people::{did_you_mean, similar_users};
 use search::pick;
@@ -36,6 +37,32 @@ impl Named for ApiRecord<Plan> {
     }
     fn name(&self) -> &str {
         self.name.as_str()
+    }
+}
+
+/// A plan and the name of its product, which tells plans of one name apart.
+#[derive(Clone)]
+pub struct PlanOfProduct {
+    pub plan: ApiRecord<Plan>,
+    product: String,
+}
+
+impl PlanOfProduct {
+    pub fn title(&self) -> String {
+        format!("{}/{}", self.product, self.plan.name)
+    }
+}
+
+impl Named for PlanOfProduct {
+    const NOUN: &str = "plan";
+    fn id(&self) -> String {
+        self.plan.id.to_string()
+    }
+    fn name(&self) -> &str {
+        self.plan.name.as_str()
+    }
+    fn full_name(&self) -> Option<String> {
+        Some(self.title())
     }
 }
 
@@ -83,11 +110,47 @@ pub async fn product(ctx: &Context, given: &str, purpose: Purpose) -> Result<Api
     pick(ctx, given, &products(ctx).await?, purpose)
 }
 
-pub async fn plan(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<Plan>> {
-    if given.parse::<PlanId>().is_ok() {
-        return ctx.client().await?.plans().get(given).await;
+/// The plan of this id or name, or of `Product/Plan`; with `product`, one of its plans.
+pub async fn plan(
+    ctx: &Context,
+    given: &str,
+    product: Option<&str>,
+    purpose: Purpose,
+) -> Result<ApiRecord<Plan>> {
+    if given.parse::<PlanId>().is_err() {
+        let plans = plans_by_product(ctx, product, purpose).await?;
+        return pick(ctx, given, &plans, purpose).map(|found| found.plan);
     }
-    pick(ctx, given, &plans(ctx, None).await?, purpose)
+    let plan = ctx.client().await?.plans().get(given).await?;
+    if let Some(of) = product
+        && self::product(ctx, of, purpose).await?.id != plan.product_id
+    {
+        return Err(Error::not_found(format!("Product {of} has no plan {given}."))
+            .fix("omit --product; an id alone names the plan"));
+    }
+    Ok(plan)
+}
+
+/// The plans of this product, or all, each with its product's name.
+pub async fn plans_by_product(
+    ctx: &Context,
+    of: Option<&str>,
+    purpose: Purpose,
+) -> Result<Vec<PlanOfProduct>> {
+    let (products, plans) = match of {
+        Some(given) => {
+            let product = product(ctx, given, purpose).await?;
+            let plans = plans(ctx, Some(product.id)).await?;
+            (vec![product], plans)
+        }
+        None => tokio::try_join!(products(ctx), plans(ctx, None))?,
+    };
+    let names = NameIndex::of(&products, &[]);
+    let with_product = |plan: ApiRecord<Plan>| {
+        let product = names.product(plan.product_id);
+        PlanOfProduct { plan, product }
+    };
+    Ok(plans.into_iter().map(with_product).collect())
 }
 
 pub async fn license(
@@ -150,6 +213,14 @@ pub async fn users_by_id(
     Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }
 
+/// The error for a new record whose name another one has: from then on neither could be named.
+pub fn name_taken<T: Named>(known: &T) -> Error {
+    let message = format!("There is a {} {} already.", T::NOUN, known.name());
+    Error::new(Exit::Rejected, "name_taken", message)
+        .because(format!("It is {}.", known.id()))
+        .fix("use it, as --if-not-exists does, or give another name, or --allow-duplicate")
+}
+
 /// The names of products and plans by id.
 pub struct NameIndex {
     products: HashMap<ProductId, String>,
@@ -159,18 +230,26 @@ pub struct NameIndex {
 impl NameIndex {
     pub async fn load(ctx: &Context) -> Result<Self> {
         let (products, plans) = tokio::try_join!(products(ctx), plans(ctx, None))?;
-        Ok(Self {
+        Ok(Self::of(&products, &plans))
+    }
+
+    /// The names for a record that was written or read already. A program reads ids, and so does a
+    /// person when the names cannot be read: the record is shown in any case.
+    pub async fn for_display(ctx: &Context) -> Self {
+        match ctx.output.format {
+            Format::Table => Self::load(ctx).await.unwrap_or_else(|_| Self::of(&[], &[])),
+            _ => Self::of(&[], &[]),
+        }
+    }
+
+    pub fn of(products: &[ApiRecord<Product>], plans: &[ApiRecord<Plan>]) -> Self {
+        Self {
             products: products.iter().map(|it| (it.id, it.name.to_string())).collect(),
             plans: plans.iter().map(|it| (it.id, it.name.to_string())).collect(),
-        })
+        }
     }
 
-    pub fn of(products: &[ApiRecord<Product>]) -> Self {
-        let products = products.iter().map(|it| (it.id, it.name.to_string())).collect();
-        Self { products, plans: HashMap::new() }
-    }
-
-    /// The product's name; its id when the product is newer than the index.
+    /// The product's name; its id when the index lacks it.
     pub fn product(&self, id: ProductId) -> String {
         self.products.get(&id).cloned().unwrap_or_else(|| id.to_string())
     }

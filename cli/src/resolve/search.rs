@@ -1,12 +1,18 @@
 //! Chooses the record that an id, a name or a part of an id matches. Inexact matches count only where
 //! a wrong one does no harm.
 
+use std::collections::HashSet;
+
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::output::escape::quote;
 use crate::prompt;
 
 /// The shortest part of an id that matches.
 const MIN_ID_PART_LEN: usize = 6;
+
+/// The most matches that an error lists.
+const MAX_LISTED_MATCHES: usize = 5;
 
 /// The most names that an error lists.
 const MAX_LISTED_NAMES: usize = 6;
@@ -25,6 +31,11 @@ pub trait Named {
     const NOUN: &str;
     fn id(&self) -> String;
     fn name(&self) -> &str;
+
+    /// The name with what tells it from the same name elsewhere.
+    fn full_name(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The record that `given` matches.
@@ -42,17 +53,27 @@ pub fn pick<T: Named + Clone>(
             let question = format!("Several {}s match {given}", T::NOUN);
             Ok(all[places[prompt::choose(ctx, &question, &labels)?]].clone())
         }
-        Matches::Many(places) => {
-            let matches = places.iter().take(5).map(|&at| label(&all[at])).collect::<Vec<_>>();
-            let error = Error::new(
-                Exit::NotFound,
-                "ambiguous",
-                format!("{given} matches {} {}s.", places.len(), T::NOUN),
-            );
-            Err(error.because(matches.join("; ")).fix(format!("give the {}'s id", T::NOUN)))
-        }
+        Matches::Many(places) => Err(ambiguous(given, all, &places)),
         Matches::None => Err(nothing_matches(given, all, loosely)),
     }
+}
+
+fn ambiguous<T: Named>(given: &str, all: &[T], places: &[usize]) -> Error {
+    let listed = places.iter().take(MAX_LISTED_MATCHES).map(|&at| label(&all[at]));
+    let mut matches = listed.collect::<Vec<_>>().join("; ");
+    if let Some(more) = places.len().checked_sub(MAX_LISTED_MATCHES).filter(|&more| more > 0) {
+        matches += &format!("; and {more} more");
+    }
+    let names: HashSet<_> = places.iter().filter_map(|&at| all[at].full_name()).collect();
+    let noun = T::NOUN;
+    let fix = match places.first().and_then(|&at| all[at].full_name()) {
+        Some(name) if names.len() == places.len() => {
+            format!("give its id, or its product too, as in {}", quote(&name))
+        }
+        _ => format!("give the {noun}'s id"),
+    };
+    let message = format!("{given} matches {} {noun}s.", places.len());
+    Error::new(Exit::NotFound, "ambiguous", message).because(matches).fix(fix)
 }
 
 fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
@@ -83,7 +104,8 @@ fn suggestion<T: Named>(given: &str, all: &[T]) -> Option<String> {
 }
 
 fn label<T: Named>(record: &T) -> String {
-    format!("{} {}", record.id(), record.name()).trim_end().to_owned()
+    let name = record.full_name().unwrap_or_else(|| record.name().to_owned());
+    format!("{} {name}", record.id()).trim_end().to_owned()
 }
 
 enum Matches {
@@ -98,8 +120,14 @@ fn search<T: Named>(given: &str, all: &[T], loosely: bool) -> Matches {
         return Matches::None;
     }
     let folded = given.to_lowercase();
-    let exact = |record: &T| record.name() == given || record.id() == given;
-    let nearly = |record: &T| record.name().to_lowercase() == folded;
+    let exact = |record: &T| {
+        let full_name = || record.full_name().is_some_and(|name| name == given);
+        record.name() == given || record.id() == given || full_name()
+    };
+    let nearly = |record: &T| {
+        let full_name = || record.full_name().is_some_and(|name| name.to_lowercase() == folded);
+        record.name().to_lowercase() == folded || full_name()
+    };
     let piece = |record: &T| {
         let id = record.id();
         given.len() >= MIN_ID_PART_LEN && (id.starts_with(given) || id.ends_with(given))

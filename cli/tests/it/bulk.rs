@@ -78,11 +78,14 @@ fn a_resumed_run_redoes_what_failed_and_nothing_else() {
         if first { Reply::refusal(500, "internal", "Oh.") } else { Reply::data(201, &assignment()) }
     });
     let home = Home::with(&server);
-    // Sorted, so that the failure, which ends the run, is the last that is begun.
-    let users = "userId\nalice\ncarol\nbob\n";
+    let users = "userId\nbob\nalice\ncarol\n";
     let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), users);
     assert_eq!(ran.code, 9, "{}", ran.stderr);
-    assert!(ran.stderr.contains("--resume out.jsonl"), "{}", ran.stderr);
+    insta::assert_snapshot!(ran.stderr, @r#"
+    line 2: bob: The server has an internal error. "Oh."
+    note: 2 succeeded, 1 failed. Report: out.jsonl
+    note: to continue, run the same command with --resume out.jsonl
+    "#);
     let (ran, report) = run(&home, &with(&ASSIGN, &["--resume", "out.jsonl"]), users);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(assigned(&server), ["alice", "bob", "bob", "carol"]);
@@ -113,7 +116,26 @@ fn a_report_is_never_overwritten() {
     fs::write(home.dir.path().join("out.jsonl"), "{}\n").unwrap();
     let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
     assert_eq!(ran.code, 2);
+    insta::assert_snapshot!(ran.stderr, @"
+    error: The report out.jsonl exists already.
+    fix: continue its run with --resume out.jsonl, or give another file to --report
+    ");
     assert!(assigned(&server).is_empty());
+}
+
+/// What can be asked again without harm needs no report.
+#[test]
+fn a_check_leaves_no_report() {
+    let server = service();
+    let home = Home::with(&server);
+    let (ran, _) = run(&home, &["validate", "--from", "users.csv"], "userId\nalice\n");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    insta::assert_snapshot!(ran.stderr, @"note: 1 succeeded, 0 failed.");
+    let (ran, _) = run(&home, &ASSIGN, "userId\nalice\n");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let names = fs::read_dir(home.dir.path()).unwrap().map(|it| it.unwrap().file_name());
+    let reports = names.filter(|name| name.to_string_lossy().starts_with("licctl-report-"));
+    assert_eq!(reports.count(), 1, "that of the assignments alone");
 }
 
 #[test]
@@ -132,7 +154,7 @@ fn a_pause_that_the_server_requires_is_kept() {
         let home = Home::with(&server);
         let (ran, report) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert!(ran.stderr.contains("requires a pause of 1 s"), "{}", ran.stderr);
+        assert_eq!(ran.stderr, "note: 3 succeeded, 0 failed. Report: out.jsonl\n");
         assert_eq!((report.len(), assigned(&server).len()), (3, 4));
     }
 }
@@ -242,6 +264,22 @@ fn a_run_that_is_not_begun_leaves_no_report() {
     assert!(!home.dir.path().join("out.jsonl").exists());
 }
 
+/// A run that ends before its first row is done says how to continue, if there is something to.
+#[test]
+fn an_error_at_the_first_row_is_that_of_the_run() {
+    for (status, code, report) in [(401, 4, false), (500, 9, true)] {
+        let server = FakeServer::answering(move |request| match request.method.as_str() {
+            "GET" => Reply::data(200, &license_with_seats(0)),
+            _ => Reply::refusal(status, "some", "No."),
+        });
+        let home = Home::with(&server);
+        let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
+        assert_eq!((ran.code, ran.stdout.matches("alice").count()), (code, usize::from(report)));
+        assert_eq!(home.dir.path().join("out.jsonl").exists(), report, "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("--resume out.jsonl"), report, "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_mapped_column_must_exist() {
     let server = service();
@@ -291,14 +329,14 @@ fn ctrl_c_finishes_the_rows_in_flight_and_names_the_resume_flag() {
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
-    assert!(line.contains("finishing the rows in flight"), "{line}");
+    assert!(line.contains("finishing the requests in flight"), "{line}");
     drop(open);
     let rest: Vec<String> = stderr.lines().map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     insta::assert_snapshot!(rest.join("\n"), @"
     note: 4 succeeded, 0 failed, 16 not tried. Report: out.jsonl
     note: to continue, run the same command with --resume out.jsonl
-    error: Stopped after the rows in flight.
+    error: Stopped after the requests in flight.
     ");
     let report = fs::read_to_string(home.dir.path().join("out.jsonl")).unwrap();
     assert_eq!((report.lines().count(), assigned(&server).len()), (4, 4));

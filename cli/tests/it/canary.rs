@@ -130,8 +130,8 @@ fn the_key_appears_nowhere() {
 fn a_server_that_repeats_the_key_is_not_repeated() {
     for (at, line) in LINES.iter().enumerate() {
         let status = [401, 403, 404, 409, 500, 503][at % 6];
-        let flags = [&["-vv"][..], &["-o", "json"]][at % 2];
-        let (what, ran, home) = run(line, Way::Variable, flags, &echoing(status));
+        let flags = [["-vv", "--patience=0"], ["-ojson", "--patience=0"]][at % 2];
+        let (what, ran, home) = run(line, Way::Variable, &flags, &echoing(status));
         assert_silent(&what, &ran, &home);
         assert!(CANARIES.iter().all(|canary| !ran.stdout.contains(canary)), "{what}: {ran:?}");
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{FakeServer, Home, PLAN, PRODUCT, Reply, plan, product, service};
+use crate::support::{FakeServer, Home, PLAN, PRODUCT, Reply, answer, plan, product, service};
 
 const SAME: &str = "
 version: 1
@@ -17,7 +17,7 @@ version: 1
 products:
   - name: Acme Studio
     plans:
-      - { name: Pro annual, maxSeats: 10, features: [export] }
+      - { name: Pro annual, maxSeats: 10, expiresInDays: null, features: [export] }
       - { name: Free, maxSeats: 1 }
   - name: Render Farm
     plans: [{ name: Hourly }]
@@ -36,8 +36,7 @@ fn records_that_match_the_file_are_left_alone() {
     let ran = home.run_with_input(&["diff", "-f", "-"], SAME);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(ran.stdout, @"
-    = product Acme Studio
-    = plan Acme Studio · Pro annual
+    0 to create, 0 to update, 2 the same
     ");
     assert_eq!(home.run_with_input(&["apply", "-f", "-"], SAME).code, 0);
     assert!(writes(&server).is_empty());
@@ -51,19 +50,21 @@ fn drift_is_shown_field_by_field_and_exits_10() {
     assert_eq!(ran.code, 10);
     let shown = ran.stdout.replace(" (", "\n    (").replace("; features", ";\n     features");
     insta::assert_snapshot!(shown, @"
-    = product Acme Studio
     ~ plan Acme Studio · Pro annual
-        (maxSeats: 5 → 10; expiresInDays: 365 → none;
+        (maxSeats: 5 → 10; expiresInDays: 365 → no expiry;
          features: export,sso → export)
     + plan Acme Studio · Free
     + product Render Farm
     + plan Render Farm · Hourly
+    3 to create, 1 to update, 1 the same
     ");
     let dry = home.run_with_input(&["apply", "-n", "-f", "-"], CHANGED);
     assert_eq!((dry.code, dry.stdout), (0, ran.stdout));
     assert!(writes(&server).is_empty());
     let json = home.run_with_input(&["diff", "-f", "-", "-o", "json"], CHANGED).json();
-    assert_eq!(json[1]["changes"]["maxSeats"], json!({ "have": "5", "want": "10" }));
+    assert_eq!(json[1]["changes"]["maxSeats"], json!({ "have": 5, "want": 10 }));
+    let features = json!({ "have": ["export", "sso"], "want": ["export"] });
+    assert_eq!(json[1]["changes"]["features"], features);
 }
 
 #[test]
@@ -82,10 +83,10 @@ fn a_product_is_made_before_its_plans() {
     let ran = Home::with(&server).run_with_input(&["apply", "-f", "-"], CHANGED);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let update = json!({
-        "maxSeats": 10, "features": ["export"], "clear": ["description", "expiresInDays"],
+        "maxSeats": 10, "features": ["export"], "clear": ["expiresInDays"],
     });
-    let free = json!({ "productId": PRODUCT, "name": "Free", "maxSeats": 1, "features": [] });
-    let hourly = json!({ "productId": NEW, "name": "Hourly", "features": [] });
+    let free = json!({ "productId": PRODUCT, "name": "Free", "maxSeats": 1 });
+    let hourly = json!({ "productId": NEW, "name": "Hourly" });
     assert_eq!(
         writes(&server),
         [
@@ -106,8 +107,10 @@ fn an_export_applies_without_a_change() {
     version: 1
     products:
     - name: Acme Studio
+      description: null
       plans:
       - name: Pro annual
+        description: null
         maxSeats: 5
         expiresInDays: 365
         features:
@@ -117,6 +120,80 @@ fn an_export_applies_without_a_change() {
     assert_eq!(home.run_with_input(&["diff", "-f", "-"], &exported.stdout).code, 0);
     let json = home.run(&["export", "-o", "json"]).stdout;
     assert_eq!(home.run_with_input(&["diff", "-f", "-"], &json).code, 0, "JSON is read too");
+}
+
+/// A file that leaves out a limit must not remove it.
+#[test]
+fn only_null_clears_a_field() {
+    let server = service();
+    let home = Home::with(&server);
+    let file =
+        |plan: &str| format!("version: 1\nproducts: [{{ name: Acme Studio, plans: [{plan}] }}]");
+    let ran = home.run_with_input(&["apply", "-f", "-"], &file("{ name: Pro annual }"));
+    assert_eq!((ran.code, writes(&server).len()), (0, 0), "{}", ran.stderr);
+    let cleared = "{ name: Pro annual, maxSeats: null, features: null }";
+    let ran = home.run_with_input(&["apply", "-f", "-"], &file(cleared));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    insta::assert_snapshot!(ran.stdout, @"~ plan Acme Studio · Pro annual (maxSeats: 5 → no limit; features: export,sso → none)");
+    assert_eq!(writes(&server)[0].1, json!({ "features": [], "clear": ["maxSeats"] }));
+}
+
+#[test]
+fn what_is_only_on_the_server_is_shown_and_counts_with_strict() {
+    let server = FakeServer::answering(|request| match request.path.contains("plans") {
+        true => Reply::list(&[plan("Pro annual"), plan("By hand")]),
+        false => {
+            let mut other = product("Other");
+            other["id"] = "prd_01h455vb4pex5vsknk084sn99q".into();
+            Reply::list(&[product("Acme Studio"), other])
+        }
+    });
+    let home = Home::with(&server);
+    let ran = home.run_with_input(&["diff", "-f", "-"], SAME);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(ran.stdout, @"
+    ? plan Acme Studio · By hand (only on the server)
+    ? product Other (only on the server)
+    0 to create, 0 to update, 2 the same, 2 only on the server
+    ");
+    assert_eq!(home.run_with_input(&["diff", "-f", "-", "--strict"], SAME).code, 10);
+    let json = home.run_with_input(&["diff", "-f", "-", "-o", "json"], SAME).json();
+    assert_eq!(json[2]["action"], "unlisted");
+}
+
+#[test]
+fn changes_before_an_error_are_shown() {
+    let server = FakeServer::answering(|request| {
+        if request.line() == "POST /api/v1/admin/products" {
+            return Reply::refusal(400, "invalid_request", "name: must be another");
+        }
+        answer(request)
+    });
+    let home = Home::with(&server);
+    let ran = home.run_with_input(&["apply", "-f", "-"], CHANGED);
+    assert_eq!(ran.code, 9);
+    assert_eq!(ran.stdout.lines().count(), 2, "{}", ran.stdout);
+    insta::assert_snapshot!(ran.stderr, @r#"
+    error: product Render Farm: The server refused the request. "name: must be another"
+    note: 2 succeeded, 1 failed, 1 not tried
+    note: to continue, apply the file again
+    "#);
+    let ran = home.run_with_input(&["apply", "-f", "-", "-o", "json"], CHANGED);
+    assert_eq!(ran.json().as_array().unwrap().len(), 3);
+    let error: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(error["errors"][0]["item"], "product Render Farm");
+    assert_eq!(error["notTried"], json!(["plan Render Farm · Hourly"]));
+}
+
+#[test]
+fn an_export_that_no_file_can_hold_is_refused() {
+    let server = FakeServer::answering(|request| match request.path.contains("plans") {
+        true => Reply::list(&[plan("Pro"), plan("Pro")]),
+        false => Reply::list(&[product("Acme Studio")]),
+    });
+    let ran = Home::with(&server).run(&["export"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
+    assert!(ran.stderr.contains("Several plans have the name Pro;"), "{}", ran.stderr);
 }
 
 #[test]

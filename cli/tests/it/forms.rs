@@ -164,6 +164,7 @@ fn verbose_logs_each_request_and_no_key() {
     });
     let home = Home::with(&server);
     let args = ["products", "create", "--name", "A", "--description", OTHER_KEY, "-q"];
+    let args = [&args[..], &["--allow-duplicate"]].concat();
     let told = home.run(&[&args[..], &["-v"]].concat()).stderr;
     assert!(told.starts_with("POST /api/v1/admin/products 201 "), "{told}");
     assert!(told.ends_with(" ms request req-7\n"), "{told}");

@@ -30,7 +30,11 @@ mod login;
 #[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod once;
+#[cfg(test)]
+mod patience;
 #[cfg(test)]
 mod profiles;
 #[cfg(test)]

@@ -10,7 +10,7 @@ const LIST: [&str; 2] = ["products", "list"];
 
 /// Runs a list against a server and returns the output; stdout must be empty.
 fn failing(server: &FakeServer, args: &[&str]) -> (RunOutput, String) {
-    let home = Home::with(server);
+    let home = Home::with(server).set("LICCTL_PATIENCE", "0");
     let ran = home.run(args);
     assert_eq!(ran.stdout, "", "a failure leaves stdout empty");
     assert!(ran.stderr.lines().count() <= 5, "{}", ran.stderr);
@@ -136,9 +136,9 @@ fn a_redirect_within_the_server_is_followed() {
 #[test]
 fn a_redirect_that_would_turn_a_write_into_a_read_is_not_followed() {
     let server = FakeServer::answering(|_| Reply::new(302, "").with("location", "/elsewhere"));
-    let (ran, _) = failing(&server, &["products", "create", "--name", "A"]);
+    let (ran, _) = failing(&server, &["users", "create", "--external-id", "a"]);
     assert_eq!(ran.code, 7);
-    assert_eq!(server.lines(), ["POST /api/v1/admin/products"]);
+    assert_eq!(server.lines(), ["POST /api/v1/admin/users"]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_key_of_too_low_a_role_is_exit_5() {
 fn with_json_an_error_is_one_object_on_stderr() {
     let server =
         FakeServer::answering(|_| Reply::refusal(400, "invalid", "name: must be a string"));
-    let ran = Home::with(&server).run(&["products", "create", "--name", "A", "-o", "json"]);
+    let ran = Home::with(&server).run(&["users", "create", "--external-id", "a", "-o", "json"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
     let error: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!(error["code"], "invalid");

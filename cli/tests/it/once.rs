@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{FakeServer, Home, LICENSE, Reply, product, service};
+use crate::support::{FakeServer, Home, LICENSE, Reply, service, user};
 
 /// The idempotency keys of the requests.
 fn names(server: &FakeServer) -> Vec<Option<String>> {
@@ -28,10 +28,10 @@ fn a_lost_write_is_sent_again_with_the_same_key() {
     let asked = AtomicUsize::new(0);
     let server = FakeServer::serving(move |_, stream| {
         if asked.fetch_add(1, Ordering::Relaxed) > 0 {
-            Reply::data(201, &product("Acme Studio")).send(stream);
+            Reply::data(201, &user("alice")).send(stream);
         }
     });
-    let ran = Home::with(&server).run(&["products", "create", "--name", "Acme Studio", "-q"]);
+    let ran = Home::with(&server).run(&["users", "create", "--external-id", "alice", "-q"]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, 1), "{}", ran.stderr);
     let names = names(&server);
     assert_eq!(names.len(), 2);
@@ -41,7 +41,7 @@ fn a_lost_write_is_sent_again_with_the_same_key() {
 #[test]
 fn a_refused_write_is_not_sent_again() {
     let server = FakeServer::answering(|_| Reply::refusal(500, "internal", "Oh."));
-    assert_eq!(Home::with(&server).run(&["products", "create", "--name", "A"]).code, 1);
+    assert_eq!(Home::with(&server).run(&["users", "create", "--external-id", "a"]).code, 1);
     assert_eq!(names(&server).len(), 1);
 }
 

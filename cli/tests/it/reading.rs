@@ -21,7 +21,10 @@ fn cells(table: &str) -> String {
 
 #[test]
 fn two_of_one_name_are_both_named() {
-    let server = FakeServer::answering(|_| Reply::list(&[plan("Pro"), plan("Pro")]));
+    let server = FakeServer::answering(|request| match request.path.contains("plans") {
+        true => Reply::list(&[plan("Pro"), plan("Pro")]),
+        false => Reply::list(&[product("Acme Studio")]),
+    });
     let ran = run(&server, &["plans", "get", "Pro"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
     assert_eq!(ran.stderr.matches(PLAN).count(), 2, "{}", ran.stderr);

@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 
-use crate::support::{FakeServer, Home, KEY, LICENSE, PRODUCT, Reply, current_key, service};
+use crate::support::{
+    FakeServer, Home, KEY, LICENSE, PRODUCT, Reply, answer, current_key, service,
+};
 
 /// Longer than any answer takes, on any machine.
 const SCREEN_TIMEOUT_MS: Option<u64> = Some(60_000);
@@ -51,14 +54,14 @@ fn a_plan_prompts_for_its_product_and_name() {
     terminal.exp_string("Acme Studio").unwrap();
     press(&mut terminal, "acme\r");
     terminal.exp_string("Name of the plan").unwrap();
-    press(&mut terminal, "Pro annual\r");
+    press(&mut terminal, "Team\r");
     terminal.exp_string("Created plan Pro annual of Acme Studio.").unwrap();
     terminal.exp_string("Next: licctl licenses create --plan \"Pro annual\"").unwrap();
-    let same = "licctl plans create --max-seats 5 --product \"Acme Studio\" --name \"Pro annual\"";
+    let same = "licctl plans create --max-seats 5 --product \"Acme Studio\" --name Team";
     terminal.exp_string(&format!("Without prompts: {same}")).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
-    let body = json!({ "productId": PRODUCT, "name": "Pro annual", "maxSeats": 5 });
+    let body = json!({ "productId": PRODUCT, "name": "Team", "maxSeats": 5 });
     assert_eq!(written(&server), ("POST /api/v1/admin/plans".to_owned(), body));
 }
 
@@ -273,4 +276,23 @@ fn a_narrow_terminal_hides_and_names_columns() {
     assert_eq!(titles.split_whitespace().collect::<Vec<_>>(), ["ID", "PLAN", "STATUS", "EXPIRES"]);
     assert!(license.starts_with(LICENSE) && license.len() <= 60, "{license}");
     assert_eq!(hidden, "hidden columns: PRODUCT, SEATS, FEATURES (-c shows them)");
+}
+
+/// A wait counts down on a line that is gone afterwards.
+#[test]
+fn a_wait_is_shown_until_it_ends() {
+    let asked = AtomicUsize::new(0);
+    let server = FakeServer::answering(move |request| {
+        if asked.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Reply::refusal(429, "rate_limited", "Slowly.").with("retry-after", "1");
+        }
+        answer(request)
+    });
+    let home = Home::with(&server);
+    let mut terminal = on_a_terminal(&home, &["products", "list", "-q"]);
+    terminal.exp_string("the server limits the rate; continuing in 1 s, Ctrl-C stops").unwrap();
+    let after = terminal.exp_eof().unwrap();
+    let cleared = after.find("\u{1b}[2K").expect("the line is cleared");
+    assert!(after[cleared..].contains(PRODUCT), "{after:?}");
+    assert_eq!(exit(&terminal), 0);
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     FakeServer, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Reply, RunOutput, answer, assignment,
-    license_with_seats, service, user,
+    license_with_seats, on_screen, service, user,
 };
 
 fn run(server: &FakeServer, args: &[&str]) -> RunOutput {
@@ -51,7 +51,7 @@ fn a_plan_is_created_from_flags() {
             "--product",
             "Acme Studio",
             "--name",
-            "Pro annual",
+            "Team",
             "--max-seats",
             "5",
             "--expires-in-days",
@@ -70,7 +70,7 @@ fn a_plan_is_created_from_flags() {
     let (line, body) = written(&server);
     assert_eq!(line, "POST /api/v1/admin/plans");
     let wanted = json!({
-        "productId": PRODUCT, "name": "Pro annual", "maxSeats": 5, "expiresInDays": 365,
+        "productId": PRODUCT, "name": "Team", "maxSeats": 5, "expiresInDays": 365,
         "features": ["export", "sso", "api"],
     });
     assert_eq!(body, wanted);
@@ -168,6 +168,21 @@ fn one_refusal_among_several_is_printed_and_exits_9() {
     // When nothing was done, the error itself stands.
     let ran = run(&server, &["licenses", "assign", LICENSE, "bad"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
+}
+
+/// A validation would only say that there is no seat.
+#[test]
+fn after_an_assignment_to_a_full_license_its_seats_come_next() {
+    let next = |used: u32| {
+        let server = FakeServer::answering(move |request| match request.method.as_str() {
+            "GET" => Reply::data(200, &license_with_seats(used)),
+            _ => answer(request),
+        });
+        let ran = on_screen(&Home::with(&server), &["licenses", "assign", LICENSE, "alice"], 100);
+        ran.stderr.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(next(4), "Next: licctl validate alice");
+    assert_eq!(next(5), format!("Next: licctl licenses usage {LICENSE}"));
 }
 
 #[test]

@@ -1,20 +1,21 @@
 //! Compares the service's catalog with the file, as steps in executable order: a product before its
 //! plans.
 
+use std::cell::Cell;
 use std::fmt;
 
 use common::{
-    CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, ProductId, UpdatePlan,
-    UpdateProduct,
+    CreatePlan, CreateProduct, Features, Plan, PlanField, Product, ProductField, ProductId,
+    UpdatePlan, UpdateProduct,
 };
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Catalog;
-use super::manifest::{Manifest, WantedPlan, WantedProduct};
-use crate::client::ApiRecord;
-use crate::commands::plans::joined;
-use crate::context::Context;
+use super::manifest::{Manifest, WantedPlan, WantedProduct, only};
+use crate::client::{ApiRecord, Client};
 use crate::error::{Error, Exit, Result};
-use crate::values::cleared;
+use crate::values::{Edit, cleared};
 
 /// The action that a record needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Action {
     Create,
     Update,
     Same,
+    /// The file does not name the record, so that applying it leaves the record alone.
+    Unlisted,
 }
 
 impl Action {
@@ -30,6 +33,7 @@ impl Action {
             Self::Create => '+',
             Self::Update => '~',
             Self::Same => '=',
+            Self::Unlisted => '?',
         }
     }
 
@@ -38,25 +42,46 @@ impl Action {
             Self::Create => "create",
             Self::Update => "update",
             Self::Same => "same",
+            Self::Unlisted => "unlisted",
         }
+    }
+
+    /// Whether applying the file sends a request.
+    pub fn is_change(self) -> bool {
+        matches!(self, Self::Create | Self::Update)
     }
 }
 
 /// A field that differs from the file.
 pub struct FieldChange {
     pub field: &'static str,
-    pub have: Option<String>,
-    pub want: Option<String>,
+    pub have: Value,
+    pub want: Value,
+}
+
+impl FieldChange {
+    fn word(&self, value: &Value) -> String {
+        match (value, self.field) {
+            (Value::Null, "maxSeats") => "no limit".to_owned(),
+            (Value::Null, "expiresInDays") => "no expiry".to_owned(),
+            (Value::Null, _) => "none".to_owned(),
+            (Value::String(text), _) => text.clone(),
+            (Value::Array(values), _) if values.is_empty() => "none".to_owned(),
+            (Value::Array(values), _) => {
+                values.iter().map(|value| self.word(value)).collect::<Vec<_>>().join(",")
+            }
+            (other, _) => other.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for FieldChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
-        write!(f, "{}: {} → {}", self.field, word(&self.have), word(&self.want))
+        write!(f, "{}: {} → {}", self.field, self.word(&self.have), self.word(&self.want))
     }
 }
 
-/// One record of the file and its action.
+/// One record and its action.
 pub struct CatalogStep<'a> {
     pub action: Action,
     pub changes: Vec<FieldChange>,
@@ -74,9 +99,12 @@ enum Record<'a> {
         have: Option<&'a ApiRecord<Plan>>,
         product: (&'a WantedProduct, Option<ProductId>),
     },
+    UnlistedProduct(&'a ApiRecord<Product>),
+    /// A plan that the file does not name, of a product that it names.
+    UnlistedPlan(&'a WantedProduct, &'a ApiRecord<Plan>),
 }
 
-/// The steps that turn the catalog into the file's content.
+/// The steps that turn the catalog into the file's content, and what the file does not name.
 pub fn between<'a>(catalog: &'a Catalog, manifest: &'a Manifest) -> Result<Vec<CatalogStep<'a>>> {
     let mut steps = Vec::new();
     for wanted in &manifest.products {
@@ -86,55 +114,62 @@ pub fn between<'a>(catalog: &'a Catalog, manifest: &'a Manifest) -> Result<Vec<C
         let record = Record::Product { want: wanted, have };
         steps.push(CatalogStep::new(record, have.is_some(), changes));
         let product = have.map(|have| have.id);
+        let own = || catalog.plans.iter().filter(|have| Some(have.product_id) == product);
         for plan in &wanted.plans {
-            let own = catalog.plans.iter().filter(|have| Some(have.product_id) == product);
-            let have = only("plan", plan.name.as_str(), own.filter(|have| have.name == plan.name))?;
+            let same_name = own().filter(|have| have.name == plan.name);
+            let have = only("plan", plan.name.as_str(), same_name)?;
             let changes = have.map_or_else(Vec::new, |have| plan_changes(have, plan));
             let record = Record::Plan { want: plan, have, product: (wanted, product) };
             steps.push(CatalogStep::new(record, have.is_some(), changes));
         }
+        let unlisted = own().filter(|have| wanted.plans.iter().all(|plan| plan.name != have.name));
+        steps.extend(unlisted.map(|have| CatalogStep::of(Record::UnlistedPlan(wanted, have))));
     }
+    let is_listed =
+        |have: &ApiRecord<Product>| manifest.products.iter().any(|it| it.name == have.name);
+    let unlisted = catalog.products.iter().filter(|have| !is_listed(have));
+    steps.extend(unlisted.map(|have| CatalogStep::of(Record::UnlistedProduct(have))));
     Ok(steps)
 }
 
-/// The only record of a name; two records of one name are an error.
-fn only<'a, T>(
-    noun: &str,
-    name: &str,
-    mut records: impl Iterator<Item = &'a T>,
-) -> Result<Option<&'a T>> {
-    let first = records.next();
-    if records.next().is_some() {
-        let message = format!("Several {noun}s have the name {name}, so licctl cannot match one.");
-        return Err(Error::new(Exit::NotFound, "ambiguous", message)
-            .fix(format!("give them different names with licctl {noun}s update ID --name NAME")));
-    }
-    Ok(first)
-}
-
-fn change(field: &'static str, have: Option<String>, want: Option<String>) -> Option<FieldChange> {
-    (have != want).then_some(FieldChange { field, have, want })
+/// The change of a field; none when the file leaves it out, or has the same.
+fn change<T: PartialEq + Serialize>(
+    field: &'static str,
+    have: Option<&T>,
+    want: Option<&Edit<T>>,
+) -> Option<FieldChange> {
+    let want = match want? {
+        Edit::Set(value) => Some(value),
+        Edit::Clear => None,
+    };
+    let json = |value: Option<&T>| serde_json::to_value(value).unwrap_or_default();
+    (have != want).then(|| FieldChange { field, have: json(have), want: json(want) })
 }
 
 fn product_changes(have: &Product, want: &WantedProduct) -> Vec<FieldChange> {
-    let text = |text: &Option<common::Line>| text.as_ref().map(ToString::to_string);
-    change("description", text(&have.description), text(&want.description)).into_iter().collect()
+    let description = change("description", have.description.as_ref(), want.description.as_ref());
+    description.into_iter().collect()
 }
 
 fn plan_changes(have: &Plan, want: &WantedPlan) -> Vec<FieldChange> {
-    fn text<T: ToString>(value: &Option<T>) -> Option<String> {
-        value.as_ref().map(T::to_string)
-    }
-    let listed = |features| Some(joined(features)).filter(|list| !list.is_empty());
+    let features = features(want).map(Edit::Set);
     [
-        change("description", text(&have.description), text(&want.description)),
-        change("maxSeats", text(&have.max_seats), text(&want.max_seats)),
-        change("expiresInDays", text(&have.expires_in_days), text(&want.expires_in_days)),
-        change("features", listed(&have.features), listed(&want.features)),
+        change("description", have.description.as_ref(), want.description.as_ref()),
+        change("maxSeats", have.max_seats.as_ref(), want.max_seats.as_ref()),
+        change("expiresInDays", have.expires_in_days.as_ref(), want.expires_in_days.as_ref()),
+        change("features", Some(&have.features), features.as_ref()),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// The features of the file, where null means that there are none.
+fn features(want: &WantedPlan) -> Option<Features> {
+    want.features.as_ref().map(|edit| match edit {
+        Edit::Set(features) => features.clone(),
+        Edit::Clear => Features::default(),
+    })
 }
 
 impl<'a> CatalogStep<'a> {
@@ -147,10 +182,15 @@ impl<'a> CatalogStep<'a> {
         Self { action, changes, record }
     }
 
+    /// The step for a record that the file does not name.
+    fn of(record: Record<'a>) -> Self {
+        Self { action: Action::Unlisted, changes: Vec::new(), record }
+    }
+
     pub fn kind(&self) -> &'static str {
         match self.record {
-            Record::Product { .. } => "product",
-            Record::Plan { .. } => "plan",
+            Record::Product { .. } | Record::UnlistedProduct(_) => "product",
+            Record::Plan { .. } | Record::UnlistedPlan(..) => "plan",
         }
     }
 
@@ -158,76 +198,89 @@ impl<'a> CatalogStep<'a> {
         match &self.record {
             Record::Product { want, .. } => want.name.to_string(),
             Record::Plan { want, product, .. } => format!("{} · {}", product.0.name, want.name),
+            Record::UnlistedProduct(have) => have.name.to_string(),
+            Record::UnlistedPlan(product, have) => format!("{} · {}", product.name, have.name),
         }
     }
 
+    /// The id of the record on the service.
     pub fn id(&self) -> Option<String> {
         match &self.record {
             Record::Product { have, .. } => have.map(|have| have.id.to_string()),
             Record::Plan { have, .. } => have.map(|have| have.id.to_string()),
+            Record::UnlistedProduct(have) => Some(have.id.to_string()),
+            Record::UnlistedPlan(_, have) => Some(have.id.to_string()),
         }
     }
 
-    /// Performs the step and returns the id of a created product. `new_product` is the last one
-    /// created.
+    /// Performs the step and returns the id of its record. `new_product` is the last one created.
     pub async fn take(
         &self,
-        ctx: &Context,
-        new_product: Option<ProductId>,
-    ) -> Result<Option<ProductId>> {
-        let client = ctx.client().await?;
-        match (&self.record, self.action) {
-            (_, Action::Same) => Ok(None),
-            (Record::Product { want, have: None }, _) => {
-                let (name, description) = (want.name.clone(), want.description.clone());
-                let body = CreateProduct { name, description };
-                let made = client.products().create(&body).await?;
-                Ok(made.map(|made| made.data.id))
+        client: &Client,
+        new_product: &Cell<Option<ProductId>>,
+    ) -> Result<Option<String>> {
+        match &self.record {
+            Record::Product { want, have: None } => {
+                let description = Edit::value(&want.description);
+                let body = CreateProduct { name: want.name.clone(), description };
+                let made = client.products().create(&body).await?.map(|made| made.data.id);
+                new_product.set(made);
+                Ok(made.map(|id| id.to_string()))
             }
-            (Record::Product { want, have: Some(have) }, _) => {
-                client.products().update(have.id, &product_update(want)).await.map(|_| None)
+            Record::Product { want, have: Some(have) } => {
+                let now = client.products().update(have.id, &product_update(want)).await?;
+                Ok(now.map(|now| now.data.id.to_string()))
             }
-            (Record::Plan { want, have: None, product: (_, id) }, _) => {
-                let product = id.or(new_product).ok_or_else(|| {
+            Record::Plan { want, have: None, product: (_, id) } => {
+                let product = id.or(new_product.get()).ok_or_else(|| {
                     Error::new(Exit::Internal, "internal", "The new product has no id.")
                 })?;
-                let body = plan_creation(want, product);
-                client.plans().create(&body).await.map(|_| None)
+                let made = client.plans().create(&plan_creation(want, product)).await?;
+                Ok(made.map(|made| made.data.id.to_string()))
             }
-            (Record::Plan { want, have: Some(have), .. }, _) => {
-                client.plans().update(have.id, &plan_update(want)).await.map(|_| None)
+            Record::Plan { want, have: Some(have), .. } => {
+                let now = client.plans().update(have.id, &plan_update(want)).await?;
+                Ok(now.map(|now| now.data.id.to_string()))
             }
+            Record::UnlistedProduct(_) | Record::UnlistedPlan(..) => Ok(None),
         }
     }
 }
 
+impl fmt::Display for CatalogStep<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.title())
+    }
+}
+
 fn product_update(want: &WantedProduct) -> UpdateProduct {
-    let clear = want.description.is_none().then_some(ProductField::Description);
-    UpdateProduct { name: None, description: want.description.clone(), clear: cleared([clear]) }
+    let clear = Edit::clears(&want.description, ProductField::Description);
+    let description = Edit::value(&want.description);
+    UpdateProduct { name: None, description, clear: cleared([clear]) }
 }
 
 fn plan_creation(want: &WantedPlan, product_id: ProductId) -> CreatePlan {
     CreatePlan {
         product_id,
         name: want.name.clone(),
-        description: want.description.clone(),
-        max_seats: want.max_seats,
-        expires_in_days: want.expires_in_days,
-        features: Some(want.features.clone()),
+        description: Edit::value(&want.description),
+        max_seats: Edit::value(&want.max_seats),
+        expires_in_days: Edit::value(&want.expires_in_days),
+        features: features(want),
     }
 }
 
 fn plan_update(want: &WantedPlan) -> UpdatePlan {
     UpdatePlan {
         name: None,
-        description: want.description.clone(),
-        max_seats: want.max_seats,
-        expires_in_days: want.expires_in_days,
-        features: Some(want.features.clone()),
+        description: Edit::value(&want.description),
+        max_seats: Edit::value(&want.max_seats),
+        expires_in_days: Edit::value(&want.expires_in_days),
+        features: features(want),
         clear: cleared([
-            want.description.is_none().then_some(PlanField::Description),
-            want.max_seats.is_none().then_some(PlanField::MaxSeats),
-            want.expires_in_days.is_none().then_some(PlanField::ExpiresInDays),
+            Edit::clears(&want.description, PlanField::Description),
+            Edit::clears(&want.max_seats, PlanField::MaxSeats),
+            Edit::clears(&want.expires_in_days, PlanField::ExpiresInDays),
         ]),
     }
 }

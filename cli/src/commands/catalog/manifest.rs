@@ -4,51 +4,57 @@ use std::collections::HashSet;
 use std::fs;
 
 use common::{ExpiresInDays, Features, Line, MaxSeats, Name};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Catalog;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
+use crate::values::Edit;
 
 /// The only version there is.
 const MANIFEST_VERSION: u32 = 1;
 
 /// The whole file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with version and products")]
 pub struct Manifest {
     version: u32,
     pub products: Vec<WantedProduct>,
 }
 
-/// A product of the file.
+/// A product of the file. A field that the file leaves out stays as it is; null clears it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a product with name and plans")]
 pub struct WantedProduct {
     pub name: Name,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<Line>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub description: Option<Edit<Line>>,
+    #[serde(default)]
     pub plans: Vec<WantedPlan>,
 }
 
 /// A plan of the file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(expecting = "a plan with name, maxSeats and so on")]
 pub struct WantedPlan {
     pub name: Name,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<Line>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_seats: Option<MaxSeats>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_in_days: Option<ExpiresInDays>,
-    #[serde(default, skip_serializing_if = "is_empty")]
-    pub features: Features,
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub description: Option<Edit<Line>>,
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub max_seats: Option<Edit<MaxSeats>>,
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub expires_in_days: Option<Edit<ExpiresInDays>>,
+    #[serde(default, deserialize_with = "edit", skip_serializing_if = "Option::is_none")]
+    pub features: Option<Edit<Features>>,
 }
 
-fn is_empty(features: &Features) -> bool {
-    features.is_empty()
+/// Reads a field that is there: null clears it.
+fn edit<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> std::result::Result<Option<Edit<T>>, D::Error> {
+    let value = Option::<T>::deserialize(deserializer)?;
+    Ok(Some(value.map_or(Edit::Clear, Edit::Set)))
 }
 
 impl Manifest {
@@ -85,25 +91,51 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The file that describes this catalog.
-    pub fn of(catalog: &Catalog) -> Self {
-        let products = catalog.products.iter().map(|product| {
-            let own = catalog.plans.iter().filter(|plan| plan.product_id == product.id);
-            let plans = own.map(|plan| WantedPlan {
-                name: plan.name.clone(),
-                description: plan.description.clone(),
-                max_seats: plan.max_seats,
-                expires_in_days: plan.expires_in_days,
-                features: plan.features.clone(),
-            });
-            WantedProduct {
-                name: product.name.clone(),
-                description: product.description.clone(),
-                plans: plans.collect(),
+    /// The file that describes this catalog as a whole, so that applying it elsewhere makes the
+    /// same. Two records of one name are an error, as no file can tell them apart.
+    pub fn of(catalog: &Catalog) -> Result<Self> {
+        let mut products = Vec::new();
+        for product in &catalog.products {
+            let same = catalog.products.iter().filter(|other| other.name == product.name);
+            only("product", product.name.as_str(), same)?;
+            let own = || catalog.plans.iter().filter(|plan| plan.product_id == product.id);
+            let mut plans = Vec::new();
+            for plan in own() {
+                let name = plan.name.as_str();
+                only("plan", name, own().filter(|other| other.name == plan.name))?;
+                plans.push(WantedPlan {
+                    name: plan.name.clone(),
+                    description: whole(plan.description.as_ref()),
+                    max_seats: whole(plan.max_seats.as_ref()),
+                    expires_in_days: whole(plan.expires_in_days.as_ref()),
+                    features: Some(Edit::Set(plan.features.clone())),
+                });
             }
-        });
-        Self { version: MANIFEST_VERSION, products: products.collect() }
+            let (name, description) = (product.name.clone(), product.description.as_ref());
+            products.push(WantedProduct { name, description: whole(description), plans });
+        }
+        Ok(Self { version: MANIFEST_VERSION, products })
     }
+}
+
+/// The only record of a name; two records of one name are an error.
+pub fn only<'a, T>(
+    noun: &str,
+    name: &str,
+    mut records: impl Iterator<Item = &'a T>,
+) -> Result<Option<&'a T>> {
+    let first = records.next();
+    if records.next().is_some() {
+        let message =
+            format!("Several {noun}s have the name {name}; a file cannot tell them apart.");
+        return Err(Error::new(Exit::NotFound, "ambiguous", message)
+            .fix(format!("give them different names with licctl {noun}s update ID --name NAME")));
+    }
+    Ok(first)
+}
+
+fn whole<T: Clone>(value: Option<&T>) -> Option<Edit<T>> {
+    Some(value.map_or(Edit::Clear, |value| Edit::Set(value.clone())))
 }
 
 #[cfg(test)]
@@ -126,6 +158,8 @@ mod tests {
         let text = yaml_serde::to_string(&manifest).unwrap();
         assert_eq!(Manifest::parse(&text).unwrap(), manifest);
         assert!(!text.contains("null"), "{text}");
+        let cleared = Manifest::parse(&text.replace("maxSeats: 5", "maxSeats: null")).unwrap();
+        assert_eq!(cleared.products[0].plans[0].max_seats, Some(Edit::Clear));
     }
 
     #[test]
@@ -136,6 +170,8 @@ mod tests {
             ("version: 1", "version: 2", "version 2 is not supported"),
             ("name: Free", "name: Pro annual", "appears twice"),
             ("version: 1", "", "missing field `version`"),
+            ("- name: Free", "- Free", "expected a plan with name"),
+            (GOOD, "<html>", "expected an object with version and products"),
         ] {
             let error = Manifest::parse(&GOOD.replace(from, to)).unwrap_err();
             assert!(error.contains(why), "{to}: {error}");

@@ -3,11 +3,14 @@
 mod difference;
 mod manifest;
 
+use std::cell::Cell;
+
 use clap::Args;
 use common::{Plan, Product};
 use serde_json::{Value, json};
 
 use crate::client::ApiRecord;
+use crate::commands::items::in_order;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
@@ -19,8 +22,8 @@ use manifest::Manifest;
 /// Create and update products and plans from a file
 ///
 /// A product matches by its name, and a plan by its name within the product. Applying deletes
-/// nothing, leaves records that the file does not name as they are, and clears fields that the file
-/// omits. Applying a file a second time changes nothing. With --dry-run nothing changes: the
+/// nothing, and leaves as it is what the file leaves out, records and fields; a field that is null
+/// is cleared. Applying a file a second time changes nothing. With --dry-run nothing changes: the
 /// differences are shown, as by the diff command.
 #[derive(Args)]
 #[command(after_help = "\
@@ -34,9 +37,12 @@ The file:
     - name: Acme Studio
       plans:
         - name: Pro annual
-          maxSeats: 5
-          expiresInDays: 365
-          features: [export, sso]")]
+          maxSeats: 5             null for no limit
+          expiresInDays: 365      null for no expiry
+          features: [export, sso]
+
+The changes that were made are shown even if a later one fails; the exit code
+is 9 then, and applying the file again continues.")]
 pub struct ApplyArgs {
     /// File in YAML or JSON; - for stdin
     #[arg(short, long)]
@@ -48,13 +54,17 @@ pub struct ApplyArgs {
 #[command(after_help = "\
 Examples:
   licctl diff -f catalog.yaml   exits 0 without differences, else 10
+  licctl diff -f catalog.yaml --strict
 
 Signs:
-  + create   ~ update (field: have → want)   = same")]
+  + create   ~ update (field: have → want)   ? only on the server")]
 pub struct DiffArgs {
     /// File in YAML or JSON; - for stdin
     #[arg(short, long)]
     file: String,
+    /// Count products and plans that are only on the server as differences
+    #[arg(long)]
+    strict: bool,
 }
 
 /// Print all products and plans in the format that apply reads
@@ -82,8 +92,9 @@ pub async fn diff(ctx: &Context, args: DiffArgs) -> Result<View> {
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
-    let drift = steps.iter().any(|step| step.action != Action::Same);
-    Ok(show(&steps)?.exit(if drift { Exit::Negative } else { Exit::Success }))
+    let is_drift = |action: Action| action.is_change() || args.strict && action == Action::Unlisted;
+    let drift = steps.iter().any(|step| is_drift(step.action));
+    Ok(preview(&steps)?.exit(if drift { Exit::Negative } else { Exit::Success }))
 }
 
 pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
@@ -96,56 +107,72 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
     if ctx.globals.dry_run {
-        return Ok(show(&steps)?.changed("No change was sent."));
+        return Ok(preview(&steps)?.changed("No change was sent."));
     }
-    let mut done = 0;
-    let mut new_product = None;
-    for step in &steps {
-        match step.take(ctx, new_product).await {
-            Ok(product) => new_product = product.or(new_product),
-            Err(error) => {
-                ctx.note(&format!(
-                    "{done} changes were applied before this error; apply the file again"
-                ));
-                return Err(error);
-            }
-        }
-        done += usize::from(step.action != Action::Same);
-    }
-    let sentence = match done {
+    let client = ctx.client().await?;
+    let new_product = Cell::new(None);
+    let open: Vec<&CatalogStep> = steps.iter().filter(|step| step.action.is_change()).collect();
+    let take = async |step: &&CatalogStep| step.take(client, &new_product).await;
+    let advice = |_: &[&CatalogStep]| "to continue, apply the file again".to_owned();
+    let taken = in_order(ctx, &open, take, advice).await?;
+    let sentence = match taken.done.len() {
         0 => "There is nothing to change.".to_owned(),
         1 => "Applied 1 change.".to_owned(),
         many => format!("Applied {many} changes."),
     };
-    Ok(show(&steps)?.changed(sentence))
+    // The steps were taken in this order, each with its record's id.
+    let mut ids = taken.done.into_iter();
+    let mut shown = Vec::new();
+    for step in steps.iter().filter(|step| step.action != Action::Unlisted) {
+        let id = if step.action.is_change() { ids.next() } else { step.id() };
+        shown.extend(id.map(|id| (step, Some(id))));
+    }
+    Ok(show(&shown)?.changed(sentence).exit(taken.exit))
 }
 
 pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {
-    let manifest = Manifest::of(&Catalog::load(ctx).await?);
-    View::new(&manifest, Vec::new())?.document()
+    let manifest = Manifest::of(&Catalog::load(ctx).await?)?;
+    Ok(View::new(&manifest, Vec::new())?.document())
 }
 
-fn show(steps: &[CatalogStep]) -> Result<View> {
-    let json: Vec<Value> = steps.iter().map(json_of).collect();
-    let ids = steps.iter().filter_map(CatalogStep::id).collect();
+/// The steps before any is taken, with their number.
+fn preview(steps: &[CatalogStep]) -> Result<View> {
+    let shown: Vec<_> = steps.iter().map(|step| (step, step.id())).collect();
+    let count = |action| steps.iter().filter(|step| step.action == action).count();
+    let mut summary = format!(
+        "{} to create, {} to update, {} the same",
+        count(Action::Create),
+        count(Action::Update),
+        count(Action::Same),
+    );
+    if count(Action::Unlisted) > 0 {
+        summary += &format!(", {} only on the server", count(Action::Unlisted));
+    }
+    Ok(show(&shown)?.line(TextCell::text(summary)))
+}
+
+/// The steps with the ids of their records; text leaves out those that change nothing.
+fn show(steps: &[(&CatalogStep, Option<String>)]) -> Result<View> {
+    let json: Vec<Value> = steps.iter().map(|(step, id)| json_of(step, id.as_deref())).collect();
+    let ids = steps.iter().filter_map(|(_, id)| id.clone()).collect();
     let fields = Field::members(["action", "kind", "name", "id", "changes"]);
     let mut view = View::new(json, ids)?.fields(&fields);
-    for step in steps {
-        let line = format!("{} {} {}", step.action.sign(), step.kind(), step.title());
+    for (step, _) in steps.iter().filter(|(step, _)| step.action != Action::Same) {
+        let line = format!("{} {step}", step.action.sign());
         let changes: Vec<String> = step.changes.iter().map(FieldChange::to_string).collect();
-        let line = if step.action == Action::Update {
-            TextCell::text(format!("{line} ({})", changes.join("; "))).toned(Tone::Warning)
-        } else if step.action == Action::Create {
-            TextCell::text(line).toned(Tone::Good)
-        } else {
-            TextCell::text(line)
+        let line = match step.action {
+            Action::Update => {
+                TextCell::text(format!("{line} ({})", changes.join("; "))).toned(Tone::Warning)
+            }
+            Action::Unlisted => TextCell::text(format!("{line} (only on the server)")),
+            Action::Create | Action::Same => TextCell::text(line).toned(Tone::Good),
         };
         view = view.line(line);
     }
     Ok(view)
 }
 
-fn json_of(step: &CatalogStep) -> Value {
+fn json_of(step: &CatalogStep, id: Option<&str>) -> Value {
     let changes = step.changes.iter().map(|change| {
         let pair = json!({ "have": change.have, "want": change.want });
         (change.field.to_owned(), pair)
@@ -154,7 +181,7 @@ fn json_of(step: &CatalogStep) -> Value {
         "action": step.action.word(),
         "kind": step.kind(),
         "name": step.title(),
-        "id": step.id(),
+        "id": id,
         "changes": changes.collect::<serde_json::Map<_, _>>(),
     })
 }

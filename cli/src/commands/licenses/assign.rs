@@ -1,7 +1,7 @@
 //! `licctl licenses assign` and `unassign`.
 
 use clap::Args;
-use common::{AssignLicense, Assignment, ExternalId, LicenseId};
+use common::{AssignLicense, Assignment, ExternalId, LicenseWithSeats};
 use serde::Serialize;
 
 use super::{assign_from_file, choose};
@@ -94,7 +94,8 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
         return assign_from_file::run(ctx, license, &args.rows, file, metadata).await;
     }
     args.rows.bulk.refuse_without_file()?;
-    let (license, given) = license_and_users(ctx, args.license, args.users).await?;
+    let (found, given) = license_and_users(ctx, args.license, args.users).await?;
+    let license = found.id;
     let users = read_items(ctx, &given).await?;
     let question = format!("Assign license {} to {} users?", license, users.len());
     prompt::confirm_many(ctx, users.len(), &question)?;
@@ -110,7 +111,12 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     })
     .await?;
     let Some(first) = assigned.done.first() else { return planned() };
-    let next = format!("licctl validate {}", quote(first.user.as_str()));
+    // A validation would find no seat.
+    let is_full = found.seats.allowed.is_some_and(|allowed| found.seats.used >= allowed.get());
+    let next = match is_full {
+        true => format!("licctl licenses usage {license}"),
+        false => format!("licctl validate {}", quote(first.user.as_str())),
+    };
     let sentence = match assigned.done.as_slice() {
         [one] if one.new => format!("Assigned license {} to {}.", license, one.user),
         [one] => format!("{} already had license {}.", one.user, license),
@@ -120,7 +126,8 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
 }
 
 pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
-    let (license, given) = license_and_users(ctx, args.license, args.users).await?;
+    let (found, given) = license_and_users(ctx, args.license, args.users).await?;
+    let license = found.id;
     let users = read_items(ctx, &given).await?;
     let question = format!("Unassign {} users from license {}?", users.len(), license);
     prompt::confirm_many(ctx, users.len(), &question)?;
@@ -145,11 +152,11 @@ async fn license_and_users(
     ctx: &Context,
     license: Option<String>,
     users: Vec<String>,
-) -> Result<(LicenseId, Vec<String>)> {
+) -> Result<(ApiRecord<LicenseWithSeats>, Vec<String>)> {
     prompt::require(ctx, &[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
     let license = match &license {
-        Some(given) => resolve::license(ctx, given, Purpose::Write).await?.id,
-        None => choose(ctx).await?.id,
+        Some(given) => resolve::license(ctx, given, Purpose::Write).await?,
+        None => choose(ctx).await?,
     };
     if !users.is_empty() {
         return Ok((license, users));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::bulk::{
-    self, BulkFlags, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
+    self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
 };
 use crate::client::{ApiRecord, Client, new_idempotency_key};
 use crate::commands::bulk_view;
@@ -28,6 +28,9 @@ pub struct FromFile {
     /// With --from: create a license of this plan for each user
     #[arg(long, requires = "from", conflicts_with = "license")]
     plan: Option<String>,
+    /// With --plan: the product of the plan, by name or id
+    #[arg(long, requires = "plan")]
+    product: Option<String>,
     #[command(flatten)]
     pub bulk: BulkFlags,
 }
@@ -42,10 +45,11 @@ pub async fn run(
     let client = ctx.client().await?;
     let common = metadata.as_ref();
     let finished = if let Some(given) = &args.plan {
-        let plan = &resolve::plan(ctx, given, Purpose::Write).await?;
+        let plan = &resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?;
         let name = format!("licenses assign --plan {}", plan.id);
-        let run = ("Create and assign licenses to", name);
-        bulk::run(ctx, &args.bulk, file, run, |row, report| async move {
+        let verb = "Create and assign licenses to";
+        let task = BulkTask { verb, name, always_reports: true };
+        bulk::run(ctx, &args.bulk, file, task, |row, report| async move {
             let license = own_license(client, plan, &row, &report).await?;
             assign(client, license, row, common).await
         })
@@ -56,8 +60,9 @@ pub async fn run(
             Some(given) => resolve::license(ctx, given, Purpose::Write).await?.id,
             None => super::choose(ctx).await?.id,
         };
-        let run = ("Assign the license to", format!("licenses assign {license}"));
-        bulk::run(ctx, &args.bulk, file, run, |row, _| async move {
+        let (verb, name) = ("Assign the license to", format!("licenses assign {license}"));
+        let task = BulkTask { verb, name, always_reports: true };
+        bulk::run(ctx, &args.bulk, file, task, |row, _| async move {
             assign(client, Some(license), row, common).await
         })
         .await?

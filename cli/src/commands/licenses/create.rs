@@ -1,17 +1,21 @@
 //! `licctl licenses create`.
 
+use std::cell::Cell;
+use std::fmt;
+
 use clap::Args;
-use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, Plan};
+use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, LicenseId, Plan};
 
 use super::{FIELDS, table};
 use crate::client::ApiRecord;
+use crate::commands::items::in_order;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
 use crate::output::escape::quote;
 use crate::prompt;
-use crate::resolve::{self, NameIndex, Purpose};
+use crate::resolve::{self, NameIndex, PlanOfProduct, Purpose};
 
 /// Create licenses from a plan
 #[derive(Args)]
@@ -20,12 +24,17 @@ Examples:
   licctl licenses create --plan \"Pro annual\"
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
   licctl licenses create --plan \"Pro annual\" --count 20 -q
+  licctl licenses create --plan \"Acme Studio/Pro annual\"
 
-JSON is an array of licenses, also for one.")]
+With --count, the licenses that were created are printed even if a later one
+fails; the exit code is 9 then. JSON is an array of licenses, also for one.")]
 pub struct CreateArgs {
-    /// Plan of the license, by name or id
+    /// Plan of the license, by name or id; Product/Plan where several products have one of the name
     #[arg(long)]
     plan: Option<String>,
+    /// Product of the plan, by name or id
+    #[arg(long)]
+    product: Option<String>,
     /// Days of validity, instead of the plan's
     #[arg(long, value_name = "N")]
     expires_in_days: Option<ExpiresInDays>,
@@ -37,11 +46,26 @@ pub struct CreateArgs {
     count: Option<u32>,
 }
 
+/// One request of the command.
+enum Step {
+    Create(u32),
+    Assign(ExternalId),
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create(number) => write!(f, "license {number}"),
+            Self::Assign(user) => write!(f, "assignment to {user}"),
+        }
+    }
+}
+
 pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--plan", args.plan.is_some())])?;
     let plan = match &args.plan {
-        Some(given) => resolve::plan(ctx, given, Purpose::Write).await?,
-        None => choose_plan(ctx).await?,
+        Some(given) => resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?,
+        None => choose_plan(ctx, args.product.as_deref()).await?,
     };
     let count = args.count.unwrap_or(1);
     if count > 25 {
@@ -49,41 +73,54 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     }
     let body = CreateLicense { plan_id: plan.id, expires_in_days: args.expires_in_days };
     let client = ctx.client().await?;
-    let mut made: Vec<ApiRecord<License>> = Vec::new();
-    for _ in 0..count {
-        match client.licenses().create(&body).await {
-            Ok(license) => made.extend(license.map(|written| written.data)),
-            Err(error) => return Err(note_created(ctx, &made, error)),
+    let users = args.assign.iter().cloned().map(Step::Assign);
+    let steps: Vec<Step> = (1..=count).map(Step::Create).chain(users).collect();
+    let new: Cell<Option<LicenseId>> = Cell::new(None);
+    let take = async |step: &Step| match step {
+        Step::Create(_) => {
+            let made = client.licenses().create(&body).await?.map(|written| written.data);
+            new.set(made.as_ref().map(|license| license.id));
+            Ok(made.map(Some))
         }
-    }
-    for user in &args.assign {
-        // On a dry run there is no id yet to put into the path.
-        let id = made.first().map_or_else(|| "NEW-LICENSE".to_owned(), |it| it.id.to_string());
-        let body = AssignLicense { user_id: user.clone(), metadata: None };
-        let assigned = client.licenses().assign(id, &body).await;
-        assigned.map_err(|error| note_created(ctx, &made, error))?;
-    }
+        Step::Assign(user) => {
+            // On a dry run there is no id yet to put into the path.
+            let id = new.get().map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
+            let body = AssignLicense { user_id: user.clone(), metadata: None };
+            Ok(client.licenses().assign(id, &body).await?.map(|_| None))
+        }
+    };
+    let advice = |untried: &[Step]| match (untried, new.get()) {
+        ([Step::Assign(_), ..], Some(id)) => {
+            let users = untried.iter().filter_map(Step::user).map(|user| quote(user.as_str()));
+            let users: Vec<_> = users.collect();
+            format!("to continue: licctl licenses assign {id} {}", users.join(" "))
+        }
+        _ => format!("to create the rest, give --count {}", untried.len()),
+    };
+    let taken = in_order(ctx, &steps, take, advice).await?;
+    let made: Vec<ApiRecord<License>> = taken.done.into_iter().flatten().collect();
     if made.is_empty() {
         return planned();
     }
-    show(ctx, &args, &plan, &made).await
+    show(ctx, &args, &plan, &made).map(|view| view.exit(taken.exit))
 }
 
-/// Prints the licenses that exist although a later step failed.
-fn note_created(ctx: &Context, made: &[ApiRecord<License>], error: Error) -> Error {
-    for license in made {
-        ctx.note(&format!("license {} was created before this failed", license.id));
+impl Step {
+    fn user(&self) -> Option<&ExternalId> {
+        match self {
+            Self::Create(_) => None,
+            Self::Assign(user) => Some(user),
+        }
     }
-    error
 }
 
-async fn show(
+fn show(
     ctx: &Context,
     args: &CreateArgs,
-    plan: &Plan,
+    plan: &ApiRecord<Plan>,
     made: &[ApiRecord<License>],
 ) -> Result<View> {
-    let names = NameIndex::load(ctx).await?;
+    let names = NameIndex::of(&[], std::slice::from_ref(plan));
     let ids = made.iter().map(|license| license.id.to_string()).collect();
     let view = View::new(made, ids)?.fields(&FIELDS).table(table(ctx, made, &names));
     let what = match made {
@@ -102,16 +139,14 @@ async fn show(
     }
 }
 
-async fn choose_plan(ctx: &Context) -> Result<ApiRecord<Plan>> {
-    let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), NameIndex::load(ctx))?;
+async fn choose_plan(ctx: &Context, product: Option<&str>) -> Result<ApiRecord<Plan>> {
+    let plans = resolve::plans_by_product(ctx, product, Purpose::Write).await?;
     if plans.is_empty() {
         return Err(Error::not_found("There are no plans yet.").fix("licctl plans create"));
     }
-    let label =
-        |plan: &ApiRecord<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);
-    let labels: Vec<_> = plans.iter().map(label).collect();
-    let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?];
-    let same_name = plans.iter().filter(|plan| plan.name == chosen.name).count();
+    let labels: Vec<_> = plans.iter().map(PlanOfProduct::title).collect();
+    let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?].plan;
+    let same_name = plans.iter().filter(|it| it.plan.name == chosen.name).count();
     let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
     ctx.answered(Some("--plan"), &word);
     Ok(chosen.clone())

@@ -94,7 +94,10 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         None => None,
     };
     let plan = match &args.plan {
-        Some(given) => Some(resolve::plan(ctx, given, Purpose::Read).await?.id.to_string()),
+        Some(given) => {
+            let product = args.product.as_deref();
+            Some(resolve::plan(ctx, given, product, Purpose::Read).await?.id.to_string())
+        }
         None => None,
     };
     // An unknown user is an error, so that a typo is not taken for a user without licenses.

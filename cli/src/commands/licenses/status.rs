@@ -116,5 +116,8 @@ fn show(ctx: &Context, changed: &[StatusChange], status: Status) -> Result<View>
     if status == Status::Active && past(first, ctx.now).is_some() {
         return Ok(view.next(format!("licctl licenses update {} --expires-at TIME", first.id)));
     }
-    Ok(view)
+    Ok(match status {
+        Status::Suspended => view.next(format!("licctl licenses activate {}", first.id)),
+        _ => view,
+    })
 }

@@ -54,8 +54,9 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let Some(now) = ctx.client().await?.licenses().update(license.id, &body).await? else {
         return planned();
     };
-    let names = NameIndex::load(ctx).await?;
+    let names = NameIndex::for_display(ctx).await;
     let view = View::new(&now.data, vec![license.id.to_string()])?.fields(&FIELDS);
     let table = table(ctx, std::slice::from_ref(&now.data), &names);
-    Ok(view.table(table).changed(format!("Updated license {}.", license.id)))
+    let changed = format!("Updated license {}.", license.id);
+    Ok(view.table(table).changed(changed).next(format!("licctl licenses get {}", license.id)))
 }

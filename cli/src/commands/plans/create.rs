@@ -43,6 +43,9 @@ pub struct CreateArgs {
     /// Show the existing plan if the product has one of this name
     #[arg(long)]
     if_not_exists: bool,
+    /// Create the plan even if the product has another one of this name
+    #[arg(long, conflicts_with = "if_not_exists")]
+    allow_duplicate: bool,
 }
 
 pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
@@ -65,11 +68,13 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         expires_in_days: args.expires_in_days,
         features,
     };
-    let names = NameIndex::of(std::slice::from_ref(&product));
-    if args.if_not_exists {
+    let names = NameIndex::of(std::slice::from_ref(&product), &[]);
+    if !args.allow_duplicate {
         let known = resolve::plans(ctx, Some(product.id)).await?;
-        if let Some(known) = known.into_iter().find(|plan| plan.name == body.name) {
-            return existing(&known, &body, &names);
+        match known.into_iter().find(|plan| plan.name == body.name) {
+            Some(known) if args.if_not_exists => return existing(&known, &body, &names),
+            Some(known) => return Err(resolve::name_taken(&known)),
+            None => {}
         }
     }
     let Some(made) = ctx.client().await?.plans().create(&body).await? else {

@@ -55,8 +55,12 @@ pub enum Verb {
     /// Show a plan
     #[command(visible_alias = "show")]
     Get {
-        /// Plan id or name, or at least 6 characters from either end of the id
+        /// Plan id or name, or at least 6 characters from either end of the id; Product/Plan where
+        /// several products have one of the name
         plan: String,
+        /// Product of the plan, by name or id
+        #[arg(long)]
+        product: Option<String>,
     },
     #[command(visible_alias = "new")]
     Create(create::CreateArgs),
@@ -66,9 +70,9 @@ pub enum Verb {
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List { product, flags } => list(ctx, product, &flags).await,
-        Verb::Get { plan } => {
-            let plan = resolve::plan(ctx, &plan, Purpose::Read).await?;
-            let names = NameIndex::of(&resolve::products(ctx).await?);
+        Verb::Get { plan, product } => {
+            let plan = resolve::plan(ctx, &plan, product.as_deref(), Purpose::Read).await?;
+            let names = NameIndex::for_display(ctx).await;
             let view = View::new(&plan, vec![plan.id.to_string()])?.fields(&FIELDS);
             Ok(view.card(card(ctx, &plan, &names)))
         }
@@ -88,7 +92,7 @@ async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Resu
     let Some(plans) = plans else { return Ok(View::printed()) };
     let products = resolve::products(ctx).await?;
     let ids = plans.iter().map(|plan| plan.id.to_string()).collect();
-    let view = View::new(&plans, ids)?.table(table(&plans, &NameIndex::of(&products)));
+    let view = View::new(&plans, ids)?.table(table(&plans, &NameIndex::of(&products, &[])));
     let hint = match product {
         Some(product) => format!(
             "This product has no plans yet. Create one: \

@@ -18,8 +18,11 @@ Examples:
   licctl plans update \"Pro annual\" --max-seats 10
   licctl plans update \"Pro annual\" --expires-in-days never --feature none")]
 pub struct UpdateArgs {
-    /// Plan id or name
+    /// Plan id or name; Product/Plan where several products have one of the name
     plan: String,
+    /// Product of the plan, by name or id
+    #[arg(long)]
+    product: Option<String>,
     /// New name
     #[arg(long)]
     name: Option<Name>,
@@ -56,11 +59,11 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             Error::usage("There is nothing to change.").fix("see licctl plans update --help")
         );
     }
-    let plan = resolve::plan(ctx, &args.plan, Purpose::Write).await?;
+    let plan = resolve::plan(ctx, &args.plan, args.product.as_deref(), Purpose::Write).await?;
     let Some(now) = ctx.client().await?.plans().update(plan.id, &body).await? else {
         return planned();
     };
-    let names = NameIndex::of(&resolve::products(ctx).await?);
+    let names = NameIndex::for_display(ctx).await;
     let changed = format!("Updated plan {}. Existing licenses keep their terms.", now.data.name);
     Ok(show(&now.data, &names)?.changed(changed))
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use common::CreateUser;
 
-use crate::bulk::{self, BulkFlags, ERROR_FIELD, LINE_FIELDS};
+use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
@@ -31,8 +31,9 @@ pub struct ImportArgs {
 
 pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     let client = ctx.client().await?;
-    let run = ("Import", format!("users import at {}", client.label()));
-    let finished = bulk::run(ctx, &args.bulk, &args.file, run, |row, _| async move {
+    let name = format!("users import at {}", client.label());
+    let task = BulkTask { verb: "Import", name, always_reports: true };
+    let finished = bulk::run(ctx, &args.bulk, &args.file, task, |row, _| async move {
         let (email, name, metadata) = (row.email, row.name, row.metadata);
         let body = CreateUser { external_id: row.user, email, name, metadata };
         let written = client.users().create(&body).await?;

@@ -3,7 +3,7 @@
 use common::{ProductId, Validate, Validation};
 
 use super::{COLUMNS, ExpectedAnswer, Feature, UserAnswer, lacking};
-use crate::bulk::{self, BulkFlags, ERROR_FIELD, LINE_FIELDS, ReportLine};
+use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, ReportLine};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Exit, Result};
@@ -31,8 +31,9 @@ pub async fn run(
 ) -> Result<View> {
     let client = ctx.client().await?;
     let of = product.map_or_else(String::new, |product| format!(" --product {product}"));
-    let run = ("Validate", format!("validate{of} at {}", client.label()));
-    let finished = bulk::run(ctx, &args.bulk, file, run, |row, _| async move {
+    let name = format!("validate{of} at {}", client.label());
+    let task = BulkTask { verb: "Validate", name, always_reports: false };
+    let finished = bulk::run(ctx, &args.bulk, file, task, |row, _| async move {
         let body = Validate { user_id: row.user, product_id: product };
         let written = client.validate(&body).await?;
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())

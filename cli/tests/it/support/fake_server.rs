@@ -97,7 +97,11 @@ impl FakeServer {
 
     /// For answers that are not valid HTTP.
     pub fn serving(serve: impl Fn(&Request, TcpStream) + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), serve)
+    }
+
+    /// Serves the connections of this listener.
+    pub fn on(listener: TcpListener, serve: impl Fn(&Request, TcpStream) + Send + 'static) -> Self {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
         let log = received.clone();
