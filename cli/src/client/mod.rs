@@ -208,6 +208,9 @@ impl Client {
         body: Option<&serde_json::Value>,
         idempotency_key: Option<&str>,
     ) -> Result<(StatusCode, T)> {
+        if self.target.dry_run {
+            self.plan(api_request, body.cloned(), true)?;
+        }
         let mut attempts = Attempts::new(idempotency_key.is_some());
         loop {
             self.patience.wait().await?;
@@ -253,9 +256,6 @@ impl Client {
         idempotency_key: Option<&str>,
     ) -> Result<Response> {
         let mut url = self.url(api_request.path)?;
-        if self.target.dry_run {
-            self.plan(api_request, body.cloned(), true)?;
-        }
         for _ in 0..=MAX_REDIRECTS {
             let mut request = self.http.request(api_request.method.clone(), url.clone());
             request = request.header(AUTHORIZATION, bearer(&self.target.key)?);
