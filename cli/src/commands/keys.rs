@@ -1,6 +1,6 @@
 //! `licctl keys`: API keys. The secret of a new one is shown once, on stdout, and nowhere else.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use common::{CreateKey, Key, Mode, Name, Role, Timestamp};
 
 use super::planned;
@@ -63,50 +63,16 @@ pub struct CreateArgs {
     name: Option<Name>,
     /// Role of the key
     #[arg(long)]
-    role: Option<RoleArg>,
+    role: Option<Role>,
     /// Mode of the key; that of the key in use when absent
     #[arg(long)]
-    mode: Option<ModeArg>,
+    mode: Option<Mode>,
     /// Time of expiry, as in 2027-01-31T12:00:00Z; no expiry when absent
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     expires_at: Option<Timestamp>,
     /// Time until expiry, as in 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
-}
-
-/// [`Role`] as a flag takes it.
-#[derive(Clone, Copy, ValueEnum)]
-enum RoleArg {
-    Validate,
-    Read,
-    Admin,
-}
-
-/// [`Mode`] as a flag takes it.
-#[derive(Clone, Copy, ValueEnum)]
-enum ModeArg {
-    Live,
-    Test,
-}
-
-impl From<RoleArg> for Role {
-    fn from(role: RoleArg) -> Self {
-        match role {
-            RoleArg::Validate => Self::Validate,
-            RoleArg::Read => Self::Read,
-            RoleArg::Admin => Self::Admin,
-        }
-    }
-}
-
-impl From<ModeArg> for Mode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Live => Self::Live,
-            ModeArg::Test => Self::Test,
-        }
-    }
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -132,11 +98,11 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         None => prompt::text(ctx, "Name of the key (such as its purpose)", Some("--name"))?,
     };
     let role = match args.role {
-        Some(role) => role.into(),
+        Some(role) => role,
         None => ask_role(ctx)?,
     };
     let expires_at = args.expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
-    let body = CreateKey { name, role, mode: args.mode.map(Into::into), expires_at };
+    let body = CreateKey { name, role, mode: args.mode, expires_at };
     let Some(made) = ctx.client().await?.keys().create(&body).await? else {
         return planned();
     };
@@ -144,7 +110,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     // `-q` prints the secret: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
     let secret = key.key.expose().to_owned();
     let view = View::new(&key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
-    let what = format!("{} key {}", role_word(key.record.role), key.record.name);
+    let what = format!("{} key {}", key.record.role, key.record.name);
     Ok(view.changed(format!("Created {what}. Store the secret now: it is shown only once.")))
 }
 
@@ -163,7 +129,7 @@ fn ask_role(ctx: &Context) -> Result<Role> {
 
 async fn revoke(ctx: &Context, given: &str) -> Result<View> {
     let key = resolve::key(ctx, given).await?;
-    let what = format!("{} key {} ({}…)", role_word(key.role), key.name, key.prefix);
+    let what = format!("{} key {} ({}…)", key.role, key.name, key.prefix);
     if key.revoked_at.is_none() {
         prompt::confirm(ctx, &format!("Revoke the {what}? Applications that use it lose access."))?;
     }
@@ -182,8 +148,8 @@ fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
             TextCell::of(key.id),
             TextCell::text(key.name.as_str()),
             TextCell::text(&key.prefix),
-            TextCell::text(role_word(key.role)),
-            TextCell::text(mode_word(key.mode)),
+            TextCell::of(key.role),
+            TextCell::of(key.mode),
             TextCell::past(key.created_at, ctx.now),
             TextCell::time_or("never", key.last_used_at, ctx.now),
             TextCell::time_or("never", key.expires_at, ctx.now),
@@ -200,20 +166,5 @@ fn state(key: &Key, now: Timestamp) -> TextCell {
         TextCell::text("expired").toned(Tone::Warning)
     } else {
         TextCell::text("active").toned(Tone::Good)
-    }
-}
-
-pub fn role_word(role: Role) -> &'static str {
-    match role {
-        Role::Validate => "validate",
-        Role::Read => "read",
-        Role::Admin => "admin",
-    }
-}
-
-pub fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Live => "live",
-        Mode::Test => "test",
     }
 }

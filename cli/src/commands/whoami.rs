@@ -2,7 +2,6 @@
 
 use common::CurrentKey;
 
-use super::keys::{mode_word, role_word};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -27,8 +26,8 @@ pub fn card(
         ("tenant", TextCell::text(format!("{} ({})", key.tenant.name, key.tenant.id))),
         ("key", TextCell::text(format!("{}… {} ({})", key.prefix, key.name, key.id))),
         ("from", TextCell::text(source)),
-        ("role", TextCell::text(role_word(key.role))),
-        ("mode", TextCell::text(mode_word(key.mode))),
+        ("role", TextCell::of(key.role)),
+        ("mode", TextCell::of(key.mode)),
         ("expires", TextCell::time_or("never", key.expires_at, ctx.now)),
     ]
 }

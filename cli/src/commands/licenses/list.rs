@@ -1,6 +1,6 @@
 //! `licctl licenses list`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use common::{ExternalId, License, LicenseWithSeats, Seats, Status, Timestamp};
 
 use super::{past, status_cell};
@@ -41,35 +41,13 @@ pub struct ListArgs {
     product: Option<String>,
     /// Only licenses of this effective status; an active license past its date counts as expired
     #[arg(long)]
-    status: Option<StatusArg>,
+    status: Option<Status>,
     /// Only licenses assigned to this user
     #[arg(long)]
     user: Option<ExternalId>,
     /// Only active licenses that expire within this time
     #[arg(long, value_name = "SPAN")]
     expiring_within: Option<Span>,
-}
-
-/// [`Status`] as a flag takes it.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StatusArg {
-    Active,
-    Suspended,
-    Revoked,
-    Expired,
-}
-
-impl StatusArg {
-    fn fits(self, license: &License, now: Timestamp) -> bool {
-        let status = match license.status {
-            Status::Active if past(license, now).is_some() => Self::Expired,
-            Status::Active => Self::Active,
-            Status::Suspended => Self::Suspended,
-            Status::Revoked => Self::Revoked,
-            Status::Expired => Self::Expired,
-        };
-        self == status
-    }
 }
 
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
@@ -104,12 +82,20 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     Ok(view.table(table(ctx, &licenses, &names)))
 }
 
+/// The status as a validation treats it.
+fn effective(license: &License, now: Timestamp) -> Status {
+    match license.status {
+        Status::Active if past(license, now).is_some() => Status::Expired,
+        status => status,
+    }
+}
+
 fn fits(license: &License, args: &ListArgs, now: Timestamp) -> bool {
     let soon = |span: Span| {
         let end = license.expires_at.filter(|&end| end > now && end <= now.plus(span.delta()));
         license.status == Status::Active && end.is_some()
     };
-    args.status.is_none_or(|status| status.fits(license, now))
+    args.status.is_none_or(|status| status == effective(license, now))
         && args.expiring_within.is_none_or(soon)
 }
 

@@ -90,7 +90,7 @@ fn seats(max: Option<MaxSeats>) -> TextCell {
 
 /// The status as a validation treats it: an active license past its date counts as expired.
 pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
-    let word = status_word(license.status);
+    let word = license.status.as_str();
     match (license.status, past(license, now)) {
         (Status::Active, Some(end)) => TextCell::word(
             format!("{word} (expired {})", relative(end, now)),
@@ -106,15 +106,6 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
 /// Since when the license's date is past.
 fn past(license: &License, now: Timestamp) -> Option<Timestamp> {
     license.expires_at.filter(|&end| end <= now)
-}
-
-pub fn status_word(status: Status) -> &'static str {
-    match status {
-        Status::Active => "active",
-        Status::Suspended => "suspended",
-        Status::Revoked => "revoked",
-        Status::Expired => "expired",
-    }
 }
 
 /// Prompts for a license.

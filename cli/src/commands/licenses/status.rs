@@ -4,7 +4,7 @@ use clap::Args;
 use common::{License, LicenseId, LicenseWithSeats, SetStatus, Status};
 use serde::Serialize;
 
-use super::{choose, past, status_cell, status_word};
+use super::{choose, past, status_cell};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, one_or_many, read_items};
 use crate::commands::planned;
@@ -103,11 +103,10 @@ fn show(ctx: &Context, given: &[String], changed: &[StatusChange], status: Statu
     let ids = changed.iter().map(|changed| changed.now.id.to_string()).collect();
     let view = View::new(one_or_many(given, changed), ids)?
         .table(Table::new(&COLUMNS).with(changed.iter().map(row)));
-    let word = status_word(status);
     let Some(StatusChange { now: first, .. }) = changed.first() else { return Ok(view) };
     let view = match changed {
-        [_] => view.changed(format!("License {} is {word}.", first.id)),
-        _ => view.changed(format!("{} licenses are {word}.", changed.len())),
+        [_] => view.changed(format!("License {} is {status}.", first.id)),
+        _ => view.changed(format!("{} licenses are {status}.", changed.len())),
     };
     // Activating does not change the date, so an expired license stays unusable.
     if status == Status::Active && past(first, ctx.now).is_some() {

@@ -2,13 +2,12 @@
 //! seats are the reason, and suggested commands.
 
 use common::{
-    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId,
+    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId, Reason,
     Status, Verdict,
 };
 
 use super::advice::advice;
-use super::{ExpectedAnswer, reason_word};
-use crate::commands::keys::{mode_word, role_word};
+use super::ExpectedAnswer;
 use crate::commands::licenses::{status_cell, usage};
 use crate::context::Context;
 use crate::error::{Exit, Result};
@@ -54,7 +53,7 @@ pub async fn run(
     for line in todo {
         view = view.line(TextCell::text(format!("  {line}")));
     }
-    let answer = explained.reason.map_or(ExpectedAnswer::Valid, ExpectedAnswer::from);
+    let answer = explained.reason.map_or(ExpectedAnswer::Valid, ExpectedAnswer::Invalid);
     let fits = answer == expected.unwrap_or(ExpectedAnswer::Valid);
     Ok(view.exit(if fits { Exit::Success } else { Exit::Negative }))
 }
@@ -86,7 +85,7 @@ fn step(good: bool, label: &str, text: &str) -> TextCell {
 }
 
 fn key_line(key: &CurrentKey) -> TextCell {
-    let (role, mode) = (role_word(key.role), mode_word(key.mode));
+    let (role, mode) = (key.role, key.mode);
     let tenant = &key.tenant.name;
     step(true, "key", &format!("{}… is active: {role}, {mode}, tenant {tenant}", key.prefix))
 }
@@ -116,7 +115,7 @@ fn licenses_line(explained: &Explanation) -> TextCell {
 }
 
 fn answer_line(explained: &Explanation) -> TextCell {
-    let word = explained.reason.map_or("VALID", reason_word);
+    let word = explained.reason.map_or("VALID", Reason::as_str);
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 

@@ -5,7 +5,8 @@ mod advice;
 mod explain;
 mod from_file;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
 use common::{ExternalId, Feature, ProductId, Reason, Validation};
 
 use super::items::{for_each_item, one_or_many, read_items};
@@ -27,6 +28,9 @@ const COLUMNS: [Column; 5] = [
     Column::new("LICENSE", 2),
     Column::flexible("FEATURES", 3),
 ];
+
+/// The word of `--expect` for a licensed user; the others are the reasons.
+const VALID: &str = "valid";
 
 /// Validate users, as your application does
 ///
@@ -63,17 +67,24 @@ pub struct ValidateArgs {
     rows: from_file::FromFile,
 }
 
-/// An answer as a flag takes it.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
+/// The answer that a script expects.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum ExpectedAnswer {
     Valid,
-    NoLicense,
-    Expired,
-    Revoked,
-    Suspended,
-    ExceededSeats,
-    UserNotFound,
+    Invalid(Reason),
+}
+
+impl ValueParserFactory for ExpectedAnswer {
+    type Parser = ValueParser;
+
+    fn value_parser() -> Self::Parser {
+        PossibleValuesParser::new([VALID].iter().chain(Reason::WORDS))
+            .try_map(|word: String| match word.as_str() {
+                VALID => Ok(Self::Valid),
+                word => word.parse().map(Self::Invalid),
+            })
+            .into()
+    }
 }
 
 /// The answer for one user.
@@ -206,7 +217,7 @@ impl UserAnswer {
         let answer = match &*self.answer {
             Validation::Valid(_) if self.lacking.is_empty() => Some(ExpectedAnswer::Valid),
             Validation::Valid(_) => None,
-            Validation::Invalid(refusal) => Some(refusal.reason.into()),
+            Validation::Invalid(refusal) => Some(ExpectedAnswer::Invalid(refusal.reason)),
         };
         if answer == Some(expected.unwrap_or(ExpectedAnswer::Valid)) {
             Exit::Success
@@ -233,35 +244,10 @@ impl UserAnswer {
                 vec![user, answer, reason, TextCell::of(grant.license.id), features]
             }
             Validation::Invalid(refusal) => {
-                let (answer, reason) = no(reason_word(refusal.reason).to_owned());
+                let (answer, reason) = no(refusal.reason.to_string());
                 vec![user, answer, reason, TextCell::maybe(None::<String>), TextCell::text("")]
             }
         }
-    }
-}
-
-impl From<Reason> for ExpectedAnswer {
-    fn from(reason: Reason) -> Self {
-        match reason {
-            Reason::NoLicense => Self::NoLicense,
-            Reason::Expired => Self::Expired,
-            Reason::Revoked => Self::Revoked,
-            Reason::Suspended => Self::Suspended,
-            Reason::ExceededSeats => Self::ExceededSeats,
-            Reason::UserNotFound => Self::UserNotFound,
-        }
-    }
-}
-
-/// A reason in the service's own spelling.
-fn reason_word(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoLicense => "no_license",
-        Reason::Expired => "expired",
-        Reason::Revoked => "revoked",
-        Reason::Suspended => "suspended",
-        Reason::ExceededSeats => "exceeded_seats",
-        Reason::UserNotFound => "user_not_found",
     }
 }
 
