@@ -4,15 +4,15 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    api, catalog, doctor, keys, licenses, login, manual, plans, products, profiles, users,
-    validate, whoami,
+    api, catalog, doctor, help, keys, licenses, login, manual, plans, products, profiles, users,
+    validate, version, whoami,
 };
 use crate::context::Context;
 use crate::env::{self, Env};
-use crate::error::{Error, Exit, Result};
+use crate::error::{self, Error, Exit};
 use crate::globals::Globals;
 use crate::io::Io;
 use crate::output::View;
@@ -25,18 +25,26 @@ Start here:
   licctl licenses create --plan \"Pro annual\" --assign alice
   licctl validate alice
   licctl validate alice --explain                   the reason and the fix
+  licctl help ci                                    licensing in a CI job
 
 Exit codes:
   0 OK, or valid      1 internal error    2 usage    3 not found, or ambiguous
   4 no or wrong key   5 key not allowed   6 refused  7 server unreachable
   8 rate limited      9 partial success   10 not valid       130 cancelled";
 
-const GLOBAL_FLAGS_HINT: &str = "--help lists the flags that every command takes.";
+/// Examples come first: a reader copies one before reading about flags.
+const PAGE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}{after-help}
+
+{all-args}
+
+licctl help flags lists the other flags that every command takes.";
 
 /// Administers a licensing server: products, plans, licenses, users and keys
 #[derive(Parser)]
-#[command(name = "licctl", version, max_term_width = 100)]
-#[command(after_help = format!("{START_HERE}\n\n{GLOBAL_FLAGS_HINT}"), after_long_help = START_HERE)]
+#[command(name = "licctl", version = version::LINE, max_term_width = 100)]
+#[command(after_help = help::and_topics(START_HERE))]
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
@@ -79,14 +87,40 @@ pub enum Commands {
     /// Check the settings, network, server, clock and key
     Doctor,
     Completions(manual::CompletionsArgs),
+    Help(help::HelpArgs),
     Man(manual::ManArgs),
+    /// Show the version and the commit
+    #[command(after_help = version::EXAMPLES)]
+    Version,
     /// Manage profiles: servers and their keys
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),
 }
 
+/// The definition of all commands and flags.
+pub fn grammar() -> Command {
+    with_pages(Cli::command())
+}
+
+/// Gives the commands below this one their help page. What a flag hides from `-h` it hides from
+/// `--help` too: `licctl help flags` and the manual show it.
+fn with_pages(command: Command) -> Command {
+    let hide = |arg: Arg| {
+        let hidden = arg.is_hide_short_help_set();
+        arg.hide_long_help(hidden)
+    };
+    let page = |command: Command| with_pages(command.help_template(PAGE));
+    command.mut_args(hide).mut_subcommands(page)
+}
+
+/// Reads a command line, beginning with the program's name.
+pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut matches = grammar().try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches)
+}
+
 /// Runs a command and returns its output.
-pub async fn run(ctx: &Context, command: Commands) -> Result<View> {
+pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
     match command {
         Commands::Validate(args) => validate::run(ctx, args).await,
         Commands::Licenses(verb) => licenses::run(ctx, verb).await,
@@ -100,9 +134,11 @@ pub async fn run(ctx: &Context, command: Commands) -> Result<View> {
         Commands::Api(args) => api::run(ctx, args).await,
         Commands::Doctor => doctor::run(ctx).await,
         Commands::Completions(args) => manual::completions(&args),
-        Commands::Man(args) => manual::man(ctx, &args, Cli::command()),
+        Commands::Help(args) => help::run(ctx, &args, grammar()),
+        Commands::Man(args) => manual::man(ctx, &args, grammar()),
         Commands::Login(args) => login::login(ctx, args).await,
         Commands::Logout(args) => login::logout(ctx, args).await,
+        Commands::Version => version::run(),
         Commands::Whoami => whoami::run(ctx).await,
         Commands::Profiles(verb) => profiles::run(ctx, verb).await,
     }

@@ -9,37 +9,37 @@ use crate::error::{Error, Result};
 use crate::output::time::Span;
 use crate::output::{Format, Jq, OutputOptions};
 
-/// Flags that work with every command.
+/// Flags that work with every command. Those that a newcomer does not need hide from its help.
 #[derive(Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Profile to use [variable: LICCTL_PROFILE]
-    #[arg(short = 'P', long, global = true, value_name = "NAME", hide_short_help = true)]
+    #[arg(short = 'P', long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
     /// Address of the server [variable: LICCTL_SERVER]
-    #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
     /// File with the API key, - for stdin; LICCTL_API_KEY takes the key itself
     #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
     /// Output format [variable: LICCTL_OUTPUT] [default: table]
-    #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
+    #[arg(short, long, global = true, value_name = "FORMAT")]
     output: Option<Format>,
     /// Filter the JSON with this jq expression; strings print without quotes
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
     /// Print ids only, the same as -o ids
-    #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
+    #[arg(short, long, global = true, conflicts_with = "output")]
     pub quiet: bool,
     /// Answer every confirmation with yes
-    #[arg(short, long, global = true, hide_short_help = true)]
+    #[arg(short, long, global = true)]
     pub yes: bool,
     /// Never prompt: a missing value is an error. Implied by CI and without a terminal
     #[arg(long, global = true, hide_short_help = true)]
     pub no_input: bool,
     /// Print the requests that would change data, and send none of them
-    #[arg(short = 'n', long, global = true, hide_short_help = true)]
+    #[arg(short = 'n', long, global = true)]
     pub dry_run: bool,
     /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted
     #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]

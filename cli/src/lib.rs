@@ -23,9 +23,6 @@ mod values;
 use std::ffi::OsString;
 use std::pin::pin;
 
-use clap::{CommandFactory, Parser};
-
-use args::Cli;
 use context::Context;
 pub use env::Env;
 use error::{Error, Exit, Result};
@@ -36,7 +33,7 @@ use output::{Format, View};
 
 /// The definition of all commands and flags, for documentation and completeness checks.
 pub fn grammar() -> clap::Command {
-    Cli::command()
+    args::grammar()
 }
 
 /// Runs one command line, beginning with the program's name.
@@ -47,7 +44,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
         let written = answer.and_then(|lines| io.data(&lines));
         return written.map_or_else(|error| error.exit, |()| Exit::Success).code();
     }
-    let cli = match Cli::try_parse_from(&args) {
+    let cli = match args::parse(&args) {
         Ok(cli) => cli,
         Err(error) => return args::explain(&io, &env, &args, &error).code(),
     };

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod catalog;
 pub mod doctor;
+pub mod help;
 mod items;
 pub mod keys;
 pub mod licenses;
@@ -13,6 +14,7 @@ pub mod products;
 pub mod profiles;
 pub mod users;
 pub mod validate;
+pub mod version;
 pub mod whoami;
 
 use crate::bulk::{BulkResult, ReportLine, RowState};

@@ -26,6 +26,9 @@ impl Named for ApiRecord<Product> {
     fn name(&self) -> &str {
         self.name.as_str()
     }
+    fn about(&self) -> String {
+        String::new()
+    }
 }
 
 impl Named for ApiRecord<Plan> {
@@ -35,6 +38,9 @@ impl Named for ApiRecord<Plan> {
     }
     fn name(&self) -> &str {
         self.name.as_str()
+    }
+    fn about(&self) -> String {
+        self.product_id.to_string()
     }
 }
 
@@ -46,6 +52,9 @@ impl Named for ApiRecord<Key> {
     fn name(&self) -> &str {
         self.name.as_str()
     }
+    fn about(&self) -> String {
+        format!("{} {}", self.role, self.mode)
+    }
 }
 
 impl Named for ApiRecord<LicenseWithSeats> {
@@ -56,6 +65,9 @@ impl Named for ApiRecord<LicenseWithSeats> {
     /// Licenses have no name; the empty one matches no argument.
     fn name(&self) -> &str {
         ""
+    }
+    fn about(&self) -> String {
+        format!("{} {}", self.plan_id, self.status)
     }
 }
 

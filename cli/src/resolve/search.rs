@@ -25,6 +25,8 @@ pub trait Named {
     const NOUN: &str;
     fn id(&self) -> String;
     fn name(&self) -> &str;
+    /// Ids and words that describe the record, set apart by blanks.
+    fn about(&self) -> String;
 }
 
 /// The record that `given` matches.
@@ -129,6 +131,9 @@ mod tests {
         }
         fn name(&self) -> &str {
             self.1
+        }
+        fn about(&self) -> String {
+            String::new()
         }
     }
 
