@@ -3,7 +3,8 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
@@ -13,7 +14,7 @@ use crate::commands::{
 use crate::context::Context;
 use crate::env::{self, Env};
 use crate::error::{self, Error, Exit};
-use crate::globals::Globals;
+use crate::globals::{Globals, shows_colors};
 use crate::io::Io;
 use crate::output::View;
 
@@ -89,12 +90,12 @@ pub enum Commands {
     Completions(manual::CompletionsArgs),
     Help(help::HelpArgs),
     Man(manual::ManArgs),
-    /// Show the version and the commit
-    #[command(after_help = version::EXAMPLES)]
-    Version,
     /// Manage profiles: servers and their keys
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),
+    /// Show the version and the commit
+    #[command(after_help = version::EXAMPLES)]
+    Version,
 }
 
 /// The definition of all commands and flags.
@@ -145,14 +146,19 @@ pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
 }
 
 /// Prints `--help` and `--version`, or the error of a command line.
-pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Exit {
-    let text = error.render();
-    let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    if asked_for {
-        let plain = !io.terminals.stdout || env.get("NO_COLOR").is_some();
-        let text = if plain { text.to_string() } else { text.ansi().to_string() };
+pub fn explain(io: &Io, env: &Env, args: &[OsString], mut error: clap::Error) -> Exit {
+    let shown = |text: StyledStr, terminal| match shows_colors(env, terminal) {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let text = shown(error.render(), io.terminals.stdout);
         return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Success);
     }
+    if let Some(tip) = dash_tip(args, &error) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    let text = error.render();
     if wants_json(env, args) {
         let message = text.to_string();
         let message = message.lines().next().unwrap_or_default();
@@ -160,10 +166,33 @@ pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Ex
         let hint = "see --help";
         io.say(&format!("{}\n", Error::usage(message).fix(hint).json()));
     } else {
-        let plain = !io.terminals.stderr || env.get("NO_COLOR").is_some();
-        io.say(&if plain { text.to_string() } else { text.ansi().to_string() });
+        io.say(&shown(text, io.terminals.stderr));
     }
     Exit::Usage
+}
+
+/// A tip for a value that begins with a dash and was read as a flag.
+fn dash_tip(args: &[OsString], error: &clap::Error) -> Option<String> {
+    if error.kind() == ErrorKind::ValueValidation {
+        return None;
+    }
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
+    let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+    let is_it = |flag: &str, value: &str| {
+        let begins = value.starts_with('-') && !value.starts_with("--") && value.len() > 1;
+        let is_wrong = value.starts_with(wrong.as_str()) || wrong.split(' ').next() == Some(flag);
+        begins && is_wrong && takes_value(&grammar(), flag)
+    };
+    let pair = words.windows(2).find(|pair| is_it(&pair[0], &pair[1]))?;
+    Some(format!("a value that begins with - needs an equals sign: {}={}", pair[0], pair[1]))
+}
+
+/// Whether any command has a flag of this name that takes a value.
+fn takes_value(command: &Command, flag: &str) -> bool {
+    let name = flag.strip_prefix("--");
+    let mut args = command.get_arguments();
+    args.any(|arg| arg.get_long() == name && name.is_some() && arg.get_action().takes_values())
+        || command.get_subcommands().any(|command| takes_value(command, flag))
 }
 
 /// Whether errors are to be JSON, on a command line that could not be read as a whole.

@@ -63,7 +63,8 @@ fn of(noun: &'static str) -> ArgValueCompleter {
         let line: Vec<String> =
             std::env::args_os().map(|word| unquoted(&word.to_string_lossy())).collect();
         let known = known(&env, &line, noun).unwrap_or_default();
-        fitting(known.iter().map(|entry| word(entry, &known, quotes)), typed)
+        let words = known.iter().map(|entry| word(entry, &known, quotes));
+        fitting(words.filter(|(word, _)| quotes || is_plain(word)), typed)
     })
 }
 
@@ -84,17 +85,21 @@ fn fitting(
 /// shell would break it at a blank.
 fn word(entry: &CachedName, all: &[CachedName], quotes: bool) -> (String, String) {
     let CachedName { id, name, about } = entry;
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_.@+".contains(letter);
     let is_unique = all.iter().filter(|other| other.name == *name).count() == 1;
     let about = |first: &str| {
         let parts = [first, about].into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(" · ")
     };
-    if !name.is_empty() && is_unique && (quotes || name.chars().all(is_plain)) {
+    if !name.is_empty() && is_unique && (quotes || is_plain(name)) {
         (name.clone(), about(id))
     } else {
         (id.clone(), about(name))
     }
+}
+
+/// Whether every shell takes this as one word.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|letter| letter.is_alphanumeric() || "-_.@+".contains(letter))
 }
 
 /// The cached records of the server and key that the command line would use.
@@ -200,9 +205,12 @@ mod tests {
     #[test]
     fn flags_are_read_from_an_unfinished_line() {
         let profile = |words: &[&str]| flag(&line(words), "-P", "--profile").map(str::to_owned);
-        for words in
-            [&["-P", "live", "plans"][..], &["plans", "-Plive"], &["--profile=live"], &["--profile", "live"]]
-        {
+        for words in [
+            &["-P", "live", "plans"][..],
+            &["plans", "-Plive"],
+            &["--profile=live"],
+            &["--profile", "live"],
+        ] {
             assert_eq!(profile(words).as_deref(), Some("live"), "{words:?}");
         }
         assert_eq!(profile(&["plans", "--product", "P"]), None);

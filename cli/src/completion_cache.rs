@@ -48,11 +48,8 @@ pub fn remember<T: Named>(ctx: &Context, records: &[T]) {
 
 /// Caches users by their external ids.
 pub fn remember_users<'a>(ctx: &Context, users: impl Iterator<Item = &'a str>) {
-    let entry = |user: &str| CachedName {
-        id: user.to_owned(),
-        name: String::new(),
-        about: String::new(),
-    };
+    let entry =
+        |user: &str| CachedName { id: user.to_owned(), name: String::new(), about: String::new() };
     write(ctx, "user", users.map(entry));
 }
 
@@ -71,7 +68,8 @@ fn write(ctx: &Context, noun: &str, entries: impl Iterator<Item = CachedName>) {
         cached = Cached { key: prefix.to_owned(), nouns: BTreeMap::new() };
     }
     let is_safe = |entry: &CachedName| {
-        !entry.id.starts_with('-') && !format!("{}{}", entry.id, entry.name).contains(char::is_control)
+        !entry.id.starts_with('-')
+            && !format!("{}{}", entry.id, entry.name).contains(char::is_control)
     };
     let entries: Vec<_> = entries.filter(is_safe).take(MAX_CACHED_PER_KIND).collect();
     if cached.nouns.get(noun) != Some(&entries) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use crate::completion;
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
 use crate::output::time::Span;
@@ -14,7 +15,7 @@ use crate::output::{Format, Jq, OutputOptions};
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Profile to use [variable: LICCTL_PROFILE]
-    #[arg(short = 'P', long, global = true, value_name = "NAME")]
+    #[arg(short = 'P', long, global = true, value_name = "NAME", add = completion::profiles())]
     pub profile: Option<String>,
     /// Address of the server [variable: LICCTL_SERVER]
     #[arg(long, global = true, value_name = "URL")]
@@ -48,8 +49,8 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_short_help = true)]
     pub color: ColorChoice,
-    /// Time to wait for an answer
-    #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
+    /// Time to wait for an answer; a number alone is seconds
+    #[arg(long, global = true, value_name = "SPAN", default_value = "30s", value_parser = Span::seconds)]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
     /// Trust the certificates of this PEM file as well
@@ -75,15 +76,12 @@ impl Globals {
         Ok(OutputOptions { format: self.format(env)?, jq, color: self.colors(env, terminal) })
     }
 
-    /// Whether output to a person is coloured.
-    fn colors(&self, env: &Env, terminal: bool) -> bool {
+    /// Whether this stream is coloured, a terminal or not.
+    pub fn colors(&self, env: &Env, terminal: bool) -> bool {
         match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => {
-                let dumb = env.get("TERM") == Some("dumb");
-                terminal && env.get("NO_COLOR").is_none() && !dumb
-            }
+            ColorChoice::Auto => shows_colors(env, terminal),
         }
     }
 
@@ -107,6 +105,11 @@ impl Globals {
         });
         Ok(self.output.or(variable.transpose()?).unwrap_or_default())
     }
+}
+
+/// Whether a stream is a terminal that shows colours, and the person wants them.
+pub fn shows_colors(env: &Env, terminal: bool) -> bool {
+    terminal && env.get("NO_COLOR").is_none() && env.get("TERM") != Some("dumb")
 }
 
 fn forms() -> String {

@@ -46,8 +46,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     }
     let cli = match args::parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return args::explain(&io, &env, &args, &error).code(),
+        Err(error) => return args::explain(&io, &env, &args, error).code(),
     };
+    io.color.set(cli.globals.colors(&env, io.terminals.stderr));
     let output = match cli.globals.output_options(&env, io.terminals.stdout) {
         Ok(output) => output,
         Err(error) => {

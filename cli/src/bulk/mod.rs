@@ -100,7 +100,7 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     if !before.is_empty() {
         ctx.note(&format!("skipping {} rows that an earlier run finished", before.len()));
     }
-    let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len()));
+    let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len())).await;
     yes.inspect_err(|_| report.abandon())?;
     let order: Vec<(usize, String)> =
         open.iter().map(|row| (row.line, row.user.to_string())).collect();

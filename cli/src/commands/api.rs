@@ -3,7 +3,7 @@
 use std::fs;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use reqwest::Method;
 use serde_json::{Map, Value};
 
@@ -36,7 +36,7 @@ pub struct ApiArgs {
     #[arg(short = 'F', long = "field", value_name = "KEY=VALUE")]
     fields: Vec<FieldArg>,
     /// File with the body, - for stdin
-    #[arg(long, value_name = "FILE", conflicts_with = "fields")]
+    #[arg(long, value_name = "FILE", conflicts_with = "fields", value_hint = ValueHint::FilePath)]
     input: Option<String>,
 }
 

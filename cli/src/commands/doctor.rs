@@ -213,8 +213,7 @@ async fn key(ctx: &Context, there: bool) -> Finding {
     }
     match client.current_key().await {
         Ok(key) => {
-            let (role, mode, tenant) =
-                (key.role, key.mode, key.tenant.name.clone());
+            let (role, mode, tenant) = (key.role, key.mode, key.tenant.name.clone());
             let detail = format!("{}… from {source}: {role}, {mode}, tenant {tenant}", key.prefix);
             Finding::ok("key", detail)
         }

@@ -5,13 +5,14 @@ use common::{CreateKey, Key, Mode, Name, Role, Timestamp};
 
 use super::planned;
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::time::Span;
+use crate::output::time::{Moment, Span};
 use crate::prompt;
 use crate::resolve;
 
@@ -30,7 +31,13 @@ const COLUMNS: [Column; 9] = [
 #[derive(Subcommand)]
 pub enum Verb {
     /// List keys, without their secrets
-    #[command(visible_alias = "ls")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "\
+Examples:
+  licctl keys list
+  licctl keys list --jq '.[] | select(.lastUsedAt == null) | .name'"
+    )]
     List,
     /// Create a key and print its secret once
     #[command(
@@ -49,10 +56,12 @@ Examples:
     /// Revoke a key at once and permanently
     #[command(after_help = "\
 Examples:
+  licctl keys revoke ci
   licctl keys revoke key_01k2v4p8qsf8brz6c7y0sjvkd3 --yes")]
     Revoke {
         /// Key id or name
-        key: String,
+        #[arg(add = completion::keys())]
+        key: Option<String>,
     },
 }
 
@@ -67,9 +76,10 @@ pub struct CreateArgs {
     /// Mode of the key; that of the key in use when absent
     #[arg(long)]
     mode: Option<Mode>,
-    /// Time of expiry, as in 2027-01-31T12:00:00Z; no expiry when absent
+    /// Time of expiry, as in 2027-01-31T12:00:00Z, or a date for its beginning in UTC; no expiry
+    /// when absent
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
-    expires_at: Option<Timestamp>,
+    expires_at: Option<Moment>,
     /// Time until expiry, as in 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
@@ -79,7 +89,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List => list(ctx).await,
         Verb::Create(args) => create(ctx, args).await,
-        Verb::Revoke { key } => revoke(ctx, &key).await,
+        Verb::Revoke { key } => revoke(ctx, key.as_deref()).await,
     }
 }
 
@@ -101,7 +111,12 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         Some(role) => role,
         None => ask_role(ctx)?,
     };
-    let expires_at = args.expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
+    let expires_at = args.expires_at.map(Moment::timestamp);
+    if expires_at.is_some_and(|end| end <= ctx.now) {
+        return Err(Error::usage("--expires-at is in the past.")
+            .fix("give a later time, or --expires-in 90d"));
+    }
+    let expires_at = expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
     let body = CreateKey { name, role, mode: args.mode, expires_at };
     let Some(made) = ctx.client().await?.keys().create(&body).await? else {
         return planned();
@@ -127,11 +142,32 @@ fn ask_role(ctx: &Context) -> Result<Role> {
     Ok(role)
 }
 
-async fn revoke(ctx: &Context, given: &str) -> Result<View> {
-    let key = resolve::key(ctx, given).await?;
+/// Prompts for a key that is not revoked yet.
+async fn choose(ctx: &Context) -> Result<ApiRecord<Key>> {
+    let mut keys = ctx.client().await?.keys().list(&[]).await?;
+    keys.retain(|key| key.revoked_at.is_none());
+    let label =
+        |key: &ApiRecord<Key>| format!("{}  {}… {}, {}", key.name, key.prefix, key.role, key.mode);
+    let labels: Vec<_> = keys.iter().map(label).collect();
+    let chosen = &keys[prompt::choose(ctx, "Key", &labels)?];
+    ctx.answered(None, &chosen.id.to_string());
+    Ok(chosen.clone())
+}
+
+async fn revoke(ctx: &Context, given: Option<&str>) -> Result<View> {
+    prompt::require(ctx, &[("KEY", given.is_some())])?;
+    let key = match given {
+        Some(given) => resolve::key(ctx, given).await?,
+        None => choose(ctx).await?,
+    };
     let what = format!("{} key {} ({}…)", key.role, key.name, key.prefix);
     if key.revoked_at.is_none() {
-        prompt::confirm(ctx, &format!("Revoke the {what}? Applications that use it lose access."))?;
+        let users = if ctx.client().await?.key().prefix() == key.prefix {
+            "licctl itself uses this key now, and loses access with all others that use it."
+        } else {
+            "Applications that use it lose access."
+        };
+        prompt::confirm_loss(ctx, &format!("Revoke the {what}? {users}")).await?;
     }
     let revoked = ctx.client().await?.keys().revoke(key.id).await?;
     let Some(revoked) = revoked.map(|written| written.data) else {

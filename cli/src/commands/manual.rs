@@ -76,8 +76,7 @@ pub fn man(ctx: &Context, args: &ManArgs, mut command: Command) -> Result<View> 
 fn page(command: &Command) -> std::io::Result<String> {
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     // Without this, the page would list the flags that the help hides without their descriptions.
-    let whole =
-        command.clone().mut_args(|arg| arg.hide_short_help(false).hide_long_help(false));
+    let whole = command.clone().mut_args(|arg| arg.hide_short_help(false).hide_long_help(false));
     let whole = whole.after_help(Resettable::Reset).after_long_help(Resettable::Reset);
     let mut page = Vec::new();
     Man::new(whole).source(concat!("licctl ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::login::forget;
+use crate::completion;
 use crate::config::{Config, Folder, KeyPlace, Profile, profile_name};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -28,11 +29,13 @@ pub enum Verb {
     /// Select the profile to use
     Use {
         /// Name of the profile
+        #[arg(add = completion::profiles())]
         profile: String,
     },
     /// Rename a profile
     Rename {
         /// Current name of the profile
+        #[arg(add = completion::profiles())]
         profile: String,
         /// New name of the profile
         new_name: String,
@@ -40,6 +43,7 @@ pub enum Verb {
     /// Remove a profile and its key
     Remove {
         /// Name of the profile
+        #[arg(add = completion::profiles())]
         profile: String,
     },
 }

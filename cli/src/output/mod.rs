@@ -5,6 +5,7 @@ pub mod cell;
 pub mod escape;
 mod format;
 mod jq;
+pub mod labels;
 pub mod table;
 pub mod time;
 

@@ -5,7 +5,9 @@ use std::process::Command;
 use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 
-use crate::support::{FakeServer, Home, KEY, LICENSE, PRODUCT, Reply, current_key, service};
+use crate::support::{
+    FakeServer, Home, KEY, LICENSE, OTHER_KEY, PRODUCT, Reply, current_key, service,
+};
 
 /// Longer than any answer takes, on any machine.
 const SCREEN_TIMEOUT_MS: Option<u64> = Some(60_000);
@@ -83,12 +85,59 @@ fn a_part_of_an_id_is_shown_whole() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
-    terminal.exp_string(&format!("Revoke {LICENSE}? Its users lose access.")).unwrap();
+    terminal.exp_string(&format!("Revoke {LICENSE}? The users in 4 seats lose access.")).unwrap();
     press(&mut terminal, "y");
     let same = format!("Without prompts: licctl licenses revoke {LICENSE} --yes");
     terminal.exp_string(&same).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
+}
+
+/// A slip of the profile would hit other customers, so the question names the place.
+#[test]
+fn a_loss_is_confirmed_with_its_place() {
+    let server = service();
+    for (key, mode, args, question) in [
+        (KEY, "live", &["licenses", "revoke", LICENSE][..], "The users in 4 seats lose access."),
+        (KEY, "live", &["users", "delete", "alice"], "Delete user alice"),
+        (KEY, "live", &["keys", "revoke", "ci"], "Applications that use it lose access."),
+        (OTHER_KEY, "test", &["keys", "revoke", "ci"], "licctl itself uses this key now"),
+    ] {
+        let home = Home::bare().set("LICCTL_SERVER", &server.address).set("LICCTL_API_KEY", key);
+        let mut terminal = on_a_terminal(&home, args);
+        terminal.exp_string(&format!("At {mode} mode")).unwrap();
+        terminal.exp_string(&format!(" {}:", server.address)).unwrap();
+        terminal.exp_string(question).unwrap();
+        terminal.send_control('c').unwrap();
+        terminal.exp_eof().unwrap();
+        assert_eq!(exit(&terminal), 130);
+    }
+    assert!(server.received().iter().all(|request| request.method != "DELETE"));
+}
+
+/// What a command shows or changes is asked for, as its values are.
+#[test]
+fn a_record_is_asked_for_when_no_argument_names_it() {
+    let server = service();
+    let home = Home::with(&server);
+    for (args, question) in [
+        (&["products", "get"][..], "Product"),
+        (&["products", "update", "--name", "New"], "Product"),
+        (&["plans", "get"], "Plan"),
+        (&["plans", "update", "--max-seats", "3"], "Plan"),
+        (&["licenses", "update", "--max-seats", "3"], "License"),
+        (&["users", "get"], "User (external id)"),
+        (&["users", "update", "--name", "none"], "User (external id)"),
+        (&["users", "delete"], "User (external id)"),
+        (&["keys", "revoke"], "Key"),
+    ] {
+        let mut terminal = on_a_terminal(&home, args);
+        terminal.exp_string(question).unwrap();
+        terminal.send_control('c').unwrap();
+        terminal.exp_string("Cancelled").unwrap();
+        terminal.exp_eof().unwrap();
+        assert_eq!(exit(&terminal), 130, "{args:?}");
+    }
 }
 
 /// Only y deletes the user; Enter alone does not.
@@ -142,12 +191,12 @@ fn declining_cancels_and_confirming_shows_the_flag() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
-    terminal.exp_string("Its users lose access.").unwrap();
+    terminal.exp_string("lose access.").unwrap();
     press(&mut terminal, "n");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
-    terminal.exp_string("Its users lose access.").unwrap();
+    terminal.exp_string("lose access.").unwrap();
     press(&mut terminal, "y");
     terminal.exp_string(&format!("licctl licenses revoke {LICENSE} --yes")).unwrap();
     terminal.exp_eof().unwrap();

@@ -3,7 +3,7 @@
 mod difference;
 mod manifest;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use common::{Plan, Product};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ The file:
           features: [export, sso]")]
 pub struct ApplyArgs {
     /// File in YAML or JSON; - for stdin
-    #[arg(short, long)]
+    #[arg(short, long, value_hint = ValueHint::FilePath)]
     file: String,
 }
 
@@ -53,7 +53,7 @@ Signs:
   + create   ~ update (field: have → want)   = same")]
 pub struct DiffArgs {
     /// File in YAML or JSON; - for stdin
-    #[arg(short, long)]
+    #[arg(short, long, value_hint = ValueHint::FilePath)]
     file: String,
 }
 

@@ -66,8 +66,11 @@ pub fn run(ctx: &Context, args: &HelpArgs, mut grammar: Command) -> Result<View>
     {
         return Ok(View::text((topic.page)(&grammar)));
     }
-    let line = ["licctl"].into_iter().chain(args.words.iter().map(String::as_str));
-    let help = match grammar.try_get_matches_from_mut(line.chain(["--help"])) {
+    // All commands are a short list; one command is described at length.
+    let flag = if args.words.is_empty() { "-h" } else { "--help" };
+    let words = args.words.iter().map(String::as_str);
+    let line = ["licctl"].into_iter().chain(words).chain([flag]);
+    let help = match grammar.try_get_matches_from_mut(line) {
         Err(help) if help.kind() == ErrorKind::DisplayHelp => help.render(),
         Err(error) => return Err(unknown(&args.words, &error)),
         Ok(_) => grammar.render_help(),
@@ -84,7 +87,7 @@ fn unknown(words: &[String], error: &clap::Error) -> Error {
     };
     let near = match error.get(ContextKind::SuggestedSubcommand) {
         Some(ContextValue::String(near)) => Some(near),
-        Some(ContextValue::Strings(near)) => near.first(),
+        Some(ContextValue::Strings(near)) => near.last(),
         _ => None,
     };
     let fix = near.map_or_else(String::new, |near| {

@@ -5,7 +5,8 @@ use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, P
 
 use super::table;
 use crate::client::ApiRecord;
-use crate::commands::planned;
+use crate::commands::{planned, plans};
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
@@ -22,16 +23,17 @@ Examples:
   licctl licenses create --plan \"Pro annual\" --count 20 -q")]
 pub struct CreateArgs {
     /// Plan of the license, by name or id
-    #[arg(long)]
+    #[arg(long, add = completion::plans())]
     plan: Option<String>,
     /// Days of validity, instead of the plan's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     expires_in_days: Option<ExpiresInDays>,
     /// Assign the license to this user, by external id (repeatable)
-    #[arg(long, value_name = "USER", conflicts_with = "count")]
+    #[arg(long, value_name = "USER", conflicts_with = "count", add = completion::users())]
     assign: Vec<ExternalId>,
     /// Number of licenses to create
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     count: Option<u32>,
 }
 
@@ -39,7 +41,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--plan", args.plan.is_some())])?;
     let plan = match &args.plan {
         Some(given) => resolve::plan(ctx, given, Purpose::Write).await?,
-        None => choose_plan(ctx).await?,
+        None => plans::choose(ctx, Some("--plan")).await?,
     };
     let count = args.count.unwrap_or(1);
     if count > 25 {
@@ -102,19 +104,4 @@ async fn show(
             .next(format!("licctl licenses assign {} USER", license.id))),
         (None, None) => Ok(view),
     }
-}
-
-async fn choose_plan(ctx: &Context) -> Result<ApiRecord<Plan>> {
-    let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), NameIndex::load(ctx))?;
-    if plans.is_empty() {
-        return Err(Error::not_found("There are no plans yet.").fix("licctl plans create"));
-    }
-    let label =
-        |plan: &ApiRecord<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);
-    let labels: Vec<_> = plans.iter().map(label).collect();
-    let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?];
-    let same_name = plans.iter().filter(|plan| plan.name == chosen.name).count();
-    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
-    ctx.answered(Some("--plan"), &word);
-    Ok(chosen.clone())
 }

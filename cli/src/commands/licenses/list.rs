@@ -6,6 +6,7 @@ use common::{ExternalId, License, LicenseWithSeats, Seats, Status, Timestamp};
 use super::{past, status_cell};
 use crate::client::ApiRecord;
 use crate::commands::plans::joined;
+use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
@@ -34,16 +35,16 @@ Examples:
   licctl licenses list --expiring-within 30d -o json")]
 pub struct ListArgs {
     /// Only licenses of this plan
-    #[arg(long)]
+    #[arg(long, add = completion::plans())]
     plan: Option<String>,
     /// Only licenses of this product
-    #[arg(long)]
+    #[arg(long, add = completion::products())]
     product: Option<String>,
     /// Only licenses of this effective status; an active license past its date counts as expired
     #[arg(long)]
     status: Option<Status>,
     /// Only licenses assigned to this user
-    #[arg(long)]
+    #[arg(long, add = completion::users())]
     user: Option<ExternalId>,
     /// Only active licenses that expire within this time
     #[arg(long, value_name = "SPAN")]

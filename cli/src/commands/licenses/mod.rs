@@ -44,13 +44,16 @@ pub enum Verb {
     Unassign(assign::UnassignArgs),
     Usage(usage::UsageArgs),
     /// Suspend licenses until they are activated again
-    #[command(after_help = status::EXAMPLES)]
+    #[command(after_help = status::SUSPEND_EXAMPLES)]
     Suspend(status::LicenseArgs),
     /// Activate licenses
+    #[command(after_help = status::ACTIVATE_EXAMPLES)]
     Activate(status::LicenseArgs),
     /// Revoke licenses, after a confirmation
+    #[command(after_help = status::REVOKE_EXAMPLES)]
     Revoke(status::LicenseArgs),
     /// Expire licenses, regardless of their date
+    #[command(after_help = status::EXPIRE_EXAMPLES)]
     Expire(status::LicenseArgs),
 }
 

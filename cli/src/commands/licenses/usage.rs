@@ -8,6 +8,7 @@ use common::{Usage, UsageActivation, User, UserId};
 
 use super::choose;
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::View;
@@ -33,6 +34,7 @@ Examples:
 With --fail-at the exit code is 10 from that share on, and 0 below it.")]
 pub struct UsageArgs {
     /// License id, or at least 6 characters from either end of it
+    #[arg(add = completion::licenses())]
     license: Option<String>,
     /// Exit with 10 when at least this share of the seats is in use
     #[arg(long, value_name = "SHARE")]

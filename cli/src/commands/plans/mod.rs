@@ -8,12 +8,14 @@ use clap::Subcommand;
 use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
 
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
+use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
 
 const COLUMNS: [Column; 6] = [
@@ -28,17 +30,30 @@ const COLUMNS: [Column; 6] = [
 #[derive(Subcommand)]
 pub enum Verb {
     /// List plans, oldest first
-    #[command(visible_alias = "ls")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "\
+Examples:
+  licctl plans list
+  licctl plans list --product \"Acme Studio\" -o json"
+    )]
     List {
         /// Only plans of this product
-        #[arg(long)]
+        #[arg(long, add = completion::products())]
         product: Option<String>,
     },
     /// Show a plan
-    #[command(visible_alias = "show")]
+    #[command(
+        visible_alias = "show",
+        after_help = "\
+Examples:
+  licctl plans get \"Pro annual\"
+  licctl plans get pln_01k2v4p8qsf8brz6c7y0sjvkd3 --jq .maxSeats"
+    )]
     Get {
         /// Plan id or name, or at least 6 characters from either end of the id
-        plan: String,
+        #[arg(add = completion::plans())]
+        plan: Option<String>,
     },
     #[command(visible_alias = "new")]
     Create(create::CreateArgs),
@@ -49,7 +64,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List { product } => list(ctx, product).await,
         Verb::Get { plan } => {
-            let plan = resolve::plan(ctx, &plan, Purpose::Read).await?;
+            let plan = given_or_chosen(ctx, plan.as_deref(), Purpose::Read).await?;
             let names = NameIndex::of(&resolve::products(ctx).await?);
             let view = View::new(&plan, vec![plan.id.to_string()])?;
             Ok(view.card(card(ctx, &plan, &names)))
@@ -57,6 +72,35 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Create(args) => create::run(ctx, args).await,
         Verb::Update(args) => update::run(ctx, args).await,
     }
+}
+
+/// The plan that an argument names, or one from a prompt.
+async fn given_or_chosen(
+    ctx: &Context,
+    given: Option<&str>,
+    purpose: Purpose,
+) -> Result<ApiRecord<Plan>> {
+    prompt::require(ctx, &[("PLAN", given.is_some())])?;
+    match given {
+        Some(given) => resolve::plan(ctx, given, purpose).await,
+        None => choose(ctx, None).await,
+    }
+}
+
+/// Prompts for a plan.
+pub async fn choose(ctx: &Context, flag: Option<&str>) -> Result<ApiRecord<Plan>> {
+    let (plans, names) = tokio::try_join!(resolve::plans(ctx, None), NameIndex::load(ctx))?;
+    if plans.is_empty() {
+        return Err(Error::not_found("There are no plans yet.").fix("licctl plans create"));
+    }
+    let label =
+        |plan: &ApiRecord<Plan>| format!("{} · {}", names.product(plan.product_id), plan.name);
+    let labels: Vec<_> = plans.iter().map(label).collect();
+    let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?];
+    let same_name = plans.iter().filter(|plan| plan.name == chosen.name).count();
+    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
+    ctx.answered(flag, &word);
+    Ok(chosen.clone())
 }
 
 async fn list(ctx: &Context, product: Option<String>) -> Result<View> {

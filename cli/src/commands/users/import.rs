@@ -1,6 +1,6 @@
 //! `licctl users import`.
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use common::CreateUser;
 
 use crate::bulk::{self, BulkFlags};
@@ -22,6 +22,7 @@ Examples:
   licctl users import users.csv --resume import.jsonl --yes")]
 pub struct ImportArgs {
     /// File to read, - for stdin
+    #[arg(value_hint = ValueHint::FilePath)]
     file: String,
     #[command(flatten)]
     bulk: BulkFlags,

@@ -2,12 +2,12 @@
 //! seats are the reason, and suggested commands.
 
 use common::{
-    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId, Reason,
-    Status, Verdict,
+    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, License, Line, Name, ProductId,
+    Reason, Status, Verdict,
 };
 
-use super::advice::advice;
 use super::ExpectedAnswer;
+use super::advice::advice;
 use crate::commands::licenses::{status_cell, usage};
 use crate::context::Context;
 use crate::error::{Exit, Result};

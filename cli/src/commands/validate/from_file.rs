@@ -16,6 +16,7 @@ use crate::output::table::Table;
 pub struct FromFile {
     /// Validate the users of this file: CSV with a column userId, or JSON lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     pub from: Option<String>,
     #[command(flatten)]
     pub bulk: BulkFlags,

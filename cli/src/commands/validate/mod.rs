@@ -12,6 +12,7 @@ use common::{ExternalId, Feature, ProductId, Reason, Validation};
 use super::items::{for_each_item, one_or_many, read_items};
 use super::planned;
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
@@ -48,10 +49,10 @@ Examples:
 The exit code is 0 when all users are licensed, and 10 otherwise.")]
 pub struct ValidateArgs {
     /// External ids of the users; - reads a list from stdin
-    #[arg(value_name = "USER")]
+    #[arg(value_name = "USER", add = completion::users())]
     users: Vec<String>,
     /// Consider only licenses of this product
-    #[arg(long)]
+    #[arg(long, add = completion::products())]
     product: Option<String>,
     /// Explain the answer without changing anything; needs a key of role read or admin
     #[arg(long)]
@@ -131,7 +132,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
         };
         return explain::run(ctx, external_id(user)?, product, args.expect).await;
     }
-    prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len()))?;
+    prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len())).await?;
     if !ctx.globals.dry_run {
         for user in &users {
             confirm_unknown_user(ctx, user).await?;
