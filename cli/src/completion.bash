@@ -1,9 +1,13 @@
 _licctl() {
     local word="${COMP_WORDS[COMP_CWORD]}" at
-    local words=("${COMP_WORDS[@]}")
-    words[COMP_CWORD]="$2"
+    local words=()
+    # Bash sets the = of --flag=value apart, which licctl reads as two words.
+    for at in "${COMP_WORDS[@]:0:COMP_CWORD}"; do
+        [[ "$at" == = ]] || words+=("$at")
+    done
+    words+=("$2")
     local IFS=$'\013'
-    COMPREPLY=($(_CLAP_IFS="$IFS" _CLAP_COMPLETE_INDEX="$COMP_CWORD" LICCTL_COMPLETE=bash \
+    COMPREPLY=($(_CLAP_IFS="$IFS" _CLAP_COMPLETE_INDEX="$((${#words[@]} - 1))" LICCTL_COMPLETE=bash \
         licctl -- "${words[@]}"))
     # A name with blanks is one word; within quotes it is one already.
     if [[ "$word" != [\"\']* ]]; then
