@@ -117,17 +117,21 @@ fn bash_quotes_names() {
     let script = home.dir.path().join("licctl.bash");
     std::fs::write(&script, home.run(&["completions", "bash"]).stdout).unwrap();
     let programs = Path::new(env!("CARGO_BIN_EXE_licctl")).parent().unwrap().display();
-    for (word, completed) in [("Pr", r"Pro\ annual"), ("\"Pr", "Pro annual")] {
+    for (words, current, completed) in [
+        ("plans get Pr", "Pr", r"Pro\ annual"),
+        ("plans get '\"Pr'", "Pr", "Pro annual"),
+        ("licenses create --plan = Pr", "Pr", r"Pro\ annual"),
+    ] {
         let line = format!(
-            "source {}; COMP_WORDS=(licctl plans get '{word}'); COMP_CWORD=3; \
-             _licctl licctl Pr get 2>/dev/null; printf '%s\n' \"${{COMPREPLY[@]}}\"",
+            "source {}; COMP_WORDS=(licctl {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _licctl licctl {current} 2>/dev/null; printf '%s\n' \"${{COMPREPLY[@]}}\"",
             script.display()
         );
         let mut bash = Command::new("bash");
         bash.args(["-c", &line]).env_clear().envs(home.variables());
         bash.env("PATH", format!("{programs}:/usr/bin:/bin"));
         let output = bash.output().unwrap();
-        assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), completed, "{word}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), completed, "{words}");
     }
 }
 

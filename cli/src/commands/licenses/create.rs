@@ -44,9 +44,8 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         None => plans::choose(ctx, Some("--plan")).await?,
     };
     let count = args.count.unwrap_or(1);
-    if count > 25 {
-        prompt::confirm(ctx, &format!("Create {count} licenses of plan {}?", plan.name))?;
-    }
+    let question = format!("Create {count} licenses of plan {}?", plan.name);
+    prompt::confirm_many(ctx, usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
     let body = CreateLicense { plan_id: plan.id, expires_in_days: args.expires_in_days };
     let client = ctx.client().await?;
     let mut made: Vec<ApiRecord<License>> = Vec::new();
