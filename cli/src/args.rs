@@ -3,17 +3,18 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, doctor, events, keys, licenses, login, manual, plans, products, profiles,
-    refusals, stats, users, validate, whoami,
+    api, catalog, doctor, events, help, keys, licenses, login, manual, plans, products, profiles,
+    refusals, stats, users, validate, version, whoami,
 };
 use crate::context::Context;
 use crate::env::{self, Env};
-use crate::error::{Error, Exit, Result};
-use crate::globals::Globals;
+use crate::error::{self, Error, Exit};
+use crate::globals::{Globals, shows_colors};
 use crate::io::Io;
 use crate::output::{Format, View};
 
@@ -25,18 +26,26 @@ Start here:
   licctl licenses create --plan \"Pro annual\" --assign alice
   licctl validate alice
   licctl validate alice --explain                   the reason and the fix
+  licctl help ci                                    licensing in a CI job
 
 Exit codes:
   0 OK, or valid      1 internal error    2 usage    3 not found, or ambiguous
   4 no or wrong key   5 key not allowed   6 refused  7 server unreachable
   8 rate limited      9 partial success   10 not valid       130 cancelled";
 
-const GLOBAL_FLAGS_HINT: &str = "--help lists the flags that every command takes.";
+/// Examples come first: a reader copies one before reading about flags.
+const PAGE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}{after-help}
+
+{all-args}
+
+licctl help flags lists the other flags that every command takes.";
 
 /// Administers a licensing server: products, plans, licenses, users and keys
 #[derive(Parser)]
-#[command(name = "licctl", version, max_term_width = 100)]
-#[command(after_help = format!("{START_HERE}\n\n{GLOBAL_FLAGS_HINT}"), after_long_help = START_HERE)]
+#[command(name = "licctl", version = version::LINE, max_term_width = 100)]
+#[command(after_help = help::and_topics(START_HERE))]
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
@@ -88,14 +97,40 @@ pub enum Commands {
     #[command(after_help = doctor::EXAMPLES)]
     Doctor,
     Completions(manual::CompletionsArgs),
+    Help(help::HelpArgs),
     Man(manual::ManArgs),
     /// Manage profiles: servers and their keys
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),
+    /// Show the version and the commit
+    #[command(after_help = version::EXAMPLES)]
+    Version,
+}
+
+/// The definition of all commands and flags.
+pub fn grammar() -> Command {
+    with_pages(Cli::command())
+}
+
+/// Gives the commands below this one their help page. What a flag hides from `-h` it hides from
+/// `--help` too: `licctl help flags` and the manual show it.
+fn with_pages(command: Command) -> Command {
+    let hide = |arg: Arg| {
+        let hidden = arg.is_hide_short_help_set();
+        arg.hide_long_help(hidden)
+    };
+    let page = |command: Command| with_pages(command.help_template(PAGE));
+    command.mut_args(hide).mut_subcommands(page)
+}
+
+/// Reads a command line, beginning with the program's name.
+pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut matches = grammar().try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches)
 }
 
 /// Runs a command and returns its output.
-pub async fn run(ctx: &Context, command: Commands) -> Result<View> {
+pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
     match command {
         Commands::Validate(args) => validate::run(ctx, args).await,
         Commands::Licenses(verb) => licenses::run(ctx, verb).await,
@@ -112,28 +147,34 @@ pub async fn run(ctx: &Context, command: Commands) -> Result<View> {
         Commands::Api(args) => api::run(ctx, args).await,
         Commands::Doctor => doctor::run(ctx).await,
         Commands::Completions(args) => manual::completions(&args),
-        Commands::Man(args) => manual::man(ctx, &args, Cli::command()),
+        Commands::Help(args) => help::run(ctx, &args, grammar()),
+        Commands::Man(args) => manual::man(ctx, &args, grammar()),
         Commands::Login(args) => login::login(ctx, args).await,
         Commands::Logout(args) => login::logout(ctx, args).await,
+        Commands::Version => version::run(),
         Commands::Whoami => whoami::run(ctx).await,
         Commands::Profiles(verb) => profiles::run(ctx, verb).await,
     }
 }
 
 /// Prints `--help` and `--version`, or the error of a command line.
-pub fn explain(io: &Io, env: &Env, args: &[OsString], error: &clap::Error) -> Exit {
-    let text = error.render();
-    let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    if asked_for {
-        let plain = !io.terminals.stdout || env.get("NO_COLOR").is_some();
-        let text = if plain { text.to_string() } else { text.ansi().to_string() };
+pub fn explain(io: &Io, env: &Env, args: &[OsString], mut error: clap::Error) -> Exit {
+    let shown = |text: StyledStr, terminal| match shows_colors(env, terminal) {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let text = shown(error.render(), io.terminals.stdout);
         return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Success);
     }
+    if let Some(tip) = dash_tip(args, &error) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    let text = error.render();
     if wants_json(env, args) {
         io.say(&format!("{}\n", usage_error(&text.to_string()).json()));
     } else {
-        let plain = !io.terminals.stderr || env.get("NO_COLOR").is_some();
-        io.say(&if plain { text.to_string() } else { text.ansi().to_string() });
+        io.say(&shown(text, io.terminals.stderr));
     }
     Exit::Usage
 }
@@ -147,6 +188,30 @@ fn usage_error(text: &str) -> Error {
         text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
     let hint = if tips.is_empty() { "see --help".to_owned() } else { tips.join("; ") };
     Error::usage(message.strip_prefix("error: ").unwrap_or(&message)).fix(hint)
+}
+
+/// A tip for a value that begins with a dash and was read as a flag.
+fn dash_tip(args: &[OsString], error: &clap::Error) -> Option<String> {
+    if error.kind() == ErrorKind::ValueValidation {
+        return None;
+    }
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
+    let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+    let is_it = |flag: &str, value: &str| {
+        let begins = value.starts_with('-') && !value.starts_with("--") && value.len() > 1;
+        let is_wrong = value.starts_with(wrong.as_str()) || wrong.split(' ').next() == Some(flag);
+        begins && is_wrong && takes_value(&grammar(), flag)
+    };
+    let pair = words.windows(2).find(|pair| is_it(&pair[0], &pair[1]))?;
+    Some(format!("a value that begins with - needs an equals sign: {}={}", pair[0], pair[1]))
+}
+
+/// Whether any command has a flag of this name that takes a value.
+fn takes_value(command: &Command, flag: &str) -> bool {
+    let name = flag.strip_prefix("--");
+    let mut args = command.get_arguments();
+    args.any(|arg| arg.get_long() == name && name.is_some() && arg.get_action().takes_values())
+        || command.get_subcommands().any(|command| takes_value(command, flag))
 }
 
 /// Whether errors are to be JSON, on a command line that could not be read as a whole.

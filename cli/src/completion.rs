@@ -1,46 +1,188 @@
 //! Completion of command lines: commands and flags from their definitions, ids and names from the
-//! cache. It sends no request.
+//! cache. It sends no request. Arguments name their completer where they are defined.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::Command;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
+use common::ApiKey;
 
-use crate::completion_cache;
+use crate::completion_cache::{self, CachedName};
 use crate::config::{Config, Folder};
 use crate::context::{DEFAULT_SERVER, parse_server};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 
+/// The shells that have a completion script.
+pub const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
+
 /// A shell sets this variable when it requests completions.
 const COMPLETE_VARIABLE: &str = "LICCTL_COMPLETE";
 
+/// The name of a file that zsh loads is the function that it calls, also for the first completion.
+const ZSH_FIRST_CALL: &str = r#"if [[ "${funcstack[1]}" == _licctl ]]; then
+    _clap_dynamic_completer_licctl "$@"
+else
+    compdef _clap_dynamic_completer_licctl licctl
+fi"#;
+
+pub fn products() -> ArgValueCompleter {
+    of("product")
+}
+
+pub fn plans() -> ArgValueCompleter {
+    of("plan")
+}
+
+pub fn licenses() -> ArgValueCompleter {
+    of("license")
+}
+
+pub fn users() -> ArgValueCompleter {
+    of("user")
+}
+
+pub fn keys() -> ArgValueCompleter {
+    of("key")
+}
+
+pub fn profiles() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let config = Folder::locate(&Env::of_this_process()).and_then(|it| Config::load(&it));
+        let profiles = config.map(|config| config.profiles).unwrap_or_default().into_iter();
+        fitting(profiles.map(|(name, profile)| (name, profile.server.to_string())), typed)
+    })
+}
+
+/// Completes the records of this noun that a list has cached.
+fn of(noun: &'static str) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |typed: &OsStr| {
+        let env = Env::of_this_process();
+        let quotes = env.get(COMPLETE_VARIABLE).is_some_and(quotes);
+        let line: Vec<String> =
+            std::env::args_os().map(|word| unquoted(&word.to_string_lossy())).collect();
+        let known = known(&env, &line, noun).unwrap_or_default();
+        let words = known.iter().map(|entry| word(entry, &known, quotes));
+        fitting(words.filter(|(word, _)| quotes || is_plain(word)), typed)
+    })
+}
+
+/// Candidates that begin with what is typed, from words and their descriptions.
+fn fitting(
+    words: impl Iterator<Item = (String, String)>,
+    typed: &OsStr,
+) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let candidate = |(word, about): (String, String)| {
+        let about = Some(about).filter(|about| !about.is_empty());
+        CompletionCandidate::new(word).help(about.map(Into::into))
+    };
+    words.filter(|(word, _)| word.starts_with(&*typed)).map(candidate).collect()
+}
+
+/// What completes a record, and its description: the name, unless it is that of two records or the
+/// shell would break it at a blank.
+fn word(entry: &CachedName, all: &[CachedName], quotes: bool) -> (String, String) {
+    let CachedName { id, name, about } = entry;
+    let is_unique = all.iter().filter(|other| other.name == *name).count() == 1;
+    let about = |first: &str| {
+        let parts = [first, about].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" · ")
+    };
+    if !name.is_empty() && is_unique && (quotes || is_plain(name)) {
+        (name.clone(), about(id))
+    } else {
+        (id.clone(), about(name))
+    }
+}
+
+/// Whether every shell takes this as one word.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|letter| letter.is_alphanumeric() || "-_.@+".contains(letter))
+}
+
+/// The cached records of the server and key that the command line would use.
+fn known(env: &Env, line: &[String], noun: &str) -> Option<Vec<CachedName>> {
+    let folder = Folder::locate(env).ok()?;
+    let config = Config::load(&folder).ok()?;
+    let typed = flag(line, "-P", "--profile");
+    let name = typed.or(env.get(env::PROFILE)).or(config.current.as_deref());
+    let profile = name.and_then(|name| config.profiles.get(name));
+    let own = profile.map(|profile| profile.server.as_str());
+    let variable = env.get(env::SERVER);
+    let server = flag(line, "", "--server")
+        .or(own.filter(|_| typed.is_some()))
+        .or(variable)
+        .or(own)
+        .unwrap_or(DEFAULT_SERVER);
+    let server = parse_server(server, "--server").ok()?;
+    let keeps_key = profile.is_some_and(|profile| profile.key.is_some());
+    let given = env.get(env::API_KEY).filter(|_| !(typed.is_some() && keeps_key));
+    let owner = match given {
+        Some(key) => key.trim().parse::<ApiKey>().ok()?.prefix().to_owned(),
+        None => name?.to_owned(),
+    };
+    Some(completion_cache::load(folder, &server, &owner, noun))
+}
+
+/// The value of a flag on an unfinished command line.
+fn flag<'a>(line: &'a [String], short: &str, long: &str) -> Option<&'a str> {
+    let at = line.iter().rposition(|word| {
+        word == long || word == short && !short.is_empty() || is_joined(word, short, long).is_some()
+    })?;
+    is_joined(&line[at], short, long).or_else(|| line.get(at + 1).map(String::as_str))
+}
+
+/// The value in `-Pname` or `--profile=name`.
+fn is_joined<'a>(word: &'a str, short: &str, long: &str) -> Option<&'a str> {
+    let after_long = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
+    let after_short = word.strip_prefix(short).filter(|_| !short.is_empty());
+    after_long.or(after_short.filter(|rest| !rest.is_empty()))
+}
+
+/// Whether the shell, or its script, quotes what it completes.
+fn quotes(shell: &str) -> bool {
+    matches!(shell, "bash" | "fish" | "zsh")
+}
+
+/// A word without the quotes and backslashes with which it is being typed.
+fn unquoted(word: &str) -> String {
+    let word = word.strip_prefix(['"', '\'']).unwrap_or(word);
+    word.replace('\\', "")
+}
+
 /// The script that registers the completion with a shell.
 pub fn script(shell: &str) -> Result<String> {
-    let mut script = Vec::new();
+    if shell == "bash" {
+        return Ok(include_str!("completion.bash").to_owned());
+    }
     let shells = Shells::builtins();
-    let known = shells.completer(shell).ok_or_else(|| {
-        Error::usage(format!("There are no completions for {shell}.")).because(format!(
-            "Completions exist for {}.",
-            shells.names().collect::<Vec<_>>().join(", ")
-        ))
-    })?;
+    let known = shells
+        .completer(shell)
+        .ok_or_else(|| Error::usage(format!("There are no completions for {shell}.")))?;
+    let mut script = Vec::new();
     known
         .write_registration(COMPLETE_VARIABLE, "licctl", "licctl", "licctl", &mut script)
         .map_err(|error| failed(&error))?;
-    String::from_utf8(script).map_err(|error| failed(&error.utf8_error()))
+    let script = String::from_utf8(script).map_err(|error| failed(&error.utf8_error()))?;
+    Ok(script.replace("compdef _clap_dynamic_completer_licctl licctl", ZSH_FIRST_CALL))
 }
 
 /// The completions that a shell requests; none when no shell does.
 pub fn respond(env: &Env, args: &[OsString], grammar: fn() -> Command) -> Option<Result<String>> {
     let shells = Shells::builtins();
-    let shell = shells.completer(env.get(COMPLETE_VARIABLE)?)?;
-    let words = args.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
-    let mut command = with_names(grammar(), env);
-    command.build();
+    let name = env.get(COMPLETE_VARIABLE)?;
+    let shell = shells.completer(name)?;
+    let words = args.iter().skip_while(|word| *word != "--").skip(1);
+    let words = words.map(|word| match word.to_str() {
+        Some(word) if quotes(name) => unquoted(word).into(),
+        _ => word.clone(),
+    });
     let mut lines = Vec::new();
-    let written = shell.write_complete(&mut command, words, None, &mut lines);
+    let folder = std::env::current_dir().ok();
+    let written =
+        shell.write_complete(&mut grammar(), words.collect(), folder.as_deref(), &mut lines);
     Some(
         written
             .map_err(|error| failed(&error))
@@ -52,57 +194,44 @@ fn failed(error: &dyn std::fmt::Display) -> Error {
     Error::new(Exit::Internal, "completion", error.to_string())
 }
 
-/// Adds a completer to every argument that takes a record.
-fn with_names(command: Command, env: &Env) -> Command {
-    let command = command.mut_args(|arg| match kind(arg.get_id().as_str()) {
-        Some(kind) => {
-            let env = env.clone();
-            arg.add(ArgValueCompleter::new(move |typed: &OsStr| candidates(&env, kind, typed)))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn flags_are_read_from_an_unfinished_line() {
+        let profile = |words: &[&str]| flag(&line(words), "-P", "--profile").map(str::to_owned);
+        for words in [
+            &["-P", "live", "plans"][..],
+            &["plans", "-Plive"],
+            &["--profile=live"],
+            &["--profile", "live"],
+        ] {
+            assert_eq!(profile(words).as_deref(), Some("live"), "{words:?}");
         }
-        None => arg,
-    });
-    let names: Vec<String> =
-        command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |command| with_names(command, env))
-    })
-}
-
-/// The kind of record that an argument of this name takes.
-fn kind(argument: &str) -> Option<&'static str> {
-    match argument {
-        "product" => Some("product"),
-        "plan" => Some("plan"),
-        "license" | "licenses" => Some("license"),
-        "user" | "users" | "assign" => Some("user"),
-        "key" => Some("key"),
-        "profile" => Some("profile"),
-        _ => None,
+        assert_eq!(profile(&["plans", "--product", "P"]), None);
+        assert_eq!(flag(&line(&["--server", "http://a"]), "", "--server"), Some("http://a"));
     }
-}
 
-fn candidates(env: &Env, kind: &str, typed: &OsStr) -> Vec<CompletionCandidate> {
-    let typed = typed.to_string_lossy();
-    let fits = known(env, kind).into_iter().filter(|(word, _)| word.starts_with(&*typed));
-    let candidate = |(word, about): (String, String)| {
-        let about = Some(about).filter(|about| !about.is_empty());
-        CompletionCandidate::new(word).help(about.map(Into::into))
-    };
-    fits.map(candidate).collect()
-}
-
-/// The completions of a kind, with their descriptions.
-fn known(env: &Env, kind: &str) -> Vec<(String, String)> {
-    let Ok(folder) = Folder::locate(env) else { return Vec::new() };
-    let Ok(config) = Config::load(&folder) else { return Vec::new() };
-    if kind == "profile" {
-        let profiles = config.profiles.iter();
-        return profiles.map(|(name, it)| (name.clone(), it.server.to_string())).collect();
+    #[test]
+    fn a_name_that_two_records_have_is_completed_as_ids() {
+        let entry = |id: &str, name: &str| CachedName {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            about: String::new(),
+        };
+        let all = [entry("pln_1", "Pro"), entry("pln_2", "Pro"), entry("pln_3", "Pro annual")];
+        let words = |quotes| all.each_ref().map(|one| word(one, &all, quotes).0);
+        assert_eq!(words(true), ["pln_1", "pln_2", "Pro annual"]);
+        assert_eq!(words(false), ["pln_1", "pln_2", "pln_3"]);
     }
-    let name = env.get(env::PROFILE).or(config.current.as_deref());
-    let own = name.and_then(|name| config.profiles.get(name)).map(|it| it.server.to_string());
-    let server = env.get(env::SERVER).map(str::to_owned).or(own);
-    let server = parse_server(server.as_deref().unwrap_or(DEFAULT_SERVER), env::SERVER);
-    let mut seen = server.map(|server| completion_cache::load(folder, &server)).unwrap_or_default();
-    seen.remove(kind).unwrap_or_default()
+
+    #[test]
+    fn zsh_completes_when_it_loads_the_file() {
+        assert!(script("zsh").unwrap().contains(ZSH_FIRST_CALL));
+    }
 }

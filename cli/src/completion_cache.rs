@@ -1,11 +1,12 @@
 //! A cache of the ids and names that lists showed last, so that completion needs no request. Each
-//! server has a file of its own, which holds no secret.
+//! profile, or key without a profile, has a file of its own for each server; it holds no secret.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::client::KeySource;
 use crate::config::Folder;
 use crate::context::Context;
 use crate::keystore;
@@ -14,54 +15,86 @@ use crate::resolve::Named;
 /// More entries would slow down every list that writes the cache.
 const MAX_CACHED_PER_KIND: usize = 1000;
 
-/// For each kind of record, its completions with their descriptions.
-pub type CachedNames = BTreeMap<String, Vec<(String, String)>>;
+/// A record that can be completed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachedName {
+    pub id: String,
+    /// Empty for records without a name.
+    #[serde(default)]
+    pub name: String,
+    #[serde(default)]
+    pub about: String,
+}
 
-/// Caches the records of a whole list: by name where that is one word, else by id.
+/// The names of one key's tenant and mode.
+#[derive(Default, Serialize, Deserialize)]
+struct Cached {
+    /// The public prefix of the key. A profile that gets another key forgets the names of the first.
+    key: String,
+    /// The records by their noun.
+    #[serde(default)]
+    nouns: BTreeMap<String, Vec<CachedName>>,
+}
+
+/// Caches the records of a whole list.
 pub fn remember<T: Named>(ctx: &Context, records: &[T]) {
-    let entry = |record: &T| match record.name() {
-        name if is_one_word(name) => (name.to_owned(), record.id()),
-        name => (record.id(), name.to_owned()),
+    let entry = |record: &T| CachedName {
+        id: record.id(),
+        name: record.name().to_owned(),
+        about: record.about(),
     };
     write(ctx, T::NOUN, records.iter().map(entry));
 }
 
 /// Caches users by their external ids.
 pub fn remember_users<'a>(ctx: &Context, users: impl Iterator<Item = &'a str>) {
-    let words = users.filter(|user| is_one_word(user));
-    write(ctx, "user", words.map(|user| (user.to_owned(), String::new())));
-}
-
-/// Whether a name needs no quotes, as not every shell adds them.
-fn is_one_word(name: &str) -> bool {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_.@+".contains(letter);
-    !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
+    let entry =
+        |user: &str| CachedName { id: user.to_owned(), name: String::new(), about: String::new() };
+    write(ctx, "user", users.map(entry));
 }
 
 /// Writes the cache; a failure is ignored, as commands work without it.
-fn write(ctx: &Context, kind: &str, entries: impl Iterator<Item = (String, String)>) {
-    let Some(server) = ctx.destination().as_ref().and_then(|place| Url::parse(&place.server).ok())
-    else {
-        return;
-    };
+fn write(ctx: &Context, noun: &str, entries: impl Iterator<Item = CachedName>) {
+    let Some(client) = ctx.client_in_use() else { return };
     let Ok(folder) = Folder::locate(&ctx.env).map(Folder::cache) else { return };
-    let name = file_name(&server);
-    let mut cached: CachedNames = folder.read(&name).unwrap_or_default();
-    let entries: Vec<_> = entries.take(MAX_CACHED_PER_KIND).collect();
-    if cached.get(kind) != Some(&entries) {
-        cached.insert(kind.to_owned(), entries);
-        let _ = folder.write(&name, &cached);
+    let prefix = client.key().prefix();
+    let owner = match client.key_source() {
+        KeySource::Profile(name) => name,
+        KeySource::Given(_) => prefix,
+    };
+    let file = file_name(client.server(), owner);
+    let mut cached: Cached = folder.read(&file).unwrap_or_default();
+    if cached.key != prefix {
+        cached = Cached { key: prefix.to_owned(), nouns: BTreeMap::new() };
+    }
+    let is_safe = |entry: &CachedName| {
+        !entry.id.starts_with('-')
+            && !format!("{}{}", entry.id, entry.name).contains(char::is_control)
+    };
+    let entries: Vec<_> = entries.filter(is_safe).take(MAX_CACHED_PER_KIND).collect();
+    if cached.nouns.get(noun) != Some(&entries) {
+        cached.nouns.insert(noun.to_owned(), entries);
+        let _ = folder.write(&file, &cached);
     }
 }
 
-/// The cached names of a server.
-pub fn load(folder: Folder, server: &Url) -> CachedNames {
-    folder.cache().read(&file_name(server)).unwrap_or_default()
+/// The cached records of a noun, for a server and the profile or key prefix that lists them.
+pub fn load(folder: Folder, server: &Url, owner: &str, noun: &str) -> Vec<CachedName> {
+    let cached: Cached = folder.cache().read(&file_name(server, owner)).unwrap_or_default();
+    let name_of = |id: &str| {
+        let mut all = cached.nouns.values().flatten();
+        all.find(|entry| entry.id == id).map_or_else(|| id.to_owned(), |it| it.name.clone())
+    };
+    let mut entries = cached.nouns.get(noun).cloned().unwrap_or_default();
+    for entry in entries.iter_mut().filter(|entry| !entry.about.is_empty()) {
+        // Records name others by their ids; a person knows those by their names.
+        entry.about = entry.about.split(' ').map(name_of).collect::<Vec<_>>().join(" · ");
+    }
+    entries
 }
 
-fn file_name(server: &Url) -> String {
-    let origin = keystore::origin(server);
-    let word: String =
-        origin.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' }).collect();
-    PathBuf::from(word).with_extension("toml").display().to_string()
+fn file_name(server: &Url, owner: &str) -> String {
+    let words = format!("{} {owner}", keystore::origin(server));
+    let safe = |letter: char| if letter.is_alphanumeric() { letter } else { '-' };
+    format!("{}.toml", words.chars().map(safe).collect::<String>())
 }

@@ -180,6 +180,11 @@ impl Context {
             .await
     }
 
+    /// The client, if a request has been sent.
+    pub fn client_in_use(&self) -> Option<&Client> {
+        self.client.get()
+    }
+
     /// A client for a key that is given, as `login` needs one.
     pub fn connect(
         &self,

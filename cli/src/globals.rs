@@ -5,39 +5,30 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use crate::completion;
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
 use crate::output::time::Span;
 use crate::output::{ColumnNames, Format, Jq, OutputOptions};
 use crate::values::Patience;
 
-/// Flags that work with every command.
+/// Flags that work with every command. Those that a newcomer does not need hide from its help.
 #[derive(Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Profile to use [variable: LICCTL_PROFILE]
-    #[arg(short = 'P', long, global = true, value_name = "NAME", hide_short_help = true)]
+    #[arg(short = 'P', long, global = true, value_name = "NAME", add = completion::profiles())]
     pub profile: Option<String>,
     /// Address of the server [variable: LICCTL_SERVER]
-    #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
     /// File with the API key, - for stdin; LICCTL_API_KEY takes the key itself
     #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
     /// Output format [variable: LICCTL_OUTPUT] [default: table]
-    ///
-    /// JSON is an array where a command can take or make several records, also for one, and an
-    /// object elsewhere. With json and jsonl, stderr is JSON as well, but for the log of -v: one
-    /// object with the error and all notes. Lists are printed as they arrive in csv, jsonl and ids:
-    /// when one ends early, what came stays printed, and the exit code is that of the error. CSV
-    /// holds values as they are; since a spreadsheet takes text after = + - or @ for a formula,
-    /// import columns as text.
-    #[arg(short, long, global = true, value_name = "FORMAT", hide_short_help = true)]
+    #[arg(short, long, global = true, value_name = "FORMAT")]
     output: Option<Format>,
-    /// Filter the JSON with this jq expression; strings print without quotes
-    ///
-    /// As in jq, @csv and @tsv make rows, and $ENV and env hold the environment (here without
-    /// LICCTL_API_KEY). The whole answer is the one input. Implies -o json.
+    /// Filter the JSON with this jq expression, also with @csv and @tsv; strings print without quotes
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
@@ -49,16 +40,16 @@ pub struct Globals {
     #[arg(long, global = true, hide_short_help = true)]
     no_headers: bool,
     /// Print ids only, the same as -o ids
-    #[arg(short, long, global = true, conflicts_with = "output", hide_short_help = true)]
+    #[arg(short, long, global = true, conflicts_with = "output")]
     pub quiet: bool,
     /// Answer every confirmation with yes
-    #[arg(short, long, global = true, hide_short_help = true)]
+    #[arg(short, long, global = true)]
     pub yes: bool,
     /// Never prompt: a missing value is an error. Implied by CI and without a terminal
     #[arg(long, global = true, hide_short_help = true)]
     pub no_input: bool,
     /// Print the requests that would change data, and send none of them
-    #[arg(short = 'n', long, global = true, hide_short_help = true)]
+    #[arg(short = 'n', long, global = true)]
     pub dry_run: bool,
     /// Print the requests as curl commands. Writes are not sent, as with --dry-run; reads are, as
     /// later requests need their answers, and are printed when there is no write
@@ -71,8 +62,8 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_short_help = true)]
     pub color: ColorChoice,
-    /// Time to wait for an answer
-    #[arg(long, global = true, value_name = "SPAN", default_value = "30s")]
+    /// Time to wait for an answer; a number alone is seconds
+    #[arg(long, global = true, value_name = "SPAN", default_value = "30s", value_parser = Span::seconds)]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
     /// Longest time to wait for a server that is busy, limits the rate or restarts; 0 gives up at
@@ -114,15 +105,12 @@ impl Globals {
         })
     }
 
-    /// Whether output to a person is coloured.
-    fn colors(&self, env: &Env, terminal: bool) -> bool {
+    /// Whether this stream is coloured, a terminal or not.
+    pub fn colors(&self, env: &Env, terminal: bool) -> bool {
         match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => {
-                let dumb = env.get("TERM") == Some("dumb");
-                terminal && env.get("NO_COLOR").is_none() && !dumb
-            }
+            ColorChoice::Auto => shows_colors(env, terminal),
         }
     }
 
@@ -158,6 +146,11 @@ impl Globals {
         });
         Ok(self.output.or(variable.transpose()?).unwrap_or_default())
     }
+}
+
+/// Whether a stream is a terminal that shows colours, and the person wants them.
+pub fn shows_colors(env: &Env, terminal: bool) -> bool {
+    terminal && env.get("NO_COLOR").is_none() && env.get("TERM") != Some("dumb")
 }
 
 fn forms() -> String {

@@ -1,10 +1,12 @@
 //! The streams of one run. Only this module writes to stdout and stderr and reads stdin.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 
 use crate::error::{Error, Exit, Result};
 use crate::output::escape::redact;
+use crate::output::labels::painted;
 
 /// The streams that a run is given. Tests pass their own.
 pub struct Streams {
@@ -50,6 +52,8 @@ pub struct Io {
     pub terminals: Terminals,
     pub width: Option<usize>,
     silenced: Cell<bool>,
+    /// Whether the labels of messages are coloured.
+    pub color: Cell<bool>,
 }
 
 impl Io {
@@ -61,6 +65,7 @@ impl Io {
             terminals: streams.terminals,
             width: streams.width,
             silenced: Cell::new(false),
+            color: Cell::new(false),
         }
     }
 
@@ -89,8 +94,12 @@ impl Io {
 
     /// Writes a message to stderr and ignores failures. Keys are redacted, as logs keep messages.
     pub fn say(&self, text: &str) {
+        let mut text = redact(text);
+        if self.color.get() {
+            text = Cow::Owned(painted(&text));
+        }
         let mut stderr = self.stderr.borrow_mut();
-        let _ = stderr.write_all(redact(text).as_bytes()).and_then(|()| stderr.flush());
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 
     /// Reads a text from stdin.

@@ -26,9 +26,6 @@ use std::ffi::OsString;
 use std::pin::pin;
 use std::rc::Rc;
 
-use clap::{CommandFactory, Parser};
-
-use args::Cli;
 use context::Context;
 pub use env::Env;
 use error::{Error, Exit, Result};
@@ -40,7 +37,7 @@ use output::escape::quote;
 
 /// The definition of all commands and flags, for documentation and completeness checks.
 pub fn grammar() -> clap::Command {
-    Cli::command()
+    args::grammar()
 }
 
 /// Runs one command line, beginning with the program's name.
@@ -51,12 +48,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
         let written = answer.and_then(|lines| io.data(&lines));
         return written.map_or_else(|error| error.exit, |()| Exit::Success).code();
     }
-    let mut cli = match Cli::try_parse_from(&args) {
+    let mut cli = match args::parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return args::explain(&io, &env, &args, &error).code(),
+        Err(error) => return args::explain(&io, &env, &args, error).code(),
     };
     // Both send no write; they differ in how they show it.
     cli.globals.dry_run |= cli.globals.print_curl;
+    io.color.set(cli.globals.colors(&env, io.terminals.stderr));
     let output = match cli.globals.output_options(&env, io.terminals.stdout) {
         Ok(output) => output,
         Err(error) => {

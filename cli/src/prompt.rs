@@ -11,6 +11,7 @@ use dialoguer::{FuzzySelect, Input};
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::keystore::origin;
 use crate::output::escape::clean;
 use crate::output::table::cut;
 
@@ -23,7 +24,9 @@ pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
     }
     let verb = if missing.len() == 1 { "is" } else { "are" };
     let message = format!("{} {verb} missing.", missing.join(" and "));
-    Err(Error::usage(message).because(ctx.why_not_ask()))
+    Err(Error::usage(message)
+        .because(ctx.why_not_ask())
+        .fix(format!("add {}", missing.join(" and "))))
 }
 
 /// Prompts for a line of text until it parses as a `T`.
@@ -78,16 +81,35 @@ pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize>
 }
 
 /// The largest number of items that needs no confirmation.
-const MAX_UNCONFIRMED: usize = 25;
+pub const MAX_UNCONFIRMED: usize = 25;
 
-/// Asks for a confirmation before many items are processed.
-pub fn confirm_many(ctx: &Context, count: usize, question: &str) -> Result<()> {
-    if count > MAX_UNCONFIRMED { confirm(ctx, question) } else { Ok(()) }
+/// Asks for a confirmation before many items are processed, and says where.
+pub async fn confirm_many(ctx: &Context, count: usize, question: &str) -> Result<()> {
+    if count > MAX_UNCONFIRMED { confirm_loss(ctx, question).await } else { Ok(()) }
+}
+
+/// Asks for a confirmation before something is lost, and says where: a slip of the profile would
+/// hit the customers of another server or mode.
+pub async fn confirm_loss(ctx: &Context, question: &str) -> Result<()> {
+    if would_ask(ctx) && ctx.may_ask() {
+        let client = ctx.client().await?;
+        let profile = ctx.destination().as_ref().and_then(|it| it.profile.clone());
+        let profile = profile.map_or_else(String::new, |name| format!("profile {name} · "));
+        let mode = client.key().mode();
+        let server = origin(client.server());
+        ctx.io.say(&format!("{}\n", clean(&format!("At {profile}{mode} mode · {server}:"))));
+    }
+    confirm(ctx, question)
+}
+
+/// Whether a confirmation is needed, from the person or as an error.
+pub fn would_ask(ctx: &Context) -> bool {
+    !ctx.globals.yes && !ctx.globals.dry_run
 }
 
 /// Asks for a confirmation, unless `--yes` gives it.
 pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
-    if ctx.globals.yes || ctx.globals.dry_run {
+    if !would_ask(ctx) {
         return Ok(());
     }
     if !ctx.may_ask() {

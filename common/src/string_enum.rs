@@ -18,6 +18,8 @@ macro_rules! string_enum {
 
         impl $name {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
+            /// The strings of [`Self::ALL`], in the same order.
+            pub const WORDS: &[&str] = &[$($word),*];
 
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -65,6 +67,19 @@ macro_rules! string_enum {
                     }
                 }
                 deserializer.deserialize_str(Expected)
+            }
+        }
+
+        /// A command line accepts the same strings, and its help lists them.
+        #[cfg(feature = "clap")]
+        impl clap::builder::ValueParserFactory for $name {
+            type Parser = clap::builder::ValueParser;
+
+            fn value_parser() -> Self::Parser {
+                use clap::builder::{PossibleValuesParser, TypedValueParser};
+                PossibleValuesParser::new(Self::WORDS)
+                    .try_map(|word: String| word.parse::<Self>())
+                    .into()
             }
         }
 

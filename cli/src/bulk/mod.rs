@@ -121,7 +121,7 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     if !before.is_empty() {
         ctx.note(&format!("skipping {} rows that an earlier run finished", before.len()));
     }
-    let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len()));
+    let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len())).await;
     if let Err(error) = yes {
         report.abandon();
         return Err(error);

@@ -109,6 +109,10 @@ impl Client {
         &self.target.server
     }
 
+    pub fn key(&self) -> &ApiKey {
+        &self.target.key
+    }
+
     pub fn key_source(&self) -> &KeySource {
         &self.target.key_source
     }

@@ -2,7 +2,7 @@
 
 mod fields;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ pub struct ApiArgs {
     #[arg(short = 'F', long = "field", value_name = "KEY=VALUE")]
     fields: Vec<FieldArg>,
     /// File with the body, - for stdin
-    #[arg(long, value_name = "FILE", conflicts_with = "fields")]
+    #[arg(long, value_name = "FILE", conflicts_with = "fields", value_hint = ValueHint::FilePath)]
     input: Option<String>,
     /// Print the status and headers of the answer first, also of a refusal
     #[arg(short, long)]

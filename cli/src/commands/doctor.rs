@@ -10,7 +10,6 @@ use reqwest::header::DATE;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::keys::{mode_word, role_word};
 use crate::client::{self, TlsFault};
 use crate::config::{Config, Folder, address};
 use crate::context::{Context, Endpoint};
@@ -219,8 +218,7 @@ async fn key(ctx: &Context, there: bool) -> Finding {
     }
     match client.current_key().await {
         Ok(key) => {
-            let (role, mode, tenant) =
-                (role_word(key.role), mode_word(key.mode), key.tenant.name.clone());
+            let (role, mode, tenant) = (key.role, key.mode, key.tenant.name.clone());
             let detail = format!("{}… from {source}: {role}, {mode}, tenant {tenant}", key.prefix);
             Finding::ok("key", detail)
         }

@@ -1,17 +1,18 @@
 //! `licctl keys`: API keys. The secret of a new one is shown once, on stdout, and nowhere else.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use common::{CreateKey, Key, Mode, Name, Role, Timestamp};
 
 use super::lists::{self, Kind, ListFlags};
 use super::planned;
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::time::Span;
+use crate::output::time::{Moment, Span};
 use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
@@ -44,7 +45,13 @@ const KIND: Kind<ApiRecord<Key>> =
 #[derive(Subcommand)]
 pub enum Verb {
     /// List keys, without their secrets
-    #[command(visible_alias = "ls")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "\
+Examples:
+  licctl keys list
+  licctl keys list --jq '.[] | select(.lastUsedAt == null) | .name'"
+    )]
     List(ListFlags),
     /// Create a key and print its secret once
     #[command(
@@ -63,10 +70,12 @@ Examples:
     /// Revoke a key at once and permanently
     #[command(after_help = "\
 Examples:
+  licctl keys revoke ci
   licctl keys revoke key_01k2v4p8qsf8brz6c7y0sjvkd3 --yes")]
     Revoke {
         /// Key id or name
-        key: String,
+        #[arg(add = completion::keys())]
+        key: Option<String>,
     },
 }
 
@@ -77,57 +86,24 @@ pub struct CreateArgs {
     name: Option<Name>,
     /// Role of the key
     #[arg(long)]
-    role: Option<RoleArg>,
+    role: Option<Role>,
     /// Mode of the key; that of the key in use when absent
     #[arg(long)]
-    mode: Option<ModeArg>,
-    /// Time of expiry, as in 2027-01-31T12:00:00Z; no expiry when absent
+    mode: Option<Mode>,
+    /// Time of expiry, as in 2027-01-31T12:00:00Z, or a date for its beginning in UTC; no expiry
+    /// when absent
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
-    expires_at: Option<Timestamp>,
+    expires_at: Option<Moment>,
     /// Time until expiry, as in 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
-}
-
-/// [`Role`] as a flag takes it.
-#[derive(Clone, Copy, ValueEnum)]
-enum RoleArg {
-    Validate,
-    Read,
-    Admin,
-}
-
-/// [`Mode`] as a flag takes it.
-#[derive(Clone, Copy, ValueEnum)]
-enum ModeArg {
-    Live,
-    Test,
-}
-
-impl From<RoleArg> for Role {
-    fn from(role: RoleArg) -> Self {
-        match role {
-            RoleArg::Validate => Self::Validate,
-            RoleArg::Read => Self::Read,
-            RoleArg::Admin => Self::Admin,
-        }
-    }
-}
-
-impl From<ModeArg> for Mode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Live => Self::Live,
-            ModeArg::Test => Self::Test,
-        }
-    }
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List(flags) => list(ctx, &flags).await,
         Verb::Create(args) => create(ctx, args).await,
-        Verb::Revoke { key } => revoke(ctx, &key).await,
+        Verb::Revoke { key } => revoke(ctx, key.as_deref()).await,
     }
 }
 
@@ -148,11 +124,16 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         None => prompt::text(ctx, "Name of the key (such as its purpose)", Some("--name"))?,
     };
     let role = match args.role {
-        Some(role) => role.into(),
+        Some(role) => role,
         None => ask_role(ctx)?,
     };
-    let expires_at = args.expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
-    let body = CreateKey { name, role, mode: args.mode.map(Into::into), expires_at };
+    let expires_at = args.expires_at.map(Moment::timestamp);
+    if expires_at.is_some_and(|end| end <= ctx.now) {
+        return Err(Error::usage("--expires-at is in the past.")
+            .fix("give a later time, or --expires-in 90d"));
+    }
+    let expires_at = expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
+    let body = CreateKey { name, role, mode: args.mode, expires_at };
     let Some(made) = ctx.client().await?.keys().create(&body).await? else {
         return planned();
     };
@@ -161,7 +142,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let secret = key.key.expose().to_owned();
     let view = View::new(&key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
     let view = view.fields(&[&FIELDS[..], &Field::members(["key"])].concat());
-    let what = format!("{} key {}", role_word(key.record.role), key.record.name);
+    let what = format!("{} key {}", key.record.role, key.record.name);
     Ok(view.changed(format!("Created {what}. Store the secret now: it is shown only once.")))
 }
 
@@ -178,11 +159,32 @@ fn ask_role(ctx: &Context) -> Result<Role> {
     Ok(role)
 }
 
-async fn revoke(ctx: &Context, given: &str) -> Result<View> {
-    let key = resolve::key(ctx, given).await?;
-    let what = format!("{} key {} ({}…)", role_word(key.role), key.name, key.prefix);
+/// Prompts for a key that is not revoked yet.
+async fn choose(ctx: &Context) -> Result<ApiRecord<Key>> {
+    let mut keys = ctx.client().await?.keys().list(&[]).await?;
+    keys.retain(|key| key.revoked_at.is_none());
+    let label =
+        |key: &ApiRecord<Key>| format!("{}  {}… {}, {}", key.name, key.prefix, key.role, key.mode);
+    let labels: Vec<_> = keys.iter().map(label).collect();
+    let chosen = &keys[prompt::choose(ctx, "Key", &labels)?];
+    ctx.answered(None, &chosen.id.to_string());
+    Ok(chosen.clone())
+}
+
+async fn revoke(ctx: &Context, given: Option<&str>) -> Result<View> {
+    prompt::require(ctx, &[("KEY", given.is_some())])?;
+    let key = match given {
+        Some(given) => resolve::key(ctx, given).await?,
+        None => choose(ctx).await?,
+    };
+    let what = format!("{} key {} ({}…)", key.role, key.name, key.prefix);
     if key.revoked_at.is_none() {
-        prompt::confirm(ctx, &format!("Revoke the {what}? Applications that use it lose access."))?;
+        let users = if ctx.client().await?.key().prefix() == key.prefix {
+            "licctl itself uses this key now, and loses access with all others that use it."
+        } else {
+            "Applications that use it lose access."
+        };
+        prompt::confirm_loss(ctx, &format!("Revoke the {what}? {users}")).await?;
     }
     let revoked = ctx.client().await?.keys().revoke(key.id).await?;
     let Some(revoked) = revoked.map(|written| written.data) else {
@@ -199,8 +201,8 @@ fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
             TextCell::of(key.id),
             TextCell::text(key.name.as_str()),
             TextCell::text(&key.prefix),
-            TextCell::text(role_word(key.role)),
-            TextCell::text(mode_word(key.mode)),
+            TextCell::of(key.role),
+            TextCell::of(key.mode),
             TextCell::past(key.created_at, ctx.now),
             TextCell::time_or("never", key.last_used_at, ctx.now),
             TextCell::time_or("never", key.expires_at, ctx.now),
@@ -217,20 +219,5 @@ fn state(key: &Key, now: Timestamp) -> TextCell {
         TextCell::text("expired").toned(Tone::Warning)
     } else {
         TextCell::text("active").toned(Tone::Good)
-    }
-}
-
-pub fn role_word(role: Role) -> &'static str {
-    match role {
-        Role::Validate => "validate",
-        Role::Read => "read",
-        Role::Admin => "admin",
-    }
-}
-
-pub fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Live => "live",
-        Mode::Test => "test",
     }
 }

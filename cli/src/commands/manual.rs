@@ -3,9 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Args, Command};
+use clap::builder::{PossibleValuesParser, Resettable};
+use clap::{Args, Command, ValueHint};
 use clap_mangen::Man;
+use roff::{Roff, roman};
 
+use super::help;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -22,7 +25,8 @@ Examples:
 Ids and names come from the lists that licctl showed last; completing sends no
 request.")]
 pub struct CompletionsArgs {
-    /// Shell: bash, elvish, fish, powershell or zsh
+    /// Shell to complete in
+    #[arg(value_parser = PossibleValuesParser::new(completion::SHELLS))]
     shell: String,
 }
 
@@ -38,7 +42,7 @@ pub struct ManArgs {
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the pages of all commands to this folder
-    #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "command", value_hint = ValueHint::DirPath)]
     all_to: Option<PathBuf>,
 }
 
@@ -68,12 +72,34 @@ pub fn man(ctx: &Context, args: &ManArgs, mut command: Command) -> Result<View> 
     page(found).map(View::text).map_err(|error| Error::usage(error.to_string()))
 }
 
+/// The page of a command, with the sections that every command shares.
 fn page(command: &Command) -> std::io::Result<String> {
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    // Without this, the page would list the flags that the help hides without their descriptions.
+    let whole = command.clone().mut_args(|arg| arg.hide_short_help(false).hide_long_help(false));
+    let whole = whole.after_help(Resettable::Reset).after_long_help(Resettable::Reset);
     let mut page = Vec::new();
-    // Without this, the page would list the flags that -h hides without their descriptions.
-    let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
     Man::new(whole).source(concat!("licctl ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
-    Ok(String::from_utf8_lossy(&page).into_owned())
+    let mut more = Roff::new();
+    let examples = examples.strip_prefix("Examples:\n").unwrap_or(&examples);
+    for (title, text) in [
+        ("EXAMPLES", examples),
+        ("EXIT STATUS", help::EXIT_CODES),
+        ("ENVIRONMENT", help::ENVIRONMENT),
+        ("FILES", help::FILES),
+    ] {
+        literal(&mut more, title, text);
+    }
+    Ok(String::from_utf8_lossy(&page).into_owned() + &more.to_roff())
+}
+
+/// A section whose lines stay as they are.
+fn literal(roff: &mut Roff, title: &str, text: &str) {
+    roff.control("SH", [title]).control("nf", []);
+    for line in text.lines() {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []);
 }
 
 /// Writes the page of a command and those of all below it; gives their number.

@@ -4,6 +4,7 @@ pub mod api;
 pub mod catalog;
 pub mod doctor;
 pub mod events;
+pub mod help;
 mod items;
 pub mod keys;
 pub mod licenses;
@@ -17,6 +18,7 @@ pub mod refusals;
 pub mod stats;
 pub mod users;
 pub mod validate;
+pub mod version;
 pub mod whoami;
 
 use crate::bulk::{BulkResult, ReportLine, RowState};

@@ -6,6 +6,7 @@ use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 use super::lists::{self, Kind, ListFlags};
 use super::planned;
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -34,13 +35,26 @@ const KIND: Kind<ApiRecord<Product>> = Kind {
 #[derive(Subcommand)]
 pub enum Verb {
     /// List all products, oldest first
-    #[command(visible_alias = "ls")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "\
+Examples:
+  licctl products list
+  licctl products list -o csv"
+    )]
     List(ListFlags),
     /// Show a product
-    #[command(visible_alias = "show")]
+    #[command(
+        visible_alias = "show",
+        after_help = "\
+Examples:
+  licctl products get \"Acme Studio\"
+  licctl products get \"Acme Studio\" -q"
+    )]
     Get {
         /// Product id or name, or at least 6 characters from either end of the id
-        product: String,
+        #[arg(add = completion::products())]
+        product: Option<String>,
     },
     /// Create a product
     #[command(
@@ -78,7 +92,8 @@ pub struct CreateArgs {
 #[derive(Args)]
 pub struct UpdateArgs {
     /// Product id or name
-    product: String,
+    #[arg(add = completion::products())]
+    product: Option<String>,
     /// New name
     #[arg(long)]
     name: Option<Name>,
@@ -91,13 +106,41 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List(flags) => list(ctx, &flags).await,
         Verb::Get { product } => {
-            let product = resolve::product(ctx, &product, Purpose::Read).await?;
+            let product = given_or_chosen(ctx, product.as_deref(), Purpose::Read).await?;
             View::new(&product, vec![product.id.to_string()])
                 .map(|view| view.fields(&FIELDS).card(card(ctx, &product)))
         }
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
     }
+}
+
+/// The product that an argument names, or one from a prompt.
+async fn given_or_chosen(
+    ctx: &Context,
+    given: Option<&str>,
+    purpose: Purpose,
+) -> Result<ApiRecord<Product>> {
+    prompt::require(ctx, &[("PRODUCT", given.is_some())])?;
+    match given {
+        Some(given) => resolve::product(ctx, given, purpose).await,
+        None => choose(ctx, None).await,
+    }
+}
+
+/// Prompts for a product.
+pub async fn choose(ctx: &Context, flag: Option<&str>) -> Result<ApiRecord<Product>> {
+    let products = resolve::products(ctx).await?;
+    if products.is_empty() {
+        return Err(Error::not_found("There are no products yet.")
+            .fix("licctl products create --name NAME"));
+    }
+    let labels: Vec<_> = products.iter().map(|product| product.name.to_string()).collect();
+    let chosen = &products[prompt::choose(ctx, "Product", &labels)?];
+    let same_name = products.iter().filter(|product| product.name == chosen.name).count();
+    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
+    ctx.answered(flag, &word);
+    Ok(chosen.clone())
 }
 
 async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
@@ -155,7 +198,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     if body.name.is_none() && args.description.is_none() {
         return Err(Error::usage("There is nothing to change.").fix("give --name or --description"));
     }
-    let product = resolve::product(ctx, &args.product, Purpose::Write).await?;
+    let product = given_or_chosen(ctx, args.product.as_deref(), Purpose::Write).await?;
     match ctx.client().await?.products().update(product.id, &body).await? {
         Some(now) => {
             Ok(show(ctx, &now.data)?.changed(format!("Updated product {}.", now.data.name)))

@@ -3,8 +3,8 @@
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::keys::mode_word;
 use super::login::{forget, note_leftover};
+use crate::completion;
 use crate::config::{Config, ConfigEdit, Folder, KeyPlace, Profile, address, profile_name};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -51,12 +51,14 @@ pub enum Verb {
     #[command(after_help = USE_EXAMPLES)]
     Use {
         /// Name of the profile
+        #[arg(add = completion::profiles())]
         profile: String,
     },
     /// Rename a profile; its key moves with it
     #[command(after_help = RENAME_EXAMPLE)]
     Rename {
         /// Current name of the profile
+        #[arg(add = completion::profiles())]
         profile: String,
         /// New name of the profile
         new_name: String,
@@ -65,6 +67,7 @@ pub enum Verb {
     #[command(after_help = REMOVE_EXAMPLES)]
     Remove {
         /// Name of the profile
+        #[arg(add = completion::profiles())]
         profile: String,
     },
 }
@@ -89,7 +92,7 @@ fn list(config: &Config) -> Result<View> {
         vec![
             TextCell::text(name),
             TextCell::text(if current { "yes" } else { "" }),
-            TextCell::text(profile.mode.map_or("", mode_word)),
+            TextCell::maybe(profile.mode),
             TextCell::text(address(&profile.server)),
             TextCell::text(key_word(profile)),
         ]

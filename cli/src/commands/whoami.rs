@@ -4,7 +4,6 @@ use common::CurrentKey;
 use serde_json::json;
 use url::Url;
 
-use super::keys::{mode_word, role_word};
 use crate::client::ApiRecord;
 use crate::config::address;
 use crate::context::Context;
@@ -62,8 +61,8 @@ pub fn view(
         ("tenant", TextCell::text(format!("{} ({})", key.tenant.name, key.tenant.id))),
         ("key", TextCell::text(format!("{}… {} ({})", key.prefix, key.name, key.id))),
         ("from", TextCell::text(from)),
-        ("role", TextCell::text(role_word(key.role))),
-        ("mode", TextCell::text(mode_word(key.mode))),
+        ("role", TextCell::of(key.role)),
+        ("mode", TextCell::of(key.mode)),
         ("expires", TextCell::time_or("never", key.expires_at, ctx.now)),
     ];
     Ok(View::new(json, vec![id])?.fields(&fields()).card(card))

@@ -8,6 +8,7 @@ mod curl;
 pub mod escape;
 mod format;
 mod jq;
+pub mod labels;
 mod listing;
 pub mod table;
 pub mod time;

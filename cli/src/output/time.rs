@@ -3,10 +3,10 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{NaiveDate, TimeDelta};
 use common::Timestamp;
 
-/// A span as in `30s`, `15m`, `12h`, `90d` or `2w`.
+/// A span as in `100ms`, `30s`, `15m`, `12h`, `90d` or `2w`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub struct Span(Duration);
 
@@ -18,6 +18,14 @@ impl Span {
     pub fn delta(self) -> TimeDelta {
         TimeDelta::from_std(self.0).unwrap_or(TimeDelta::MAX)
     }
+
+    /// A span of which a number alone is seconds, as is usual for a time to wait.
+    pub fn seconds(text: &str) -> Result<Self, &'static str> {
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return format!("{text}s").parse();
+        }
+        text.parse()
+    }
 }
 
 impl FromStr for Span {
@@ -27,19 +35,41 @@ impl FromStr for Span {
         const SPAN_SYNTAX: &str = "must be a span as in 30s, 15m, 12h, 90d or 2w";
         let split = text.find(|letter: char| !letter.is_ascii_digit()).ok_or(SPAN_SYNTAX)?;
         let (number, unit) = text.split_at(split);
-        let seconds = match unit {
-            "s" => 1,
-            "m" => 60,
-            "h" => 60 * 60,
-            "d" => 24 * 60 * 60,
-            "w" => 7 * 24 * 60 * 60,
+        let millis = match unit {
+            "ms" => 1,
+            "s" => 1000,
+            "m" => 60 * 1000,
+            "h" => 60 * 60 * 1000,
+            "d" => 24 * 60 * 60 * 1000,
+            "w" => 7 * 24 * 60 * 60 * 1000,
             _ => return Err(SPAN_SYNTAX),
         };
         let number: u32 = number.parse().map_err(|_| SPAN_SYNTAX)?;
-        if number == 0 || u64::from(number) * seconds > 36_500 * 24 * 60 * 60 {
-            return Err("must be from 1s to 36500d");
+        let millis = u64::from(number) * millis;
+        if millis == 0 || millis > 36_500 * 24 * 60 * 60 * 1000 {
+            return Err("must be from 1ms to 36500d");
         }
-        Ok(Self(Duration::from_secs(u64::from(number) * seconds)))
+        Ok(Self(Duration::from_millis(millis)))
+    }
+}
+
+/// A moment as in `2027-01-31T12:00:00Z`; a date alone is its beginning in UTC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment(Timestamp);
+
+impl Moment {
+    pub fn timestamp(self) -> Timestamp {
+        self.0
+    }
+}
+
+impl FromStr for Moment {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let begins = text.parse::<NaiveDate>().is_ok().then(|| format!("{text}T00:00:00Z"));
+        let moment = begins.as_deref().unwrap_or(text).parse().map(Self);
+        moment.map_err(|_| "must be a time as in 2027-01-31T12:00:00Z, or a date as in 2027-01-31")
     }
 }
 
@@ -79,8 +109,18 @@ mod tests {
     fn spans_are_a_number_and_a_unit() {
         assert_eq!("90d".parse(), Ok(Span(Duration::from_secs(90 * 86_400))));
         assert_eq!("2w".parse(), Ok(Span(Duration::from_secs(14 * 86_400))));
+        assert_eq!("100ms".parse(), Ok(Span(Duration::from_millis(100))));
+        assert_eq!(Span::seconds("5"), "5s".parse());
         for text in ["", "d", "5", "0d", "-1d", "1.5h", "1y", "5 d", "36501d", "99999999999d"] {
             assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_its_beginning() {
+        assert_eq!("2027-01-31".parse::<Moment>(), "2027-01-31T00:00:00Z".parse());
+        for text in ["", "2027-02-30", "2027-1-31x", "tomorrow"] {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
         }
     }
 

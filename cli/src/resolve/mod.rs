@@ -28,6 +28,9 @@ impl Named for ApiRecord<Product> {
     fn name(&self) -> &str {
         self.name.as_str()
     }
+    fn about(&self) -> String {
+        String::new()
+    }
 }
 
 impl Named for ApiRecord<Plan> {
@@ -37,6 +40,9 @@ impl Named for ApiRecord<Plan> {
     }
     fn name(&self) -> &str {
         self.name.as_str()
+    }
+    fn about(&self) -> String {
+        self.product_id.to_string()
     }
 }
 
@@ -64,6 +70,9 @@ impl Named for PlanOfProduct {
     fn full_name(&self) -> Option<String> {
         Some(self.title())
     }
+    fn about(&self) -> String {
+        String::new()
+    }
 }
 
 impl Named for ApiRecord<Key> {
@@ -73,6 +82,9 @@ impl Named for ApiRecord<Key> {
     }
     fn name(&self) -> &str {
         self.name.as_str()
+    }
+    fn about(&self) -> String {
+        format!("{} {}", self.role, self.mode)
     }
 }
 
@@ -84,6 +96,9 @@ impl Named for ApiRecord<LicenseWithSeats> {
     /// Licenses have no name; the empty one matches no argument.
     fn name(&self) -> &str {
         ""
+    }
+    fn about(&self) -> String {
+        format!("{} {}", self.plan_id, self.status)
     }
 }
 

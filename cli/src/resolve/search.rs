@@ -36,6 +36,8 @@ pub trait Named {
     fn full_name(&self) -> Option<String> {
         None
     }
+    /// Ids and words that describe the record, set apart by blanks.
+    fn about(&self) -> String;
 }
 
 /// The record that `given` matches.
@@ -157,6 +159,9 @@ mod tests {
         }
         fn name(&self) -> &str {
             self.1
+        }
+        fn about(&self) -> String {
+            String::new()
         }
     }
 

@@ -24,14 +24,16 @@ const WAYS: [Way; 4] = [Way::Variable, Way::Profile, Way::File, Way::Stdin];
 const FLAGS: [&[&str]; 4] = [&["-vv"], &["-v", "-o", "json"], &["-n", "-vv"], &["-o", "csv"]];
 
 /// Commands that need no server.
-const ALONE: [&str; 7] = [
+const ALONE: [&str; 9] = [
     "completions",
+    "help",
     "logout",
     "man",
     "profiles list",
     "profiles use",
     "profiles rename",
     "profiles remove",
+    "version",
 ];
 const LOGIN: &str = "login --profile staging";
 

@@ -1,6 +1,11 @@
 //! Completion without the network, and the manual pages.
 
-use crate::support::{FakeServer, Home, KEY, LICENSE, Reply, plan, product, service};
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{
+    FakeServer, Home, KEY, LICENSE, OTHER_KEY, Reply, current_key, plan, product, service,
+};
 
 /// What a fish shell would offer for these words, the last being typed just now.
 fn offered(home: &Home, words: &[&str]) -> Vec<String> {
@@ -20,11 +25,15 @@ fn listed_ids_and_names_complete_without_a_request() {
         assert_eq!(home.run(&[noun, "list"]).code, 0);
     }
     let asked = server.received().len();
-    assert_eq!(offered(&home, &["licenses", "assign", "lic"]), [LICENSE]);
+    let license = format!("{LICENSE}\tPro annual · active");
+    assert_eq!(offered(&home, &["licenses", "assign", "lic"]), [license]);
     assert_eq!(offered(&home, &["validate", "al"]), ["alice"]);
-    // A name of several words is offered by its id, which every shell completes.
-    let plans = offered(&home, &["licenses", "create", "--plan", ""]);
-    assert_eq!(plans, ["pln_01h455vb4pex5vsknk084sn02q\tPro annual"]);
+    let plan = "Pro annual\tpln_01h455vb4pex5vsknk084sn02q · Acme Studio";
+    assert_eq!(offered(&home, &["licenses", "create", "--plan", ""]), [plan]);
+    // The word as it stands in the shell, with an escaped blank or an open quote.
+    for typed in ["Pro\\ an", "\"Pro an", "'Pro an"] {
+        assert_eq!(offered(&home, &["plans", "get", typed]), [plan], "{typed}");
+    }
     assert!(offered(&home, &["pl"]).iter().any(|line| line.starts_with("plan")));
     assert_eq!(server.received().len(), asked);
 }
@@ -38,6 +47,92 @@ fn names_of_one_server_are_not_offered_for_another() {
     assert_eq!(offered(&home, &words), ["Studio\tprd_01h455vb4pex5vsknk084sn02q"]);
     let home = home.set("LICCTL_SERVER", "http://127.0.0.1:1");
     assert_eq!(offered(&home, &words), [""; 0]);
+}
+
+/// Two profiles of one server open two modes, or two tenants.
+#[test]
+fn names_of_one_profile_are_not_offered_for_another() {
+    let server = FakeServer::answering(|request| match request.path.contains("products") {
+        true => Reply::list(&[product("Studio")]),
+        false => Reply::data(200, &current_key()),
+    });
+    let home = Home::bare().set("LICCTL_SERVER", &server.address);
+    for (profile, key) in [("live", KEY), ("test", OTHER_KEY)] {
+        let args = ["login", "--profile", profile, "--api-key-file", "-"];
+        assert_eq!(home.run_with_input(&args, key).code, 0);
+    }
+    assert_eq!(home.run(&["-P", "test", "products", "list"]).code, 0);
+    let words = |profile| ["-P", profile, "plans", "create", "--product", ""];
+    assert_eq!(offered(&home, &words("test")).len(), 1);
+    assert_eq!(offered(&home, &words("live")), [""; 0]);
+}
+
+/// The next key of a profile may be of another mode.
+#[test]
+fn another_key_begins_with_an_empty_cache() {
+    let server = service();
+    let home = Home::with(&server);
+    let names = |home: &Home| offered(home, &["plans", "create", "--product", ""]).len();
+    assert_eq!(home.run(&["products", "list"]).code, 0);
+    assert_eq!(names(&home), 1);
+    assert_eq!(names(&home.set("LICCTL_API_KEY", OTHER_KEY)), 0);
+}
+
+#[test]
+fn files_and_fixed_words_complete() {
+    let home = Home::bare();
+    for name in ["ch.yaml", "two words.yaml"] {
+        std::fs::write(home.dir.path().join(name), "").unwrap();
+    }
+    let folder = home.dir.path().display().to_string();
+    let typed = format!("{folder}/ch");
+    for words in [
+        &["apply", "-f"][..],
+        &["diff", "--file"],
+        &["users", "import"],
+        &["validate", "--from"],
+        &["licenses", "assign", "--from"],
+        &["products", "list", "--ca-cert"],
+        &["api", "--input"],
+        &["users", "import", "x.csv", "--report"],
+    ] {
+        let words = [words, &[typed.as_str()]].concat();
+        assert_eq!(offered(&home, &words), [format!("{folder}/ch.yaml")], "{words:?}");
+    }
+    let blank = format!("{folder}/two\\ w");
+    assert_eq!(offered(&home, &["apply", "-f", &blank]), [format!("{folder}/two words.yaml")]);
+    let shells = ["bash", "elvish", "fish", "powershell", "zsh"];
+    assert_eq!(offered(&home, &["completions", ""])[..5], shells);
+    let roles = offered(&home, &["keys", "create", "--role", ""]);
+    assert_eq!(roles, ["validate", "read", "admin"]);
+    assert_eq!(offered(&home, &["help", "exi"]), ["exit-codes\texit codes and errors"]);
+}
+
+/// The real shell quotes a name with a blank, unless it is being typed within quotes.
+#[test]
+fn bash_quotes_names() {
+    let server = service();
+    let home = Home::with(&server);
+    assert_eq!(home.run(&["plans", "list"]).code, 0);
+    let script = home.dir.path().join("licctl.bash");
+    std::fs::write(&script, home.run(&["completions", "bash"]).stdout).unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_licctl")).parent().unwrap().display();
+    for (words, current, completed) in [
+        ("plans get Pr", "Pr", r"Pro\ annual"),
+        ("plans get '\"Pr'", "Pr", "Pro annual"),
+        ("licenses create --plan = Pr", "Pr", r"Pro\ annual"),
+    ] {
+        let line = format!(
+            "source {}; COMP_WORDS=(licctl {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _licctl licctl {current} 2>/dev/null; printf '%s\n' \"${{COMPREPLY[@]}}\"",
+            script.display()
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &line]).env_clear().envs(home.variables());
+        bash.env("PATH", format!("{programs}:/usr/bin:/bin"));
+        let output = bash.output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), completed, "{words}");
+    }
 }
 
 #[test]
@@ -74,6 +169,10 @@ fn there_is_a_manual_page_for_every_command() {
     assert!(home.run(&["man"]).stdout.contains(".TH licctl 1"));
     let page = home.run(&["man", "plans", "create"]).stdout;
     assert!(page.contains("max\\-seats") && page.contains("Time to wait"), "{page}");
+    for section in ["EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
+        let title = if section.contains(' ') { format!("\"{section}\"") } else { section.into() };
+        assert!(page.contains(&format!(".SH {title}\n.nf\n")), "{section}: {page}");
+    }
     assert_eq!(home.run(&["man", "nothing"]).code, 3);
     let folder = home.dir.path().join("man1");
     assert_eq!(home.run(&["man", "--all-to", folder.to_str().unwrap()]).code, 0);

@@ -8,7 +8,7 @@ use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 
 use crate::support::{
-    FakeServer, Home, KEY, LICENSE, PRODUCT, Reply, answer, current_key, service,
+    FakeServer, Home, KEY, LICENSE, OTHER_KEY, PRODUCT, Reply, answer, current_key, service,
 };
 
 /// Longer than any answer takes, on any machine.
@@ -87,12 +87,59 @@ fn a_part_of_an_id_is_shown_whole() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
-    terminal.exp_string(&format!("Revoke {LICENSE}? Its users lose access.")).unwrap();
+    terminal.exp_string(&format!("Revoke {LICENSE}? The users in 4 seats lose access.")).unwrap();
     press(&mut terminal, "y\r");
     let same = format!("Without prompts: licctl licenses revoke {LICENSE} --yes");
     terminal.exp_string(&same).unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
+}
+
+/// A slip of the profile would hit other customers, so the question names the place.
+#[test]
+fn a_loss_is_confirmed_with_its_place() {
+    let server = service();
+    for (key, mode, args, question) in [
+        (KEY, "live", &["licenses", "revoke", LICENSE][..], "The users in 4 seats lose access."),
+        (KEY, "live", &["users", "delete", "alice"], "Delete user alice"),
+        (KEY, "live", &["keys", "revoke", "ci"], "Applications that use it lose access."),
+        (OTHER_KEY, "test", &["keys", "revoke", "ci"], "licctl itself uses this key now"),
+    ] {
+        let home = Home::bare().set("LICCTL_SERVER", &server.address).set("LICCTL_API_KEY", key);
+        let mut terminal = on_a_terminal(&home, args);
+        terminal.exp_string(&format!("At {mode} mode")).unwrap();
+        terminal.exp_string(&format!(" {}:", server.address)).unwrap();
+        terminal.exp_string(question).unwrap();
+        terminal.send_control('c').unwrap();
+        terminal.exp_eof().unwrap();
+        assert_eq!(exit(&terminal), 130);
+    }
+    assert!(server.received().iter().all(|request| request.method != "DELETE"));
+}
+
+/// What a command shows or changes is asked for, as its values are.
+#[test]
+fn a_record_is_asked_for_when_no_argument_names_it() {
+    let server = service();
+    let home = Home::with(&server);
+    for (args, question) in [
+        (&["products", "get"][..], "Product"),
+        (&["products", "update", "--name", "New"], "Product"),
+        (&["plans", "get"], "Plan"),
+        (&["plans", "update", "--max-seats", "3"], "Plan"),
+        (&["licenses", "update", "--max-seats", "3"], "License"),
+        (&["users", "get"], "User (external id)"),
+        (&["users", "update", "--name", "none"], "User (external id)"),
+        (&["users", "delete"], "User (external id)"),
+        (&["keys", "revoke"], "Key"),
+    ] {
+        let mut terminal = on_a_terminal(&home, args);
+        terminal.exp_string(question).unwrap();
+        terminal.send_control('c').unwrap();
+        terminal.exp_string("Cancelled").unwrap();
+        terminal.exp_eof().unwrap();
+        assert_eq!(exit(&terminal), 130, "{args:?}");
+    }
 }
 
 /// Only a whole line deletes the user; Enter alone does not.
@@ -174,7 +221,7 @@ fn ctrl_c_at_a_confirmation_gives_the_terminal_back_and_exits_130() {
     command.args(["-c", &script]).env_clear().envs(home.variables());
     command.env("PATH", "/usr/bin:/bin").env("NO_COLOR", "1");
     let mut terminal = spawn_command(command, SCREEN_TIMEOUT_MS).unwrap();
-    terminal.exp_string("Its users lose access.").unwrap();
+    terminal.exp_string("lose access.").unwrap();
     press(&mut terminal, "y");
     terminal.send_control('c').unwrap();
     terminal.exp_string("Cancelled; nothing was changed.").unwrap();
@@ -205,12 +252,12 @@ fn declining_cancels_and_confirming_shows_the_flag() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
-    terminal.exp_string("Its users lose access.").unwrap();
+    terminal.exp_string("lose access.").unwrap();
     press(&mut terminal, "n\r");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", LICENSE]);
-    terminal.exp_string("Its users lose access.").unwrap();
+    terminal.exp_string("lose access.").unwrap();
     press(&mut terminal, "y\r");
     terminal.exp_string(&format!("licctl licenses revoke {LICENSE} --yes")).unwrap();
     terminal.exp_eof().unwrap();

@@ -16,10 +16,10 @@ pub enum Keys {
         /// The name of the key in lists.
         #[arg(long, default_value = "created on the host")]
         name: Name,
-        /// The role of the key: validate, read or admin.
+        /// The role of the key.
         #[arg(long, default_value = "admin")]
         role: Role,
-        /// The mode of the key: live or test.
+        /// The mode of the key.
         #[arg(long, default_value = "live")]
         mode: Mode,
         #[command(flatten)]

@@ -12,6 +12,9 @@ use super::{Database, signals};
 use crate::log;
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+With LICD_BOOTSTRAP_KEY, an empty database gets this first admin key instead of a
+printed one. `licd keys generate` prints such a key.")]
 pub struct Serve {
     /// The address to listen on; port 0 takes a free port.
     #[arg(long, env = "LICD_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]

@@ -5,7 +5,7 @@ mod manifest;
 
 use std::cell::Cell;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use common::{Plan, Product};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ The changes that were made are shown even if a later one fails; the exit code
 is 9 then, and applying the file again continues.")]
 pub struct ApplyArgs {
     /// File in YAML or JSON; - for stdin
-    #[arg(short, long)]
+    #[arg(short, long, value_hint = ValueHint::FilePath)]
     file: String,
 }
 
@@ -60,7 +60,7 @@ Signs:
   + create   ~ update (field: have → want)   ? only on the server")]
 pub struct DiffArgs {
     /// File in YAML or JSON; - for stdin
-    #[arg(short, long)]
+    #[arg(short, long, value_hint = ValueHint::FilePath)]
     file: String,
     /// Count products and plans that are only on the server as differences
     #[arg(long)]

@@ -5,12 +5,12 @@ mod list;
 mod position;
 mod tail;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use common::{ActorType, Event, EventType, ExternalId, List, Open, SubjectType};
 use serde_json::Value;
 
 use crate::client::{ApiRecord, Client};
+use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::cell::TextCell;
@@ -53,13 +53,13 @@ pub enum Verb {
 #[derive(Args)]
 pub struct EventFilters {
     /// Only events of this type, as in license.status_changed
-    #[arg(long = "type", value_name = "TYPE", value_parser = event_type())]
+    #[arg(long = "type", value_name = "TYPE")]
     kind: Option<EventType>,
     /// Only events about the record with this id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// Only events that concern this user (external id)
-    #[arg(long)]
+    #[arg(long, add = completion::users())]
     user: Option<ExternalId>,
 }
 
@@ -68,12 +68,6 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::List(args) => list::run(ctx, args).await,
         Verb::Tail(args) => tail::run(ctx, args).await,
     }
-}
-
-/// Reads one of the known types; a misspelt one would match no event, forever.
-fn event_type() -> impl TypedValueParser<Value = EventType> {
-    PossibleValuesParser::new(EventType::ALL.iter().map(|kind| kind.as_str()))
-        .try_map(|word| word.parse::<EventType>())
 }
 
 impl EventFilters {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use common::{Event, EventType, List, Open};
 
-use super::{EventFilters, actor, change, event_type, position};
+use super::{EventFilters, actor, change, position};
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -44,7 +44,7 @@ pub struct TailArgs {
     #[arg(value_parser = value_parser!(i64).range(0..))]
     after: Option<i64>,
     /// End after the first event of this type
-    #[arg(long, value_name = "TYPE", value_parser = event_type(), hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", hide_possible_values = true)]
     until: Option<EventType>,
     /// End after this time
     #[arg(long = "for", value_name = "SPAN")]

@@ -8,6 +8,7 @@ use super::{assign_from_file, choose};
 use crate::client::ApiRecord;
 use crate::commands::items::{ItemResults, for_each_item, read_items};
 use crate::commands::planned;
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::cell::TextCell;
@@ -40,9 +41,10 @@ JSON is an array, also for one user. externalId is the user as given here,
 userId the service's own id.")]
 pub struct AssignArgs {
     /// License id, or at least 6 characters from its end
+    #[arg(add = completion::licenses())]
     license: Option<String>,
     /// External ids of the users; - reads a list from stdin
-    #[arg(value_name = "USER")]
+    #[arg(value_name = "USER", add = completion::users())]
     users: Vec<String>,
     #[command(flatten)]
     metadata: MetadataFlags,
@@ -57,9 +59,10 @@ Examples:
   licctl licenses unassign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice")]
 pub struct UnassignArgs {
     /// License id, or at least 6 characters from its end
+    #[arg(add = completion::licenses())]
     license: Option<String>,
     /// External ids of the users; - reads a list from stdin
-    #[arg(value_name = "USER")]
+    #[arg(value_name = "USER", add = completion::users())]
     users: Vec<String>,
 }
 
@@ -98,7 +101,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let license = found.id;
     let users = read_items(ctx, &given).await?;
     let question = format!("Assign license {} to {} users?", license, users.len());
-    prompt::confirm_many(ctx, users.len(), &question)?;
+    prompt::confirm_many(ctx, users.len(), &question).await?;
     let client = ctx.client().await?;
     let assigned = for_each_item(ctx, &users, |user| {
         let metadata = metadata.clone();
@@ -129,8 +132,10 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     let (found, given) = license_and_users(ctx, args.license, args.users).await?;
     let license = found.id;
     let users = read_items(ctx, &given).await?;
-    let question = format!("Unassign {} users from license {}?", users.len(), license);
-    prompt::confirm_many(ctx, users.len(), &question)?;
+    if users.len() > prompt::MAX_UNCONFIRMED {
+        let question = format!("Unassign {} users from license {license}?", users.len());
+        prompt::confirm_loss(ctx, &format!("{question} Their seats become free.")).await?;
+    }
     let client = ctx.client().await?;
     let removed = for_each_item(ctx, &users, |user| async move {
         let user = external_id(&user)?;

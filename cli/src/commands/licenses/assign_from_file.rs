@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use common::{AssignLicense, CreateLicense, LicenseId, Metadata, Plan, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -12,6 +12,7 @@ use crate::bulk::{
 };
 use crate::client::{ApiRecord, Client, new_idempotency_key};
 use crate::commands::bulk_view;
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::{Field, View};
@@ -23,10 +24,10 @@ use crate::resolve::{self, Purpose};
 pub struct FromFile {
     /// Assign to the users of this file: CSV with a column userId or externalId, or JSON
     /// lines; - for stdin
-    #[arg(long, value_name = "FILE", conflicts_with = "users")]
+    #[arg(long, value_name = "FILE", conflicts_with = "users", value_hint = ValueHint::FilePath)]
     pub from: Option<String>,
     /// With --from: create a license of this plan for each user
-    #[arg(long, requires = "from", conflicts_with = "license")]
+    #[arg(long, requires = "from", conflicts_with = "license", add = completion::plans())]
     plan: Option<String>,
     /// With --plan: the product of the plan, by name or id
     #[arg(long, requires = "plan")]

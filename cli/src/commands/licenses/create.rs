@@ -9,13 +9,14 @@ use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, L
 use super::{FIELDS, table};
 use crate::client::ApiRecord;
 use crate::commands::items::in_order;
-use crate::commands::planned;
+use crate::commands::{planned, plans};
+use crate::completion;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::output::View;
 use crate::output::escape::quote;
 use crate::prompt;
-use crate::resolve::{self, NameIndex, PlanOfProduct, Purpose};
+use crate::resolve::{self, NameIndex, Purpose};
 
 /// Create licenses from a plan
 #[derive(Args)]
@@ -30,19 +31,20 @@ With --count, the licenses that were created are printed even if a later one
 fails; the exit code is 9 then. JSON is an array of licenses, also for one.")]
 pub struct CreateArgs {
     /// Plan of the license, by name or id; Product/Plan where several products have one of the name
-    #[arg(long)]
+    #[arg(long, add = completion::plans())]
     plan: Option<String>,
     /// Product of the plan, by name or id
     #[arg(long)]
     product: Option<String>,
     /// Days of validity, instead of the plan's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     expires_in_days: Option<ExpiresInDays>,
     /// Assign the license to this user, by external id (repeatable)
-    #[arg(long, value_name = "USER", conflicts_with = "count")]
+    #[arg(long, value_name = "USER", conflicts_with = "count", add = completion::users())]
     assign: Vec<ExternalId>,
     /// Number of licenses to create
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     count: Option<u32>,
 }
 
@@ -65,12 +67,11 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--plan", args.plan.is_some())])?;
     let plan = match &args.plan {
         Some(given) => resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?,
-        None => choose_plan(ctx, args.product.as_deref()).await?,
+        None => plans::choose(ctx, args.product.as_deref(), Some("--plan")).await?,
     };
     let count = args.count.unwrap_or(1);
-    if count > 25 {
-        prompt::confirm(ctx, &format!("Create {count} licenses of plan {}?", plan.name))?;
-    }
+    let question = format!("Create {count} licenses of plan {}?", plan.name);
+    prompt::confirm_many(ctx, usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
     let body = CreateLicense { plan_id: plan.id, expires_in_days: args.expires_in_days };
     let client = ctx.client().await?;
     let users = args.assign.iter().cloned().map(Step::Assign);
@@ -137,17 +138,4 @@ fn show(
             .next(format!("licctl licenses assign {} USER", license.id))),
         (None, None) => Ok(view),
     }
-}
-
-async fn choose_plan(ctx: &Context, product: Option<&str>) -> Result<ApiRecord<Plan>> {
-    let plans = resolve::plans_by_product(ctx, product, Purpose::Write).await?;
-    if plans.is_empty() {
-        return Err(Error::not_found("There are no plans yet.").fix("licctl plans create"));
-    }
-    let labels: Vec<_> = plans.iter().map(PlanOfProduct::title).collect();
-    let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?].plan;
-    let same_name = plans.iter().filter(|it| it.plan.name == chosen.name).count();
-    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
-    ctx.answered(Some("--plan"), &word);
-    Ok(chosen.clone())
 }

@@ -6,6 +6,7 @@ use common::{License, Usage};
 use super::usage::{MAX_EMAILS, summary, table};
 use super::{FIELDS, choose, status_cell};
 use crate::commands::plans::joined;
+use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -15,8 +16,14 @@ use crate::resolve::{self, NameIndex, Purpose};
 
 /// Show a license and its seats
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl licenses get
+  licctl licenses get lic_01k2v4p8qsf8brz6c7y0sjvkd3
+  licctl licenses get lic_01k2v4p8qsf8brz6c7y0sjvkd3 --jq .expiresAt")]
 pub struct GetArgs {
     /// License id, or at least 6 characters from either end of it
+    #[arg(add = completion::licenses())]
     license: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! `licctl licenses list`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use common::{ExternalId, License, LicenseWithSeats, Seats, Status, Timestamp};
 use futures_util::stream::TryStreamExt;
 
@@ -8,6 +8,7 @@ use super::{FIELDS, past, status_cell};
 use crate::client::ApiRecord;
 use crate::commands::lists::{self, Kind, ListFlags};
 use crate::commands::plans::joined;
+use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
@@ -48,44 +49,22 @@ With -o csv, jsonl or ids the licenses are printed as they arrive. If the list
 ends early, those that came stay printed, and the exit code is the error's.")]
 pub struct ListArgs {
     /// Only licenses of this plan
-    #[arg(long)]
+    #[arg(long, add = completion::plans())]
     plan: Option<String>,
     /// Only licenses of this product
-    #[arg(long)]
+    #[arg(long, add = completion::products())]
     product: Option<String>,
     /// Only licenses of this effective status; an active license past its date counts as expired
     #[arg(long)]
-    status: Option<StatusArg>,
+    status: Option<Status>,
     /// Only licenses assigned to this user
-    #[arg(long)]
+    #[arg(long, add = completion::users())]
     user: Option<ExternalId>,
     /// Only active licenses that expire within this time
     #[arg(long, value_name = "SPAN")]
     expiring_within: Option<Span>,
     #[command(flatten)]
     flags: ListFlags,
-}
-
-/// [`Status`] as a flag takes it.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StatusArg {
-    Active,
-    Suspended,
-    Revoked,
-    Expired,
-}
-
-impl StatusArg {
-    fn fits(self, license: &License, now: Timestamp) -> bool {
-        let status = match license.status {
-            Status::Active if past(license, now).is_some() => Self::Expired,
-            Status::Active => Self::Active,
-            Status::Suspended => Self::Suspended,
-            Status::Revoked => Self::Revoked,
-            Status::Expired => Self::Expired,
-        };
-        self == status
-    }
 }
 
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
@@ -128,12 +107,20 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     Ok(view.table(table(ctx, &licenses, &NameIndex::load(ctx).await?)))
 }
 
+/// The status as a validation treats it.
+fn effective(license: &License, now: Timestamp) -> Status {
+    match license.status {
+        Status::Active if past(license, now).is_some() => Status::Expired,
+        status => status,
+    }
+}
+
 fn fits(license: &License, args: &ListArgs, now: Timestamp) -> bool {
     let soon = |span: Span| {
         let end = license.expires_at.filter(|&end| end > now && end <= now.plus(span.delta()));
         license.status == Status::Active && end.is_some()
     };
-    args.status.is_none_or(|status| status.fits(license, now))
+    args.status.is_none_or(|status| status == effective(license, now))
         && args.expiring_within.is_none_or(soon)
 }
 

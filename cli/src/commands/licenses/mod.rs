@@ -56,13 +56,16 @@ pub enum Verb {
     Unassign(assign::UnassignArgs),
     Usage(usage::UsageArgs),
     /// Suspend licenses until they are activated again
-    #[command(after_help = status::EXAMPLES)]
+    #[command(after_help = status::SUSPEND_EXAMPLES)]
     Suspend(status::LicenseArgs),
     /// Activate licenses
+    #[command(after_help = status::ACTIVATE_EXAMPLES)]
     Activate(status::LicenseArgs),
     /// Revoke licenses, after a confirmation
+    #[command(after_help = status::REVOKE_EXAMPLES)]
     Revoke(status::LicenseArgs),
     /// Expire licenses, regardless of their date
+    #[command(after_help = status::EXPIRE_EXAMPLES)]
     Expire(status::LicenseArgs),
 }
 
@@ -102,7 +105,7 @@ fn seats(max: Option<MaxSeats>) -> TextCell {
 
 /// The status as a validation treats it: an active license past its date counts as expired.
 pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
-    let word = status_word(license.status);
+    let word = license.status.as_str();
     match (license.status, past(license, now)) {
         (Status::Active, Some(end)) => TextCell::word(
             format!("{word} (expired {})", relative(end, now)),
@@ -118,15 +121,6 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
 /// Since when the license's date is past.
 fn past(license: &License, now: Timestamp) -> Option<Timestamp> {
     license.expires_at.filter(|&end| end <= now)
-}
-
-pub fn status_word(status: Status) -> &'static str {
-    match status {
-        Status::Active => "active",
-        Status::Suspended => "suspended",
-        Status::Revoked => "revoked",
-        Status::Expired => "expired",
-    }
 }
 
 /// Prompts for a license.

@@ -1,13 +1,16 @@
 //! `licctl licenses suspend`, `activate`, `revoke` and `expire`.
 
+use std::collections::HashSet;
+
 use clap::Args;
-use common::{License, LicenseId, LicenseWithSeats, SetStatus, Status};
+use common::{License, LicenseWithSeats, SetStatus, Status};
 use serde::Serialize;
 
-use super::{FIELDS, choose, past, status_cell, status_word};
+use super::{FIELDS, choose, past, status_cell};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::planned;
+use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -16,19 +19,29 @@ use crate::output::table::{Column, Table};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
-pub const EXAMPLES: &str = "\
+pub const SUSPEND_EXAMPLES: &str = "\
 Examples:
   licctl licenses suspend lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses list --plan \"Pro annual\" -q | licctl licenses suspend - --yes
-
-JSON is an array of licenses, also for one.";
+  licctl licenses list --plan \"Pro annual\" -q | licctl licenses suspend - --yes";
+pub const ACTIVATE_EXAMPLES: &str = "\
+Examples:
+  licctl licenses activate lic_01k2v4p8qsf8brz6c7y0sjvkd3
+  licctl licenses list --status suspended -q | licctl licenses activate - --yes";
+pub const REVOKE_EXAMPLES: &str = "\
+Examples:
+  licctl licenses revoke lic_01k2v4p8qsf8brz6c7y0sjvkd3
+  licctl licenses list --status expired -q | licctl licenses revoke - --yes";
+pub const EXPIRE_EXAMPLES: &str = "\
+Examples:
+  licctl licenses expire lic_01k2v4p8qsf8brz6c7y0sjvkd3
+  licctl licenses expire lic_01k2v4p8qsf8brz6c7y0sjvkd3 --dry-run";
 
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 
 #[derive(Args)]
 pub struct LicenseArgs {
     /// License ids, or at least 6 characters from the end of each; - reads a list from stdin
-    #[arg(value_name = "LICENSE")]
+    #[arg(value_name = "LICENSE", add = completion::licenses())]
     licenses: Vec<String>,
 }
 
@@ -73,6 +86,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
     show(ctx, &changed.done, status).map(|view| view.exit(changed.exit))
 }
 
+/// Asks before licenses stop working: always for a revocation, and otherwise for many.
 async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
     let verb = match status {
         Status::Active => "Activate",
@@ -80,18 +94,40 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         Status::Revoked => "Revoke",
         Status::Expired => "Expire",
     };
-    let question = format!("{verb} {} licenses?", items.len());
-    match items {
-        [one] if status == Status::Revoked && !ctx.globals.yes => {
-            let id = match one.parse::<LicenseId>() {
-                Ok(id) => id,
-                Err(_) => resolve::license(ctx, one, Purpose::Write).await?.id,
-            };
-            prompt::confirm(ctx, &format!("{verb} {id}? Its users lose access."))
-        }
-        _ if status == Status::Revoked => prompt::confirm(ctx, &question),
-        _ => prompt::confirm_many(ctx, items.len(), &question),
+    let question = match items {
+        [one] => format!("{verb} {one}?"),
+        _ => format!("{verb} {} licenses?", items.len()),
+    };
+    if status == Status::Active {
+        return prompt::confirm_many(ctx, items.len(), &question).await;
     }
+    let is_many = items.len() > prompt::MAX_UNCONFIRMED;
+    if !prompt::would_ask(ctx) || status != Status::Revoked && !is_many {
+        return Ok(());
+    }
+    let (what, seats) = match items {
+        // The error needs no request.
+        _ if !ctx.may_ask() => return prompt::confirm(ctx, &question),
+        [one] => {
+            let license = resolve::license(ctx, one, Purpose::Write).await?;
+            (license.id.to_string(), i64::from(license.seats.used))
+        }
+        _ => (format!("{} licenses", items.len()), seats_in_use(ctx, items).await?),
+    };
+    let loss = match seats {
+        0 => "No seat is in use.".to_owned(),
+        1 => "The user in 1 seat loses access.".to_owned(),
+        many => format!("The users in {many} seats lose access."),
+    };
+    prompt::confirm_loss(ctx, &format!("{verb} {what}? {loss}")).await
+}
+
+/// The seats in use on these licenses, read as one list.
+async fn seats_in_use(ctx: &Context, items: &[String]) -> Result<i64> {
+    let items: HashSet<&str> = items.iter().map(String::as_str).collect();
+    let all = ctx.client().await?.licenses().list(&[]).await?;
+    let these = all.iter().filter(|license| items.contains(license.id.to_string().as_str()));
+    Ok(these.map(|license| i64::from(license.seats.used)).sum())
 }
 
 fn show(ctx: &Context, changed: &[StatusChange], status: Status) -> Result<View> {
@@ -106,11 +142,10 @@ fn show(ctx: &Context, changed: &[StatusChange], status: Status) -> Result<View>
     let view = View::new(changed, ids)?
         .fields(&FIELDS)
         .table(Table::new(&COLUMNS).with(changed.iter().map(row)));
-    let word = status_word(status);
     let Some(StatusChange { now: first, .. }) = changed.first() else { return Ok(view) };
     let view = match changed {
-        [_] => view.changed(format!("License {} is {word}.", first.id)),
-        _ => view.changed(format!("{} licenses are {word}.", changed.len())),
+        [_] => view.changed(format!("License {} is {status}.", first.id)),
+        _ => view.changed(format!("{} licenses are {status}.", changed.len())),
     };
     // Activating does not change the date, so an expired license stays unusable.
     if status == Status::Active && past(first, ctx.now).is_some() {

@@ -1,13 +1,16 @@
 //! `licctl licenses update`.
 
 use clap::Args;
-use common::{Feature, LicenseField, MaxSeats, Timestamp, UpdateLicense};
+use common::{Feature, LicenseField, MaxSeats, UpdateLicense};
 
-use super::{FIELDS, table};
+use super::{FIELDS, choose, table};
 use crate::commands::planned;
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
+use crate::output::time::Moment;
+use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::values::{self, Edit, cleared};
 
@@ -19,18 +22,20 @@ use crate::values::{self, Edit, cleared};
 Examples:
   licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats 10
   licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 \\
-      --expires-at 2028-01-31T00:00:00Z
+      --expires-at 2028-01-31
   licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats none \\
       --expires-at never")]
 pub struct UpdateArgs {
     /// License id, or at least 6 characters from its end
-    license: String,
+    #[arg(add = completion::licenses())]
+    license: Option<String>,
     /// New number of seats, or none for no limit
-    #[arg(long, value_name = "N or none")]
+    #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
-    /// Time from which the license is no longer valid, or never
+    /// Time from which the license is no longer valid, as in 2028-01-31T12:00:00Z, or a date for
+    /// its beginning in UTC, or never
     #[arg(long, value_name = "TIME or never")]
-    expires_at: Option<Edit<Timestamp>>,
+    expires_at: Option<Edit<Moment>>,
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
@@ -39,7 +44,7 @@ pub struct UpdateArgs {
 pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let body = UpdateLicense {
         max_seats: Edit::value(&args.max_seats),
-        expires_at: Edit::value(&args.expires_at),
+        expires_at: Edit::value(&args.expires_at).map(Moment::timestamp),
         features: values::changed_features(&args.features)?,
         clear: cleared([
             Edit::clears(&args.max_seats, LicenseField::MaxSeats),
@@ -50,7 +55,11 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         return Err(Error::usage("There is nothing to change.")
             .fix("give --max-seats, --expires-at or --feature"));
     }
-    let license = resolve::license(ctx, &args.license, Purpose::Write).await?;
+    prompt::require(ctx, &[("LICENSE", args.license.is_some())])?;
+    let license = match &args.license {
+        Some(given) => resolve::license(ctx, given, Purpose::Write).await?,
+        None => choose(ctx).await?,
+    };
     let Some(now) = ctx.client().await?.licenses().update(license.id, &body).await? else {
         return planned();
     };

@@ -6,6 +6,7 @@ use clap::Args;
 use common::{Usage, UsageActivation, UserId};
 
 use super::choose;
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::TextCell;
@@ -40,6 +41,7 @@ With --fail-at the exit code is 10 from that share on, and 0 below it. CSV has a
 line for each holder.")]
 pub struct UsageArgs {
     /// License id, or at least 6 characters from either end of it
+    #[arg(add = completion::licenses())]
     license: Option<String>,
     /// Exit with 10 when at least this share of the seats is in use
     #[arg(long, value_name = "SHARE")]

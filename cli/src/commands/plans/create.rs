@@ -1,11 +1,12 @@
 //! `licctl plans create`.
 
 use clap::Args;
-use common::{CreatePlan, ExpiresInDays, Feature, Line, MaxSeats, Name, Plan, Product};
+use common::{CreatePlan, ExpiresInDays, Feature, Line, MaxSeats, Name, Plan};
 
 use super::{joined, show};
 use crate::client::ApiRecord;
-use crate::commands::planned;
+use crate::commands::{planned, products};
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::View;
@@ -23,7 +24,7 @@ Examples:
       --max-seats 5 --expires-in-days 365 --feature export,sso")]
 pub struct CreateArgs {
     /// Product of the plan, by name or id
-    #[arg(long)]
+    #[arg(long, add = completion::products())]
     product: Option<String>,
     /// Name of the plan
     #[arg(long)]
@@ -32,10 +33,10 @@ pub struct CreateArgs {
     #[arg(long, value_name = "TEXT")]
     description: Option<Line>,
     /// Number of seats of a license; no limit when absent
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_seats: Option<MaxSeats>,
     /// Days for which a license is valid; no expiry when absent
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     expires_in_days: Option<ExpiresInDays>,
     /// Feature of the plan (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
@@ -54,7 +55,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let features = values::features(&args.features)?;
     let product = match &args.product {
         Some(given) => resolve::product(ctx, given, Purpose::Write).await?,
-        None => choose_product(ctx).await?,
+        None => products::choose(ctx, Some("--product")).await?,
     };
     let name = match args.name {
         Some(name) => name,
@@ -84,20 +85,6 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let next = format!("licctl licenses create --plan {}", quote(plan.name.as_str()));
     let changed = format!("Created plan {} of {}.", plan.name, product.name);
     Ok(show(&plan, &names)?.changed(changed).next(next))
-}
-
-async fn choose_product(ctx: &Context) -> Result<ApiRecord<Product>> {
-    let products = resolve::products(ctx).await?;
-    if products.is_empty() {
-        return Err(Error::not_found("There are no products yet.")
-            .fix("licctl products create --name NAME"));
-    }
-    let labels: Vec<_> = products.iter().map(|product| product.name.to_string()).collect();
-    let chosen = &products[prompt::choose(ctx, "Product", &labels)?];
-    let same_name = products.iter().filter(|product| product.name == chosen.name).count();
-    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
-    ctx.answered(Some("--product"), &word);
-    Ok(chosen.clone())
 }
 
 /// The output for `--if-not-exists`: the existing record, or an error when its settings differ.

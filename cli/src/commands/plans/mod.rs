@@ -9,14 +9,16 @@ use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
 
 use crate::client::ApiRecord;
 use crate::commands::lists::{self, Kind, ListFlags};
+use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output::cell::TextCell;
 use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
-use crate::resolve::{self, NameIndex, Purpose};
+use crate::prompt;
+use crate::resolve::{self, NameIndex, PlanOfProduct, Purpose};
 
 const COLUMNS: [Column; 7] = [
     Column::new("ID", 0),
@@ -44,22 +46,35 @@ const KIND: Kind<ApiRecord<Plan>> =
 #[derive(Subcommand)]
 pub enum Verb {
     /// List plans, oldest first
-    #[command(visible_alias = "ls")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "\
+Examples:
+  licctl plans list
+  licctl plans list --product \"Acme Studio\" -o json"
+    )]
     List {
         /// Only plans of this product
-        #[arg(long)]
+        #[arg(long, add = completion::products())]
         product: Option<String>,
         #[command(flatten)]
         flags: ListFlags,
     },
     /// Show a plan
-    #[command(visible_alias = "show")]
+    #[command(
+        visible_alias = "show",
+        after_help = "\
+Examples:
+  licctl plans get \"Pro annual\"
+  licctl plans get pln_01k2v4p8qsf8brz6c7y0sjvkd3 --jq .maxSeats"
+    )]
     Get {
         /// Plan id or name, or at least 6 characters from either end of the id; Product/Plan where
         /// several products have one of the name
-        plan: String,
+        #[arg(add = completion::plans())]
+        plan: Option<String>,
         /// Product of the plan, by name or id
-        #[arg(long)]
+        #[arg(long, add = completion::products())]
         product: Option<String>,
     },
     #[command(visible_alias = "new")]
@@ -71,7 +86,8 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List { product, flags } => list(ctx, product, &flags).await,
         Verb::Get { plan, product } => {
-            let plan = resolve::plan(ctx, &plan, product.as_deref(), Purpose::Read).await?;
+            let (plan, product) = (plan.as_deref(), product.as_deref());
+            let plan = given_or_chosen(ctx, plan, product, Purpose::Read).await?;
             let names = NameIndex::for_display(ctx).await;
             let view = View::new(&plan, vec![plan.id.to_string()])?.fields(&FIELDS);
             Ok(view.card(card(ctx, &plan, &names)))
@@ -79,6 +95,38 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Create(args) => create::run(ctx, args).await,
         Verb::Update(args) => update::run(ctx, args).await,
     }
+}
+
+/// The plan that an argument names, or one from a prompt.
+async fn given_or_chosen(
+    ctx: &Context,
+    given: Option<&str>,
+    product: Option<&str>,
+    purpose: Purpose,
+) -> Result<ApiRecord<Plan>> {
+    prompt::require(ctx, &[("PLAN", given.is_some())])?;
+    match given {
+        Some(given) => resolve::plan(ctx, given, product, purpose).await,
+        None => choose(ctx, product, None).await,
+    }
+}
+
+/// Prompts for a plan, of the product if one is given.
+pub async fn choose(
+    ctx: &Context,
+    product: Option<&str>,
+    flag: Option<&str>,
+) -> Result<ApiRecord<Plan>> {
+    let plans = resolve::plans_by_product(ctx, product, Purpose::Write).await?;
+    if plans.is_empty() {
+        return Err(Error::not_found("There are no plans yet.").fix("licctl plans create"));
+    }
+    let labels: Vec<_> = plans.iter().map(PlanOfProduct::title).collect();
+    let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?].plan;
+    let same_name = plans.iter().filter(|it| it.plan.name == chosen.name).count();
+    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
+    ctx.answered(flag, &word);
+    Ok(chosen.clone())
 }
 
 async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Result<View> {

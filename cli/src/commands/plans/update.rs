@@ -3,12 +3,13 @@
 use clap::Args;
 use common::{ExpiresInDays, Feature, Line, MaxSeats, Name, PlanField, UpdatePlan};
 
-use super::show;
+use super::{given_or_chosen, show};
 use crate::commands::planned;
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::resolve::{self, NameIndex, Purpose};
+use crate::resolve::{NameIndex, Purpose};
 use crate::values::{self, Edit, cleared};
 
 /// Change a plan; existing licenses keep their terms
@@ -19,9 +20,10 @@ Examples:
   licctl plans update \"Pro annual\" --expires-in-days never --feature none")]
 pub struct UpdateArgs {
     /// Plan id or name; Product/Plan where several products have one of the name
-    plan: String,
+    #[arg(add = completion::plans())]
+    plan: Option<String>,
     /// Product of the plan, by name or id
-    #[arg(long)]
+    #[arg(long, add = completion::products())]
     product: Option<String>,
     /// New name
     #[arg(long)]
@@ -30,10 +32,10 @@ pub struct UpdateArgs {
     #[arg(long, value_name = "TEXT or none")]
     description: Option<Edit<Line>>,
     /// New number of seats, or none for no limit
-    #[arg(long, value_name = "N or none")]
+    #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
     /// New number of days of validity, or never
-    #[arg(long, value_name = "N or never")]
+    #[arg(long, value_name = "N or never", allow_negative_numbers = true)]
     expires_in_days: Option<Edit<ExpiresInDays>>,
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
@@ -59,7 +61,8 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             Error::usage("There is nothing to change.").fix("see licctl plans update --help")
         );
     }
-    let plan = resolve::plan(ctx, &args.plan, args.product.as_deref(), Purpose::Write).await?;
+    let (plan, product) = (args.plan.as_deref(), args.product.as_deref());
+    let plan = given_or_chosen(ctx, plan, product, Purpose::Write).await?;
     let Some(now) = ctx.client().await?.plans().update(plan.id, &body).await? else {
         return planned();
     };

@@ -1,11 +1,11 @@
 //! `licctl refusals`: the users whose validations were refused, and why.
 
 use chrono::TimeDelta;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, value_parser};
 use common::{ExternalId, Reason, UserRefusal};
 
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::cell::{TextCell, Tone};
@@ -48,9 +48,10 @@ Examples:
   licctl refusals list --reason exceeded_seats --since 24h -o json")]
 pub struct ListArgs {
     /// Only refusals of this user (external id)
+    #[arg(add = completion::users())]
     user: Option<ExternalId>,
     /// Only refusals for this reason
-    #[arg(long, value_parser = reason())]
+    #[arg(long)]
     reason: Option<Reason>,
     /// Only users who were refused in this last time
     #[arg(long, value_name = "SPAN")]
@@ -58,11 +59,6 @@ pub struct ListArgs {
     /// Show the newest N records at most
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     limit: Option<u32>,
-}
-
-fn reason() -> impl TypedValueParser<Value = Reason> {
-    PossibleValuesParser::new(Reason::ALL.iter().map(|reason| reason.as_str()))
-        .try_map(|word| word.parse::<Reason>())
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {

@@ -3,8 +3,9 @@
 use clap::Args;
 use common::{Explain, ExternalId};
 
-use super::show;
+use super::{given_or_asked, show};
 use crate::commands::planned;
+use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -21,11 +22,12 @@ Examples:
   licctl users delete alice --yes")]
 pub struct DeleteArgs {
     /// External id of the user, or the service's own (usr_…)
-    user: ExternalId,
+    #[arg(add = completion::users())]
+    user: Option<ExternalId>,
 }
 
 pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
-    let user = resolve::user(ctx, args.user.as_str()).await?;
+    let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
     let client = ctx.client().await?;
     let question = Explain { user_id: user.external_id.clone(), product_id: None };
     let held = client.explain(&question).await?;
@@ -36,7 +38,7 @@ pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
         count(held.licenses.len(), "license"),
         count(seats, "seat"),
     );
-    prompt::confirm(ctx, &format!("Delete {what}?"))?;
+    prompt::confirm_loss(ctx, &format!("Delete {what}?")).await?;
     let deleted = client.users().delete(user.id).await?;
     let Some(deleted) = deleted.map(|written| written.data) else { return planned() };
     Ok(show(ctx, &deleted)?.changed(format!("Deleted {what}.")))

@@ -4,11 +4,12 @@ use clap::Args;
 use common::{Event, Explain, ExplainedLicense, Explanation, ExternalId, User};
 use serde_json::{Value, json};
 
-use super::{FIELDS, metadata_cell};
+use super::{FIELDS, given_or_asked, metadata_cell};
 use crate::client::ApiRecord;
 use crate::commands::licenses::status_cell;
-use crate::commands::validate::{reason_word, verdict_tone};
+use crate::commands::validate::verdict_tone;
 use crate::commands::{events, refusals};
+use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::cell::{TextCell, Tone};
@@ -41,11 +42,12 @@ Examples:
   licctl users get alice --jq .email")]
 pub struct GetArgs {
     /// External id of the user, or the service's own (usr_…)
-    user: ExternalId,
+    #[arg(add = completion::users())]
+    user: Option<ExternalId>,
 }
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
-    let user = resolve::user(ctx, args.user.as_str()).await?;
+    let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
     if ctx.output.format == Format::Ids {
         return View::new(&user, vec![user.external_id.to_string()]);
     }
@@ -56,7 +58,7 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
 
     let (answer, tone) = match explained.reason {
         None => ("VALID", Tone::Good),
-        Some(reason) => (reason_word(reason), Tone::Bad),
+        Some(reason) => (reason.as_str(), Tone::Bad),
     };
     let answer = TextCell::text(format!("{answer}: {}", explained.summary)).toned(tone);
     let mut card = card(ctx, &user);

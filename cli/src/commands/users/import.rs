@@ -1,6 +1,6 @@
 //! `licctl users import`.
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use common::CreateUser;
 
 use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
@@ -24,6 +24,7 @@ Examples:
   licctl users import users.csv --resume import.jsonl --yes")]
 pub struct ImportArgs {
     /// File to read, - for stdin
+    #[arg(value_hint = ValueHint::FilePath)]
     file: String,
     #[command(flatten)]
     bulk: BulkFlags,

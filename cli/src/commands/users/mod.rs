@@ -11,6 +11,7 @@ use futures_util::stream::TryStreamExt;
 use super::lists::{self, Kind, ListFlags};
 use super::planned;
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -87,7 +88,7 @@ Examples:
 #[derive(Args)]
 pub struct ListArgs {
     /// Only the user with this external id
-    #[arg(long, value_name = "USER")]
+    #[arg(long, value_name = "USER", add = completion::users())]
     external_id: Option<ExternalId>,
     /// Only users with this text in their external id, email or name, in any case
     #[arg(long, value_name = "TEXT")]
@@ -114,7 +115,8 @@ pub struct CreateArgs {
 #[derive(Args)]
 pub struct UpdateArgs {
     /// External id of the user
-    user: ExternalId,
+    #[arg(add = completion::users())]
+    user: Option<ExternalId>,
     /// New email address, or none
     #[arg(long, value_name = "EMAIL or none")]
     email: Option<Edit<Line>>,
@@ -136,6 +138,15 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Update(args) => update(ctx, args).await,
         Verb::Delete(args) => delete::run(ctx, args).await,
         Verb::Import(args) => import::run(ctx, args).await,
+    }
+}
+
+/// The user that an argument names, or one from a prompt.
+fn given_or_asked(ctx: &Context, given: Option<ExternalId>) -> Result<ExternalId> {
+    prompt::require(ctx, &[("USER", given.is_some())])?;
+    match given {
+        Some(given) => Ok(given),
+        None => prompt::text(ctx, "User (external id)", None),
     }
 }
 
@@ -206,7 +217,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
             Error::usage("There is nothing to change.").fix("see licctl users update --help")
         );
     }
-    let user = resolve::user(ctx, args.user.as_str()).await?;
+    let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
     let Some(now) = ctx.client().await?.users().update(user.id, &body).await? else {
         return planned();
     };

@@ -3,15 +3,14 @@
 
 use common::{
     CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, Feature, License, LicenseId,
-    Line, Name, ProductId, Status, UsageActivation, User, Verdict,
+    Line, Name, ProductId, Reason, Status, UsageActivation, User, Verdict,
 };
 use serde::Serialize;
 
 use super::advice::{Circumstances, advice};
-use super::{ExpectedAnswer, external_id, reason_word, verdict_tone};
+use super::{ExpectedAnswer, external_id, verdict_tone};
 use crate::client::ApiRecord;
 use crate::commands::items::for_each_item;
-use crate::commands::keys::{mode_word, role_word};
 use crate::commands::licenses::{status_cell, usage};
 use crate::context::Context;
 use crate::error::{Exit, Result};
@@ -107,7 +106,7 @@ impl UserExplanation {
     }
 
     fn fits(&self, question: &Question<'_>) -> bool {
-        let answer = self.explained.reason.map_or(ExpectedAnswer::Valid, ExpectedAnswer::from);
+        let answer = self.explained.reason.map_or(ExpectedAnswer::Valid, ExpectedAnswer::Invalid);
         answer == question.expected.unwrap_or(ExpectedAnswer::Valid)
             && self.lacking(question.features).is_empty()
     }
@@ -215,7 +214,7 @@ fn step(good: bool, label: &str, text: &str) -> TextCell {
 }
 
 fn key_line(key: &CurrentKey) -> TextCell {
-    let (role, mode) = (role_word(key.role), mode_word(key.mode));
+    let (role, mode) = (key.role, key.mode);
     let tenant = &key.tenant.name;
     step(true, "key", &format!("{}… is active: {role}, {mode}, tenant {tenant}", key.prefix))
 }
@@ -229,7 +228,7 @@ fn licenses_line(explained: &Explanation) -> TextCell {
 }
 
 fn answer_line(explained: &Explanation) -> TextCell {
-    let word = explained.reason.map_or("VALID", reason_word);
+    let word = explained.reason.map_or("VALID", Reason::as_str);
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 

@@ -17,6 +17,7 @@ pub struct FromFile {
     /// Validate the users of this file: CSV with a column userId or externalId, or JSON
     /// lines; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     pub from: Option<String>,
     #[command(flatten)]
     pub bulk: BulkFlags,

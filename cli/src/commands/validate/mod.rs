@@ -5,12 +5,14 @@ mod advice;
 mod explain;
 mod from_file;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
 use common::{ExternalId, Feature, ProductId, Reason, Validation, Verdict};
 
 use super::items::{for_each_item, read_items};
 use super::planned;
 use crate::client::ApiRecord;
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
@@ -38,6 +40,8 @@ const FIELDS: [Field; 7] = [
     Field::at("expiresAt", "/license/expiresAt"),
     Field::at("features", "/features"),
 ];
+/// The word of `--expect` for a licensed user; the others are the reasons.
+const VALID: &str = "valid";
 
 /// Validate users, as your application does
 ///
@@ -56,10 +60,10 @@ The exit code is 0 when all users are licensed, and 10 otherwise. JSON is an
 array of answers, each with its userId, also for one user.")]
 pub struct ValidateArgs {
     /// External ids of the users; - reads a list from stdin
-    #[arg(value_name = "USER")]
+    #[arg(value_name = "USER", add = completion::users())]
     users: Vec<String>,
     /// Consider only licenses of this product
-    #[arg(long)]
+    #[arg(long, add = completion::products())]
     product: Option<String>,
     /// Explain each answer without changing anything; needs a key of role read or admin
     #[arg(long)]
@@ -74,17 +78,24 @@ pub struct ValidateArgs {
     rows: from_file::FromFile,
 }
 
-/// An answer as a flag takes it.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
+/// The answer that a script expects.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum ExpectedAnswer {
     Valid,
-    NoLicense,
-    Expired,
-    Revoked,
-    Suspended,
-    ExceededSeats,
-    UserNotFound,
+    Invalid(Reason),
+}
+
+impl ValueParserFactory for ExpectedAnswer {
+    type Parser = ValueParser;
+
+    fn value_parser() -> Self::Parser {
+        PossibleValuesParser::new([VALID].iter().chain(Reason::WORDS))
+            .try_map(|word: String| match word.as_str() {
+                VALID => Ok(Self::Valid),
+                word => word.parse().map(Self::Invalid),
+            })
+            .into()
+    }
 }
 
 /// The answer for one user. The service's own lacks the user.
@@ -137,7 +148,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
         let question = explain::Question { product, expected, features };
         return explain::run(ctx, &users, &question).await;
     }
-    prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len()))?;
+    prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len())).await?;
     if !ctx.globals.dry_run {
         for user in &users {
             confirm_unknown_user(ctx, user).await?;
@@ -223,7 +234,7 @@ impl UserAnswer {
         let answer = match &*self.answer {
             Validation::Valid(_) if self.lacking.is_empty() => Some(ExpectedAnswer::Valid),
             Validation::Valid(_) => None,
-            Validation::Invalid(refusal) => Some(refusal.reason.into()),
+            Validation::Invalid(refusal) => Some(ExpectedAnswer::Invalid(refusal.reason)),
         };
         if answer == Some(expected.unwrap_or(ExpectedAnswer::Valid)) {
             Exit::Success
@@ -250,22 +261,9 @@ impl UserAnswer {
                 vec![user, answer, reason, TextCell::of(grant.license.id), features]
             }
             Validation::Invalid(refusal) => {
-                let (answer, reason) = no(reason_word(refusal.reason).to_owned());
+                let (answer, reason) = no(refusal.reason.to_string());
                 vec![user, answer, reason, TextCell::maybe(None::<String>), TextCell::text("")]
             }
-        }
-    }
-}
-
-impl From<Reason> for ExpectedAnswer {
-    fn from(reason: Reason) -> Self {
-        match reason {
-            Reason::NoLicense => Self::NoLicense,
-            Reason::Expired => Self::Expired,
-            Reason::Revoked => Self::Revoked,
-            Reason::Suspended => Self::Suspended,
-            Reason::ExceededSeats => Self::ExceededSeats,
-            Reason::UserNotFound => Self::UserNotFound,
         }
     }
 }
@@ -276,18 +274,6 @@ pub fn verdict_tone(verdict: Verdict) -> Tone {
         Verdict::Valid => Tone::Good,
         Verdict::NotReached | Verdict::OtherProduct => Tone::Warning,
         _ => Tone::Bad,
-    }
-}
-
-/// A reason in the service's own spelling.
-pub fn reason_word(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoLicense => "no_license",
-        Reason::Expired => "expired",
-        Reason::Revoked => "revoked",
-        Reason::Suspended => "suspended",
-        Reason::ExceededSeats => "exceeded_seats",
-        Reason::UserNotFound => "user_not_found",
     }
 }
 

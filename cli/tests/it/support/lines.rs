@@ -55,11 +55,13 @@ pub const LINES: &[&str] = &[
     "whoami",
     "doctor",
     "completions fish",
+    "help exit-codes",
     "man whoami",
     "profiles list",
     "profiles use default",
     "profiles rename default live",
     "profiles remove default --yes",
+    "version --jq .version",
 ];
 
 const USERS: &str = "userId,email\nalice,alice@example.com\nbob,\n";
