@@ -4,16 +4,16 @@
 /// line. Reading accepts exactly these strings.
 macro_rules! string_enum {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
         $name:ident, $what:literal {
-            $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*
+            $($(#[doc = $variant_doc:literal])* $variant:ident = $word:literal,)*
         }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(type_name = "text"))]
         pub enum $name {
-            $($(#[$variant_doc])* #[cfg_attr(feature = "server", sqlx(rename = $word))] $variant,)*
+            $($(#[doc = $variant_doc])* #[cfg_attr(feature = "server", sqlx(rename = $word))] $variant,)*
         }
 
         impl $name {
@@ -75,10 +75,24 @@ macro_rules! string_enum {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "enum": [$($word),*] })
+                let words = [$(($word, concat!($($variant_doc),*))),*];
+                schemars::json_schema!({
+                    "description": $crate::string_enum::describe(concat!($($doc),*), &words),
+                    "type": "string",
+                    "enum": [$($word),*],
+                })
             }
         }
     };
 }
 
 pub(crate) use string_enum;
+
+/// The documentation of an enum, and of each of its words that has some.
+#[cfg(feature = "server")]
+pub(crate) fn describe(doc: &str, words: &[(&str, &str)]) -> String {
+    let lines = words.iter().filter(|(_, doc)| !doc.is_empty());
+    let lines: Vec<String> = lines.map(|(word, doc)| format!("\n- `{word}`:{doc}")).collect();
+    let gap = if lines.is_empty() { "" } else { "\n" };
+    format!("{}{gap}{}", doc.trim(), lines.concat())
+}
