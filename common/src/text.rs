@@ -146,13 +146,13 @@ impl schemars::JsonSchema for Features {
         "Features".into()
     }
 
+    /// Without `uniqueItems`, of which generated clients make sets, which have no order.
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "description": "Feature flags in their order, no two alike.",
             "type": "array",
             "items": generator.subschema_for::<Feature>(),
             "maxItems": Self::MAX,
-            "uniqueItems": true,
         })
     }
 }

@@ -44,7 +44,7 @@ pub struct ListLicenses {
     status: Option<Status>,
     /// Only licenses assigned to this user: the caller's own identifier.
     user_id: Option<String>,
-    /// Only licenses that expire before this time, or have expired.
+    /// Only licenses that expire before this time in RFC 3339, or have expired.
     expiring_before: Option<Timestamp>,
     /// Only licenses whose ids end with these characters.
     search: Option<String>,

@@ -104,6 +104,10 @@ impl<T: JsonSchema> OperationInput for Query<T> {
             let Value::Object(schema) = schema else { continue };
             let mut schema = without_null(schema.into());
             schemas::tidy(&mut schema);
+            // Generated Python clients would write a time's offset without its colon.
+            if schema.get("format").is_some_and(|format| format == "date-time") {
+                schema.remove("format");
+            }
             let description = schema.remove("description").unwrap_or_default();
             let is_required =
                 required.as_array().is_some_and(|names| names.contains(&name.as_str().into()));
