@@ -5,11 +5,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import * as licd from './index';
 
-const DOCUMENT = join(__dirname, '../../../../docs/openapi.json');
+const DOCUMENT = 'docs/openapi.json';
 const called = new Set<string>();
 
 function environment(name: string): string {
