@@ -1,11 +1,12 @@
 //! Enums whose variants are lower-case strings.
 
 /// Defines an enum whose variants are the same strings on the wire, in a column and on a command
-/// line. Reading accepts exactly these strings.
+/// line. Reading accepts exactly these strings. An enum that has words of another is `inline` in the
+/// OpenAPI document, as generated clients in Go have all named words in one place.
 macro_rules! string_enum {
     (
         $(#[doc = $doc:literal])*
-        $name:ident, $what:literal {
+        $name:ident, $what:literal $(, $inline:ident)? {
             $($(#[doc = $variant_doc:literal])* $variant:ident = $word:literal,)*
         }
     ) => {
@@ -70,6 +71,10 @@ macro_rules! string_enum {
 
         #[cfg(feature = "server")]
         impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                false $(|| stringify!($inline) == "inline")?
+            }
+
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }

@@ -102,7 +102,7 @@ def test_products(licd):
     change = models.UpdateProduct(name="Studio 2", description="For teams")
     changed = licd.products.update_product(product.id, change).data
     assert (changed.name, changed.description) == ("Studio 2", "For teams")
-    cleared = models.UpdateProduct(clear=[models.ProductField.DESCRIPTION])
+    cleared = models.UpdateProduct(clear=["description"])
     assert licd.products.update_product(product.id, cleared).data.description is None
     assert licd.products.get_product(product.id).data.name == "Studio 2"
 
@@ -122,7 +122,7 @@ def test_plans(licd):
     plan = licd.plan(max_seats=5, expires_in_days=365, features=["sso", "export"])
     assert isinstance(plan, models.Plan)
     assert (plan.max_seats, plan.expires_in_days, plan.features) == (5, 365, ["sso", "export"])
-    change = models.UpdatePlan(features=[], clear=[models.PlanField.MAXSEATS])
+    change = models.UpdatePlan(features=[], clear=["maxSeats"])
     changed = licd.plans.update_plan(plan.id, change).data
     assert (changed.max_seats, changed.expires_in_days, changed.features) == (None, 365, [])
     assert licd.plans.get_plan(plan.id).data == changed
@@ -143,7 +143,7 @@ def test_licenses(licd):
         plan_id=plan.id, status=models.Status.ACTIVE, expiring_before=(license.expires_at + timedelta(1)).isoformat()
     )
     assert isinstance(listed, models.LicenseList) and listed.data == [with_seats]
-    never = models.UpdateLicense(clear=[models.LicenseField.EXPIRESAT, models.LicenseField.MAXSEATS])
+    never = models.UpdateLicense(clear=["expiresAt", "maxSeats"])
     changed = licd.licenses.update_license(license.id, never).data
     assert (changed.expires_at, changed.max_seats) == (None, None)
     suspended = licd.licenses.set_license_status(license.id, models.SetStatus(status="suspended")).data
@@ -158,7 +158,7 @@ def test_users(licd):
     user = known.data.data
     assert isinstance(user, models.User)
     assert (known.status_code, user.email, user.name) == (200, "grace@example.com", "Grace")
-    change = models.UpdateUser(clear=[models.UserField.METADATA, models.UserField.EMAIL])
+    change = models.UpdateUser(clear=["metadata", "email"])
     changed = licd.users.update_user(user.id, change).data
     assert (changed.metadata, changed.email) == (None, None)
     assert licd.users.get_user(user.id).data == changed

@@ -106,7 +106,7 @@ test('products', async () => {
     const updateProduct = { name: 'Studio 2', description: 'For teams' };
     const changed = (await api.products.updateProduct({ id, updateProduct })).data;
     assert.deepEqual([changed.name, changed.description], ['Studio 2', 'For teams']);
-    const clear = [licd.ProductField.Description];
+    const clear = [licd.UpdateProductClearEnum.Description];
     const cleared = (await api.products.updateProduct({ id, updateProduct: { clear } })).data;
     assert.equal(cleared.description, null);
     assert.deepEqual((await api.products.getProduct({ id })).data, cleared);
@@ -129,7 +129,7 @@ test('plans', async () => {
     const plan = await newPlan({ maxSeats: 5, expiresInDays: 365, features: ['sso', 'export'] });
     assert.deepEqual([plan.maxSeats, plan.expiresInDays], [5, 365]);
     assert.deepEqual(plan.features, ['sso', 'export']);
-    const updatePlan = { features: [], clear: [licd.PlanField.MaxSeats] };
+    const updatePlan = { features: [], clear: [licd.UpdatePlanClearEnum.MaxSeats] };
     const changed = (await api.plans.updatePlan({ id: plan.id, updatePlan })).data;
     assert.deepEqual([changed.maxSeats, changed.expiresInDays, changed.features], [null, 365, []]);
     assert.deepEqual((await api.plans.getPlan({ id: plan.id })).data, changed);
@@ -152,7 +152,7 @@ test('licenses', async () => {
         expiringBefore: new Date(expiresAt.getTime() + 1).toISOString(),
     });
     assert.deepEqual(listed.data, [withSeats]);
-    const clear = [licd.LicenseField.ExpiresAt, licd.LicenseField.MaxSeats];
+    const clear = [licd.UpdateLicenseClearEnum.ExpiresAt, licd.UpdateLicenseClearEnum.MaxSeats];
     const changed = (await api.licenses.updateLicense({ id, updateLicense: { clear } })).data;
     assert.deepEqual([changed.expiresAt, changed.maxSeats], [null, null]);
     const setStatus = { status: licd.Status.Suspended };
@@ -175,7 +175,7 @@ test('users', async () => {
     assert.equal(known.raw.status, 200);
     assert.deepEqual([user.email, user.name], ['grace@example.com', 'Grace']);
     const { id } = user;
-    const clear = [licd.UserField.Metadata, licd.UserField.Email];
+    const clear = [licd.UpdateUserClearEnum.Metadata, licd.UpdateUserClearEnum.Email];
     const changed = (await api.users.updateUser({ id, updateUser: { clear } })).data;
     assert.deepEqual([changed.metadata, changed.email], [null, null]);
     assert.deepEqual((await api.users.getUser({ id })).data, changed);

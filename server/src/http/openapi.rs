@@ -47,7 +47,7 @@ pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
         extensions: Default::default(),
     };
     let license = License {
-        name: "MIT or Apache 2.0".into(),
+        name: env!("CARGO_PKG_LICENSE").into(),
         identifier: Some(env!("CARGO_PKG_LICENSE").into()),
         url: None,
         extensions: Default::default(),
