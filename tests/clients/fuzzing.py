@@ -19,12 +19,28 @@ DOCUMENT = HERE.parents[1] / "docs" / "openapi.json"
 # What no schema can say: the refusals of requests that are valid by the document. Each has the code,
 # the field and the sentence of its failure.
 REFUSALS = {
-    "an id in a body or query exists": ("invalid_request", "planId|productId", "must be the id of an existing"),
+    "an id in a body or query exists": (
+        "invalid_request",
+        "planId|productId",
+        "must be the id of an existing",
+    ),
     "an Idempotency-Key was not used before": ("idempotency_key_reused", "", ""),
     "a new key expires in the future": ("invalid_request", "expiresAt", "must be in the future"),
-    "a time is a date of the calendar from 1970 on": ("invalid_request", "expiresAt|expiringBefore|from|to", "must be a time"),
-    "a period ends after its begin, and is not too long": ("invalid_request", "from|to", "must be before|at most"),
-    "a member is not set and cleared at once": ("invalid_request", ".*", "cannot be both set and cleared"),
+    "a time is a date of the calendar from 1970 on": (
+        "invalid_request",
+        "expiresAt|expiringBefore|from|to",
+        "must be a time",
+    ),
+    "a period ends after its begin, and is not too long": (
+        "invalid_request",
+        "from|to",
+        "must be before|at most",
+    ),
+    "a member is not set and cleared at once": (
+        "invalid_request",
+        ".*",
+        "cannot be both set and cleared",
+    ),
     # As `uniqueItems`, of which clients would make sets that have no order.
     "features are no two alike": ("invalid_request", "features", "no two alike"),
     "metadata is small and flat, without NUL": ("invalid_request", "metadata.*", "16 KiB"),
@@ -52,7 +68,10 @@ def filter_failure(context, failure, case, response):
 
 def send(method, path, body):
     """Sends a request beside those of the fuzzer."""
-    headers = {"Authorization": f"Bearer {os.environ['LICD_KEY']}", "Content-Type": "application/json"}
+    headers = {
+        "Authorization": f"Bearer {os.environ['LICD_KEY']}",
+        "Content-Type": "application/json",
+    }
     request = urllib.request.Request(
         f"{os.environ['LICD_URL']}/api/v1/{path}", json.dumps(body).encode(), headers, method=method
     )
@@ -74,7 +93,13 @@ def key():
 
 product = create("products", name="Studio")
 plan = create("plans", productId=product, name="Team")
-existing = {"prd": product, "pln": plan, "lic": create("licenses", planId=plan), "usr": user(), "key": key()}
+existing = {
+    "prd": product,
+    "pln": plan,
+    "lic": create("licenses", planId=plan),
+    "usr": user(),
+    "key": key(),
+}
 
 
 def existing_instead_of(text, operation):
@@ -118,7 +143,9 @@ def main():
             sys.exit(end.code)
     print("Overlooked, as no schema can say that…", *sorted(overlooked), sep="\n  ")
     paths = json.loads(DOCUMENT.read_text())["paths"]
-    operations = {operation["operationId"] for path in paths.values() for operation in path.values()}
+    operations = {
+        operation["operationId"] for path in paths.values() for operation in path.values()
+    }
     if operations - succeeded:
         sys.exit(f"These operations never succeeded: {sorted(operations - succeeded)}")
 

@@ -53,7 +53,9 @@ class Client:
         return self.plans.create_plan(models.CreatePlan(**terms)).data
 
     def license(self, **terms):
-        return self.licenses.create_license(models.CreateLicense(plan_id=self.plan(**terms).id)).data
+        return self.licenses.create_license(
+            models.CreateLicense(plan_id=self.plan(**terms).id)
+        ).data
 
     def assign(self, license, user):
         return self.licenses.assign_license(license.id, models.AssignLicense(user_id=user)).data
@@ -115,7 +117,9 @@ def test_pages(licd):
     assert [product.id for product in whole.data][-3:] == ids
     page = licd.products.list_products(limit=2, after=whole.data[-4].id if whole.data[3:] else None)
     assert [product.id for product in page.data] == ids[:2]
-    assert [product.id for product in licd.products.list_products(after=page.next_cursor).data] == ids[2:]
+    assert [
+        product.id for product in licd.products.list_products(after=page.next_cursor).data
+    ] == ids[2:]
 
 
 def test_plans(licd):
@@ -140,21 +144,29 @@ def test_licenses(licd):
     assert isinstance(with_seats, models.LicenseWithSeats)
     assert (with_seats.seats.used, with_seats.seats.allowed) == (0, 2)
     listed = licd.licenses.list_licenses(
-        plan_id=plan.id, status=models.Status.ACTIVE, expiring_before=(license.expires_at + timedelta(1)).isoformat()
+        plan_id=plan.id,
+        status=models.Status.ACTIVE,
+        expiring_before=(license.expires_at + timedelta(1)).isoformat(),
     )
     assert isinstance(listed, models.LicenseList) and listed.data == [with_seats]
     never = models.UpdateLicense(clear=["expiresAt", "maxSeats"])
     changed = licd.licenses.update_license(license.id, never).data
     assert (changed.expires_at, changed.max_seats) == (None, None)
-    suspended = licd.licenses.set_license_status(license.id, models.SetStatus(status="suspended")).data
+    suspended = licd.licenses.set_license_status(
+        license.id, models.SetStatus(status="suspended")
+    ).data
     assert suspended.status is models.Status.SUSPENDED
 
 
 def test_users(licd):
-    new = models.CreateUser(external_id="grace", email="grace@example.com", metadata={"team": {"n": 1}})
+    new = models.CreateUser(
+        external_id="grace", email="grace@example.com", metadata={"team": {"n": 1}}
+    )
     created = licd.users.create_user_with_http_info(new)
     assert (created.status_code, created.data.data.metadata) == (201, {"team": {"n": 1}})
-    known = licd.users.create_user_with_http_info(models.CreateUser(external_id="grace", name="Grace"))
+    known = licd.users.create_user_with_http_info(
+        models.CreateUser(external_id="grace", name="Grace")
+    )
     user = known.data.data
     assert isinstance(user, models.User)
     assert (known.status_code, user.email, user.name) == (200, "grace@example.com", "Grace")
@@ -171,7 +183,9 @@ def test_a_valid_user(licd):
     license = licd.license(max_seats=1, features=["sso", "export"])
     request = models.AssignLicense(user_id="ada", metadata={"by": "test"})
     first = licd.licenses.assign_license_with_http_info(license.id, request)
-    again = licd.licenses.assign_license_with_http_info(license.id, models.AssignLicense(user_id="ada"))
+    again = licd.licenses.assign_license_with_http_info(
+        license.id, models.AssignLicense(user_id="ada")
+    )
     assert (first.status_code, again.status_code) == (201, 200)
     assert isinstance(again.data.data, models.Assignment)
     assert again.data.data.metadata == {"by": "test"}
@@ -190,7 +204,11 @@ def test_a_valid_user(licd):
 
     explanation = licd.validation.explain(models.Explain(user_id="ada")).data
     assert isinstance(explanation, models.Explanation)
-    assert (explanation.valid, explanation.reason, explanation.user.external_id) == (True, None, "ada")
+    assert (explanation.valid, explanation.reason, explanation.user.external_id) == (
+        True,
+        None,
+        "ada",
+    )
     [explained] = [it for it in explanation.licenses if it.license.id == license.id]
     assert (explained.verdict, explained.seats_used) == ("valid", 1)
     assert explained.activation.id == answer.activation.id
@@ -237,7 +255,11 @@ def test_keys(licd):
     assert created.key.startswith("sk_test_") and created.key.startswith(created.prefix)
     assert (created.expires_at, created.last_used_at) == (end, None)
     reader = Client(os.environ["LICD_URL"], created.key)
-    refused(exceptions.ForbiddenException, reader.products.create_product, models.CreateProduct(name="x"))
+    refused(
+        exceptions.ForbiddenException,
+        reader.products.create_product,
+        models.CreateProduct(name="x"),
+    )
     assert created.id in [key.id for key in licd.keys.list_keys().data]
     revoked = licd.keys.revoke_key(created.id).data
     assert isinstance(revoked, models.Key) and isinstance(revoked.revoked_at, datetime)
@@ -265,7 +287,11 @@ def test_refusals_and_statistics(licd):
     licd.validate("mallory")
     refusals = find(lambda: licd.refusals.list_refusals(user_id="mallory").data)
     assert [type(refusal) for refusal in refusals] == [models.UserRefusal]
-    assert (refusals[0].reason, refusals[0].count, refusals[0].license_id) == ("no_license", 1, None)
+    assert (refusals[0].reason, refusals[0].count, refusals[0].license_id) == (
+        "no_license",
+        1,
+        None,
+    )
     hour, last = refusals[0].hour.isoformat(), refusals[0].last_at.isoformat()
     statistics = licd.statistics.get_statistics(var_from=hour, to=last).data
     assert isinstance(statistics, models.Statistics)
@@ -309,7 +335,9 @@ def test_a_request_that_is_sent_again(licd):
     assert again.headers["idempotency-replayed"] == "true"
     failure, _ = refused(
         exceptions.UnprocessableEntityException,
-        licd.products.create_product, models.CreateProduct(name="Other"), idempotency_key=once,
+        licd.products.create_product,
+        models.CreateProduct(name="Other"),
+        idempotency_key=once,
     )
     assert failure.code == "idempotency_key_reused"
 
