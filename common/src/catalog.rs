@@ -56,7 +56,7 @@ pub struct UpdateProduct {
 
 string_enum! {
     /// The fields of a product that can be cleared.
-    ProductField, "description" {
+    ProductField, "description", inline {
         Description = "description",
     }
 }
@@ -90,7 +90,7 @@ pub struct UpdatePlan {
 
 string_enum! {
     /// The fields of a plan that can be cleared.
-    PlanField, "one of description, maxSeats, expiresInDays" {
+    PlanField, "one of description, maxSeats, expiresInDays", inline {
         Description = "description",
         MaxSeats = "maxSeats",
         ExpiresInDays = "expiresInDays",

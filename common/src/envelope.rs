@@ -3,6 +3,8 @@
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::string_enum::string_enum;
+
 /// A JSON boolean that is always `B`: reading the other one is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConstBool<const B: bool>;
@@ -35,14 +37,20 @@ impl<const B: bool> schemars::JsonSchema for ConstBool<B> {
         if B { "True".into() } else { "False".into() }
     }
 
+    /// A plain boolean: generated clients take a `const` for an enum, which few languages have of
+    /// booleans.
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "boolean", "const": B })
+        schemars::json_schema!({
+            "description": format!("Always `{B}`."),
+            "type": "boolean",
+            "examples": [B],
+        })
     }
 }
 
 /// A successful answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(rename = "{T}Response"))]
 pub struct Success<T> {
     pub success: ConstBool<true>,
     pub data: T,
@@ -54,9 +62,9 @@ impl<T> Success<T> {
     }
 }
 
-/// A successful answer with a list: all of it, or a page.
+/// A successful answer with a list, or with a record that holds a list: all of it, or a page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(rename = "{T}Page"))]
 #[serde(rename_all = "camelCase")]
 pub struct Paged<T> {
     pub success: ConstBool<true>,
@@ -65,8 +73,30 @@ pub struct Paged<T> {
     pub next_cursor: Option<String>,
 }
 
-/// A list, oldest first.
-pub type List<T> = Paged<Vec<T>>;
+/// A successful answer with a list: all of it, or a page.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct List<T> {
+    pub success: ConstBool<true>,
+    pub data: Vec<T>,
+    /// The value of `after` for the next page; null on the last page.
+    pub next_cursor: Option<String>,
+}
+
+#[cfg(feature = "server")]
+impl<T: schemars::JsonSchema> schemars::JsonSchema for List<T> {
+    /// `ProductList` for products, and `LicenseList` for licenses, which are listed with their
+    /// seats.
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("{}List", T::schema_name().trim_end_matches("WithSeats")).into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut schema = Paged::<Vec<T>>::json_schema(generator);
+        schema.insert("description".into(), "A list: all of it, or a page.".into());
+        schema
+    }
+}
 
 /// A failure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,14 +106,54 @@ pub struct Failure {
     pub success: ConstBool<false>,
     /// The error as a sentence for people.
     pub error: String,
-    /// The kind of error, for programs.
+    #[cfg_attr(feature = "server", schemars(with = "crate::Open<ErrorCode>"))]
     pub code: String,
     /// The member, parameter or header at fault, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", schemars(with = "String"))]
     pub field: Option<String>,
     /// The id in this answer's `X-Request-Id` header and in the server's log.
     pub request_id: String,
     /// Whole seconds to wait before the next attempt, on 429 and 503.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", schemars(with = "i64", range(min = 1)))]
     pub retry_after: Option<u64>,
+}
+
+string_enum! {
+    /// The kind of an error, for programs. Later versions may have more.
+    ErrorCode, "the code of an error" {
+        /// The request breaks a rule, or names a record that does not exist.
+        InvalidRequest = "invalid_request",
+        /// The key is missing, malformed, unknown, expired or revoked.
+        Unauthorized = "unauthorized",
+        /// The key's role or mode does not permit this.
+        Forbidden = "forbidden",
+        /// The address, or the id in it, is unknown.
+        NotFound = "not_found",
+        /// The address has other methods, named in `Allow`.
+        MethodNotAllowed = "method_not_allowed",
+        /// The body did not arrive in time.
+        RequestTimeout = "request_timeout",
+        /// The request conflicts with the current state.
+        Conflict = "conflict",
+        /// The body is too large.
+        PayloadTooLarge = "payload_too_large",
+        /// The address is too long.
+        UriTooLong = "uri_too_long",
+        /// The body is not JSON in UTF-8, or it is compressed.
+        UnsupportedMediaType = "unsupported_media_type",
+        /// Another request used the `Idempotency-Key` before.
+        IdempotencyKeyReused = "idempotency_key_reused",
+        /// The key's rate is used up.
+        RateLimited = "rate_limited",
+        /// The head of the request is too large.
+        RequestHeaderFieldsTooLarge = "request_header_fields_too_large",
+        /// A fault of the service.
+        Internal = "internal",
+        /// Too much waits already; nothing was done.
+        Overloaded = "overloaded",
+        /// The database did not answer in time; a change may have been made all the same.
+        Unavailable = "unavailable",
+    }
 }

@@ -100,6 +100,10 @@ macro_rules! ids {
 
         #[cfg(feature = "server")]
         impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }

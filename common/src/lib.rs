@@ -25,7 +25,7 @@ mod validation;
 pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,
 };
-pub use envelope::{ConstBool, Failure, List, Paged, Success};
+pub use envelope::{ConstBool, ErrorCode, Failure, List, Paged, Success};
 pub use event::{
     ActorType, Event, EventActor, EventData, EventSubject, EventType, Open, RelatedRecords,
     SubjectType,

@@ -174,7 +174,7 @@ pub struct UpdateLicense {
 
 string_enum! {
     /// The fields of a license that can be cleared.
-    LicenseField, "one of maxSeats, expiresAt" {
+    LicenseField, "one of maxSeats, expiresAt", inline {
         MaxSeats = "maxSeats",
         ExpiresAt = "expiresAt",
     }

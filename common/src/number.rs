@@ -73,12 +73,21 @@ macro_rules! numbers {
 
         #[cfg(feature = "server")]
         impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "integer", "minimum": 1, "maximum": $max })
+                schemars::json_schema!({
+                    "type": "integer",
+                    "format": "int32",
+                    "minimum": 1,
+                    "maximum": $max,
+                })
             }
         }
     )*};

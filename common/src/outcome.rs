@@ -14,6 +14,7 @@ pub struct UserRefusal {
     /// The caller's own identifier of the user.
     #[cfg_attr(feature = "server", sqlx(rename = "external_id"))]
     pub user_id: ExternalId,
+    #[cfg_attr(feature = "server", schemars(with = "crate::Open<Reason>"))]
     pub reason: Reason,
     /// The license that gave the reason of the last refusal; null if no license was assigned.
     pub license_id: Option<LicenseId>,

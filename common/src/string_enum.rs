@@ -1,19 +1,20 @@
 //! Enums whose variants are lower-case strings.
 
 /// Defines an enum whose variants are the same strings on the wire, in a column and on a command
-/// line. Reading accepts exactly these strings.
+/// line. Reading accepts exactly these strings. An enum that has words of another is `inline` in the
+/// OpenAPI document, as generated clients in Go have all named words in one place.
 macro_rules! string_enum {
     (
-        $(#[$doc:meta])*
-        $name:ident, $what:literal {
-            $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*
+        $(#[doc = $doc:literal])*
+        $name:ident, $what:literal $(, $inline:ident)? {
+            $($(#[doc = $variant_doc:literal])* $variant:ident = $word:literal,)*
         }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(type_name = "text"))]
         pub enum $name {
-            $($(#[$variant_doc])* #[cfg_attr(feature = "server", sqlx(rename = $word))] $variant,)*
+            $($(#[doc = $variant_doc])* #[cfg_attr(feature = "server", sqlx(rename = $word))] $variant,)*
         }
 
         impl $name {
@@ -85,15 +86,33 @@ macro_rules! string_enum {
 
         #[cfg(feature = "server")]
         impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                false $(|| stringify!($inline) == "inline")?
+            }
+
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "enum": [$($word),*] })
+                let words = [$(($word, concat!($($variant_doc),*))),*];
+                schemars::json_schema!({
+                    "description": $crate::string_enum::describe(concat!($($doc),*), &words),
+                    "type": "string",
+                    "enum": [$($word),*],
+                })
             }
         }
     };
 }
 
 pub(crate) use string_enum;
+
+/// The documentation of an enum, and of each of its words that has some.
+#[cfg(feature = "server")]
+pub(crate) fn describe(doc: &str, words: &[(&str, &str)]) -> String {
+    let lines = words.iter().filter(|(_, doc)| !doc.is_empty());
+    let lines: Vec<String> = lines.map(|(word, doc)| format!("\n- `{word}`:{doc}")).collect();
+    let gap = if lines.is_empty() { "" } else { "\n" };
+    format!("{}{gap}{}", doc.trim(), lines.concat())
+}

@@ -14,6 +14,13 @@ use serde_json::{Map, Value};
 #[error("must be {0}")]
 pub struct Invalid(pub &'static str);
 
+/// No control characters.
+#[cfg(feature = "server")]
+const PATTERN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+/// The same, and something beside spaces.
+#[cfg(feature = "server")]
+const PATTERN_OF_TRIMMED: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$";
+
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident to $max:literal, trimmed: $trimmed:literal, $what:literal;)*) =>
     {$(
@@ -83,7 +90,12 @@ macro_rules! texts {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": $max })
+                schemars::json_schema!({
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": $max,
+                    "pattern": if $trimmed { PATTERN_OF_TRIMMED } else { PATTERN },
+                })
             }
         }
     )*};
@@ -107,7 +119,6 @@ texts! {
 
 /// At most 100 feature flags, each once, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Features(Vec<Feature>);
 
@@ -122,6 +133,27 @@ impl Features {
         } else {
             Err(Invalid(Self::WHAT))
         }
+    }
+}
+
+#[cfg(feature = "server")]
+impl schemars::JsonSchema for Features {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Features".into()
+    }
+
+    /// Without `uniqueItems`, of which generated clients make sets, which have no order.
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Feature flags in their order, no two alike.",
+            "type": "array",
+            "items": generator.subschema_for::<Feature>(),
+            "maxItems": Self::MAX,
+        })
     }
 }
 
@@ -159,7 +191,7 @@ impl<'de> Deserialize<'de> for Features {
 /// it can still be read inside a list. It holds no NUL character, which PostgreSQL's `jsonb` cannot
 /// store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct Metadata(Map<String, Value>);
 

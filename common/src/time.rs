@@ -146,6 +146,10 @@ mod stored {
 
 #[cfg(feature = "server")]
 impl schemars::JsonSchema for Timestamp {
+    fn inline_schema() -> bool {
+        true
+    }
+
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Timestamp".into()
     }

@@ -64,7 +64,7 @@ pub struct UpdateUser {
 
 string_enum! {
     /// The fields of a user that can be cleared.
-    UserField, "one of email, name, metadata" {
+    UserField, "one of email, name, metadata", inline {
         Email = "email",
         Name = "name",
         Metadata = "metadata",

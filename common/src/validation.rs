@@ -21,11 +21,19 @@ pub struct Validate {
 
 /// Whether a user is licensed. `valid: false` is an answer, not an error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(transform = one_of))]
 #[serde(untagged)]
 pub enum Validation {
     Valid(Box<ValidAnswer>),
     Invalid(InvalidAnswer),
+}
+
+/// An answer has the shape of one variant and never of both, which generated clients go by.
+#[cfg(feature = "server")]
+fn one_of(schema: &mut schemars::Schema) {
+    if let Some(variants) = schema.remove("anyOf") {
+        schema.insert("oneOf".into(), variants);
+    }
 }
 
 impl Validation {
@@ -55,11 +63,12 @@ pub struct ValidAnswer {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct InvalidAnswer {
     pub valid: ConstBool<false>,
+    #[cfg_attr(feature = "server", schemars(with = "crate::Open<Reason>"))]
     pub reason: Reason,
 }
 
 string_enum! {
-    /// Why a user is not licensed.
+    /// Why a user is not licensed. Later versions may have more.
     Reason, "one of no_license, expired, revoked, suspended, exceeded_seats, user_not_found" {
         /// No license is assigned to the user.
         NoLicense = "no_license",
@@ -91,6 +100,7 @@ pub struct Explain {
 pub struct Explanation {
     pub valid: bool,
     /// Null if valid.
+    #[cfg_attr(feature = "server", schemars(with = "Option<crate::Open<Reason>>"))]
     pub reason: Option<Reason>,
     /// The answer in a sentence.
     pub summary: String,
@@ -117,13 +127,14 @@ pub struct ExplainedLicense {
     pub seats_used: i32,
     /// The seat of this user; null if the user holds none.
     pub activation: Option<Activation>,
+    #[cfg_attr(feature = "server", schemars(with = "crate::Open<Verdict>"))]
     pub verdict: Verdict,
     /// The verdict in a sentence.
     pub sentence: String,
 }
 
 string_enum! {
-    /// The verdict of a validation on one license.
+    /// The verdict of a validation on one license. Later versions may have more.
     Verdict, "the verdict on a license" {
         /// Selected, and a seat is held or free.
         Valid = "valid",

@@ -1,9 +1,12 @@
 //! The table of contents: every address of the service, once, with its summary. The OpenAPI
-//! document is generated from this page and from the types of the handlers' parameters and answers.
+//! document is generated from this page, from the descriptions beside it, and from the types of the
+//! handlers' parameters and answers.
+
+mod descriptions;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
-use aide::openapi::OpenApi;
+use aide::openapi::{OpenApi, Tag};
 use aide::transform::TransformOperation;
 use axum::routing::get;
 use axum::{Router, middleware};
@@ -25,8 +28,6 @@ pub fn router(app: App) -> Router {
     api.route("/api/v1/openapi.json", get(async move || openapi::serve(document)))
         .route("/docs", get(reference::page))
         .route(reference::REDOC_PATH, get(reference::redoc))
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
         .fallback(async || Error::RouteNotFound)
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         // As one layer: each by itself would box every request's future once more.
@@ -44,36 +45,68 @@ pub fn document() -> OpenApi {
 }
 
 fn api() -> (Router<App>, OpenApi) {
+    openapi::begin();
     let mut document = OpenApi::default();
-    let routes = routes().finish_api_with(&mut document, openapi::preface);
-    openapi::complete(&mut document);
+    let routes = routes().finish_api_with(&mut document, |document| {
+        descriptions::TAGS.iter().fold(openapi::preface(document), |document, (name, text)| {
+            let description = Some((*text).to_owned());
+            document.tag(Tag { name: (*name).to_owned(), description, ..Tag::default() })
+        })
+    });
     (routes, document)
 }
 
-#[rustfmt::skip]
 fn routes() -> ApiRouter<App> {
     ApiRouter::new()
         // For the vendor's application.
+        .merge(tagged("Validation", validation()))
+        // For the vendor's administrators.
+        .merge(tagged("Products", products()))
+        .merge(tagged("Plans", plans()))
+        .merge(tagged("Licenses", licenses()))
+        .merge(tagged("Users", users()))
+        .merge(tagged("Keys", keys()))
+        .merge(tagged("Events", events()))
+        .merge(tagged("Refusals", refusals()))
+        .merge(tagged("Statistics", statistics()))
+        // For what runs the service.
+        .merge(tagged("Health", health()))
+}
+
+#[rustfmt::skip]
+fn validation() -> ApiRouter<App> {
+    ApiRouter::new()
         .api_route("/api/v1/validate",
             post_with(validate::validate, op("validate", "Validate a user")))
-        // For every key.
-        .api_route("/api/v1/key",
-            get_with(keys::current, op("getCurrentKey", "Get the request's key and its tenant")))
-        // For the vendor's administrators.
         .api_route("/api/v1/admin/explain",
             post_with(explain::explain, op("explain", "Explain the answer of a validation")))
+}
+
+#[rustfmt::skip]
+fn products() -> ApiRouter<App> {
+    ApiRouter::new()
         .api_route("/api/v1/admin/products",
             post_with(products::create, op("createProduct", "Create a product"))
             .get_with(products::list, op("listProducts", "List products")))
         .api_route("/api/v1/admin/products/{id}",
             get_with(products::get, op("getProduct", "Get a product"))
             .patch_with(products::update, op("updateProduct", "Update a product")))
+}
+
+#[rustfmt::skip]
+fn plans() -> ApiRouter<App> {
+    ApiRouter::new()
         .api_route("/api/v1/admin/plans",
             post_with(plans::create, op("createPlan", "Create a plan"))
             .get_with(plans::list, op("listPlans", "List plans")))
         .api_route("/api/v1/admin/plans/{id}",
             get_with(plans::get, op("getPlan", "Get a plan"))
             .patch_with(plans::update, op("updatePlan", "Update a plan, not its licenses")))
+}
+
+#[rustfmt::skip]
+fn licenses() -> ApiRouter<App> {
+    ApiRouter::new()
         .api_route("/api/v1/admin/licenses",
             post_with(licenses::create, op("createLicense", "Create a license from a plan"))
             .get_with(licenses::list, op("listLicenses", "List licenses")))
@@ -92,6 +125,11 @@ fn routes() -> ApiRouter<App> {
                 op("unassignLicense", "Unassign a license from a user")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
             get_with(usage::get, op("getLicenseUsage", "List the seats of a license")))
+}
+
+#[rustfmt::skip]
+fn users() -> ApiRouter<App> {
+    ApiRouter::new()
         .api_route("/api/v1/admin/users",
             post_with(users::create, op("createUser", "Create a user, or update an existing one"))
             .get_with(users::list, op("listUsers", "List users")))
@@ -99,20 +137,60 @@ fn routes() -> ApiRouter<App> {
             get_with(users::get, op("getUser", "Get a user"))
             .patch_with(users::update, op("updateUser", "Update a user"))
             .delete_with(users::delete, op("deleteUser", "Delete a user and free the seats")))
-        .api_route("/api/v1/admin/refusals",
-            get_with(refusals::list, op("listRefusals", "List refused validations, newest first")))
-        .api_route("/api/v1/admin/statistics",
-            get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome")))
+}
+
+#[rustfmt::skip]
+fn keys() -> ApiRouter<App> {
+    ApiRouter::new()
+        .api_route("/api/v1/key",
+            get_with(keys::current, op("getCurrentKey", "Get the request's key and its tenant")))
         .api_route("/api/v1/admin/keys",
             post_with(keys::create, op("createKey", "Create an API key, which is shown once"))
             .get_with(keys::list, op("listKeys", "List API keys")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
             post_with(keys::revoke, op("revokeKey", "Revoke an API key")))
+}
+
+#[rustfmt::skip]
+fn events() -> ApiRouter<App> {
+    ApiRouter::new()
         .api_route("/api/v1/admin/events",
             get_with(events::list, op("listEvents", "List events, in the order of commit")))
 }
 
-/// Sets an operation's name, for generated clients, and its summary.
+#[rustfmt::skip]
+fn refusals() -> ApiRouter<App> {
+    ApiRouter::new()
+        .api_route("/api/v1/admin/refusals",
+            get_with(refusals::list, op("listRefusals", "List refused validations, newest first")))
+}
+
+#[rustfmt::skip]
+fn statistics() -> ApiRouter<App> {
+    ApiRouter::new()
+        .api_route("/api/v1/admin/statistics",
+            get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome")))
+}
+
+#[rustfmt::skip]
+fn health() -> ApiRouter<App> {
+    ApiRouter::new()
+        .api_route("/healthz",
+            get_with(health::healthz, op("getHealth", "Check that the process is up")))
+        .api_route("/readyz",
+            get_with(health::readyz, op("getReadiness", "Check that this node can serve")))
+}
+
+/// Puts the operations into a group, which becomes one class of a generated client.
+fn tagged(tag: &str, routes: ApiRouter<App>) -> ApiRouter<App> {
+    routes.with_path_items(|path| path.tag(tag))
+}
+
+/// Sets an operation's name, for generated clients, its summary and its description.
 fn op(id: &str, summary: &str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
-    move |operation| operation.id(id).summary(summary)
+    move |operation| {
+        let mut operation = operation.id(id).summary(summary).description(descriptions::of(id));
+        openapi::complete(operation.inner_mut());
+        operation
+    }
 }

@@ -29,6 +29,7 @@ pub async fn create(
 #[schemars(inline)]
 pub struct ListKeys {
     limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<KeyId>,
 }
 

@@ -34,21 +34,22 @@ pub async fn create(
 pub struct ListLicenses {
     /// Only licenses made from this plan.
     #[serde(default, deserialize_with = "filter")]
-    #[schemars(with = "Option<PlanId>")]
+    #[schemars(with = "Option<String>")]
     plan_id: Option<PlanId>,
     /// Only licenses of this product.
     #[serde(default, deserialize_with = "filter")]
-    #[schemars(with = "Option<ProductId>")]
+    #[schemars(with = "Option<String>")]
     product_id: Option<ProductId>,
     /// Only licenses with this status.
     status: Option<Status>,
     /// Only licenses assigned to this user: the caller's own identifier.
     user_id: Option<String>,
-    /// Only licenses that expire before this time, or have expired.
+    /// Only licenses that expire before this time in RFC 3339, or have expired.
     expiring_before: Option<Timestamp>,
     /// Only licenses whose ids end with these characters.
     search: Option<String>,
     limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<LicenseId>,
 }
 

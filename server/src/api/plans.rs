@@ -31,9 +31,10 @@ pub async fn create(
 pub struct ListPlans {
     /// Only this product's plans.
     #[serde(default, deserialize_with = "filter")]
-    #[schemars(with = "Option<ProductId>")]
+    #[schemars(with = "Option<String>")]
     product_id: Option<ProductId>,
     limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<PlanId>,
 }
 

@@ -21,6 +21,7 @@ pub struct ListRefusals {
     user_id: Option<String>,
     /// How many records to answer at most; 100, when absent.
     limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<RefusalId>,
 }
 

@@ -16,9 +16,10 @@ use crate::ops::outcomes;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Period {
-    /// A time in the first hour; when absent, 24 hours are answered. At most 31 days before `to`.
+    /// A time in the first hour, in RFC 3339; when absent, 24 hours are answered. At most 31 days
+    /// before `to`.
     from: Option<Timestamp>,
-    /// The end of the last hour, or a time in it; now, when absent.
+    /// The end of the last hour, or a time in it, in RFC 3339; now, when absent.
     to: Option<Timestamp>,
 }
 

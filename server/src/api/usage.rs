@@ -20,6 +20,7 @@ use crate::ops::usage::{self, LicenseUsage};
 #[schemars(inline)]
 pub struct PageOfUsage {
     limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<ActivationId>,
 }
 

@@ -34,6 +34,7 @@ pub struct ListUsers {
     /// Only users whose external id begins so, or whose email or name does in whatever case.
     search: Option<String>,
     limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<UserId>,
 }
 

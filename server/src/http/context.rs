@@ -11,7 +11,6 @@ use axum::extract::Request;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use common::{ConstBool, Failure};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -138,15 +137,7 @@ fn is_printable(id: &str) -> bool {
 fn refuse(response: &mut Response, error: &Error, request_id: &str) {
     let retry_after = response.headers().get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
-    let failure = Failure {
-        success: ConstBool,
-        error: error.sentence(),
-        code: error.code().to_owned(),
-        field: error.field().map(str::to_owned),
-        request_id: request_id.to_owned(),
-        retry_after,
-    };
-    let json = serde_json::to_vec(&failure).unwrap_or_default();
+    let json = serde_json::to_vec(&error.failure(request_id, retry_after)).unwrap_or_default();
     response.headers_mut().remove(header::CONTENT_LENGTH);
     response
         .headers_mut()

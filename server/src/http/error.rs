@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use common::{ConstBool, ErrorCode, Failure};
 
 use crate::error::Error;
 use crate::http::json::with_json;
@@ -14,7 +15,7 @@ use crate::http::json::with_json;
 const RETRY_AFTER: RangeInclusive<u64> = 1..=4;
 
 impl Error {
-    fn status(&self) -> StatusCode {
+    pub fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
@@ -38,24 +39,37 @@ impl Error {
         }
     }
 
-    /// The kind of the error, for programs.
-    pub fn code(&self) -> &'static str {
+    /// The kind of the error, for programs. A replay is none, and no answer shows its code.
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Unauthorized => "unauthorized",
-            Self::RateLimited(_) => "rate_limited",
-            Self::Forbidden => "forbidden",
-            Self::Invalid { .. } => "invalid_request",
-            Self::NotFound(_) | Self::RouteNotFound => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => "unsupported_media_type",
-            Self::TooLarge(_) => "payload_too_large",
-            Self::RequestTimeout => "request_timeout",
-            Self::Conflict(_) => "conflict",
-            Self::IdempotencyKeyReused => "idempotency_key_reused",
-            Self::Replayed { .. } => "replayed",
-            Self::Overloaded => "overloaded",
-            Self::Unavailable => "unavailable",
-            Self::Internal => "internal",
+            Self::Unauthorized => ErrorCode::Unauthorized,
+            Self::RateLimited(_) => ErrorCode::RateLimited,
+            Self::Forbidden => ErrorCode::Forbidden,
+            Self::Invalid { .. } => ErrorCode::InvalidRequest,
+            Self::NotFound(_) | Self::RouteNotFound => ErrorCode::NotFound,
+            Self::MethodNotAllowed => ErrorCode::MethodNotAllowed,
+            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
+                ErrorCode::UnsupportedMediaType
+            }
+            Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
+            Self::RequestTimeout => ErrorCode::RequestTimeout,
+            Self::Conflict(_) => ErrorCode::Conflict,
+            Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
+            Self::Overloaded => ErrorCode::Overloaded,
+            Self::Unavailable => ErrorCode::Unavailable,
+            Self::Internal | Self::Replayed { .. } => ErrorCode::Internal,
+        }
+    }
+
+    /// The envelope of the refusal.
+    pub fn failure(&self, request_id: &str, retry_after: Option<u64>) -> Failure {
+        Failure {
+            success: ConstBool,
+            error: self.sentence(),
+            code: self.code().to_string(),
+            field: self.field().map(str::to_owned),
+            request_id: request_id.to_owned(),
+            retry_after,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::ops::idempotency::IdempotencyKey;
 
 const HEADER: &str = "idempotency-key";
-const MAX_LENGTH: usize = 255;
+pub const MAX_LENGTH: usize = 255;
 
 /// The header of a request that changes something, if it carries one.
 pub struct Idempotency {

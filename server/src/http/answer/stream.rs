@@ -53,7 +53,7 @@ where
         // Others come first between two chunks, however fast the database and the caller are.
         tokio::task::yield_now().await;
         let chunk = list.next_chunk().await;
-        let (chunk, is_last) = chunk.map_err(|error| io::Error::other(error.code()))?;
+        let (chunk, is_last) = chunk.map_err(|error| io::Error::other(error.code().as_str()))?;
         Ok(Some((Bytes::from(chunk), (!is_last).then_some(list))))
     });
     let first = stream::once(ready(Ok(Bytes::from(first))));

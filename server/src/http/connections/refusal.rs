@@ -1,7 +1,7 @@
 //! The refusals of hyper itself: heads that cannot be read or are too large. They never reach the
 //! router, and hyper sends them without a body.
 
-use common::{ConstBool, Failure};
+use common::{ConstBool, ErrorCode, Failure};
 use uuid::Uuid;
 
 /// Gives the head of such a refusal the body and headers that all refusals have.
@@ -16,12 +16,12 @@ pub fn with_envelope(head: &[u8]) -> Vec<u8> {
     let failure = Failure {
         success: ConstBool,
         error: sentence.to_owned(),
-        code: code.to_owned(),
+        code: code.to_string(),
         field: None,
         request_id: request_id.clone(),
         retry_after: None,
     };
-    tracing::debug!(request_id, code, "a request that cannot be read was refused");
+    tracing::debug!(request_id, %code, "a request that cannot be read was refused");
     let body = serde_json::to_string(&failure).unwrap_or_default();
     format!(
         "{head}\r\nx-request-id: {request_id}\r\ncontent-type: application/json\r\n\
@@ -32,12 +32,12 @@ pub fn with_envelope(head: &[u8]) -> Vec<u8> {
 }
 
 /// Code and sentence for a status, as hyper knows them.
-fn describe(status: &str) -> Option<(&'static str, &'static str)> {
+fn describe(status: &str) -> Option<(ErrorCode, &'static str)> {
     match status {
-        "400" => Some(("invalid_request", "The request is not well-formed HTTP/1.1")),
-        "414" => Some(("uri_too_long", "The address is too long")),
+        "400" => Some((ErrorCode::InvalidRequest, "The request is not well-formed HTTP/1.1")),
+        "414" => Some((ErrorCode::UriTooLong, "The address is too long")),
         "431" => Some((
-            "request_header_fields_too_large",
+            ErrorCode::RequestHeaderFieldsTooLarge,
             "The request's head must be at most 16 KiB, with at most 100 headers",
         )),
         _ => None,

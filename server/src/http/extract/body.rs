@@ -23,7 +23,7 @@ const UNCOUNTED: usize = 4096;
 /// they are being read.
 pub struct BodyLimit {
     size: usize,
-    sentence: &'static str,
+    pub sentence: &'static str,
     budget: MemoryBudget,
 }
 

@@ -1,0 +1,319 @@
+//! Examples of bodies: values of the types that are read and written, so that they fit their
+//! schemas. All tell of one vendor, whose product is Studio, and one user, ada.
+
+use std::fmt::Debug;
+use std::str::FromStr;
+
+use aide::openapi::{Example as NamedExample, MediaType, ReferenceOr, SchemaObject};
+use common::{
+    Activation, ActorType, AssignLicense, Assignment, ConstBool, CreateKey, CreateLicense,
+    CreatePlan, CreateProduct, CreateUser, CreatedKey, CurrentKey, Event, EventActor, EventData,
+    EventSubject, EventType, Explain, ExplainedLicense, Explanation, ExternalId, Feature, Features,
+    HourStatistics, Key, License, LicenseField, LicenseWithSeats, Line, List, Metadata, Mode, Name,
+    Open, Paged, Plan, Product, Reason, RelatedRecords, Role, Seats, SetStatus, Statistics, Status,
+    SubjectType, Success, Tenant, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
+    Usage, UsageActivation, User, UserRefusal, Validate, Validation, Verdict,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A body with an example.
+pub trait Example: JsonSchema + Serialize + Sized {
+    fn example() -> Self;
+
+    /// The shapes of a body that has several, by their names.
+    fn shapes() -> Vec<(&'static str, Self)> {
+        Vec::new()
+    }
+
+    /// The body with its schema and examples.
+    fn media(schema: SchemaObject) -> MediaType {
+        let mut media = MediaType { schema: Some(schema), ..MediaType::default() };
+        for (name, shape) in Self::shapes() {
+            let value = serde_json::to_value(shape).ok();
+            let example = NamedExample { value, ..NamedExample::default() };
+            media.examples.insert(name.to_owned(), ReferenceOr::Item(example));
+        }
+        if media.examples.is_empty() {
+            media.example = serde_json::to_value(Self::example()).ok();
+        }
+        media
+    }
+}
+
+impl<T: Example> Example for Success<T> {
+    fn example() -> Self {
+        Self::new(T::example())
+    }
+
+    fn shapes() -> Vec<(&'static str, Self)> {
+        T::shapes().into_iter().map(|(name, shape)| (name, Self::new(shape))).collect()
+    }
+}
+
+impl<T: Example> Example for List<T> {
+    fn example() -> Self {
+        Self { success: ConstBool, data: vec![T::example()], next_cursor: None }
+    }
+}
+
+impl<T: Example> Example for Paged<T> {
+    fn example() -> Self {
+        Self { success: ConstBool, data: T::example(), next_cursor: None }
+    }
+}
+
+impl Example for Validation {
+    fn example() -> Self {
+        Self::valid(License::example(), Activation::example())
+    }
+
+    fn shapes() -> Vec<(&'static str, Self)> {
+        vec![("valid", Self::example()), ("invalid", Self::invalid(Reason::NoLicense))]
+    }
+}
+
+macro_rules! examples {
+    ($($name:ident { $($member:ident: $value:expr,)* })*) => {$(
+        impl Example for $name {
+            fn example() -> Self {
+                Self { $($member: $value),* }
+            }
+        }
+    )*};
+}
+
+// Requests.
+examples! {
+    Validate { user_id: ada(), product_id: None, }
+    Explain { user_id: ada(), product_id: None, }
+    CreateProduct { name: studio(), description: None, }
+    UpdateProduct { name: None, description: Some(Line::from_static("Drawing for teams")), clear: None, }
+    CreatePlan {
+        product_id: id("prd"),
+        name: team(),
+        description: None,
+        max_seats: Some(parsed("5")),
+        expires_in_days: Some(parsed("365")),
+        features: Some(features()),
+    }
+    UpdatePlan {
+        name: None,
+        description: None,
+        max_seats: Some(parsed("10")),
+        expires_in_days: None,
+        features: None,
+        clear: None,
+    }
+    CreateLicense { plan_id: id("pln"), expires_in_days: Some(parsed("30")), }
+    UpdateLicense {
+        max_seats: Some(parsed("10")),
+        expires_at: None,
+        features: None,
+        clear: Some(vec![LicenseField::ExpiresAt]),
+    }
+    SetStatus { status: Status::Suspended, }
+    AssignLicense { user_id: ada(), metadata: Some(metadata()), }
+    CreateUser {
+        external_id: ada(),
+        email: Some(email()),
+        name: Some(Name::from_static("Ada")),
+        metadata: None,
+    }
+    UpdateUser { email: Some(email()), name: None, metadata: None, clear: None, }
+    CreateKey { name: Name::from_static("CI"), role: Role::Read, mode: Some(Mode::Test), expires_at: None, }
+}
+
+// Answers.
+examples! {
+    Product { id: id("prd"), name: studio(), description: None, created_at: created(), updated_at: created(), }
+    Plan {
+        id: id("pln"),
+        product_id: id("prd"),
+        name: team(),
+        description: None,
+        max_seats: Some(parsed("5")),
+        expires_in_days: Some(parsed("365")),
+        features: features(),
+        created_at: created(),
+        updated_at: created(),
+    }
+    License {
+        id: id("lic"),
+        product_id: id("prd"),
+        plan_id: id("pln"),
+        status: Status::Active,
+        max_seats: Some(parsed("5")),
+        expires_at: Some(parsed("2028-01-31T12:00:00.000Z")),
+        features: features(),
+        created_at: created(),
+        updated_at: created(),
+    }
+    LicenseWithSeats { license: License::example(), seats: Seats { used: 1, allowed: Some(parsed("5")) }, }
+    Assignment {
+        id: id("asg"),
+        user_id: id("usr"),
+        license_id: id("lic"),
+        assigned_at: created(),
+        metadata: Some(metadata()),
+    }
+    Activation {
+        id: id("act"),
+        user_id: id("usr"),
+        license_id: id("lic"),
+        activated_at: created(),
+        last_checked_at: checked(),
+    }
+    Usage {
+        license: License::example(),
+        activations: vec![UsageActivation { activation: Activation::example(), external_id: ada() }],
+        total_activations: 1,
+        active_seats: 1,
+    }
+    User {
+        id: id("usr"),
+        tenant_id: id("ten"),
+        external_id: ada(),
+        email: Some(email()),
+        name: Some(Name::from_static("Ada")),
+        metadata: None,
+        created_at: created(),
+        updated_at: created(),
+    }
+    Key {
+        id: id("key"),
+        name: Name::from_static("CI"),
+        prefix: KEY[..12].to_owned(),
+        role: Role::Read,
+        mode: Mode::Test,
+        created_at: created(),
+        expires_at: None,
+        last_used_at: Some(checked()),
+        revoked_at: None,
+    }
+    CreatedKey { record: Key { last_used_at: None, ..Key::example() }, key: parsed(KEY), }
+    CurrentKey {
+        id: id("key"),
+        name: Name::from_static("CI"),
+        prefix: KEY[..12].to_owned(),
+        role: Role::Read,
+        mode: Mode::Test,
+        created_at: created(),
+        expires_at: None,
+        tenant: Tenant { id: id("ten"), name: Name::from_static("default") },
+    }
+    UserRefusal {
+        id: id("ref"),
+        user_id: ada(),
+        reason: Reason::Expired,
+        license_id: Some(id("lic")),
+        hour: created(),
+        count: 3,
+        first_at: created(),
+        last_at: checked(),
+    }
+    Statistics {
+        from: created(),
+        to: parsed("2027-01-31T13:00:00.000Z"),
+        hours: vec![HourStatistics { total: 12, valid: 11, expired: 1, ..HourStatistics::empty(created()) }],
+    }
+    Explanation {
+        valid: true,
+        reason: None,
+        summary: "ada is licensed.".to_owned(),
+        checked_at: checked(),
+        user: Some(User::example()),
+        licenses: vec![ExplainedLicense {
+            license: License::example(),
+            product_name: studio(),
+            plan_name: team(),
+            assigned_at: created(),
+            seats_used: 1,
+            activation: Some(Activation::example()),
+            verdict: Verdict::Valid,
+            sentence: "In force, and the user holds a seat.".to_owned(),
+        }],
+        refusals: Vec::new(),
+    }
+    Event {
+        id: id("evt"),
+        sequence: 1042,
+        kind: Open::Known(EventType::LicenseStatusChanged),
+        time: checked(),
+        actor: EventActor {
+            kind: Open::Known(ActorType::Key),
+            id: Some(id_text("key")),
+            name: Some("CI".to_owned()),
+        },
+        subject: EventSubject { kind: Open::Known(SubjectType::License), id: id_text("lic") },
+        related: RelatedRecords {
+            product_id: Some(id("prd")),
+            plan_id: Some(id("pln")),
+            license_id: Some(id("lic")),
+            ..RelatedRecords::default()
+        },
+        data: EventData { object: object(&License::example()), previous: Some(object(&SetStatus::example())), },
+        request_id: Some(REQUEST_ID.to_owned()),
+    }
+}
+
+/// The id of the request in examples.
+pub const REQUEST_ID: &str = "01a2024ada1f7d10b1a3b0a8bb3f2c61";
+
+/// A key that no service has.
+const KEY: &str = "sk_test_ExampleExampleExampleExampleExam1jM1PX";
+
+#[expect(clippy::expect_used, reason = "the texts stand here, and a test makes the document")]
+fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
+    text.parse().expect("the text is valid")
+}
+
+fn id_text(kind: &str) -> String {
+    format!("{kind}_01h455vb4pex5vsknk084sn02q")
+}
+
+fn id<T: FromStr<Err: Debug>>(kind: &str) -> T {
+    parsed(&id_text(kind))
+}
+
+fn created() -> Timestamp {
+    parsed("2027-01-31T12:00:00.000Z")
+}
+
+fn checked() -> Timestamp {
+    parsed("2027-01-31T12:34:56.789Z")
+}
+
+fn ada() -> ExternalId {
+    ExternalId::from_static("ada")
+}
+
+fn email() -> Line {
+    Line::from_static("ada@example.com")
+}
+
+fn studio() -> Name {
+    Name::from_static("Studio")
+}
+
+fn team() -> Name {
+    Name::from_static("Team")
+}
+
+fn features() -> Features {
+    Features::new(vec![Feature::from_static("export"), Feature::from_static("sso")])
+        .unwrap_or_default()
+}
+
+fn metadata() -> Metadata {
+    let members = [("team".to_owned(), Value::from("design"))];
+    Metadata::new(members.into_iter().collect()).unwrap_or_default()
+}
+
+fn object(record: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(record) {
+        Ok(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,82 @@
+//! The headers of answers: their descriptions, once, and references to them.
+
+use aide::openapi::{Components, Header, HeaderStyle, ParameterSchemaOrContent, ReferenceOr};
+use schemars::{Schema, json_schema};
+
+use super::schemas;
+
+pub const REQUEST_ID: &str = "X-Request-Id";
+pub const RETRY_AFTER: &str = "Retry-After";
+pub const AUTHENTICATE: &str = "WWW-Authenticate";
+pub const ALLOW: &str = "Allow";
+pub const ACCEPT_ENCODING: &str = "Accept-Encoding";
+pub const REPLAYED: &str = "Idempotency-Replayed";
+/// Those of the key's rate.
+pub const RATE: [&str; 3] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+
+/// References to headers by their names.
+pub fn references<C>(names: Vec<&str>) -> C
+where
+    C: FromIterator<(String, ReferenceOr<Header>)>,
+{
+    let reference =
+        |name: &str| (name.to_owned(), ReferenceOr::ref_(&format!("#/components/headers/{name}")));
+    names.into_iter().map(reference).collect()
+}
+
+/// Adds what the references lead to.
+pub fn describe(components: &mut Components) {
+    let text = || json_schema!({ "type": "string" });
+    let number = |least: u8| json_schema!({ "type": "integer", "minimum": least });
+    let mut add = |name: &str, required, description: &str, schema| {
+        let header = header(description, required, schema);
+        components.headers.insert(name.to_owned(), ReferenceOr::Item(header));
+    };
+    add(
+        REQUEST_ID,
+        true,
+        "The id of the request in the log and in events: the request's own `X-Request-Id` if that \
+         has 1 to 128 printable ASCII characters without spaces, or else a new one.",
+        text(),
+    );
+    add(RETRY_AFTER, true, "Whole seconds to wait, as `retryAfter`.", number(1));
+    add(AUTHENTICATE, true, "The scheme in which a key is sent.", text());
+    add(ALLOW, true, "The methods of this address.", text());
+    add(ACCEPT_ENCODING, false, "`identity`, if the body was compressed.", text());
+    add(
+        REPLAYED,
+        false,
+        "`true` if this is the stored answer to an earlier request with the same \
+         `Idempotency-Key`; absent otherwise.",
+        json_schema!({ "type": "string", "examples": ["true"] }),
+    );
+    let [limit, remaining, reset] = RATE;
+    add(
+        limit,
+        false,
+        "How many requests may come at once. The three headers of the rate are absent if the key is \
+         not valid, or if the operator has turned the limit off.",
+        number(1),
+    );
+    add(remaining, false, "How many requests may come now.", number(0));
+    add(
+        reset,
+        false,
+        "Seconds until all requests may come at once again; on a 429 for this rate, until the next \
+         one may.",
+        number(0),
+    );
+}
+
+fn header(description: &str, required: bool, schema: Schema) -> Header {
+    Header {
+        description: Some(description.to_owned()),
+        style: HeaderStyle::Simple,
+        required,
+        deprecated: None,
+        format: ParameterSchemaOrContent::Schema(schemas::object(schema)),
+        example: None,
+        examples: Default::default(),
+        extensions: Default::default(),
+    }
+}

@@ -1,0 +1,182 @@
+//! The refusals of operations: each is described once, with the failures that its errors become,
+//! and operations refer to it.
+
+use std::iter::once;
+
+use aide::OperationOutput;
+use aide::generate::GenContext;
+use aide::openapi::{Components, Example, MediaType, Operation, ReferenceOr, Response, StatusCode};
+use common::Failure;
+
+use super::examples::REQUEST_ID;
+use super::{headers, schemas};
+use crate::error::Error;
+use crate::http::extract::{BODY, VALIDATION_BODY};
+
+/// What may be answered instead of a success. Its name is that of its component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    InvalidBody,
+    InvalidQuery,
+    InvalidRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    RequestTimeout,
+    Conflict,
+    BodyTooLarge,
+    ValidationTooLarge,
+    UnsupportedMediaType,
+    IdempotencyKeyReused,
+    RateLimited,
+    Internal,
+    Unavailable,
+}
+
+impl Refusal {
+    pub const ALL: [Self; 16] = [
+        Self::InvalidBody,
+        Self::InvalidQuery,
+        Self::InvalidRequest,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::RequestTimeout,
+        Self::Conflict,
+        Self::BodyTooLarge,
+        Self::ValidationTooLarge,
+        Self::UnsupportedMediaType,
+        Self::IdempotencyKeyReused,
+        Self::RateLimited,
+        Self::Internal,
+        Self::Unavailable,
+    ];
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::InvalidBody => "The body is invalid; `field` names the member at fault",
+            Self::InvalidQuery => "The query is invalid; `field` names the parameter at fault",
+            Self::InvalidRequest => {
+                "The request is invalid; `field` names the member, parameter or header at fault"
+            }
+            Self::Unauthorized => "The key is missing, unknown, expired or revoked",
+            Self::Forbidden => "The key's role or mode does not permit this",
+            Self::NotFound => "The id is unknown to this key's tenant and mode",
+            Self::MethodNotAllowed => {
+                "This version of the service has other methods at this address, named in `Allow`"
+            }
+            Self::RequestTimeout => "The body took too long to arrive",
+            Self::Conflict => {
+                "The request conflicts with the current state, or a request with this \
+                 `Idempotency-Key` is still in progress"
+            }
+            Self::BodyTooLarge => "The body is larger than 1 MiB",
+            Self::ValidationTooLarge => "The body is larger than 16 KiB",
+            Self::UnsupportedMediaType => "The body is not JSON in UTF-8, or it is compressed",
+            Self::IdempotencyKeyReused => "Another request used this `Idempotency-Key` before",
+            Self::RateLimited => {
+                "The key has exceeded its rate, or that of users who are created by validations; \
+                 wait `retryAfter` seconds"
+            }
+            Self::Internal => "The service failed",
+            Self::Unavailable => {
+                "The service is overloaded, or its database does not answer; wait `retryAfter` \
+                 seconds"
+            }
+        }
+    }
+
+    /// Errors that are answered so, for the examples.
+    fn errors(self) -> Vec<Error> {
+        let invalid = |field: &str, rule: &str| Error::invalid(field, format!("{field} {rule}"));
+        vec![match self {
+            Self::InvalidBody => invalid("userId", "is required"),
+            Self::InvalidQuery => invalid("limit", "must be a whole number from 1 to 1000"),
+            Self::InvalidRequest => invalid("name", "is required"),
+            Self::Unauthorized => Error::Unauthorized,
+            Self::Forbidden => Error::Forbidden,
+            Self::NotFound => Error::NotFound("record"),
+            Self::MethodNotAllowed => Error::MethodNotAllowed,
+            Self::RequestTimeout => Error::RequestTimeout,
+            Self::Conflict => {
+                Error::Conflict("A request with this Idempotency-Key is still running")
+            }
+            Self::BodyTooLarge => Error::TooLarge(BODY.sentence),
+            Self::ValidationTooLarge => Error::TooLarge(VALIDATION_BODY.sentence),
+            Self::UnsupportedMediaType => Error::UnsupportedEncoding,
+            Self::IdempotencyKeyReused => Error::IdempotencyKeyReused,
+            Self::RateLimited => Error::RateLimited(1),
+            Self::Internal => Error::Internal,
+            Self::Unavailable => return vec![Error::Overloaded, Error::Unavailable],
+        }]
+    }
+
+    fn headers(self) -> Vec<&'static str> {
+        let of_key: &[&str] = match self {
+            Self::Unauthorized => &[headers::AUTHENTICATE],
+            Self::MethodNotAllowed => &[headers::ALLOW],
+            _ => &headers::RATE,
+        };
+        let further: &[&str] = match self {
+            Self::RateLimited | Self::Unavailable => &[headers::RETRY_AFTER],
+            Self::UnsupportedMediaType => &[headers::ACCEPT_ENCODING],
+            _ => &[],
+        };
+        once(headers::REQUEST_ID).chain(of_key.iter().chain(further).copied()).collect()
+    }
+
+    fn response(self, ctx: &mut GenContext) -> Response {
+        let schema = schemas::object(schemas::of_answer::<Failure>(ctx));
+        let mut media = MediaType { schema: Some(schema), ..MediaType::default() };
+        for error in self.errors() {
+            let wait = match error {
+                Error::RateLimited(seconds) => Some(seconds),
+                Error::Overloaded | Error::Unavailable => Some(2),
+                _ => None,
+            };
+            let failure = error.failure(REQUEST_ID, wait);
+            let value = serde_json::to_value(failure).ok();
+            let example = Example { value, ..Example::default() };
+            media.examples.insert(error.code().to_string(), ReferenceOr::Item(example));
+        }
+        Response {
+            description: self.description().to_owned(),
+            headers: headers::references(self.headers()),
+            content: once(("application/json".to_owned(), media)).collect(),
+            ..Response::default()
+        }
+    }
+}
+
+/// Describes the refusals of an operation. Of two with the same status the first one counts.
+pub fn refuse(operation: &mut Operation, refusals: &[Refusal]) {
+    let responses = &mut operation.responses.get_or_insert_default().responses;
+    for refusal in refusals {
+        let status = refusal.errors().first().map_or(500, |error| error.status().as_u16());
+        let reference = format!("#/components/responses/{refusal:?}");
+        let reference = ReferenceOr::ref_(&reference);
+        responses.entry(StatusCode::Code(status)).or_insert(reference);
+    }
+}
+
+/// Adds what the references lead to.
+pub fn describe(ctx: &mut GenContext, components: &mut Components) {
+    for refusal in Refusal::ALL {
+        let response = ReferenceOr::Item(refusal.response(ctx));
+        components.responses.insert(format!("{refusal:?}"), response);
+    }
+}
+
+impl OperationOutput for Error {
+    type Inner = Failure;
+
+    fn inferred_responses(
+        _: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<u16>, Response)> {
+        refuse(operation, &[Refusal::MethodNotAllowed, Refusal::Internal, Refusal::Unavailable]);
+        Vec::new()
+    }
+}

@@ -1,0 +1,355 @@
+"""The generated Python client talks to licd through every operation. `run` starts licd and sets
+LICD_URL and LICD_KEY, and LIMITED_LICD_… for one that takes a single request."""
+
+import json
+import os
+import re
+import time
+import uuid
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+import licd_client
+from licd_client import exceptions, models
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
+
+called = set()
+
+
+class Recorded:
+    """A class of the client, which notes the operations that are called."""
+
+    def __init__(self, api):
+        self._api = api
+
+    def __getattr__(self, name):
+        called.add(name.removesuffix("_with_http_info"))
+        return getattr(self._api, name)
+
+
+class Client:
+    def __init__(self, url, key, **options):
+        configuration = licd_client.Configuration(host=url, access_token=key, **options)
+        client = licd_client.ApiClient(configuration)
+        self.validation = Recorded(licd_client.ValidationApi(client))
+        self.products = Recorded(licd_client.ProductsApi(client))
+        self.plans = Recorded(licd_client.PlansApi(client))
+        self.licenses = Recorded(licd_client.LicensesApi(client))
+        self.users = Recorded(licd_client.UsersApi(client))
+        self.keys = Recorded(licd_client.KeysApi(client))
+        self.events = Recorded(licd_client.EventsApi(client))
+        self.refusals = Recorded(licd_client.RefusalsApi(client))
+        self.statistics = Recorded(licd_client.StatisticsApi(client))
+        self.health = Recorded(licd_client.HealthApi(client))
+
+    def product(self):
+        return self.products.create_product(models.CreateProduct(name="Studio")).data
+
+    def plan(self, **terms):
+        terms = {"product_id": self.product().id, "name": "Team", **terms}
+        return self.plans.create_plan(models.CreatePlan(**terms)).data
+
+    def license(self, **terms):
+        return self.licenses.create_license(
+            models.CreateLicense(plan_id=self.plan(**terms).id)
+        ).data
+
+    def assign(self, license, user):
+        return self.licenses.assign_license(license.id, models.AssignLicense(user_id=user)).data
+
+    def validate(self, user, product=None):
+        request = models.Validate(user_id=user, product_id=product)
+        return self.validation.validate(request).data.actual_instance
+
+
+@pytest.fixture(scope="module")
+def licd():
+    return Client(os.environ["LICD_URL"], os.environ["LICD_KEY"])
+
+
+def find(look):
+    """Waits for what licd writes some seconds late."""
+    end = time.monotonic() + 60
+    while not (found := look()):
+        assert time.monotonic() < end, "in vain"
+        time.sleep(0.05)
+    return found
+
+
+def refused(error, call, *arguments, **options):
+    """The failure that a call is answered."""
+    with pytest.raises(error) as raised:
+        call(*arguments, **options)
+    failure = raised.value.data
+    assert isinstance(failure, models.Failure)
+    assert failure.success is False
+    assert failure.request_id == raised.value.headers["X-Request-Id"]
+    return failure, raised.value
+
+
+def test_health():
+    client = Client(os.environ["LICD_URL"], None)
+    assert client.health.get_health().data.status == "ok"
+    assert client.health.get_readiness().data.status == "ok"
+
+
+def test_products(licd):
+    product = licd.product()
+    assert isinstance(product, models.Product)
+    assert (product.name, product.description) == ("Studio", None)
+    assert product.created_at.tzinfo and product.created_at == product.updated_at
+    change = models.UpdateProduct(name="Studio 2", description="For teams")
+    changed = licd.products.update_product(product.id, change).data
+    assert (changed.name, changed.description) == ("Studio 2", "For teams")
+    cleared = models.UpdateProduct(clear=["description"])
+    assert licd.products.update_product(product.id, cleared).data.description is None
+    assert licd.products.get_product(product.id).data.name == "Studio 2"
+
+
+def test_pages(licd):
+    ids = [licd.product().id for _ in range(3)]
+    whole = licd.products.list_products()
+    assert isinstance(whole, models.ProductList) and whole.success is True
+    assert whole.next_cursor is None
+    assert [product.id for product in whole.data][-3:] == ids
+    page = licd.products.list_products(limit=2, after=whole.data[-4].id if whole.data[3:] else None)
+    assert [product.id for product in page.data] == ids[:2]
+    assert [
+        product.id for product in licd.products.list_products(after=page.next_cursor).data
+    ] == ids[2:]
+
+
+def test_plans(licd):
+    plan = licd.plan(max_seats=5, expires_in_days=365, features=["sso", "export"])
+    assert isinstance(plan, models.Plan)
+    assert (plan.max_seats, plan.expires_in_days, plan.features) == (5, 365, ["sso", "export"])
+    change = models.UpdatePlan(features=[], clear=["maxSeats"])
+    changed = licd.plans.update_plan(plan.id, change).data
+    assert (changed.max_seats, changed.expires_in_days, changed.features) == (None, 365, [])
+    assert licd.plans.get_plan(plan.id).data == changed
+    assert licd.plans.list_plans(product_id=plan.product_id).data == [changed]
+
+
+def test_licenses(licd):
+    plan = licd.plan(max_seats=2)
+    new = models.CreateLicense(plan_id=plan.id, expires_in_days=30)
+    license = licd.licenses.create_license(new).data
+    assert isinstance(license, models.License)
+    assert (license.status, license.max_seats) == (models.Status.ACTIVE, 2)
+    assert license.expires_at - license.created_at == timedelta(days=30)
+    with_seats = licd.licenses.get_license(license.id).data
+    assert isinstance(with_seats, models.LicenseWithSeats)
+    assert (with_seats.seats.used, with_seats.seats.allowed) == (0, 2)
+    listed = licd.licenses.list_licenses(
+        plan_id=plan.id,
+        status=models.Status.ACTIVE,
+        expiring_before=(license.expires_at + timedelta(1)).isoformat(),
+    )
+    assert isinstance(listed, models.LicenseList) and listed.data == [with_seats]
+    never = models.UpdateLicense(clear=["expiresAt", "maxSeats"])
+    changed = licd.licenses.update_license(license.id, never).data
+    assert (changed.expires_at, changed.max_seats) == (None, None)
+    suspended = licd.licenses.set_license_status(
+        license.id, models.SetStatus(status="suspended")
+    ).data
+    assert suspended.status is models.Status.SUSPENDED
+
+
+def test_users(licd):
+    new = models.CreateUser(
+        external_id="grace", email="grace@example.com", metadata={"team": {"n": 1}}
+    )
+    created = licd.users.create_user_with_http_info(new)
+    assert (created.status_code, created.data.data.metadata) == (201, {"team": {"n": 1}})
+    known = licd.users.create_user_with_http_info(
+        models.CreateUser(external_id="grace", name="Grace")
+    )
+    user = known.data.data
+    assert isinstance(user, models.User)
+    assert (known.status_code, user.email, user.name) == (200, "grace@example.com", "Grace")
+    change = models.UpdateUser(clear=["metadata", "email"])
+    changed = licd.users.update_user(user.id, change).data
+    assert (changed.metadata, changed.email) == (None, None)
+    assert licd.users.get_user(user.id).data == changed
+    assert licd.users.list_users(external_id="grace").data == [changed]
+    assert licd.users.delete_user(user.id).data == changed
+    assert licd.users.list_users(search="grace").data == []
+
+
+def test_a_valid_user(licd):
+    license = licd.license(max_seats=1, features=["sso", "export"])
+    request = models.AssignLicense(user_id="ada", metadata={"by": "test"})
+    first = licd.licenses.assign_license_with_http_info(license.id, request)
+    again = licd.licenses.assign_license_with_http_info(
+        license.id, models.AssignLicense(user_id="ada")
+    )
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert isinstance(again.data.data, models.Assignment)
+    assert again.data.data.metadata == {"by": "test"}
+
+    answer = licd.validate("ada", license.product_id)
+    assert isinstance(answer, models.ValidAnswer)
+    assert (answer.valid, answer.features) == (True, ["sso", "export"])
+    assert answer.license == license
+    assert answer.activation.license_id == license.id
+    assert isinstance(answer.activation.last_checked_at, datetime)
+
+    usage = licd.licenses.get_license_usage(license.id, limit=1)
+    assert isinstance(usage, models.UsagePage)
+    assert (usage.data.total_activations, usage.data.active_seats) == (1, 1)
+    assert [seat.external_id for seat in usage.data.activations] == ["ada"]
+
+    explanation = licd.validation.explain(models.Explain(user_id="ada")).data
+    assert isinstance(explanation, models.Explanation)
+    assert (explanation.valid, explanation.reason, explanation.user.external_id) == (
+        True,
+        None,
+        "ada",
+    )
+    [explained] = [it for it in explanation.licenses if it.license.id == license.id]
+    assert (explained.verdict, explained.seats_used) == ("valid", 1)
+    assert explained.activation.id == answer.activation.id
+
+    licd.assign(license, "joan")
+    refusal = licd.validate("joan")
+    assert (refusal.valid, refusal.reason) == (False, "exceeded_seats")
+
+
+def test_an_invalid_user(licd):
+    answer = licd.validation.validate(models.Validate(user_id="nobody"))
+    assert isinstance(answer, models.ValidationResponse) and answer.success is True
+    refusal = answer.data.actual_instance
+    assert isinstance(refusal, models.InvalidAnswer)
+    assert (refusal.valid, refusal.reason) == (False, "no_license")
+    unknown = licd.validation.explain(models.Explain(user_id="unknown")).data
+    assert (unknown.reason, unknown.user, unknown.licenses) == ("user_not_found", None, [])
+
+
+@pytest.mark.parametrize("user", ["a/b c?ü", "%2F", "a+b"])
+def test_unassigning_by_path(licd, user):
+    license = licd.license()
+    assignment = licd.assign(license, user)
+    gone = licd.licenses.unassign_license(license.id, user).data
+    assert gone.id == assignment.id
+    assert licd.validate(user).reason == "no_license"
+
+
+def test_unassigning_by_query(licd):
+    license = licd.license()
+    assignment = licd.assign(license, "..")
+    assert licd.licenses.unassign_license_by_query(license.id, "..").data.id == assignment.id
+
+
+def test_keys(licd):
+    current = licd.keys.get_current_key().data
+    assert isinstance(current, models.CurrentKey)
+    assert (current.role, current.mode) == (models.Role.ADMIN, models.Mode.LIVE)
+    assert (current.expires_at, current.tenant.name) == (None, "default")
+    end = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(days=1)
+    new = models.CreateKey(name="CI", role=models.Role.READ, mode=models.Mode.TEST, expires_at=end)
+    created = licd.keys.create_key(new).data
+    assert isinstance(created, models.CreatedKey)
+    assert created.key.startswith("sk_test_") and created.key.startswith(created.prefix)
+    assert (created.expires_at, created.last_used_at) == (end, None)
+    reader = Client(os.environ["LICD_URL"], created.key)
+    refused(
+        exceptions.ForbiddenException,
+        reader.products.create_product,
+        models.CreateProduct(name="x"),
+    )
+    assert created.id in [key.id for key in licd.keys.list_keys().data]
+    revoked = licd.keys.revoke_key(created.id).data
+    assert isinstance(revoked, models.Key) and isinstance(revoked.revoked_at, datetime)
+    failure, _ = refused(exceptions.UnauthorizedException, reader.keys.get_current_key)
+    assert failure.code == "unauthorized"
+
+
+def test_events(licd):
+    license = licd.license(max_seats=3)
+    licd.licenses.set_license_status(license.id, models.SetStatus(status=models.Status.REVOKED))
+    events = licd.events.list_events(subject=license.id)
+    assert isinstance(events, models.EventList)
+    created, changed = events.data
+    assert (created.type, created.data.previous) == ("license.created", None)
+    assert created.data.object["maxSeats"] == 3
+    assert (changed.type, changed.data.previous["status"]) == ("license.status_changed", "active")
+    assert (changed.actor.type, changed.subject.type) == ("key", "license")
+    assert (changed.related.license_id, changed.related.user_id) == (license.id, None)
+    assert changed.sequence > created.sequence
+    later = licd.events.list_events(after=created.sequence, limit=1)
+    assert [event.id for event in later.data] == [changed.id]
+
+
+def test_refusals_and_statistics(licd):
+    licd.validate("mallory")
+    refusals = find(lambda: licd.refusals.list_refusals(user_id="mallory").data)
+    assert [type(refusal) for refusal in refusals] == [models.UserRefusal]
+    assert (refusals[0].reason, refusals[0].count, refusals[0].license_id) == (
+        "no_license",
+        1,
+        None,
+    )
+    hour, last = refusals[0].hour.isoformat(), refusals[0].last_at.isoformat()
+    statistics = licd.statistics.get_statistics(var_from=hour, to=last).data
+    assert isinstance(statistics, models.Statistics)
+    [hour] = statistics.hours
+    assert hour.hour == refusals[0].hour and hour.total >= hour.no_license >= 1
+    assert len(licd.statistics.get_statistics().data.hours) == 24
+
+
+def test_errors(licd):
+    unknown = "prd_01h455vb4pex5vsknk084sn02q"
+    failure, _ = refused(exceptions.NotFoundException, licd.products.get_product, unknown)
+    assert (failure.code, failure.var_field, failure.retry_after) == ("not_found", None, None)
+    plan = models.CreatePlan(product_id=unknown, name="Team")
+    failure, raised = refused(exceptions.BadRequestException, licd.plans.create_plan, plan)
+    assert (failure.code, failure.var_field) == ("invalid_request", "productId")
+    stranger = Client(os.environ["LICD_URL"], None)
+    _, raised = refused(exceptions.UnauthorizedException, stranger.keys.get_current_key)
+    assert raised.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_a_rate_that_is_used_up():
+    # By default the client waits as long as `Retry-After` says, and asks again.
+    url, key = os.environ["LIMITED_LICD_URL"], os.environ["LIMITED_LICD_KEY"]
+    limited = Client(url, key, retries=False)
+    first = limited.keys.get_current_key_with_http_info()
+    assert (first.headers["ratelimit-limit"], first.headers["ratelimit-remaining"]) == ("1", "0")
+    failure, raised = refused(exceptions.ApiException, limited.keys.get_current_key)
+    assert (raised.status, failure.code) == (429, "rate_limited")
+    assert 1 <= failure.retry_after <= 60
+    assert raised.headers["Retry-After"] == str(failure.retry_after)
+    assert raised.headers["RateLimit-Remaining"] == "0"
+
+
+def test_a_request_that_is_sent_again(licd):
+    once = str(uuid.uuid4())
+    request = models.CreateProduct(name="Once")
+    first = licd.products.create_product_with_http_info(request, idempotency_key=once)
+    again = licd.products.create_product_with_http_info(request, idempotency_key=once)
+    assert first.data == again.data and again.status_code == 201
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+    failure, _ = refused(
+        exceptions.UnprocessableEntityException,
+        licd.products.create_product,
+        models.CreateProduct(name="Other"),
+        idempotency_key=once,
+    )
+    assert failure.code == "idempotency_key_reused"
+
+
+def test_what_later_versions_may_add_is_read():
+    reason = models.Validation.from_dict({"valid": False, "reason": "moon_phase", "more": 1})
+    assert reason.actual_instance.reason == "moon_phase"
+    failure = {"success": False, "error": "New", "code": "new", "requestId": "r", "more": 1}
+    assert models.Failure.from_dict(failure).code == "new"
+
+
+def test_no_operation_is_missed():
+    paths = json.loads(DOCUMENT.read_text())["paths"]
+    ids = {operation["operationId"] for path in paths.values() for operation in path.values()}
+    assert called == {re.sub(r"(?=[A-Z])", "_", id).lower() for id in ids}

@@ -1,0 +1,347 @@
+// The generated TypeScript client talks to licd through every operation. `run` compiles this beside
+// the client, starts licd, and sets LICD_URL and LICD_KEY, and LIMITED_LICD_… for one that takes a
+// single request.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import * as licd from './index';
+
+const DOCUMENT = 'docs/openapi.json';
+const called = new Set<string>();
+
+function environment(name: string): string {
+    const value = process.env[name];
+    assert.ok(value, `${name} is not set`);
+    return value;
+}
+
+/** A class of the client, which notes the operations that are called. */
+function recorded<T extends object>(api: T): T {
+    return new Proxy(api, {
+        get(target, name, receiver) {
+            called.add(String(name).replace(/Raw$/, ''));
+            return Reflect.get(target, name, receiver);
+        },
+    });
+}
+
+function connect(basePath: string, accessToken?: string) {
+    const configuration = new licd.Configuration({ basePath, accessToken });
+    return {
+        validation: recorded(new licd.ValidationApi(configuration)),
+        products: recorded(new licd.ProductsApi(configuration)),
+        plans: recorded(new licd.PlansApi(configuration)),
+        licenses: recorded(new licd.LicensesApi(configuration)),
+        users: recorded(new licd.UsersApi(configuration)),
+        keys: recorded(new licd.KeysApi(configuration)),
+        events: recorded(new licd.EventsApi(configuration)),
+        refusals: recorded(new licd.RefusalsApi(configuration)),
+        statistics: recorded(new licd.StatisticsApi(configuration)),
+        health: recorded(new licd.HealthApi(configuration)),
+    };
+}
+
+const url = environment('LICD_URL');
+const api = connect(url, environment('LICD_KEY'));
+
+async function newProduct(): Promise<licd.Product> {
+    return (await api.products.createProduct({ createProduct: { name: 'Studio' } })).data;
+}
+
+async function newPlan(terms: Partial<licd.CreatePlan>): Promise<licd.Plan> {
+    const { id } = await newProduct();
+    const createPlan = { productId: id, name: 'Team', ...terms };
+    return (await api.plans.createPlan({ createPlan })).data;
+}
+
+async function newLicense(terms: Partial<licd.CreatePlan>): Promise<licd.License> {
+    const { id } = await newPlan(terms);
+    return (await api.licenses.createLicense({ createLicense: { planId: id } })).data;
+}
+
+async function assign(license: licd.License, userId: string): Promise<licd.Assignment> {
+    const request = { id: license.id, assignLicense: { userId } };
+    return (await api.licenses.assignLicense(request)).data;
+}
+
+async function validate(userId: string, productId?: string): Promise<licd.Validation> {
+    return (await api.validation.validate({ validate: { userId, productId } })).data;
+}
+
+/** The failure that a call is answered, and its response. */
+async function refused(status: number, call: Promise<unknown>): Promise<[licd.Failure, Response]> {
+    const error = await call.then(() => assert.fail('not refused'), (error: unknown) => error);
+    assert.ok(error instanceof licd.ResponseError);
+    assert.equal(error.response.status, status);
+    const failure = licd.FailureFromJSON(await error.response.json());
+    assert.equal(failure.success, false);
+    assert.equal(failure.requestId, error.response.headers.get('X-Request-Id'));
+    return [failure, error.response];
+}
+
+/** Waits for what licd writes some seconds late. */
+async function find<T>(look: () => Promise<T[]>): Promise<T[]> {
+    const end = Date.now() + 60_000;
+    for (;;) {
+        const found = await look();
+        if (found.length > 0) return found;
+        assert.ok(Date.now() < end, 'in vain');
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+}
+
+test('health', async () => {
+    const { health } = connect(url);
+    assert.equal((await health.getHealth()).data.status, 'ok');
+    assert.equal((await health.getReadiness()).data.status, 'ok');
+});
+
+test('products', async () => {
+    const product = await newProduct();
+    assert.deepEqual([product.name, product.description], ['Studio', null]);
+    assert.ok(product.createdAt instanceof Date);
+    const id = product.id;
+    const updateProduct = { name: 'Studio 2', description: 'For teams' };
+    const changed = (await api.products.updateProduct({ id, updateProduct })).data;
+    assert.deepEqual([changed.name, changed.description], ['Studio 2', 'For teams']);
+    const clear = [licd.UpdateProductClearEnum.Description];
+    const cleared = (await api.products.updateProduct({ id, updateProduct: { clear } })).data;
+    assert.equal(cleared.description, null);
+    assert.deepEqual((await api.products.getProduct({ id })).data, cleared);
+});
+
+test('pages', async () => {
+    const ids = [(await newProduct()).id, (await newProduct()).id, (await newProduct()).id];
+    const whole: licd.ProductList = await api.products.listProducts({});
+    assert.deepEqual([whole.success, whole.nextCursor], [true, null]);
+    assert.deepEqual(whole.data.slice(-3).map((product) => product.id), ids);
+    const after = whole.data.at(-4)?.id;
+    const page = await api.products.listProducts({ limit: 2, after });
+    assert.deepEqual(page.data.map((product) => product.id), ids.slice(0, 2));
+    assert.ok(page.nextCursor !== null);
+    const last = await api.products.listProducts({ after: page.nextCursor });
+    assert.deepEqual(last.data.map((product) => product.id), ids.slice(2));
+});
+
+test('plans', async () => {
+    const plan = await newPlan({ maxSeats: 5, expiresInDays: 365, features: ['sso', 'export'] });
+    assert.deepEqual([plan.maxSeats, plan.expiresInDays], [5, 365]);
+    assert.deepEqual(plan.features, ['sso', 'export']);
+    const updatePlan = { features: [], clear: [licd.UpdatePlanClearEnum.MaxSeats] };
+    const changed = (await api.plans.updatePlan({ id: plan.id, updatePlan })).data;
+    assert.deepEqual([changed.maxSeats, changed.expiresInDays, changed.features], [null, 365, []]);
+    assert.deepEqual((await api.plans.getPlan({ id: plan.id })).data, changed);
+    assert.deepEqual((await api.plans.listPlans({ productId: plan.productId })).data, [changed]);
+});
+
+test('licenses', async () => {
+    const plan = await newPlan({ maxSeats: 2 });
+    const createLicense = { planId: plan.id, expiresInDays: 30 };
+    const license: licd.License = (await api.licenses.createLicense({ createLicense })).data;
+    const { id, expiresAt } = license;
+    assert.deepEqual([license.status, license.maxSeats], [licd.Status.Active, 2]);
+    assert.ok(expiresAt !== null);
+    assert.equal(expiresAt.getTime() - license.createdAt.getTime(), 30 * 24 * 3600 * 1000);
+    const withSeats: licd.LicenseWithSeats = (await api.licenses.getLicense({ id })).data;
+    assert.deepEqual(withSeats, { ...license, seats: { used: 0, allowed: 2 } });
+    const listed: licd.LicenseList = await api.licenses.listLicenses({
+        planId: plan.id,
+        status: licd.Status.Active,
+        expiringBefore: new Date(expiresAt.getTime() + 1).toISOString(),
+    });
+    assert.deepEqual(listed.data, [withSeats]);
+    const clear = [licd.UpdateLicenseClearEnum.ExpiresAt, licd.UpdateLicenseClearEnum.MaxSeats];
+    const changed = (await api.licenses.updateLicense({ id, updateLicense: { clear } })).data;
+    assert.deepEqual([changed.expiresAt, changed.maxSeats], [null, null]);
+    const setStatus = { status: licd.Status.Suspended };
+    const suspended = (await api.licenses.setLicenseStatus({ id, setStatus })).data;
+    assert.equal(suspended.status, 'suspended');
+});
+
+test('users', async () => {
+    const createUser = {
+        externalId: 'grace',
+        email: 'grace@example.com',
+        metadata: { team: { n: 1 } },
+    };
+    const created = await api.users.createUserRaw({ createUser });
+    assert.equal(created.raw.status, 201);
+    assert.deepEqual((await created.value()).data.metadata, { team: { n: 1 } });
+    const name = { externalId: 'grace', name: 'Grace' };
+    const known = await api.users.createUserRaw({ createUser: name });
+    const user: licd.User = (await known.value()).data;
+    assert.equal(known.raw.status, 200);
+    assert.deepEqual([user.email, user.name], ['grace@example.com', 'Grace']);
+    const { id } = user;
+    const clear = [licd.UpdateUserClearEnum.Metadata, licd.UpdateUserClearEnum.Email];
+    const changed = (await api.users.updateUser({ id, updateUser: { clear } })).data;
+    assert.deepEqual([changed.metadata, changed.email], [null, null]);
+    assert.deepEqual((await api.users.getUser({ id })).data, changed);
+    assert.deepEqual((await api.users.listUsers({ externalId: 'grace' })).data, [changed]);
+    assert.deepEqual((await api.users.deleteUser({ id })).data, changed);
+    assert.deepEqual((await api.users.listUsers({ search: 'grace' })).data, []);
+});
+
+test('a valid user', async () => {
+    const license = await newLicense({ maxSeats: 1, features: ['sso', 'export'] });
+    const { id } = license;
+    const assignLicense = { userId: 'ada', metadata: { by: 'test' } };
+    const first = await api.licenses.assignLicenseRaw({ id, assignLicense });
+    const again = await api.licenses.assignLicenseRaw({ id, assignLicense: { userId: 'ada' } });
+    assert.deepEqual([first.raw.status, again.raw.status], [201, 200]);
+    assert.deepEqual((await again.value()).data.metadata, { by: 'test' });
+
+    const answer = await validate('ada', license.productId);
+    assert.ok('license' in answer);
+    assert.equal(answer.valid, true);
+    assert.deepEqual(answer.features, ['sso', 'export']);
+    assert.deepEqual(answer.license, license);
+    assert.equal(answer.activation.licenseId, id);
+    assert.ok(answer.activation.lastCheckedAt instanceof Date);
+
+    const usage: licd.UsagePage = await api.licenses.getLicenseUsage({ id, limit: 1 });
+    assert.deepEqual([usage.data.totalActivations, usage.data.activeSeats], [1, 1]);
+    assert.deepEqual(usage.data.activations.map((seat) => seat.externalId), ['ada']);
+
+    const explanation = (await api.validation.explain({ explain: { userId: 'ada' } })).data;
+    assert.deepEqual([explanation.valid, explanation.reason], [true, null]);
+    assert.equal(explanation.user?.externalId, 'ada');
+    const explained = explanation.licenses.find((it) => it.license.id === id);
+    assert.deepEqual([explained?.verdict, explained?.seatsUsed], ['valid', 1]);
+    assert.equal(explained?.activation?.id, answer.activation.id);
+
+    await assign(license, 'joan');
+    assert.deepEqual(await validate('joan'), { valid: false, reason: 'exceeded_seats' });
+});
+
+test('an invalid user', async () => {
+    const answer = await api.validation.validate({ validate: { userId: 'nobody' } });
+    assert.equal(answer.success, true);
+    const refusal = answer.data;
+    assert.ok('reason' in refusal);
+    assert.deepEqual([refusal.valid, refusal.reason], [false, 'no_license']);
+    const unknown = (await api.validation.explain({ explain: { userId: 'unknown' } })).data;
+    assert.deepEqual([unknown.reason, unknown.user], ['user_not_found', null]);
+    assert.deepEqual(unknown.licenses, []);
+});
+
+for (const userId of ['a/b c?ü', '%2F', 'a+b']) {
+    test(`unassigning ${userId} by path`, async () => {
+        const license = await newLicense({});
+        const assignment = await assign(license, userId);
+        const gone = (await api.licenses.unassignLicense({ id: license.id, userId })).data;
+        assert.equal(gone.id, assignment.id);
+        assert.deepEqual(await validate(userId), { valid: false, reason: 'no_license' });
+    });
+}
+
+test('unassigning by query', async () => {
+    const license = await newLicense({});
+    const assignment = await assign(license, '..');
+    const request = { id: license.id, userId: '..' };
+    const gone = (await api.licenses.unassignLicenseByQuery(request)).data;
+    assert.equal(gone.id, assignment.id);
+});
+
+test('keys', async () => {
+    const current: licd.CurrentKey = (await api.keys.getCurrentKey()).data;
+    assert.deepEqual([current.role, current.mode], [licd.Role.Admin, licd.Mode.Live]);
+    assert.deepEqual([current.expiresAt, current.tenant.name], [null, 'default']);
+    const expiresAt = new Date(Date.now() + 24 * 3600 * 1000);
+    const createKey = { name: 'CI', role: licd.Role.Read, mode: licd.Mode.Test, expiresAt };
+    const created: licd.CreatedKey = (await api.keys.createKey({ createKey })).data;
+    assert.ok(created.key.startsWith('sk_test_') && created.key.startsWith(created.prefix));
+    assert.deepEqual([created.expiresAt, created.lastUsedAt], [expiresAt, null]);
+    const reader = connect(url, created.key);
+    const createProduct = { name: 'x' };
+    const [forbidden] = await refused(403, reader.products.createProduct({ createProduct }));
+    assert.equal(forbidden.code, 'forbidden');
+    const ids = (await api.keys.listKeys({})).data.map((key) => key.id);
+    assert.ok(ids.includes(created.id));
+    const revoked: licd.Key = (await api.keys.revokeKey({ id: created.id })).data;
+    assert.ok(revoked.revokedAt instanceof Date);
+    const [unauthorized] = await refused(401, reader.keys.getCurrentKey());
+    assert.equal(unauthorized.code, 'unauthorized');
+});
+
+test('events', async () => {
+    const { id } = await newLicense({ maxSeats: 3 });
+    await api.licenses.setLicenseStatus({ id, setStatus: { status: licd.Status.Revoked } });
+    const events: licd.EventList = await api.events.listEvents({ subject: id });
+    const [created, changed] = events.data;
+    assert.ok(created && changed && events.data.length === 2);
+    assert.deepEqual([created.type, created.data.previous], ['license.created', null]);
+    assert.equal(created.data.object['maxSeats'], 3);
+    assert.equal(changed.type, 'license.status_changed');
+    assert.equal(changed.data.previous?.['status'], 'active');
+    assert.deepEqual([changed.actor.type, changed.subject.type], ['key', 'license']);
+    assert.deepEqual([changed.related.licenseId, changed.related.userId], [id, null]);
+    const later = await api.events.listEvents({ after: created.sequence, limit: 1 });
+    assert.deepEqual(later.data, [changed]);
+});
+
+test('refusals and statistics', async () => {
+    await validate('mallory');
+    const look = async () => (await api.refusals.listRefusals({ userId: 'mallory' })).data;
+    const [refusal] = await find(look);
+    assert.ok(refusal);
+    assert.deepEqual([refusal.reason, refusal.count, refusal.licenseId], ['no_license', 1, null]);
+    const period = { from: refusal.hour.toISOString(), to: refusal.lastAt.toISOString() };
+    const { hours } = (await api.statistics.getStatistics(period)).data;
+    assert.deepEqual(hours.map((hour) => hour.hour), [refusal.hour]);
+    assert.ok(hours.every((hour) => hour.noLicense >= 1 && hour.total >= hour.noLicense));
+    assert.equal((await api.statistics.getStatistics({})).data.hours.length, 24);
+});
+
+test('errors', async () => {
+    const id = 'prd_01h455vb4pex5vsknk084sn02q';
+    const [notFound] = await refused(404, api.products.getProduct({ id }));
+    assert.deepEqual([notFound.code, notFound.field], ['not_found', undefined]);
+    const createPlan = { productId: id, name: 'Team' };
+    const [invalid] = await refused(400, api.plans.createPlan({ createPlan }));
+    assert.deepEqual([invalid.code, invalid.field], ['invalid_request', 'productId']);
+    const [, response] = await refused(401, connect(url).keys.getCurrentKey());
+    assert.match(response.headers.get('WWW-Authenticate') ?? '', /^Bearer/);
+});
+
+test('a rate that is used up', async () => {
+    const limited = connect(environment('LIMITED_LICD_URL'), environment('LIMITED_LICD_KEY'));
+    const first = await limited.keys.getCurrentKeyRaw();
+    const rate = ['RateLimit-Limit', 'RateLimit-Remaining'];
+    assert.deepEqual(rate.map((name) => first.raw.headers.get(name)), ['1', '0']);
+    const [failure, response] = await refused(429, limited.keys.getCurrentKey());
+    assert.equal(failure.code, 'rate_limited');
+    const seconds = failure.retryAfter;
+    assert.ok(seconds !== undefined && seconds >= 1 && seconds <= 60);
+    assert.equal(response.headers.get('Retry-After'), String(seconds));
+    assert.equal(response.headers.get('RateLimit-Remaining'), '0');
+});
+
+test('a request that is sent again', async () => {
+    const request = { createProduct: { name: 'Once' }, idempotencyKey: randomUUID() };
+    const first = await api.products.createProductRaw(request);
+    const again = await api.products.createProductRaw(request);
+    assert.deepEqual((await first.value()).data, (await again.value()).data);
+    const replayed = [first, again].map((it) => it.raw.headers.get('Idempotency-Replayed'));
+    assert.deepEqual(replayed, [null, 'true']);
+    const other = { ...request, createProduct: { name: 'Other' } };
+    const [failure] = await refused(422, api.products.createProduct(other));
+    assert.equal(failure.code, 'idempotency_key_reused');
+});
+
+test('what later versions may add is read', () => {
+    const later = licd.ValidationFromJSON({ valid: false, reason: 'moon_phase', more: 1 });
+    assert.deepEqual(later, { valid: false, reason: 'moon_phase' });
+    const failure = { success: false, error: 'New', code: 'new', requestId: 'r', more: 1 };
+    assert.equal(licd.FailureFromJSON(failure).code, 'new');
+});
+
+test('no operation is missed', () => {
+    type Paths = Record<string, Record<string, { operationId: string }>>;
+    const { paths } = JSON.parse(readFileSync(DOCUMENT, 'utf8')) as { paths: Paths };
+    const operations = Object.values(paths).flatMap((path) => Object.values(path));
+    const ids = operations.map((operation) => operation.operationId);
+    assert.deepEqual(ids.filter((id) => !called.has(id)), []);
+});
