@@ -10,7 +10,7 @@ use crate::client::KeySource;
 use crate::config::Folder;
 use crate::context::Context;
 use crate::keystore;
-use crate::resolve::Named;
+use crate::named::Named;
 
 /// More entries would slow down every list that writes the cache.
 const MAX_CACHED_PER_KIND: usize = 1000;

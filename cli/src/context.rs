@@ -16,13 +16,13 @@ use crate::client::{
 use crate::config::{Config, Folder, Profile, address};
 use crate::env::{self, Env};
 use crate::error::{Destination, Error, Exit, Result};
+use crate::escape::quote;
 use crate::globals::Globals;
 use crate::interruption::Interruption;
 use crate::io::Io;
 use crate::keystore;
 use crate::messages::Messages;
 use crate::output::OutputOptions;
-use crate::output::escape::quote;
 use crate::wait_display::WaitDisplay;
 
 /// The address on which licd listens by default.

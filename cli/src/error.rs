@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::output::escape::{clean, redact};
+use crate::escape::{clean, redact};
 
 /// The code of a connection that broke before its answer was whole.
 pub const BROKEN_ANSWER: &str = "broken_answer";

@@ -8,8 +8,8 @@ use clap::{ArgAction, Args, ValueEnum};
 use crate::completion;
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
-use crate::output::time::Span;
 use crate::output::{ColumnNames, Format, Jq, OutputOptions};
+use crate::time::Span;
 use crate::values::Patience;
 
 /// Flags that work with every command. Those that a newcomer does not need hide from its help.

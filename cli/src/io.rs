@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 
 use crate::error::{Error, Exit, Result};
-use crate::output::escape::redact;
+use crate::escape::redact;
 use crate::output::labels::painted;
 
 /// The streams that a run is given. Tests pass their own.

@@ -11,14 +11,18 @@ mod config;
 mod context;
 mod env;
 mod error;
+mod escape;
 mod globals;
 mod interruption;
 mod io;
 mod keystore;
 mod messages;
+mod named;
 mod output;
 mod prompt;
 mod resolve;
+mod system_keyring;
+mod time;
 mod values;
 mod wait_display;
 
@@ -29,11 +33,11 @@ use std::rc::Rc;
 use context::Context;
 pub use env::Env;
 use error::{Error, Exit, Result};
+use escape::quote;
 use io::Io;
 pub use io::{Streams, Terminals};
 use messages::Messages;
 use output::View;
-use output::escape::quote;
 
 /// The definition of all commands and flags, for documentation and completeness checks.
 pub fn grammar() -> clap::Command {

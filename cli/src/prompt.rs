@@ -11,8 +11,8 @@ use dialoguer::{FuzzySelect, Input};
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::escape::clean;
 use crate::keystore::origin;
-use crate::output::escape::clean;
 use crate::output::table::cut;
 
 /// Fails when required values are missing and licctl may not prompt. The error names all of them.

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::output::time::Span;
+use crate::time::Span;
 
 /// The update of an optional field: it sets a value, or clears the field.
 #[derive(Clone, Debug, PartialEq)]

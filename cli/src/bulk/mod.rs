@@ -19,8 +19,8 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result, TIMEOUT};
+use crate::escape::quote;
 use crate::output::Field;
-use crate::output::escape::quote;
 use crate::prompt;
 use progress::RowProgress;
 pub use report::{Report, ReportLine, RowState};

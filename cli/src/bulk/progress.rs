@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::report::{ReportLine, RowState};
 use crate::context::Context;
-use crate::output::escape::clean;
+use crate::escape::clean;
 
 /// The time between two plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);

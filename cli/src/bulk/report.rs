@@ -14,7 +14,7 @@ use super::BulkTask;
 use super::source::UserRow;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result, UNREACHABLE};
-use crate::output::escape::quote;
+use crate::escape::quote;
 
 /// The state of a row in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::config::address;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
-use crate::output::time::Span;
+use crate::time::Span;
 use patience::Attempts;
 pub use patience::Patience;
 pub use planned::PlannedRequest;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Trace;
 use super::refusal::ApiRequest;
 use crate::error::Result;
-use crate::output::escape::clean;
+use crate::escape::clean;
 
 /// A record in two forms: typed, and as the JSON that the service sent, so that `-o json` also shows
 /// the fields of a newer service.

@@ -6,8 +6,8 @@ use reqwest::{Method, StatusCode, Url};
 use super::{KeySource, Target, TlsFault};
 use crate::config::address;
 use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT, UNREACHABLE};
+use crate::escape::quote;
 use crate::keystore::origin;
-use crate::output::escape::quote;
 
 const AGAIN: &str = "try again in a moment";
 

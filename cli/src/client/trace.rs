@@ -6,8 +6,8 @@ use std::time::Instant;
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 
+use crate::escape::clean;
 use crate::io::Io;
-use crate::output::escape::clean;
 
 /// The log of requests and its level.
 pub struct Trace {

@@ -14,10 +14,10 @@ use crate::client::{self, TlsFault};
 use crate::config::{Config, Folder, address};
 use crate::context::{Context, Endpoint};
 use crate::error::{Error, Exit, Result};
+use crate::escape::quote;
 use crate::keystore::{self, others_can_read};
 use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
-use crate::output::escape::quote;
 
 pub const EXAMPLES: &str = "\
 Examples:

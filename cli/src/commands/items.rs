@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::escape::{clean, quote};
+use crate::escape::{clean, quote};
 
 /// The results of several items.
 pub struct ItemResults<T> {

@@ -12,10 +12,10 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::time::{Moment, Span};
 use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
+use crate::time::{Moment, Span};
 
 const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),

@@ -15,9 +15,9 @@ use crate::config::{
 use crate::context::{Context, DEFAULT_SERVER, Endpoint, parse_key, parse_server};
 use crate::env;
 use crate::error::{Error, Exit, Result};
+use crate::escape::quote;
 use crate::keystore;
 use crate::output::View;
-use crate::output::escape::quote;
 use crate::prompt;
 
 /// Store the API key of a server, after checking it

@@ -13,7 +13,7 @@ use toml_edit::{DocumentMut, de, ser};
 
 use crate::env::Env;
 use crate::error::{Error, Exit, Result};
-use crate::keystore::Keyring;
+use crate::system_keyring::Keyring;
 
 /// The file that a change locks; it stays empty.
 const LOCK_FILE: &str = "lock";

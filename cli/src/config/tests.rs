@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::error::Exit;
-use crate::keystore::Keyring;
+use crate::system_keyring::Keyring;
 
 fn folder() -> (TempDir, Folder) {
     let dir = tempfile::tempdir().unwrap();

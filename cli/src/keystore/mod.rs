@@ -1,8 +1,7 @@
 //! Stores keys in the system's keyring when a stored key reads back, and otherwise in a file that
 //! only its owner can read. A key is stored with its server, and returned for that server only.
-//! [`system`] accesses the keyring.
+//! [`system_keyring`] accesses the keyring.
 
-mod system;
 #[cfg(test)]
 mod tests;
 
@@ -16,8 +15,7 @@ use url::Url;
 
 use crate::config::{Folder, KeyPlace, LockedFolder, Profile};
 use crate::error::{Error, Exit, Result};
-
-pub use system::Keyring;
+use crate::system_keyring;
 
 /// The name of the file.
 pub const CREDENTIALS_FILE: &str = "credentials.toml";
@@ -55,7 +53,7 @@ pub async fn store(
             // Containers and servers have none.
             Err(keyring::Error::NoDefaultStore) => {}
             Err(error) => {
-                let (why, file) = (system::cause(&error), describe(folder, KeyPlace::File));
+                let (why, file) = (system_keyring::cause(&error), describe(folder, KeyPlace::File));
                 note = Some(format!(
                     "the system's keyring cannot be used ({why}); the key is stored in {file}"
                 ));
@@ -157,7 +155,7 @@ fn refuse_when_others_can_read(path: &Path) -> Result<()> {
         let what = format!("Others can read {}, which holds keys.", path.display());
         let path = path.display().to_string();
         return Err(Error::new(Exit::NotAuthenticated, "exposed_key", what)
-            .fix(format!("chmod 600 {}", crate::output::escape::quote(&path))));
+            .fix(format!("chmod 600 {}", crate::escape::quote(&path))));
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `--print-curl`: a request as a curl command that can be pasted. The key is a variable of the
 //! shell.
 
-use super::escape::quote;
 use crate::client::PlannedRequest;
 use crate::env;
+use crate::escape::quote;
 
 pub fn command(request: &PlannedRequest) -> String {
     let mut lines = vec![match request.method.as_str() {

@@ -6,9 +6,9 @@ use jaq_core::{Compiler, Ctx, Native, Vars, unwrap_valr};
 use jaq_json::{Val, read};
 use serde_json::{Deserializer, Map, Value};
 
-use super::escape::clean;
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
+use crate::escape::clean;
 
 /// What the jq language has beside that which the jaq crates define. There is one input.
 const DEFINITIONS: &str = r#"

@@ -5,13 +5,11 @@ pub mod cell;
 mod columns;
 mod csv;
 mod curl;
-pub mod escape;
 mod format;
 mod jq;
 pub mod labels;
 mod listing;
 pub mod table;
-pub mod time;
 mod yaml;
 
 use anstyle::{AnsiColor, Effects, Style as Ansi};

@@ -12,39 +12,14 @@ use crate::client::ApiRecord;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::escape::quote;
+use crate::named::Named;
 use crate::output::Format;
-use crate::output::escape::quote;
 pub use people::{did_you_mean, similar_users};
+pub use search::Purpose;
 use search::pick;
-pub use search::{Named, Purpose};
 
 const REQUESTS_IN_FLIGHT: usize = 4;
-
-impl Named for ApiRecord<Product> {
-    const NOUN: &str = "product";
-    fn id(&self) -> String {
-        self.id.to_string()
-    }
-    fn name(&self) -> &str {
-        self.name.as_str()
-    }
-    fn about(&self) -> String {
-        String::new()
-    }
-}
-
-impl Named for ApiRecord<Plan> {
-    const NOUN: &str = "plan";
-    fn id(&self) -> String {
-        self.id.to_string()
-    }
-    fn name(&self) -> &str {
-        self.name.as_str()
-    }
-    fn about(&self) -> String {
-        self.product_id.to_string()
-    }
-}
 
 /// A plan and the name of its product, which tells plans of one name apart.
 #[derive(Clone)]
@@ -72,33 +47,6 @@ impl Named for PlanOfProduct {
     }
     fn about(&self) -> String {
         String::new()
-    }
-}
-
-impl Named for ApiRecord<Key> {
-    const NOUN: &str = "key";
-    fn id(&self) -> String {
-        self.id.to_string()
-    }
-    fn name(&self) -> &str {
-        self.name.as_str()
-    }
-    fn about(&self) -> String {
-        format!("{} {}", self.role, self.mode)
-    }
-}
-
-impl Named for ApiRecord<LicenseWithSeats> {
-    const NOUN: &str = "license";
-    fn id(&self) -> String {
-        self.id.to_string()
-    }
-    /// Licenses have no name; the empty one matches no argument.
-    fn name(&self) -> &str {
-        ""
-    }
-    fn about(&self) -> String {
-        format!("{} {}", self.plan_id, self.status)
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::escape::quote;
+use crate::escape::quote;
+use crate::named::Named;
 use crate::prompt;
 
 /// The shortest part of an id that matches.
@@ -24,20 +25,6 @@ pub enum Purpose {
     Read,
     /// Without a prompt, only an id or an exact name matches.
     Write,
-}
-
-/// A record with an id and a name.
-pub trait Named {
-    const NOUN: &str;
-    fn id(&self) -> String;
-    fn name(&self) -> &str;
-
-    /// The name with what tells it from the same name elsewhere.
-    fn full_name(&self) -> Option<String> {
-        None
-    }
-    /// Ids and words that describe the record, set apart by blanks.
-    fn about(&self) -> String;
 }
 
 /// The record that `given` matches.

@@ -63,6 +63,7 @@ pub fn uses(folder: &str) -> BTreeSet<Use> {
 /// A file of the folder as a module and its code without tests and comments.
 fn module(source: &Source, folder: &str) -> Option<(Module, String)> {
     let path = source.path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".rs")?;
+    let path = path.strip_suffix("/mod").unwrap_or(path);
     if path.split('/').any(|name| name == "tests") {
         return None;
     }

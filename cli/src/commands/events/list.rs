@@ -10,7 +10,7 @@ use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
-use crate::output::time::Span;
+use crate::time::Span;
 
 /// How many events are shown unless a flag says where to begin.
 const DEFAULT_LIMIT: usize = 50;

@@ -13,8 +13,8 @@ use crate::client::{ApiRecord, Client};
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
+use crate::escape::quote;
 use crate::output::cell::TextCell;
-use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
 

@@ -10,9 +10,9 @@ use super::{EventFilters, actor, change, position};
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::escape::clean;
-use crate::output::time::Span;
+use crate::escape::clean;
 use crate::output::{Format, View};
+use crate::time::Span;
 
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -13,8 +13,8 @@ use crate::commands::{planned, plans};
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
+use crate::escape::quote;
 use crate::output::View;
-use crate::output::escape::quote;
 use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
 

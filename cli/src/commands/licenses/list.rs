@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::time::Span;
 use crate::resolve::{self, NameIndex, Purpose};
+use crate::time::Span;
 
 const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),

@@ -16,12 +16,13 @@ use common::{License, LicenseWithSeats, MaxSeats, Status, Timestamp};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::named::Named;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::time::relative;
 use crate::output::{Field, View};
 use crate::prompt;
-use crate::resolve::{NameIndex, Named};
+use crate::resolve::NameIndex;
+use crate::time::relative;
 
 const COLUMNS: [Column; 5] = [
     Column::new("ID", 0),

@@ -9,9 +9,9 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::output::time::Moment;
 use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
+use crate::time::Moment;
 use crate::values::{self, Edit, cleared};
 
 /// Change the seats, expiry or features of a license

@@ -8,11 +8,11 @@ use crate::client::ApiRecord;
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
+use crate::escape::quote;
 use crate::output::cell::{TextCell, Tone};
-use crate::output::escape::quote;
 use crate::output::table::{Column, Table};
-use crate::output::time::Span;
 use crate::output::{Field, View};
+use crate::time::Span;
 
 const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),

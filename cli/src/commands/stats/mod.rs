@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::time::Span;
 use crate::output::{Field, View};
+use crate::time::Span;
 use chart::{Chart, Glyphs};
 
 /// The outcomes: the member of the answer, and the title for a person.

@@ -7,7 +7,7 @@ use common::{
     Timestamp, Verdict,
 };
 
-use crate::output::escape::quote;
+use crate::escape::quote;
 
 /// For how long a license is renewed that was never valid.
 const DEFAULT_RENEWAL: TimeDelta = TimeDelta::days(30);

@@ -16,9 +16,9 @@ use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
-use crate::output::time::relative;
 use crate::output::{Field, Format, View};
 use crate::resolve;
+use crate::time::relative;
 
 /// The width of a step's label, in columns.
 const LABEL_WIDTH: usize = 9;
