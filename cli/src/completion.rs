@@ -10,9 +10,9 @@ use common::ApiKey;
 
 use crate::completion_cache::{self, CachedName};
 use crate::config::{Config, Folder};
-use crate::context::{DEFAULT_SERVER, parse_server};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
+use crate::server_address::{DEFAULT_SERVER, parse_server};
 
 /// The shells that have a completion script.
 pub const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::client::KeySource;
+use crate::client::{Client, KeySource};
 use crate::config::Folder;
-use crate::context::Context;
+use crate::env::Env;
 use crate::keystore;
 use crate::named::Named;
 
@@ -37,26 +37,25 @@ struct Cached {
 }
 
 /// Caches the records of a whole list.
-pub fn remember<T: Named>(ctx: &Context, records: &[T]) {
+pub fn remember<T: Named>(client: &Client, env: &Env, records: &[T]) {
     let entry = |record: &T| CachedName {
         id: record.id(),
         name: record.name().to_owned(),
         about: record.about(),
     };
-    write(ctx, T::NOUN, records.iter().map(entry));
+    write(client, env, T::NOUN, records.iter().map(entry));
 }
 
 /// Caches users by their external ids.
-pub fn remember_users<'a>(ctx: &Context, users: impl Iterator<Item = &'a str>) {
+pub fn remember_users<'a>(client: &Client, env: &Env, users: impl Iterator<Item = &'a str>) {
     let entry =
         |user: &str| CachedName { id: user.to_owned(), name: String::new(), about: String::new() };
-    write(ctx, "user", users.map(entry));
+    write(client, env, "user", users.map(entry));
 }
 
 /// Writes the cache; a failure is ignored, as commands work without it.
-fn write(ctx: &Context, noun: &str, entries: impl Iterator<Item = CachedName>) {
-    let Some(client) = ctx.client_in_use() else { return };
-    let Ok(folder) = Folder::locate(&ctx.env).map(Folder::cache) else { return };
+fn write(client: &Client, env: &Env, noun: &str, entries: impl Iterator<Item = CachedName>) {
+    let Ok(folder) = Folder::locate(env).map(Folder::cache) else { return };
     let prefix = client.key().prefix();
     let owner = match client.key_source() {
         KeySource::Profile(name) => name,

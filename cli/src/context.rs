@@ -10,9 +10,7 @@ use common::{ApiKey, Timestamp};
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::client::{
-    CaCert, Client, KeySource, Patience, PlannedRequest, Target, Trace, is_loopback,
-};
+use crate::client::{CaCert, Client, KeySource, Patience, PlannedRequest, Target, Trace};
 use crate::config::{Config, Folder, Profile, address};
 use crate::env::{self, Env};
 use crate::error::{Destination, Error, Exit, Result};
@@ -23,10 +21,8 @@ use crate::io::Io;
 use crate::keystore;
 use crate::messages::Messages;
 use crate::output::OutputOptions;
+use crate::server_address::{DEFAULT_SERVER, is_loopback, parse_server};
 use crate::wait_display::WaitDisplay;
-
-/// The address on which licd listens by default.
-pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 
 /// One run of licctl.
 pub struct Context {
@@ -180,11 +176,6 @@ impl Context {
             .await
     }
 
-    /// The client, if a request has been sent.
-    pub fn client_in_use(&self) -> Option<&Client> {
-        self.client.get()
-    }
-
     /// A client for a key that is given, as `login` needs one.
     pub fn connect(
         &self,
@@ -281,32 +272,6 @@ impl Context {
                 .fix("check the path that --api-key-file gives, and its permissions")
         })
     }
-}
-
-/// Reads a server's address; `from` names where it was given.
-pub fn parse_server(text: &str, from: &str) -> Result<Url> {
-    let url = if text.contains("://") { Url::parse(text).ok() } else { without_scheme(text) };
-    let url = url.filter(|url| {
-        let person = !url.username().is_empty() || url.password().is_some();
-        let bare = !person && url.query().is_none() && url.fragment().is_none();
-        matches!(url.scheme(), "http" | "https") && url.has_host() && bare
-    });
-    url.ok_or_else(|| {
-        Error::usage(format!("{from} is not the address of a server."))
-            .fix("give an address such as https://licenses.example.com")
-    })
-}
-
-/// A host alone is reached by https, and by http on this machine. A word that is clearly no host,
-/// such as a key in the wrong place, is not looked up.
-fn without_scheme(text: &str) -> Option<Url> {
-    let url = Url::parse(&format!("https://{text}")).ok()?;
-    let host = url.host_str()?;
-    let is_host = host == "localhost" || host.contains(['.', ':']) || url.port().is_some();
-    if host.contains('_') || !is_host {
-        return None;
-    }
-    if is_loopback(&url) { Url::parse(&format!("http://{text}")).ok() } else { Some(url) }
 }
 
 /// Parses a key. The error does not repeat the text, which may be another secret.

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 
 use crate::error::{Error, Exit, Result};
 use crate::escape::redact;
-use crate::output::labels::painted;
+use crate::labels::painted;
 
 /// The streams that a run is given. Tests pass their own.
 pub struct Streams {

@@ -12,7 +12,6 @@ mod trace;
 use std::cell::RefCell;
 use std::fmt;
 use std::fs;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
@@ -30,6 +29,7 @@ use uuid::Uuid;
 use crate::config::address;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
+use crate::server_address::is_loopback;
 use crate::time::Span;
 use patience::Attempts;
 pub use patience::Patience;
@@ -330,13 +330,6 @@ pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<req
             .because(cause(&error))
             .fix("install the package ca-certificates, or name a file with --ca-cert")
     })
-}
-
-/// Whether the server is on this machine.
-pub fn is_loopback(server: &Url) -> bool {
-    let host = server.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// A file of certificates to trust beside the system's.

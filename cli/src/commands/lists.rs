@@ -6,7 +6,9 @@ use clap::Args;
 use futures_util::stream::{Stream, TryStreamExt};
 use serde::Serialize;
 
+use crate::client::Client;
 use crate::context::Context;
+use crate::env::Env;
 use crate::error::Result;
 use crate::output::{Field, Listing};
 
@@ -28,7 +30,7 @@ impl ListFlags {
 pub struct Kind<T> {
     pub fields: &'static [Field],
     pub id: fn(&T) -> String,
-    pub remember: fn(&Context, &[T]),
+    pub remember: fn(&Client, &Env, &[T]),
 }
 
 /// Reads the records; none when they are printed already. A list that is `whole` is remembered for
@@ -40,10 +42,11 @@ pub async fn read<T: Serialize>(
     whole: bool,
     pages: impl Stream<Item = Result<Vec<T>>>,
 ) -> Result<Option<Vec<T>>> {
+    let client = ctx.client().await?;
     let mut remembered = !whole || flags.limit.is_some();
     let pages = pages.inspect_ok(|page| {
         if !std::mem::replace(&mut remembered, true) {
-            (kind.remember)(ctx, page);
+            (kind.remember)(client, &ctx.env, page);
         }
     });
     let listing = Listing {

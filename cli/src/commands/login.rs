@@ -12,13 +12,14 @@ use crate::client::KeySource;
 use crate::config::{
     Config, ConfigEdit, DEFAULT_PROFILE, Folder, LockedFolder, Profile, address, profile_name,
 };
-use crate::context::{Context, DEFAULT_SERVER, Endpoint, parse_key, parse_server};
+use crate::context::{Context, Endpoint, parse_key};
 use crate::env;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
 use crate::keystore;
 use crate::output::View;
 use crate::prompt;
+use crate::server_address::{DEFAULT_SERVER, parse_server};
 
 /// Store the API key of a server, after checking it
 ///

@@ -10,6 +10,7 @@ use keyring_core::{Credential, CredentialStore, Entry, mock};
 use tempfile::TempDir;
 
 use super::*;
+use crate::system_keyring::Keyring;
 
 const KEY: &str = "sk_live_CANARYCANARYCANARYCANARYCANARY002L3MQ1";
 const OTHER_KEY: &str = "sk_test_OTHERkeyOTHERkeyOTHERkeyOTHERkey3RW8Tu";

@@ -7,7 +7,6 @@ mod csv;
 mod curl;
 mod format;
 mod jq;
-pub mod labels;
 mod listing;
 pub mod table;
 mod yaml;

@@ -51,17 +51,19 @@ impl Named for PlanOfProduct {
 }
 
 pub async fn products(ctx: &Context) -> Result<Vec<ApiRecord<Product>>> {
-    let products = ctx.client().await?.products().list(&[]).await?;
-    completion_cache::remember(ctx, &products);
+    let client = ctx.client().await?;
+    let products = client.products().list(&[]).await?;
+    completion_cache::remember(client, &ctx.env, &products);
     Ok(products)
 }
 
 pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<ApiRecord<Plan>>> {
     let product = of.map(|id| id.to_string());
     let filter: Vec<_> = product.iter().map(|id| ("productId", id.as_str())).collect();
-    let plans = ctx.client().await?.plans().list(&filter).await?;
+    let client = ctx.client().await?;
+    let plans = client.plans().list(&filter).await?;
     if of.is_none() {
-        completion_cache::remember(ctx, &plans);
+        completion_cache::remember(client, &ctx.env, &plans);
     }
     Ok(plans)
 }

@@ -45,8 +45,12 @@ const FIELDS: [Field; 8] = Field::members([
 const KIND: Kind<ApiRecord<User>> = Kind {
     fields: &FIELDS,
     id: |user| user.external_id.to_string(),
-    remember: |ctx, users| {
-        completion_cache::remember_users(ctx, users.iter().map(|user| user.external_id.as_str()));
+    remember: |client, env, users| {
+        completion_cache::remember_users(
+            client,
+            env,
+            users.iter().map(|user| user.external_id.as_str()),
+        );
     },
 };
 
