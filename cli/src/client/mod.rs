@@ -347,7 +347,7 @@ impl CaCert {
     }
 
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
-        let what = format!("{} holds no certificate in PEM format.", self.path.display());
+        let what = format!("{} contains no certificate in PEM format.", self.path.display());
         let found = reqwest::Certificate::from_pem_bundle(&self.pem);
         found
             .ok()

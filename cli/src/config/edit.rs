@@ -41,7 +41,7 @@ impl ConfigEdit {
     pub fn put(&mut self, name: &str, profile: &Profile) -> Result<()> {
         let settings = ser::to_document(profile).map_err(|error| damaged(&error.to_string()))?;
         let entry = self.profiles()?.entry(name).or_insert_with(|| Item::Table(Table::new()));
-        let table = entry.as_table_like_mut().ok_or_else(|| damaged("A profile is no table."))?;
+        let table = entry.as_table_like_mut().ok_or_else(|| damaged("A profile is not a table."))?;
         for setting in SETTINGS {
             set(table, setting, settings.get(setting).and_then(Item::as_value).cloned());
         }
@@ -77,7 +77,7 @@ impl ConfigEdit {
         if let Ok(table) = mem::take(item).into_table() {
             *item = Item::Table(table);
         }
-        item.as_table_mut().ok_or_else(|| damaged("`profiles` is no table."))
+        item.as_table_mut().ok_or_else(|| damaged("`profiles` is not a table."))
     }
 }
 
