@@ -41,7 +41,8 @@ impl ConfigEdit {
     pub fn put(&mut self, name: &str, profile: &Profile) -> Result<()> {
         let settings = ser::to_document(profile).map_err(|error| damaged(&error.to_string()))?;
         let entry = self.profiles()?.entry(name).or_insert_with(|| Item::Table(Table::new()));
-        let table = entry.as_table_like_mut().ok_or_else(|| damaged("A profile is not a table."))?;
+        let table =
+            entry.as_table_like_mut().ok_or_else(|| damaged("A profile is not a table."))?;
         for setting in SETTINGS {
             set(table, setting, settings.get(setting).and_then(Item::as_value).cloned());
         }
