@@ -51,20 +51,15 @@ pub struct OutputOptions {
     pub curl: bool,
 }
 
-/// The rows of CSV, which are flat, and their columns.
-#[derive(Debug)]
-struct Rows {
-    records: Vec<Value>,
-    fields: Vec<Field>,
-}
-
 /// The result of a command.
 #[derive(Debug)]
 pub struct View {
     json: Value,
     ids: Vec<String>,
-    /// The rows of CSV; the members of the JSON's records when absent.
-    rows: Option<Rows>,
+    /// The columns of CSV; the members of its records when absent.
+    fields: Option<Vec<Field>>,
+    /// The records of CSV where they are not those of the JSON.
+    rows: Option<Vec<Value>>,
     blocks: Vec<Block>,
     /// The message for an empty list.
     empty: Option<String>,
@@ -86,6 +81,7 @@ impl View {
         Self {
             json,
             ids,
+            fields: None,
             rows: None,
             blocks: Vec::new(),
             empty: None,
@@ -102,18 +98,15 @@ impl View {
     }
 
     /// The columns of CSV, with a line for each record of the JSON.
-    pub fn fields(self, fields: &[Field]) -> Self {
-        let records = match &self.json {
-            Value::Array(records) => records.clone(),
-            record => vec![record.clone()],
-        };
-        self.rows(records, fields)
+    pub fn fields(mut self, fields: &[Field]) -> Self {
+        self.fields = Some(fields.to_vec());
+        self
     }
 
     /// The columns and lines of CSV where these are other records than those of the JSON.
     pub fn rows(mut self, records: Vec<Value>, fields: &[Field]) -> Self {
-        self.rows = Some(Rows { records, fields: fields.to_vec() });
-        self
+        self.rows = Some(records);
+        self.fields(fields)
     }
 
     pub fn table(mut self, table: Table) -> Self {
@@ -208,11 +201,15 @@ impl View {
 
     fn csv(&self, options: &OutputOptions) -> Result<String> {
         let chosen = options.columns.as_ref();
-        let Some(rows) = &self.rows else {
+        let Some(fields) = &self.fields else {
             return csv::of_any(&self.json, chosen, options.headers);
         };
-        let sheet = Sheet::new(&rows.fields, chosen, options.headers)?;
-        Ok(sheet.header()? + &sheet.records(&rows.records)?)
+        let records = match (&self.rows, &self.json) {
+            (Some(records), _) | (None, Value::Array(records)) => records.as_slice(),
+            (None, record) => std::slice::from_ref(record),
+        };
+        let sheet = Sheet::new(fields, chosen, options.headers)?;
+        Ok(sheet.header()? + &sheet.records(records)?)
     }
 
     /// The blocks for a person; only the tables when columns are chosen.
