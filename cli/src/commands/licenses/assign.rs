@@ -4,7 +4,7 @@ use clap::Args;
 use common::{AssignLicense, Assignment, ExternalId, LicenseWithSeats};
 use serde::Serialize;
 
-use super::{assign_from_file, choose};
+use super::{assign_from_file, given_or_chosen};
 use crate::client::ApiRecord;
 use crate::commands::items::{ItemResults, for_each_item, read_items};
 use crate::commands::planned;
@@ -16,7 +16,7 @@ use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
 use crate::prompt;
-use crate::resolve::{self, Purpose};
+use crate::resolve::Purpose;
 use crate::values::MetadataFlags;
 
 const COLUMNS: [Column; 3] =
@@ -159,10 +159,7 @@ async fn license_and_users(
     users: Vec<String>,
 ) -> Result<(ApiRecord<LicenseWithSeats>, Vec<String>)> {
     prompt::require(ctx, &[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
-    let license = match &license {
-        Some(given) => resolve::license(ctx, given, Purpose::Write).await?,
-        None => choose(ctx).await?,
-    };
+    let license = given_or_chosen(ctx, license.as_deref(), Purpose::Write).await?;
     if !users.is_empty() {
         return Ok((license, users));
     }

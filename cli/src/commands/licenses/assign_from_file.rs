@@ -7,6 +7,7 @@ use common::{AssignLicense, CreateLicense, LicenseId, Metadata, Plan, Timestamp}
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::given_or_chosen;
 use crate::bulk::{
     self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
 };
@@ -57,10 +58,7 @@ pub async fn run(
         .await?
     } else {
         prompt::require(ctx, &[("LICENSE or --plan", license.is_some())])?;
-        let license = match license {
-            Some(given) => resolve::license(ctx, given, Purpose::Write).await?.id,
-            None => super::choose(ctx).await?.id,
-        };
+        let license = given_or_chosen(ctx, license, Purpose::Write).await?.id;
         let (verb, name) = ("Assign the license to", format!("licenses assign {license}"));
         let task = BulkTask { verb, name, always_reports: true };
         bulk::run(ctx, &args.bulk, file, task, |row, _| async move {

@@ -4,15 +4,14 @@ use clap::Args;
 use common::{License, Usage};
 
 use super::usage::{MAX_EMAILS, summary, table};
-use super::{FIELDS, choose, status_cell};
+use super::{FIELDS, given_or_chosen, status_cell};
 use crate::commands::plans::joined;
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
 use crate::output::cell::TextCell;
-use crate::prompt;
-use crate::resolve::{self, NameIndex, Purpose};
+use crate::resolve::{NameIndex, Purpose};
 
 /// Show a license and its seats
 #[derive(Args)]
@@ -28,11 +27,7 @@ pub struct GetArgs {
 }
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
-    prompt::require(ctx, &[("LICENSE", args.license.is_some())])?;
-    let license = match &args.license {
-        Some(given) => resolve::license(ctx, given, Purpose::Read).await?,
-        None => choose(ctx).await?,
-    };
+    let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(MAX_EMAILS));
     let (usage, names) = tokio::try_join!(usage, NameIndex::load(ctx))?;

@@ -7,7 +7,7 @@ use futures_util::stream::TryStreamExt;
 use super::{FIELDS, past, status_cell};
 use crate::client::ApiRecord;
 use crate::commands::lists::{self, Kind, ListFlags};
-use crate::commands::plans::joined;
+use crate::commands::plans::{joined, seats};
 use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
@@ -140,13 +140,12 @@ fn hint(args: &ListArgs) -> &'static str {
 fn table(ctx: &Context, licenses: &[ApiRecord<LicenseWithSeats>], names: &NameIndex) -> Table {
     let row = |license: &ApiRecord<LicenseWithSeats>| {
         let Seats { used, allowed } = license.seats;
-        let allowed = allowed.map_or_else(|| "no limit".to_owned(), |max| max.to_string());
         vec![
             TextCell::of(license.id),
             TextCell::text(names.product(license.product_id)),
             TextCell::text(names.plan(license.plan_id)),
             status_cell(license, ctx.now),
-            TextCell::text(format!("{used}/{allowed}")),
+            TextCell::text(format!("{used}/{}", seats(allowed))),
             TextCell::time_or("never", license.expires_at, ctx.now),
             TextCell::text(joined(&license.features)),
             TextCell::past(license.created_at, ctx.now),

@@ -11,9 +11,10 @@ mod update;
 pub mod usage;
 
 use clap::Subcommand;
-use common::{License, LicenseWithSeats, MaxSeats, Status, Timestamp};
+use common::{License, LicenseWithSeats, Status, Timestamp};
 
 use crate::client::ApiRecord;
+use crate::commands::plans::seats;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::named::Named;
@@ -21,7 +22,7 @@ use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
 use crate::prompt;
-use crate::resolve::NameIndex;
+use crate::resolve::{self, NameIndex, Purpose};
 use crate::time::relative;
 
 const COLUMNS: [Column; 5] = [
@@ -93,15 +94,11 @@ fn table(ctx: &Context, licenses: &[ApiRecord<License>], names: &NameIndex) -> T
             TextCell::of(license.id),
             TextCell::text(names.plan(license.plan_id)),
             status_cell(license, ctx.now),
-            seats(license.max_seats),
+            TextCell::text(seats(license.max_seats)),
             TextCell::time_or("never", license.expires_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(licenses.iter().map(row))
-}
-
-fn seats(max: Option<MaxSeats>) -> TextCell {
-    max.map_or_else(|| TextCell::text("no limit"), TextCell::of)
 }
 
 /// The status as a validation treats it: an active license past its date counts as expired.
@@ -124,6 +121,19 @@ fn past(license: &License, now: Timestamp) -> Option<Timestamp> {
     license.expires_at.filter(|&end| end <= now)
 }
 
+/// The license that an argument names, or one from a prompt.
+async fn given_or_chosen(
+    ctx: &Context,
+    given: Option<&str>,
+    purpose: Purpose,
+) -> Result<ApiRecord<LicenseWithSeats>> {
+    prompt::require(ctx, &[("LICENSE", given.is_some())])?;
+    match given {
+        Some(given) => resolve::license(ctx, given, purpose).await,
+        None => choose(ctx).await,
+    }
+}
+
 /// Prompts for a license.
 async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
     let client = ctx.client().await?;
@@ -135,7 +145,7 @@ async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
     let label = |license: &ApiRecord<LicenseWithSeats>| {
         let (product, plan) = (names.product(license.product_id), names.plan(license.plan_id));
         let (status, seats) = (status_cell(license, ctx.now).screen, seats(license.max_seats));
-        format!("{}  {product} · {plan}  {status}  seats: {}", Named::id(license), seats.screen)
+        format!("{}  {product} · {plan}  {status}  seats: {seats}", Named::id(license))
     };
     let labels: Vec<_> = licenses.iter().map(label).collect();
     let chosen = &licenses[prompt::choose(ctx, "License", &labels)?];

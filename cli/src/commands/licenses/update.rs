@@ -3,14 +3,13 @@
 use clap::Args;
 use common::{Feature, LicenseField, MaxSeats, UpdateLicense};
 
-use super::{FIELDS, choose, table};
+use super::{FIELDS, given_or_chosen, table};
 use crate::commands::planned;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::prompt;
-use crate::resolve::{self, NameIndex, Purpose};
+use crate::resolve::{NameIndex, Purpose};
 use crate::time::Moment;
 use crate::values::{self, Edit, cleared};
 
@@ -55,11 +54,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         return Err(Error::usage("There is nothing to change.")
             .fix("give --max-seats, --expires-at or --feature"));
     }
-    prompt::require(ctx, &[("LICENSE", args.license.is_some())])?;
-    let license = match &args.license {
-        Some(given) => resolve::license(ctx, given, Purpose::Write).await?,
-        None => choose(ctx).await?,
-    };
+    let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Write).await?;
     let Some(now) = ctx.client().await?.licenses().update(license.id, &body).await? else {
         return planned();
     };

@@ -5,14 +5,13 @@ use std::str::FromStr;
 use clap::Args;
 use common::{Usage, UsageActivation, UserId};
 
-use super::choose;
+use super::given_or_chosen;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, Format, View};
-use crate::prompt;
 use crate::resolve::{self, Purpose};
 
 const COLUMNS: [Column; 4] = [
@@ -66,12 +65,8 @@ impl FromStr for Percent {
 }
 
 pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
-    prompt::require(ctx, &[("LICENSE", args.license.is_some())])?;
-    let license = match &args.license {
-        Some(given) => resolve::license(ctx, given, Purpose::Read).await?.id,
-        None => choose(ctx).await?.id,
-    };
-    let usage = ctx.client().await?.licenses().usage(license, None).await?;
+    let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
+    let usage = ctx.client().await?.licenses().usage(license.id, None).await?;
     let table = table(ctx, &usage.activations).await?;
     let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));
     let ids = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();

@@ -163,7 +163,7 @@ fn table(plans: &[ApiRecord<Plan>], names: &NameIndex) -> Table {
             TextCell::of(plan.id),
             TextCell::text(plan.name.as_str()),
             TextCell::text(names.product(plan.product_id)),
-            seats(plan.max_seats),
+            TextCell::text(seats(plan.max_seats)),
             valid_for(plan.expires_in_days),
             TextCell::text(joined(&plan.features)),
             TextCell::maybe(plan.description.as_ref()),
@@ -178,7 +178,7 @@ fn card(ctx: &Context, plan: &Plan, names: &NameIndex) -> Vec<(&'static str, Tex
         ("id", TextCell::of(plan.id)),
         ("product", TextCell::text(product(plan.product_id, names))),
         ("description", TextCell::maybe(plan.description.as_ref())),
-        ("seats", seats(plan.max_seats)),
+        ("seats", TextCell::text(seats(plan.max_seats))),
         ("valid for", valid_for(plan.expires_in_days)),
         ("features", TextCell::text(joined(&plan.features))),
         ("created", TextCell::past(plan.created_at, ctx.now)),
@@ -190,8 +190,9 @@ fn product(id: ProductId, names: &NameIndex) -> String {
     format!("{} ({id})", names.product(id))
 }
 
-fn seats(max: Option<MaxSeats>) -> TextCell {
-    max.map_or_else(|| TextCell::text("no limit"), TextCell::of)
+/// How many seats a license has, in words.
+pub fn seats(max: Option<MaxSeats>) -> String {
+    max.map_or_else(|| "no limit".to_owned(), |max| max.to_string())
 }
 
 fn valid_for(days: Option<ExpiresInDays>) -> TextCell {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{FIELDS, given_or_asked, metadata_cell};
 use crate::client::ApiRecord;
 use crate::commands::licenses::status_cell;
+use crate::commands::plans::seats;
 use crate::commands::validate::verdict_tone;
 use crate::commands::{events, refusals};
 use crate::completion;
@@ -116,7 +117,7 @@ fn card(ctx: &Context, user: &User) -> Vec<(&'static str, TextCell)> {
 
 fn licenses(ctx: &Context, licenses: &[ExplainedLicense]) -> Table {
     let row = |it: &ExplainedLicense| {
-        let allowed = it.license.max_seats.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
+        let allowed = seats(it.license.max_seats);
         vec![
             TextCell::of(it.license.id),
             TextCell::text(it.product_name.as_str()),

@@ -12,6 +12,7 @@ use super::{ExpectedAnswer, external_id, verdict_tone};
 use crate::client::ApiRecord;
 use crate::commands::items::for_each_item;
 use crate::commands::licenses::{status_cell, usage};
+use crate::commands::plans;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::{TextCell, Tone};
@@ -266,7 +267,7 @@ fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [TextCe
     let screen = ctx.io.terminals.stdout;
     let status = status_cell(&it.license, ctx.now).shown(screen).to_owned();
     let expires = expiry(ctx, &it.license);
-    let allowed = it.license.max_seats.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
+    let allowed = plans::seats(it.license.max_seats);
     let own = if it.activation.is_some() { "holds one" } else { "holds none" };
     let seats = format!("seats {}/{allowed}, the user {own}", it.seats_used);
     let indent = " ".repeat(LABEL_WIDTH + 7);
