@@ -63,6 +63,18 @@ async fn stock(app: &App) -> Stock {
 }
 
 impl Stock {
+    /// Every filter, with a value that matches some of the licenses. `end` is the end of an id.
+    fn filters<'a>(&'a self, end: &'a str) -> [(&'static str, &'a str); 6] {
+        [
+            ("planId", &self.plan),
+            ("productId", &self.product),
+            ("status", "active"),
+            ("userId", "ada"),
+            ("expiringBefore", AFTER_END),
+            ("search", end),
+        ]
+    }
+
     /// The last character that most ids share.
     fn common_end(&self) -> String {
         let last = |license: &Value| license["id"].as_str().unwrap().chars().last().unwrap();
@@ -96,14 +108,7 @@ async fn filters_combine_freely_and_come_in_pages() {
     let app = App::start().await;
     let stock = stock(&app).await;
     let end = stock.common_end();
-    let filters = [
-        ("planId", &*stock.plan),
-        ("productId", &stock.product),
-        ("status", "active"),
-        ("userId", "ada"),
-        ("expiringBefore", AFTER_END),
-        ("search", &end),
-    ];
+    let filters = stock.filters(&end);
     for chosen in 0..1 << filters.len() {
         let query: Vec<(&str, &str)> =
             (0..filters.len()).filter(|at| chosen >> at & 1 == 1).map(|at| filters[at]).collect();
@@ -165,15 +170,7 @@ async fn an_unknown_value_matches_nothing() {
         ("search", &long),
     ] {
         assert!(listed(&app, &[nothing]).await.list().is_empty(), "{nothing:?}");
-        for other in [
-            ("planId", &*stock.plan),
-            ("productId", &stock.product),
-            ("status", "active"),
-            ("userId", "ada"),
-            ("expiringBefore", AFTER_END),
-            ("search", &end),
-            ("limit", "5"),
-        ] {
+        for other in stock.filters(&end).into_iter().chain([("limit", "5")]) {
             if other.0 != nothing.0 {
                 let both = [nothing, other];
                 assert!(listed(&app, &both).await.list().is_empty(), "{both:?}");
