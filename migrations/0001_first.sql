@@ -39,6 +39,21 @@ create table keys (
 
 create index keys_by_world on keys (world, id) where world > 0;
 
+-- The sessions in the dashboard. Only a hash of the cookie is kept, and it is looked up together with
+-- the key that opened the session: a session lasts no longer than its key.
+create table sessions (
+    id uuid not null primary key,
+    key_id uuid not null references keys (id),
+    created_at timestamptz not null,
+    expires_at timestamptz not null,
+    address text,
+    browser text,
+    hash bytea not null unique
+);
+
+create index sessions_by_key on sessions (key_id, id);
+create index sessions_by_expiry on sessions (expires_at);
+
 -- What a tenant sells.
 create table products (
     id uuid not null,
@@ -155,8 +170,9 @@ create table events (
     id uuid not null,
     event_type text not null,
     time timestamptz not null,
-    actor_type text not null check (actor_type in ('key', 'host', 'system')),
-    actor_id uuid,
+    actor_type text not null check (actor_type in ('key', 'session', 'host', 'system')),
+    actor_key uuid,
+    actor_session uuid,
     actor_name text,
     subject_type text not null,
     subject_id text not null,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::string_enum::string_enum;
-use crate::{EventId, ExternalId, LicenseId, PlanId, ProductId, Timestamp, UserId};
+use crate::{EventId, ExternalId, KeyId, LicenseId, PlanId, ProductId, Timestamp, UserId};
 
 string_enum! {
     /// The type of an event. Later versions may have more.
@@ -37,6 +37,8 @@ string_enum! {
     ActorType, "the type of an actor" {
         /// An API key.
         Key = "key",
+        /// A session in the dashboard.
+        Session = "session",
         /// A command of licd on the server's host.
         Host = "host",
         /// licd itself.
@@ -109,13 +111,17 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Open<T> {
 /// The cause of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct EventActor {
     #[serde(rename = "type")]
     pub kind: Open<ActorType>,
-    /// The id of the API key; null for another actor.
+    /// The id of the API key, or of the session; null for another actor.
     pub id: Option<String>,
     /// The key's name at that time, or the command of licd.
     pub name: Option<String>,
+    /// The API key that acted, by itself or through its session; null for another actor.
+    #[serde(default)]
+    pub key_id: Option<KeyId>,
 }
 
 /// The record that an event is about.
@@ -183,7 +189,7 @@ mod tests {
             "sequence": 7,
             "type": "license.transferred",
             "time": "2027-01-31T12:00:00.000Z",
-            "actor": { "type": "session", "id": "ses_1", "name": "ada" },
+            "actor": { "type": "robot", "id": "rob_1", "name": "ada", "keyId": null },
             "subject": { "type": "invoice", "id": "inv_1" },
             "related": { "productId": null, "planId": null, "licenseId": null, "userId": null,
                 "externalId": null },

@@ -124,6 +124,8 @@ ids! {
     TenantId = "ten";
     /// An API key (its record, not its secret).
     KeyId = "key";
+    /// A session in the dashboard.
+    SessionId = "ses";
     /// A product.
     ProductId = "prd";
     /// A plan of a product.

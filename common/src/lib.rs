@@ -34,7 +34,7 @@ pub use event::{
 pub use id::advance_ids_past;
 pub use id::{
     ActivationId, AssignmentId, EventId, KeyId, LicenseId, MalformedId, PlanId, ProductId,
-    RefusalId, TenantId, UserId,
+    RefusalId, SessionId, TenantId, UserId,
 };
 pub use key::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, Tenant};
 pub use license::{

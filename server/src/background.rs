@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::db::Db;
 use crate::ops::events::{self, Retention};
-use crate::ops::idempotency;
+use crate::ops::{idempotency, sessions};
 use crate::supervise::supervise;
 use crate::validation::gate::KeyGate;
 use crate::validation::outcome_counts::{self, OutcomeCounts};
@@ -42,6 +42,9 @@ async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention, rep
         }
         if let Err(error) = idempotency::forget_old(&db).await {
             tracing::warn!(%error, "old idempotency keys could not be deleted");
+        }
+        if let Err(error) = sessions::forget_ended(&db).await {
+            tracing::warn!(%error, "sessions that have ended could not be deleted");
         }
         if let Err(error) = events::forget_old(&db, events_kept).await {
             tracing::warn!(%error, "old events could not be deleted");

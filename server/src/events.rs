@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::{
     Activation, ActorType, Assignment, EventId, EventType, ExternalId, Key, KeyId, License, Name,
-    Plan, Product, RelatedRecords, SubjectType, Tenant, Timestamp, User, UserId,
+    Plan, Product, RelatedRecords, SessionId, SubjectType, Tenant, Timestamp, User, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,6 +22,8 @@ use crate::store::events::{self, EventRow};
 pub enum Actor {
     /// An API key. Without a name, the stored one is recorded.
     Key { id: KeyId, name: Option<Name> },
+    /// A session in the dashboard, and the key with which it was opened.
+    Session { id: SessionId, key: KeyId, name: Name },
     /// A command of licd on the server's host.
     Host { command: &'static str },
 }
@@ -30,20 +32,29 @@ impl Actor {
     fn kind(&self) -> ActorType {
         match self {
             Self::Key { .. } => ActorType::Key,
+            Self::Session { .. } => ActorType::Session,
             Self::Host { .. } => ActorType::Host,
         }
     }
 
-    fn id(&self) -> Option<KeyId> {
+    fn key(&self) -> Option<KeyId> {
         match self {
-            Self::Key { id, .. } => Some(*id),
+            Self::Key { id: key, .. } | Self::Session { key, .. } => Some(*key),
             Self::Host { .. } => None,
+        }
+    }
+
+    fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Session { id, .. } => Some(*id),
+            Self::Key { .. } | Self::Host { .. } => None,
         }
     }
 
     fn name(&self) -> Option<&str> {
         match self {
             Self::Key { name, .. } => name.as_ref().map(Name::as_str),
+            Self::Session { name, .. } => Some(name.as_str()),
             Self::Host { command } => Some(command),
         }
     }
@@ -294,7 +305,8 @@ pub async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timesta
             id: EventId::new(now),
             kind: event.kind,
             actor_kind: origin.actor.kind(),
-            actor_id: origin.actor.id(),
+            actor_key: origin.actor.key(),
+            actor_session: origin.actor.session(),
             actor_name: origin.actor.name(),
             subject_kind: event.subject.0,
             subject_id: &event.subject.1,

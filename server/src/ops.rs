@@ -14,6 +14,7 @@ pub mod outcomes;
 pub mod plans;
 pub mod products;
 pub mod readiness;
+pub mod sessions;
 pub mod tenants;
 pub mod usage;
 pub mod users;

@@ -20,6 +20,7 @@ pub mod outcomes;
 pub mod plans;
 pub mod products;
 pub mod seats;
+pub mod sessions;
 pub mod users;
 pub mod validations;
 pub mod worlds;

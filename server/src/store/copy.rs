@@ -135,6 +135,10 @@ tables! {
         expires_at: Option<Time>, last_used_at: Option<Time>, revoked_at: Option<Time>,
         hash: Vec<u8>,
     };
+    Session = sessions by (id) {
+        id: Uuid, key_id: Uuid, created_at: Time, expires_at: Time, address: Option<String>,
+        browser: Option<String>, hash: Vec<u8>,
+    };
     Product = products by (id, world) {
         id: Uuid, world: i32, name: String, description: Option<String>, created_at: Time,
         updated_at: Time,
@@ -161,8 +165,8 @@ tables! {
     EventCounter = event_counters by (world) { world: i32, last: i64 };
     Event = events by (world, sequence) {
         world: i32, sequence: i64, id: Uuid, event_type: String, time: Time, actor_type: String,
-        actor_id: Option<Uuid>, actor_name: Option<String>, subject_type: String,
-        subject_id: String, external_id: Option<String>, related: Written, object: Written,
+        actor_key: Option<Uuid>, actor_session: Option<Uuid>, actor_name: Option<String>,
+        subject_type: String, subject_id: String, external_id: Option<String>, related: Written, object: Written,
         previous: Option<Written>, request_id: Option<String>,
     };
     OutcomeCount = outcomes by (world, hour, outcome) {
@@ -182,7 +186,7 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
-            World Key Product Plan License User Assignment EventCounter Event OutcomeCount Refusal
+            World Key Session Product Plan License User Assignment EventCounter Event OutcomeCount Refusal
             IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {

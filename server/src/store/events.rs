@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use common::{
     ActorType, Event, EventActor, EventData, EventId, EventSubject, EventType, ExternalId, KeyId,
-    RelatedRecords, SubjectType, Timestamp,
+    RelatedRecords, SessionId, SubjectType, Timestamp,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -21,7 +21,8 @@ pub struct EventRow<'a> {
     pub id: EventId,
     pub kind: EventType,
     pub actor_kind: ActorType,
-    pub actor_id: Option<KeyId>,
+    pub actor_key: Option<KeyId>,
+    pub actor_session: Option<SessionId>,
     pub actor_name: Option<&'a str>,
     pub subject_kind: SubjectType,
     pub subject_id: &'a str,
@@ -35,10 +36,11 @@ pub struct EventRow<'a> {
 /// As an array, which both databases take apart sooner than an object.
 impl Serialize for EventRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let (id, actor_id) = (self.id.uuid().simple(), self.actor_id.map(|id| id.uuid().simple()));
+        let key = self.actor_key.map(|id| id.uuid().simple());
+        let session = self.actor_session.map(|id| id.uuid().simple());
         let row = (
-            (self.world.number(), self.sequence, id, self.kind),
-            (self.actor_kind, actor_id, self.actor_name),
+            (self.world.number(), self.sequence, self.id.uuid().simple(), self.kind),
+            (self.actor_kind, key, self.actor_name, session),
             (self.subject_kind, self.subject_id, self.external_id),
             (&self.related, &self.object, &self.previous, self.request_id),
         );
@@ -96,11 +98,11 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                 "with item as (",
                 $item,
                 ")
-                 insert into events (world, sequence, id, event_type, time, actor_type, actor_id,
-                     actor_name, subject_type, subject_id, external_id, related, object, previous,
+                 insert into events (world, sequence, id, event_type, time, actor_type, actor_key,
+                     actor_session, actor_name, subject_type, subject_id, external_id, related, object, previous,
                      request_id)
-                 select world, sequence, id, event_type, $2, actor_type, actor_id,
-                     coalesce(actor_name, (select k.name from keys k where k.id = item.actor_id)),
+                 select world, sequence, id, event_type, $2, actor_type, actor_key, actor_session,
+                     coalesce(actor_name, (select k.name from keys k where k.id = item.actor_key)),
                      subject_type, subject_id, external_id, related, object, previous, request_id
                  from item order by n"
             )
@@ -110,8 +112,8 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
         sqlite: insert!(
             "select key as n, value ->> '$[0][0]' as world, value ->> '$[0][1]' as sequence,
                  unhex(value ->> '$[0][2]') as id, value ->> '$[0][3]' as event_type,
-                 value ->> '$[1][0]' as actor_type, unhex(value ->> '$[1][1]') as actor_id,
-                 value ->> '$[1][2]' as actor_name, value ->> '$[2][0]' as subject_type,
+                 value ->> '$[1][0]' as actor_type, unhex(value ->> '$[1][1]') as actor_key,
+                 value ->> '$[1][2]' as actor_name, unhex(value ->> '$[1][3]') as actor_session, value ->> '$[2][0]' as subject_type,
                  value ->> '$[2][1]' as subject_id, value ->> '$[2][2]' as external_id,
                  value ->> '$[3][0]' as related, value ->> '$[3][1]' as object,
                  value ->> '$[3][2]' as previous, value ->> '$[3][3]' as request_id
@@ -121,8 +123,8 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
             "select n, cast(value #>> '{0,0}' as integer) as world,
                  cast(value #>> '{0,1}' as bigint) as sequence,
                  cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as event_type,
-                 value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_id,
-                 value #>> '{1,2}' as actor_name, value #>> '{2,0}' as subject_type,
+                 value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_key,
+                 value #>> '{1,2}' as actor_name, cast(value #>> '{1,3}' as uuid) as actor_session, value #>> '{2,0}' as subject_type,
                  value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
                  cast(value #>> '{3,0}' as json) as related,
                  cast(value #>> '{3,1}' as json) as object,
@@ -150,7 +152,8 @@ struct Row {
     kind: String,
     time: Timestamp,
     actor_type: String,
-    actor_id: Option<KeyId>,
+    actor_key: Option<KeyId>,
+    actor_session: Option<SessionId>,
     actor_name: Option<String>,
     subject_type: String,
     subject_id: String,
@@ -169,8 +172,12 @@ impl From<Row> for Event {
             time: row.time,
             actor: EventActor {
                 kind: row.actor_type.into(),
-                id: row.actor_id.map(|id| id.to_string()),
+                id: row.actor_session.map_or_else(
+                    || row.actor_key.map(|id| id.to_string()),
+                    |id| Some(id.to_string()),
+                ),
                 name: row.actor_name,
+                key_id: row.actor_key,
             },
             subject: EventSubject { kind: row.subject_type.into(), id: row.subject_id },
             related: row.related.0,
@@ -190,7 +197,7 @@ pub async fn page(
     macro_rules! select {
         ($condition:literal) => {
             concat!(
-                "select sequence, id, event_type, time, actor_type, actor_id, actor_name, subject_type,
+                "select sequence, id, event_type, time, actor_type, actor_key, actor_session, actor_name, subject_type,
                      subject_id, related, object, previous, request_id
                  from events where world = $1 and sequence > $2 and ",
                 $condition,

@@ -20,6 +20,8 @@ macro_rules! select {
     };
 }
 
+pub(super) use select as select_key;
+
 /// The SHA-256 of a key: all that is stored of it.
 pub type Hash = [u8; 32];
 

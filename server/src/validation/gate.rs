@@ -13,6 +13,7 @@ use super::limit::{Allowance, Limiter, NewUserLimit, RateLimit};
 use crate::db::Db;
 use crate::error::Error;
 use crate::store::keys::{self, Hash, KeyAuth, KeyWithTenant};
+use crate::store::sessions::{self, SessionWithKey};
 
 /// The hash of a key, the only form in which it is stored and found.
 pub fn hash(key: &ApiKey) -> Hash {
@@ -100,6 +101,20 @@ impl KeyGate {
         let auth = found.as_ref().map(KeyWithTenant::auth);
         self.admit(auth, caller, Timestamp::now())?;
         found.ok_or(Error::Unauthorized)
+    }
+
+    /// Looks a session up together with its key, and admits the request as one with that key.
+    pub async fn authenticate_session(
+        &self,
+        db: &Db,
+        hash: &Hash,
+        caller: &CallerInfo,
+    ) -> Result<SessionWithKey, Error> {
+        let found = sessions::find_by_hash(&mut db.read().await?, hash).await?;
+        let now = Timestamp::now();
+        let found = found.filter(|session| now < session.expires_at).ok_or(Error::Unauthorized)?;
+        self.admit(Some(found.key.auth()), caller, now)?;
+        Ok(found)
     }
 
     /// Admits a request if its key is valid and within its rate. `caller` learns of a valid key

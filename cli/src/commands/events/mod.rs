@@ -128,12 +128,13 @@ pub fn table(ctx: &Context, events: &[ApiRecord<Event>]) -> Table {
     Table::new(&COLUMNS).with(events.iter().map(row))
 }
 
-/// The name of a key, or the command of licd.
+/// The name of a key, by itself or through the dashboard, or the command of licd.
 fn actor(event: &Event) -> String {
     let actor = &event.actor;
     let name = actor.name.as_ref().or(actor.id.as_ref());
     match (&actor.kind, name) {
         (Open::Known(ActorType::System), _) => "licd".to_owned(),
+        (Open::Known(ActorType::Session), Some(name)) => format!("{name} (dashboard)"),
         (_, Some(name)) => name.clone(),
         (kind, None) => kind.to_string(),
     }

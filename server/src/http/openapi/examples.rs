@@ -245,6 +245,7 @@ examples! {
             kind: Open::Known(ActorType::Key),
             id: Some(id_text("key")),
             name: Some("CI".to_owned()),
+            key_id: Some(id("key")),
         },
         subject: EventSubject { kind: Open::Known(SubjectType::License), id: id_text("lic") },
         related: RelatedRecords {

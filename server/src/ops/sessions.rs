@@ -1,0 +1,135 @@
+//! Sessions in the dashboard: opened with an API key, in force for 12 hours or as long as the key.
+//!
+//! The browser keeps a token, of which only the hash is stored. Every request looks it up together
+//! with the key, so that a key that is revoked ends its sessions by itself.
+
+use std::fmt::Write;
+
+use chrono::Duration;
+use common::{ApiKey, KeyId, Mode, SessionId, Timestamp};
+use sha2::{Digest, Sha256};
+
+use super::view::View;
+use crate::db::{self, Db};
+use crate::error::Error;
+use crate::store::keys::{Hash, KeyWithTenant};
+use crate::store::sessions::{self, ListedSession, Session};
+use crate::store::{Scope, worlds};
+use crate::validation::gate::{self, CallerInfo, KeyGate, Permission};
+
+/// How long a session lasts.
+pub const LIFETIME: Duration = Duration::hours(12);
+/// How many sessions a key may have; one more ends the oldest.
+const MAX_SESSIONS: i64 = 20;
+/// How many sessions a list shows.
+const MAX_LISTED: i64 = 100;
+/// How much of a browser's name is kept, in characters.
+const MAX_BROWSER: usize = 200;
+const TOKEN_BYTES: usize = 32;
+
+const NOT_FOUND: Error = Error::NotFound("session");
+
+/// What proves that a request belongs to a session. It has neither `Debug` nor `Display`, so that
+/// it reaches no log by accident.
+pub struct SessionToken(String);
+
+impl SessionToken {
+    fn generate() -> Result<Self, Error> {
+        let mut bytes = [0; TOKEN_BYTES];
+        getrandom::fill(&mut bytes).map_err(|_| Error::Internal)?;
+        let mut text = String::with_capacity(2 * TOKEN_BYTES);
+        for byte in bytes {
+            write!(text, "{byte:02x}").map_err(|_| Error::Internal)?;
+        }
+        Ok(Self(text))
+    }
+
+    /// A token as a cookie has it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_token =
+            text.len() == 2 * TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_token.then(|| Self(text.to_owned()))
+    }
+
+    /// The token itself, for the cookie.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    pub fn hash(&self) -> Hash {
+        Sha256::digest(&self.0).into()
+    }
+}
+
+/// Where a session is opened.
+#[derive(Default)]
+pub struct Device {
+    pub address: Option<String>,
+    pub browser: Option<String>,
+}
+
+/// Opens a session with the key, which must be allowed to read.
+pub async fn open(
+    db: &Db,
+    gate: &KeyGate,
+    key: &ApiKey,
+    caller: &CallerInfo,
+    device: Device,
+) -> Result<(SessionToken, Session, KeyWithTenant), Error> {
+    let key = gate.authenticate(db, &gate::hash(key), caller).await?;
+    Permission::Read.check(key.key.role)?;
+    let (token, now, scope) = (SessionToken::generate()?, Timestamp::now(), key.auth().scope);
+    let session = Session {
+        id: SessionId::new(now),
+        key_id: key.key.id,
+        created_at: now,
+        expires_at: now.plus(LIFETIME),
+        address: device.address,
+        browser: device.browser.map(|name| name.chars().take(MAX_BROWSER).collect()),
+    };
+    let mut tx = db.begin().await?;
+    sessions::insert(&mut tx, scope, &session, &token.hash()).await?;
+    sessions::keep_newest(&mut tx, scope, session.key_id, MAX_SESSIONS).await?;
+    tx.commit().await?;
+    Ok((token, session, key))
+}
+
+/// The world of that mode for a session whose key belongs to `own`. A live admin key may enter the
+/// test world, as it may create admin keys for it; every other key stays in its own.
+pub async fn enter(db: &Db, own: Scope, mode: Mode, may_administer: bool) -> Result<Scope, Error> {
+    if own.mode == mode {
+        return Ok(own);
+    }
+    if own.mode == Mode::Test || !may_administer {
+        return Err(Error::Forbidden);
+    }
+    worlds::find(&mut db.read().await?, own.tenant, mode).await?.ok_or(Error::Internal)
+}
+
+/// The sessions in force of all keys that the view shows, newest first.
+pub async fn newest(view: View) -> Result<Vec<ListedSession>, Error> {
+    let now = Timestamp::now();
+    Ok(sessions::newest(&mut view.read().await?, view.scope, now, MAX_LISTED).await?)
+}
+
+/// The sessions in force of one key.
+pub async fn of_key(view: View, key: KeyId) -> Result<Vec<ListedSession>, Error> {
+    let all = newest(view).await?;
+    Ok(all.into_iter().filter(|listed| listed.session.key_id == key).collect())
+}
+
+/// Ends the session: its next request is refused.
+pub async fn end(db: &Db, scope: Scope, id: SessionId) -> Result<(), Error> {
+    let mut tx = db.begin().await?;
+    if !sessions::delete(&mut tx, scope, id).await? {
+        return Err(NOT_FOUND);
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Deletes the sessions that have ended, a portion at a time, and lets others write in between.
+pub async fn forget_ended(db: &Db) -> db::Result<()> {
+    let now = Timestamp::now();
+    while sessions::forget_ended(&mut db.write().await?, now).await? {}
+    Ok(())
+}
