@@ -15,6 +15,7 @@ pub mod events;
 pub mod fair;
 pub mod http;
 pub mod ops;
+pub mod pages;
 pub mod routes;
 pub mod store;
 mod supervise;
@@ -31,6 +32,7 @@ use config::Config;
 use db::Db;
 use ops::Operations;
 use ops::readiness::Readiness;
+use pages::SignInLimit;
 use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
 use validation::{Answer, Lane, OutcomeCounts, Placements, ValidationRequest};
@@ -44,6 +46,7 @@ pub struct App {
     placements: Arc<Placements>,
     gate: Arc<KeyGate>,
     readiness: Arc<Readiness>,
+    sign_ins: Arc<SignInLimit>,
 }
 
 impl App {
@@ -68,7 +71,8 @@ impl App {
             }
         });
         let ops = Operations::new(db.clone());
-        (Self { db, ops, validations, placements, gate, readiness }, worker)
+        let sign_ins = Arc::default();
+        (Self { db, ops, validations, placements, gate, readiness, sign_ins }, worker)
     }
 }
 

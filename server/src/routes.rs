@@ -2,6 +2,7 @@
 //! document is generated from this page, from the descriptions beside it, and from the types of the
 //! handlers' parameters and answers.
 
+mod dashboard;
 mod descriptions;
 
 use aide::axum::ApiRouter;
@@ -28,6 +29,7 @@ pub fn router(app: App) -> Router {
     api.route("/api/v1/openapi.json", get(async move || openapi::serve(document)))
         .route("/docs", get(reference::page))
         .route(reference::REDOC_PATH, get(reference::redoc))
+        .merge(dashboard::routes())
         .fallback(async || Error::RouteNotFound)
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         // As one layer: each by itself would box every request's future once more.

@@ -3,6 +3,7 @@
 
 mod body;
 mod describe;
+mod form;
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -17,7 +18,9 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 
+use body::MediaType;
 pub use body::{BODY, BodyLimit, MAX_WAIT, VALIDATION_BODY};
+pub use form::Form;
 
 /// A body that is a JSON object.
 pub struct Json<T>(pub T);
@@ -33,7 +36,8 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
 impl<T: DeserializeOwned> Json<T> {
     pub async fn read(parts: &Parts, body: Body, limit: &'static BodyLimit) -> Result<Self, Error> {
-        parse(body::receive(&parts.headers, body, limit).await?.bytes()).map(Self)
+        let received = body::receive(&parts.headers, body, limit, MediaType::Json).await?;
+        parse(received.bytes()).map(Self)
     }
 }
 
@@ -139,8 +143,12 @@ impl<S: Send + Sync> FromRequestParts<S> for ExternalIdParam {
     }
 }
 
-/// `None` also when the path is no UTF-8.
-async fn path_param<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Option<String> {
+/// A part of the path by its name. `None` also when the path is no UTF-8.
+pub async fn path_param<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    name: &str,
+) -> Option<String> {
     let params = RawPathParams::from_request_parts(parts, state).await.ok()?;
     params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
 }

@@ -40,6 +40,17 @@ impl FromRequestParts<App> for Idempotency {
     }
 }
 
+impl Idempotency {
+    /// Of a form: `once` is what its page filled in, if it did.
+    pub fn of_form(parts: &Parts, once: Option<String>) -> Result<Self, Error> {
+        let target = format!("{} {}", parts.method, parts.uri.path());
+        if once.as_ref().is_some_and(|name| !is_well_formed(name)) {
+            return Err(Error::invalid("once", "once must be as the page filled it in"));
+        }
+        Ok(Self { name: once, target })
+    }
+}
+
 fn is_well_formed(name: &str) -> bool {
     (1..=MAX_LENGTH).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -54,14 +54,42 @@ impl Received {
     }
 }
 
+/// The media type that a body must have.
+#[derive(Clone, Copy)]
+pub enum MediaType {
+    Json,
+    /// A form, as browsers send it.
+    Form,
+}
+
+impl MediaType {
+    fn refusal(self) -> Error {
+        Error::UnsupportedMediaType(match self {
+            Self::Json => "The body must be JSON, sent as Content-Type: application/json",
+            Self::Form => "The body must be sent as application/x-www-form-urlencoded",
+        })
+    }
+
+    fn is(self, essence: &str) -> bool {
+        match self {
+            Self::Json => {
+                let suffixed = essence.starts_with("application/") && essence.ends_with("+json");
+                essence == "application/json" || suffixed
+            }
+            Self::Form => essence == "application/x-www-form-urlencoded",
+        }
+    }
+}
+
 /// Reads the body if its headers declare what this service takes.
 pub async fn receive(
     headers: &HeaderMap,
     body: Body,
     limit: &'static BodyLimit,
+    media_type: MediaType,
 ) -> Result<Received, Error> {
     check_encoding(headers)?;
-    check_media_type(headers)?;
+    check_media_type(headers, media_type)?;
     if body.size_hint().lower() > limit.size as u64 {
         return Err(Error::TooLarge(limit.sentence));
     }
@@ -100,17 +128,14 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
-    const NOT_JSON: Error = Error::UnsupportedMediaType(
-        "The body must be JSON, sent as Content-Type: application/json",
-    );
+fn check_media_type(headers: &HeaderMap, expected: MediaType) -> Result<(), Error> {
+    let refusal = || expected.refusal();
     let mut types = headers.get_all(CONTENT_TYPE).iter();
-    let (Some(value), None) = (types.next(), types.next()) else { return Err(NOT_JSON) };
-    let mut parts = value.to_str().map_err(|_| NOT_JSON)?.split(';').map(str::trim);
+    let (Some(value), None) = (types.next(), types.next()) else { return Err(refusal()) };
+    let mut parts = value.to_str().map_err(|_| refusal())?.split(';').map(str::trim);
     let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
-    let suffixed = essence.starts_with("application/") && essence.ends_with("+json");
-    if essence != "application/json" && !suffixed {
-        return Err(NOT_JSON);
+    if !expected.is(&essence) {
+        return Err(refusal());
     }
     match parts.all(is_utf8) {
         true => Ok(()),

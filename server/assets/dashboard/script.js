@@ -1,0 +1,138 @@
+// Comfort in the dashboard: copy buttons, filters that submit themselves, fresh relative times, `/`
+// for the search, no double submits. Every page works without it.
+
+"use strict";
+
+const FILTER_PAUSE_MS = 400;
+const REFRESH_MS = 30_000;
+const COPIED_MS = 2_000;
+
+const MINUTE = 60;
+const UNITS = [
+  ["day", 24 * 60 * MINUTE],
+  ["hour", 60 * MINUTE],
+  ["minute", MINUTE],
+];
+
+// Copy buttons are hidden in the page, because they do nothing without script.
+function showCopyButtons() {
+  if (!navigator.clipboard) {
+    return;
+  }
+  for (const button of document.querySelectorAll("button.copy")) {
+    button.hidden = false;
+    button.addEventListener("click", () => copy(button));
+  }
+}
+
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(source.textContent.trim());
+    button.textContent = "Copied";
+  } catch {
+    // The browser may refuse; the text is then selected for the keyboard.
+    getSelection().selectAllChildren(source);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => { button.textContent = label; }, COPIED_MS);
+}
+
+// A filter form is submitted when typing in it pauses. Choices wait for the button: the arrow keys
+// pass through options that nobody means.
+function submitFilters() {
+  for (const form of document.querySelectorAll("form.filters")) {
+    let timer;
+    form.addEventListener("input", (event) => {
+      clearTimeout(timer);
+      if (event.target.matches("input")) {
+        timer = setTimeout(() => {
+          sessionStorage.setItem("filter", `${location.pathname}#${event.target.id}`);
+          form.requestSubmit();
+        }, FILTER_PAUSE_MS);
+      }
+    });
+    form.addEventListener("submit", () => clearTimeout(timer));
+  }
+}
+
+// The page that a filter loads goes on where the typing stopped.
+function restoreFilterFocus() {
+  const [path, id] = (sessionStorage.getItem("filter") ?? "").split("#");
+  sessionStorage.removeItem("filter");
+  const field = path === location.pathname ? document.getElementById(id) : null;
+  if (field) {
+    field.focus();
+    field.setSelectionRange?.(field.value.length, field.value.length);
+  }
+}
+
+function relative(seconds) {
+  const distance = Math.abs(seconds);
+  for (const [unit, length] of UNITS) {
+    if (distance >= length) {
+      const count = Math.floor(distance / length);
+      const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
+      return seconds < 0 ? `${words} ago` : `in ${words}`;
+    }
+  }
+  return seconds < 0 ? "just now" : "in less than a minute";
+}
+
+// <time datetime="…">2027-01-31 12:00 UTC</time> <small class="ago">in 70 days</small>
+function refreshTimes() {
+  const now = Date.now();
+  for (const ago of document.querySelectorAll("time + .ago")) {
+    const time = Date.parse(ago.previousElementSibling.dateTime);
+    ago.textContent = relative((time - now) / 1000);
+  }
+}
+
+function titleLocalTimes() {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    time.title = `${new Date(time.dateTime).toLocaleString()} in your time zone`;
+  }
+}
+
+function focusSearchOnSlash() {
+  document.addEventListener("keydown", (event) => {
+    const search = document.getElementById("find");
+    const typing = event.target.closest("input, select, textarea");
+    if (event.key === "/" && search && !typing && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      search.focus();
+    }
+  });
+}
+
+// A button is disabled after its form is read, so that its own value is still sent.
+function preventDoubleSubmits() {
+  document.addEventListener("submit", (event) => {
+    if (event.target.method === "post") {
+      const buttons = event.target.querySelectorAll("button");
+      setTimeout(() => buttons.forEach((button) => { button.disabled = true; }));
+    }
+  });
+  // A page that the browser kept for the back button has its buttons again.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) {
+      document.querySelectorAll("button:disabled").forEach((button) => { button.disabled = false; });
+    }
+  });
+}
+
+// After an action or a mistake, the message is what a screen reader should hear first.
+function focusMessage() {
+  document.querySelector(".notice[tabindex]")?.focus();
+}
+
+showCopyButtons();
+submitFilters();
+restoreFilterFocus();
+refreshTimes();
+titleLocalTimes();
+focusSearchOnSlash();
+preventDoubleSubmits();
+focusMessage();
+setInterval(refreshTimes, REFRESH_MS);

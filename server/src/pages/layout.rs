@@ -1,0 +1,150 @@
+//! What all pages have around them: where one is, who one is, and what was just done.
+
+use std::sync::{Arc, OnceLock};
+
+use common::{Mode, Name, Role};
+use form_urlencoded::byte_serialize;
+
+use super::assets::{ASSETS, Assets};
+
+/// The frame of a page.
+#[derive(Clone)]
+pub struct Layout {
+    pub tenant: Name,
+    pub mode: Mode,
+    /// The key of the session.
+    pub key: Name,
+    pub role: Role,
+    /// Whether the session may enter the tenant's other mode.
+    pub may_switch: bool,
+    /// What was just done.
+    pub notice: Option<Notice>,
+    /// The address of the page.
+    pub path: String,
+}
+
+/// What is known of the visitor while a page is made, in the request's extensions: an error is then
+/// shown within the frame.
+#[derive(Clone, Default)]
+pub struct Visit(Arc<OnceLock<Layout>>);
+
+impl Visit {
+    pub fn learn(&self, layout: Layout) {
+        drop(self.0.set(layout));
+    }
+
+    pub fn layout(&self) -> Option<Layout> {
+        self.0.get().cloned()
+    }
+}
+
+/// A section of the dashboard, as the navigation shows it.
+pub struct Section {
+    pub name: &'static str,
+    /// Behind the mode.
+    pub path: &'static str,
+    /// `page` if this is the section's own page, `true` if it is one within it.
+    pub current: Option<&'static str>,
+}
+
+const SECTIONS: [(&str, &str); 6] = [
+    ("Overview", ""),
+    ("Licenses", "/licenses"),
+    ("Users", "/users"),
+    ("Products", "/products"),
+    ("Keys", "/keys"),
+    ("Events", "/events"),
+];
+
+impl Layout {
+    /// The address that all pages of this mode begin with.
+    pub fn base(&self) -> String {
+        base(self.mode)
+    }
+
+    pub fn other_mode(&self) -> Mode {
+        match self.mode {
+            Mode::Live => Mode::Test,
+            Mode::Test => Mode::Live,
+        }
+    }
+
+    /// The navigation.
+    pub fn sections(&self) -> impl Iterator<Item = Section> {
+        let within = self.path.strip_prefix(&*self.base()).unwrap_or_default().to_owned();
+        SECTIONS.into_iter().map(move |(name, path)| {
+            let current = match within.strip_prefix(path) {
+                Some("") => Some("page"),
+                Some(rest) if rest.starts_with('/') && !path.is_empty() => Some("true"),
+                _ => None,
+            };
+            Section { name, path, current }
+        })
+    }
+
+    /// Whether the session may change anything.
+    pub fn may_act(&self) -> bool {
+        self.role == Role::Admin
+    }
+
+    pub fn is_test(&self) -> bool {
+        self.mode == Mode::Test
+    }
+
+    pub fn assets(&self) -> &'static Assets {
+        &ASSETS
+    }
+
+    pub fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}
+
+/// The address that all pages of a mode begin with.
+pub fn base(mode: Mode) -> String {
+    format!("/dashboard/{mode}")
+}
+
+/// The address of the page to sign in, which goes on to `next` when it is done.
+pub fn sign_in(next: &str) -> String {
+    let next: String = byte_serialize(next.as_bytes()).collect();
+    format!("/dashboard/sign-in?next={next}")
+}
+
+macro_rules! notices {
+    ($($(#[$doc:meta])* $name:ident = $word:literal, $text:literal;)*) => {
+        /// What was just done, as the address of the page after it says.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Notice { $($name),* }
+
+        impl Notice {
+            /// The notice of this word in an address.
+            pub fn parse(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+
+            /// The notice as a sentence.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+notices! {
+    SignedIn = "signed-in", "You are signed in.";
+    KeyRevoked = "key-revoked",
+        "The key is revoked. Requests with it are refused from now on, and its sessions have ended.";
+    SessionEnded = "session-ended", "The session has ended.";
+}

@@ -1,0 +1,118 @@
+//! Small parts that several pages have: badges, the bar of seats, the links to a list's other parts.
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+use common::{License, LicenseId, Seats, Status, Timestamp};
+use form_urlencoded::Serializer;
+
+/// How many rows a page of a list has.
+pub const ROWS: i64 = 50;
+
+/// How a badge looks, as the style sheet names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Ok,
+    Warn,
+    Bad,
+    Off,
+}
+
+/// A word in a coloured frame.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"<span class="badge {% match tone %}{% when Tone::Ok %}ok{% when Tone::Warn %}warn
+        {%- when Tone::Bad %}bad{% when Tone::Off %}off{% endmatch %}">{{ word }}</span>"#
+)]
+pub struct Badge {
+    pub tone: Tone,
+    pub word: &'static str,
+}
+
+impl HtmlSafe for Badge {}
+
+impl Badge {
+    /// The status of a license. One that is active and past its end is refused as one that has
+    /// expired.
+    pub fn of_license(license: &License) -> Self {
+        let is_over = license.expires_at.is_some_and(|end| end <= Timestamp::now());
+        let (tone, word) = match license.status {
+            Status::Active if is_over => (Tone::Bad, "expired"),
+            Status::Active => (Tone::Ok, "active"),
+            Status::Suspended => (Tone::Warn, "suspended"),
+            Status::Revoked => (Tone::Bad, "revoked"),
+            Status::Expired => (Tone::Bad, "expired"),
+        };
+        Self { tone, word }
+    }
+}
+
+/// The seats of a license in words and, where there is a limit, as a bar.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"<span class="seats">{% match allowed %}{% when Some(allowed) -%}
+        {{ used }} of {{ allowed }}<svg class="bar{% if used >= *allowed %} full{% endif %}" aria-hidden="true">
+        {%- if *allowed > 0 %}<rect width="{{ percent(allowed) }}%" height="100%"/>{% endif %}</svg>
+        {%- when None %}{{ used }}, no limit{% endmatch %}</span>"#
+)]
+pub struct SeatsBar {
+    used: i32,
+    allowed: Option<i32>,
+}
+
+impl HtmlSafe for SeatsBar {}
+
+impl SeatsBar {
+    pub fn of(seats: &Seats) -> Self {
+        Self { used: seats.used, allowed: seats.allowed.map(|allowed| allowed.get()) }
+    }
+
+    fn percent(&self, allowed: &i32) -> i64 {
+        (i64::from(self.used) * 100 / i64::from(*allowed)).min(100)
+    }
+}
+
+/// The end of an id, by which people tell licenses apart.
+pub fn short(id: LicenseId) -> String {
+    let id = id.to_string();
+    format!("…{}", &id[id.len() - 6..])
+}
+
+/// The links below a list to its newest and its next older rows.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"{% if newest.is_some() || older.is_some() %}<nav class="pages" aria-label="Pages">
+        {%- if let Some(query) = newest %}<a class="button small" href="?{{ query }}">Newest</a>{% endif -%}
+        {%- if let Some(query) = older %}<a class="button small" href="?{{ query }}">Older</a>{% endif -%}
+        </nav>{% endif %}"#
+)]
+pub struct Pager {
+    newest: Option<String>,
+    older: Option<String>,
+}
+
+impl HtmlSafe for Pager {}
+
+impl Pager {
+    /// Of rows of which one more than [`ROWS`] was read, which is taken away. `filters` are the other
+    /// fields of the address, `before` its cursor.
+    pub fn of<T>(
+        rows: &mut Vec<T>,
+        cursor: impl Fn(&T) -> String,
+        before: &str,
+        filters: &[(&str, &str)],
+    ) -> Self {
+        let more_follow = rows.len() > ROWS as usize;
+        rows.truncate(ROWS as usize);
+        let query = |before: Option<String>| {
+            let given = filters.iter().filter(|(_, value)| !value.is_empty());
+            let before = before.iter().map(|before| ("before", before.as_str()));
+            let mut query = Serializer::new(String::new());
+            query.extend_pairs(given.copied().chain(before)).finish()
+        };
+        let older = rows.last().filter(|_| more_follow).map(|last| query(Some(cursor(last))));
+        Self { newest: (!before.is_empty()).then(|| query(None)), older }
+    }
+}

@@ -1,0 +1,232 @@
+//! Signing in with an API key, and out.
+
+mod limit;
+
+use askama::Template;
+use axum::extract::{FromRequestParts, State};
+use axum::http::header::{SET_COOKIE, USER_AGENT};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use common::ApiKey;
+use serde::Deserialize;
+
+use super::assets::{ASSETS, Assets};
+use super::html::{page, see_other};
+use super::layout::base;
+use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, is_secure, session_token};
+use crate::App;
+use crate::error::Error;
+use crate::http::ClientAddress;
+use crate::http::context::RequestContext;
+use crate::http::extract::{Form, Query};
+use crate::ops::sessions::{self, Device, SessionToken};
+
+pub use limit::SignInLimit;
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignInPage {
+    next: String,
+    message: Message,
+}
+
+/// What stands above the form, or beside its field.
+enum Message {
+    None,
+    SignedOut,
+    /// There was a session.
+    Ended,
+    /// The key does not sign in, and why.
+    Wrong(&'static str),
+    /// So many seconds, after too many wrong keys.
+    Wait(u64),
+}
+
+impl SignInPage {
+    fn assets(&self) -> &'static Assets {
+        &ASSETS
+    }
+}
+
+/// The query of the page.
+#[derive(Deserialize)]
+#[serde(default)]
+pub struct SignInQuery {
+    next: String,
+    #[serde(rename = "signed-out")]
+    signed_out: String,
+}
+
+impl Default for SignInQuery {
+    fn default() -> Self {
+        Self { next: "/dashboard".to_owned(), signed_out: String::new() }
+    }
+}
+
+pub async fn show(
+    connection: Connection,
+    Query(query): Query<SignInQuery>,
+) -> Result<Response, Error> {
+    let message = match query.signed_out.as_str() {
+        "" if connection.has_session => Message::Ended,
+        "" => Message::None,
+        _ => Message::SignedOut,
+    };
+    page(StatusCode::OK, &SignInPage { next: query.next, message })
+}
+
+/// The form. It has no `Debug`: one field is a key.
+#[derive(Deserialize)]
+#[serde(default)]
+pub struct SignInForm {
+    key: String,
+    next: String,
+}
+
+impl Default for SignInForm {
+    fn default() -> Self {
+        Self { key: String::new(), next: "/dashboard".to_owned() }
+    }
+}
+
+pub async fn sign_in(
+    State(app): State<App>,
+    connection: Connection,
+    form: Form<SignInForm>,
+) -> Result<Response, Error> {
+    let SignInForm { key, next } = form.fields;
+    let opened = match key.trim().parse::<ApiKey>() {
+        Ok(key) => {
+            let (caller, device) = (&connection.context.caller, connection.device());
+            sessions::open(&app.db, &app.gate, &key, caller, device).await
+        }
+        Err(_) => Err(Error::Unauthorized),
+    };
+    let (status, message) = match opened {
+        Ok((token, _, key)) => {
+            let to = if is_own_page(&next) { next } else { base(key.key.mode) };
+            let mut response = see_other(&to)?;
+            response.headers_mut().insert(SET_COOKIE, connection.cookie(Some(&token))?);
+            return Ok(response);
+        }
+        Err(Error::Unauthorized) => match app.sign_ins.note_wrong_key(connection.address) {
+            Ok(()) => (
+                StatusCode::UNAUTHORIZED,
+                Message::Wrong("This key is not valid, or has expired or been revoked."),
+            ),
+            Err(seconds) => (StatusCode::TOO_MANY_REQUESTS, Message::Wait(seconds)),
+        },
+        Err(Error::Forbidden) => (
+            StatusCode::FORBIDDEN,
+            Message::Wrong("This is a validate key. Only read and admin keys can sign in."),
+        ),
+        Err(error) => return Err(error),
+    };
+    page(status, &SignInPage { next, message })
+}
+
+/// Only a page of the dashboard may follow: another site could be taken for it.
+fn is_own_page(path: &str) -> bool {
+    let rest = path.strip_prefix("/dashboard").unwrap_or("-");
+    (rest.is_empty() || rest.starts_with('/')) && path.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Ends the session, also in the database.
+pub async fn sign_out(
+    State(app): State<App>,
+    connection: Connection,
+    viewer: Result<Viewer, Error>,
+) -> Result<Response, Error> {
+    match viewer {
+        Ok(Viewer(visitor)) => {
+            match sessions::end(&app.db, visitor.scope, visitor.session).await {
+                // Somebody else has ended it.
+                Ok(()) | Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // It is over already.
+        Err(Error::Unauthorized) => {}
+        Err(error) => return Err(error),
+    }
+    let mut response = see_other("/dashboard/sign-in?signed-out=yes")?;
+    response.headers_mut().insert(SET_COOKIE, connection.cookie(None)?);
+    // Or the browser's back button would show a page that it kept.
+    let cache = HeaderValue::from_static(r#""cache""#);
+    response.headers_mut().insert(HeaderName::from_static("clear-site-data"), cache);
+    Ok(response)
+}
+
+/// The way a request came.
+pub struct Connection {
+    context: RequestContext,
+    address: Option<std::net::IpAddr>,
+    browser: Option<String>,
+    is_secure: bool,
+    /// Whether the browser has a session's cookie, which may be over.
+    has_session: bool,
+}
+
+impl FromRequestParts<App> for Connection {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Error> {
+        let browser = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+        let address = parts.extensions.get::<ClientAddress>();
+        Ok(Self {
+            context: RequestContext::of(&parts.extensions),
+            address: address.map(|ClientAddress(address)| address.ip()),
+            browser: browser.map(str::to_owned),
+            is_secure: is_secure(parts),
+            has_session: session_token(parts).is_some(),
+        })
+    }
+}
+
+impl Connection {
+    fn device(&self) -> Device {
+        let address = self.address.map(|address| address.to_string());
+        Device { address, browser: self.browser.clone() }
+    }
+
+    /// The cookie that keeps the token, or forgets it.
+    fn cookie(&self, token: Option<&SessionToken>) -> Result<HeaderValue, Error> {
+        let (name, place) = if self.is_secure {
+            (SECURE_COOKIE, "Path=/; Secure")
+        } else {
+            (PLAIN_COOKIE, "Path=/dashboard")
+        };
+        let seconds = token.map_or(0, |_| sessions::LIFETIME.num_seconds());
+        let token = token.map_or("", SessionToken::expose);
+        let cookie =
+            format!("{name}={token}; {place}; Max-Age={seconds}; HttpOnly; SameSite=Strict");
+        let mut cookie = HeaderValue::try_from(cookie).map_err(|_| Error::Internal)?;
+        cookie.set_sensitive(true);
+        Ok(cookie)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_dashboard_follows_a_sign_in() {
+        for own in ["/dashboard", "/dashboard/live/keys?before=key_1", "/dashboard/test"] {
+            assert!(is_own_page(own), "{own}");
+        }
+        for other in [
+            "",
+            "https://example.com/dashboard",
+            "//example.com",
+            "/dashboard.example.com",
+            "/dashboardx",
+            "/docs",
+            "/dashboard/a b",
+            "/dashboard/\r\nSet-Cookie: a=b",
+        ] {
+            assert!(!is_own_page(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The visitor of a page: a session, its key, and the world that the page's address names.
+//!
+//! As for the API, a permission is a parameter: a handler that changes something takes [`Editor`].
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{COOKIE, HOST};
+use axum::http::request::Parts;
+use axum::response::Response;
+use common::{Key, Mode, Role, SessionId};
+
+use super::html::see_other;
+use super::layout::{Layout, Notice, Visit, base};
+use crate::App;
+use crate::error::Error;
+use crate::events::{Actor, Origin};
+use crate::http::context::RequestContext;
+use crate::http::extract::path_param;
+use crate::ops::sessions::{self, SessionToken};
+use crate::store::Scope;
+use crate::validation::gate::Permission;
+
+/// A signed-in visitor.
+pub struct Visitor {
+    pub session: SessionId,
+    pub key: Key,
+    /// The world of the page.
+    pub scope: Scope,
+    pub layout: Layout,
+    /// The address at which the browser found this service, as `https://licd.example`.
+    pub server: String,
+    context: RequestContext,
+}
+
+impl Visitor {
+    /// The origin of the changes that this request makes.
+    pub fn origin(&self) -> Origin {
+        let actor =
+            Actor::Session { id: self.session, key: self.key.id, name: self.key.name.clone() };
+        Origin { actor, scope: self.scope, request_id: Some(self.context.id.clone()) }
+    }
+
+    /// Goes on to a page of this world, which shows the notice.
+    pub fn go_to(&self, path: &str, notice: Notice) -> Result<Response, Error> {
+        see_other(&format!("{}{path}?notice={}", self.layout.base(), notice.word()))
+    }
+}
+
+/// A visitor, who may look at everything.
+pub struct Viewer(pub Visitor);
+
+/// A visitor who may change things.
+pub struct Editor(pub Visitor);
+
+impl FromRequestParts<App> for Viewer {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let token = session_token(parts).ok_or(Error::Unauthorized)?;
+        let context = RequestContext::of(&parts.extensions);
+        let hash = token.hash();
+        let found = app.gate.authenticate_session(&app.db, &hash, &context.caller).await?;
+        let (own, role) = (found.key.auth().scope, found.key.key.role);
+        Permission::Read.check(role)?;
+        let mode = match path_param(parts, app, "mode").await {
+            Some(mode) => mode.parse().map_err(|_| Error::RouteNotFound)?,
+            None => own.mode,
+        };
+        let scope = sessions::enter(&app.db, own, mode, role == Role::Admin).await?;
+        let layout = Layout {
+            tenant: found.key.tenant_name,
+            mode,
+            key: found.key.key.name.clone(),
+            role,
+            may_switch: own.mode == Mode::Live && role == Role::Admin,
+            notice: notice(parts),
+            path: parts.uri.path().to_owned(),
+        };
+        if let Some(visit) = parts.extensions.get::<Visit>() {
+            visit.learn(layout.clone());
+        }
+        let (session, key, server) = (found.id, found.key.key, server(parts));
+        Ok(Self(Visitor { session, key, scope, layout, server, context }))
+    }
+}
+
+impl FromRequestParts<App> for Editor {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let Viewer(visitor) = Viewer::from_request_parts(parts, app).await?;
+        Permission::Administer.check(visitor.key.role).map(|()| Self(visitor))
+    }
+}
+
+/// The names of the cookie. Where the way to the browser is encrypted it gets the first, which no
+/// other host can set.
+pub const SECURE_COOKIE: &str = "__Host-licd-session";
+pub const PLAIN_COOKIE: &str = "licd-session";
+
+/// The token in the request's cookie.
+pub fn session_token(parts: &Parts) -> Option<SessionToken> {
+    let name = if is_secure(parts) { SECURE_COOKIE } else { PLAIN_COOKIE };
+    let lines = parts.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut cookies = lines.flat_map(|line| line.split(';')).filter_map(|it| it.split_once('='));
+    let (_, value) = cookies.find(|(found, _)| found.trim() == name)?;
+    SessionToken::parse(value.trim())
+}
+
+/// Whether the browser reached this service over TLS, as the proxy says that ended it. A browser
+/// cannot be made to send this header by another page.
+pub fn is_secure(parts: &Parts) -> bool {
+    let scheme = parts.headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
+    scheme.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"))
+}
+
+/// The address at which the browser found this service.
+fn server(parts: &Parts) -> String {
+    let scheme = if is_secure(parts) { "https" } else { "http" };
+    let host = parts.headers.get(HOST).and_then(|value| value.to_str().ok());
+    format!("{scheme}://{}", host.unwrap_or_default())
+}
+
+fn notice(parts: &Parts) -> Option<Notice> {
+    let query = parts.uri.query()?.as_bytes();
+    let (_, word) = form_urlencoded::parse(query).find(|(name, _)| name == "notice")?;
+    Notice::parse(&word)
+}
+
+/// `/dashboard`: goes on to the world of the session's key.
+pub async fn home(Viewer(visitor): Viewer) -> Result<Response, Error> {
+    see_other(&base(visitor.key.mode))
+}
