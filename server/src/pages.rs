@@ -6,13 +6,19 @@
 
 pub mod assets;
 mod errors;
+pub mod events;
 mod filters;
 mod form;
 mod html;
 pub mod keys;
 mod layout;
+pub mod licenses;
+pub mod overview;
 mod parts;
+pub mod plans;
+pub mod products;
 pub mod sign_in;
+pub mod users;
 mod visitor;
 
 pub use errors::{refuse_cross_site, render};

@@ -143,7 +143,29 @@ macro_rules! notices {
 }
 
 notices! {
-    SignedIn = "signed-in", "You are signed in.";
+    ProductCreated = "product-created", "The product is created. Give it a plan.";
+    ProductUpdated = "product-updated", "The product is changed.";
+    PlanCreated = "plan-created", "The plan is created. Create a license from it.";
+    PlanUpdated = "plan-updated",
+        "The plan is changed. Licenses that were created from it before keep their terms.";
+    LicenseCreated = "license-created", "The license is created.";
+    LicenseActivated = "license-activated",
+        "The license is active. Its users are valid from now on, unless it has expired.";
+    LicenseSuspended = "license-suspended",
+        "The license is suspended. Validations of its users are refused from now on.";
+    LicenseRevoked = "license-revoked",
+        "The license is revoked. Validations of its users are refused from now on.";
+    LicenseExpired = "license-expired",
+        "The license is set to expired. Validations of its users are refused from now on.";
+    LimitChanged = "limit-changed", "The limit of seats is changed. Nobody has lost a seat.";
+    ExpiryChanged = "expiry-changed", "The expiry is changed.";
+    FeaturesChanged = "features-changed",
+        "The features are changed. The next validation of each user shows them.";
+    Assigned = "assigned", "The license is assigned. The next validation takes a seat.";
+    Unassigned = "unassigned", "The license is taken from the user, and the seat is free.";
+    UserCreated = "user-created", "The user is there.";
+    UserUpdated = "user-updated", "The user is changed.";
+    UserDeleted = "user-deleted", "The user is deleted, and all seats of the user are free.";
     KeyRevoked = "key-revoked",
         "The key is revoked. Requests with it are refused from now on, and its sessions have ended.";
     SessionEnded = "session-ended", "The session has ended.";

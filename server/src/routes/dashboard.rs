@@ -7,7 +7,10 @@ use tower_http::csrf::CsrfLayer;
 
 use crate::App;
 use crate::error::Error;
-use crate::pages::{Viewer, assets, home, keys, refuse_cross_site, render, sign_in};
+use crate::pages::{
+    Viewer, assets, events, home, keys, licenses, overview, plans, products, refuse_cross_site,
+    render, sign_in, users,
+};
 
 #[rustfmt::skip]
 pub fn routes() -> Router<App> {
@@ -15,6 +18,24 @@ pub fn routes() -> Router<App> {
         .route("/dashboard", get(home))
         .route("/dashboard/sign-in", get(sign_in::show).post(sign_in::sign_in))
         .route("/dashboard/sign-out", post(sign_in::sign_out))
+        .route("/dashboard/{mode}", get(overview::show))
+        .route("/dashboard/{mode}/licenses", get(licenses::list).post(licenses::create))
+        .route("/dashboard/{mode}/licenses/new", get(licenses::new))
+        .route("/dashboard/{mode}/licenses/{id}", get(licenses::get))
+        .route("/dashboard/{mode}/licenses/{id}/status", post(licenses::set_status))
+        .route("/dashboard/{mode}/licenses/{id}/limit", post(licenses::set_limit))
+        .route("/dashboard/{mode}/licenses/{id}/expiry", post(licenses::set_expiry))
+        .route("/dashboard/{mode}/licenses/{id}/features", post(licenses::set_features))
+        .route("/dashboard/{mode}/licenses/{id}/assign", post(licenses::assign))
+        .route("/dashboard/{mode}/licenses/{id}/unassign", post(licenses::unassign))
+        .route("/dashboard/{mode}/users", get(users::list).post(users::create))
+        .route("/dashboard/{mode}/users/{id}", get(users::get).post(users::update))
+        .route("/dashboard/{mode}/users/{id}/delete", post(users::delete))
+        .route("/dashboard/{mode}/products", get(products::list).post(products::create))
+        .route("/dashboard/{mode}/products/{id}", get(products::get).post(products::update))
+        .route("/dashboard/{mode}/products/{id}/plans", post(products::create_plan))
+        .route("/dashboard/{mode}/plans/{id}", get(plans::get).post(plans::update))
+        .route("/dashboard/{mode}/events", get(events::list))
         .route("/dashboard/{mode}/keys", get(keys::list).post(keys::create))
         .route("/dashboard/{mode}/keys/{id}", get(keys::get))
         .route("/dashboard/{mode}/keys/{id}/revoke", post(keys::revoke))

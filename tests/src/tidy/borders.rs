@@ -8,9 +8,11 @@ use super::{Source, hold, sources, uses};
 
 /// The rooms of licd, and the modules of others that each may name. `*` stands for all of a room. The
 /// library itself, which puts the rooms together, and the program's commands may name all.
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     // Handlers translate. `App` is the library's own.
     ("api", &["", "http::*", "ops::*", "validation", "validation::request"]),
+    // Pages are handlers as well, and fill in templates.
+    ("pages", &["", "events", "http::*", "ops::*", "store", "store::sessions", "validation::gate"]),
     (
         "http",
         &[
@@ -35,7 +37,7 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ("store", &["db::*"]),
     ("db", &[]),
     ("background", &["db", "ops::*", "validation::*"]),
-    ("routes", &["", "api::*", "http::*"]),
+    ("routes", &["", "api::*", "http::*", "pages::*"]),
     ("config", &["http::*", "ops::events", "validation::limit"]),
     ("backup", &["store::backup"]),
     ("copy", &["db", "store::copy", "store::worlds"]),
@@ -141,7 +143,7 @@ fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<Vec<&str>> {
 /// HTTP is at the edge: what is done beyond it is done for a command on the host as well.
 #[test]
 fn http_is_at_the_edge() {
-    let edge = ["http.rs", "http/", "api.rs", "api/", "routes.rs"];
+    let edge = ["http.rs", "http/", "api.rs", "api/", "pages.rs", "pages/", "routes.rs", "routes/"];
     let beyond = |path: &str| {
         let name = path.strip_prefix("server/src/");
         name.is_some_and(|name| {
@@ -193,7 +195,7 @@ fn sql_is_in_the_store() {
 /// their status. Elsewhere a status would be a second opinion.
 #[test]
 fn statuses_are_at_the_edge() {
-    let edge = ["http/", "error.rs", "api.rs", "api/"];
+    let edge = ["http/", "error.rs", "api.rs", "api/", "pages/"];
     let inside = |path: &str| {
         let name = path.strip_prefix("server/src/");
         name.is_some_and(|name| !edge.iter().any(|edge| name.starts_with(edge)))
@@ -261,6 +263,7 @@ fn store_functions_take_their_scope() {
         "worlds::rewrite_first",
         // A key is what the scope is known from.
         "keys::find_by_hash",
+        "sessions::find_by_hash",
         "validations/read::find",
         "keys::touch",
         // The ids of a process have one order in all scopes.
@@ -275,6 +278,7 @@ fn store_functions_take_their_scope() {
         "idempotency::forget_old",
         "outcomes::forget_old_counts",
         "outcomes::forget_old_refusals",
+        "sessions::forget_ended",
     ];
     let whole_databases = |place: &str| place.starts_with("copy") || place.starts_with("backup");
     let findings: Vec<String> = store_functions(&sources())
