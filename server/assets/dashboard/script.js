@@ -6,13 +6,8 @@
 const FILTER_PAUSE_MS = 400;
 const REFRESH_MS = 30_000;
 const COPIED_MS = 2_000;
-
-const MINUTE = 60;
-const UNITS = [
-  ["day", 24 * 60 * MINUTE],
-  ["hour", 60 * MINUTE],
-  ["minute", MINUTE],
-];
+const UNITS_SECONDS = [["day", 86_400], ["hour", 3_600], ["minute", 60]];
+const SVG = "http://www.w3.org/2000/svg";
 
 // Copy buttons are hidden in the page, because they do nothing without script.
 function showCopyButtons() {
@@ -61,16 +56,16 @@ function submitFilters() {
 function restoreFilterFocus() {
   const [path, id] = (sessionStorage.getItem("filter") ?? "").split("#");
   sessionStorage.removeItem("filter");
-  const field = path === location.pathname ? document.getElementById(id) : null;
+  const field = path === location.pathname && document.getElementById(id);
   if (field) {
     field.focus();
-    field.setSelectionRange?.(field.value.length, field.value.length);
+    field.setSelectionRange(field.value.length, field.value.length);
   }
 }
 
 function relative(seconds) {
   const distance = Math.abs(seconds);
-  for (const [unit, length] of UNITS) {
+  for (const [unit, length] of UNITS_SECONDS) {
     if (distance >= length) {
       const count = Math.floor(distance / length);
       const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
@@ -95,6 +90,24 @@ function titleLocalTimes() {
   }
 }
 
+// Each column of a chart names its row of the table below when the mouse is over it.
+function nameColumns() {
+  for (const chart of document.querySelectorAll(".chart svg")) {
+    const rows = [...chart.closest("section").querySelectorAll("tbody tr")];
+    const width = Math.floor(chart.viewBox.baseVal.width / rows.length);
+    const make = (tag, parent) => parent.appendChild(document.createElementNS(SVG, tag));
+    const hits = make("g", chart);
+    hits.setAttribute("class", "hits");
+    rows.forEach((row, index) => {
+      const [unit, valid, refused] = [...row.cells].map((cell) => cell.textContent);
+      const hit = make("rect", hits);
+      hit.setAttribute("x", index * width);
+      hit.setAttribute("width", width);
+      make("title", hit).textContent = `${unit}: ${valid} valid; refused: ${refused}`;
+    });
+  }
+}
+
 function focusSearchOnSlash() {
   document.addEventListener("keydown", (event) => {
     const search = document.getElementById("find");
@@ -109,15 +122,13 @@ function focusSearchOnSlash() {
 // A button is disabled after its form is read, so that its own value is still sent.
 function preventDoubleSubmits() {
   document.addEventListener("submit", (event) => {
-    if (event.target.method === "post") {
-      const buttons = event.target.querySelectorAll("button");
-      setTimeout(() => buttons.forEach((button) => { button.disabled = true; }));
-    }
+    const buttons = event.target.querySelectorAll("form[method=post] button");
+    setTimeout(() => buttons.forEach((button) => { button.disabled = true; }));
   });
   // A page that the browser kept for the back button has its buttons again.
-  addEventListener("pageshow", (event) => {
-    if (event.persisted) {
-      document.querySelectorAll("button:disabled").forEach((button) => { button.disabled = false; });
+  addEventListener("pageshow", () => {
+    for (const button of document.querySelectorAll("button:disabled")) {
+      button.disabled = false;
     }
   });
 }
@@ -132,6 +143,7 @@ submitFilters();
 restoreFilterFocus();
 refreshTimes();
 titleLocalTimes();
+nameColumns();
 focusSearchOnSlash();
 preventDoubleSubmits();
 focusMessage();
