@@ -17,6 +17,7 @@ pub mod ids;
 pub mod keys;
 pub mod licenses;
 pub mod outcomes;
+mod page;
 pub mod plans;
 pub mod products;
 pub mod seats;
@@ -28,6 +29,8 @@ pub mod worlds;
 use common::{Mode, TenantId};
 
 use crate::db::{Conn, Query, Result, Sql, Value};
+
+pub use page::{Cursor, Order, Page};
 
 /// The number of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
@@ -54,14 +57,6 @@ pub struct Scope {
     #[sqlx(rename = "tenant_id")]
     pub tenant: TenantId,
     pub mode: Mode,
-}
-
-/// A part of a list, in the order of its cursors: mostly ids.
-#[derive(Clone, Copy)]
-pub struct Page<C> {
-    /// What stands before the first record of the page: a nil id or zero for the start.
-    pub after: C,
-    pub limit: i64,
 }
 
 impl Query<'_> {

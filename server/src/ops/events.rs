@@ -24,7 +24,7 @@ pub struct EventQuery {
     pub user: Option<String>,
 }
 
-/// The events after a sequence number, in the order of commit.
+/// The events after a sequence number in the order of commit, or those before one, newest first.
 pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<Event>, Error> {
     let line = |text: &Option<String>| text.as_ref().is_none_or(|text| is::<Line>(text));
     let user = query.user.as_ref().is_none_or(|text| is::<ExternalId>(text));

@@ -93,7 +93,8 @@ impl Activations {
             let after = records.last().map_or(after, |last| last.id);
             let limit = PORTION.min((most - records.len()) as i64);
             let portion =
-                seats::page_of_license(conn, scope, license, Page { after, limit }).await?;
+                seats::page_of_license(conn, scope, license, Page::oldest_first(after, limit))
+                    .await?;
             if portion.is_empty() {
                 break;
             }
@@ -115,7 +116,7 @@ impl Activations {
 
     /// Only a text that is no external id fails, and none is stored.
     pub fn page(&self, page: Page<ActivationId>) -> Result<Vec<UsageActivation>, Error> {
-        let start = self.records.partition_point(|seat| seat.id <= page.after);
+        let start = self.records.partition_point(|seat| !page.reaches(seat.id));
         let end = self.records.len().min(start + page.limit as usize);
         (start..end).map(|number| self.activation(number)).collect()
     }

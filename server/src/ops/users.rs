@@ -76,7 +76,7 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
     let Ok(external_id) = external_id.parse() else { return Ok(Vec::new()) };
     let user = users::find_external(&mut conn, view.scope, &external_id).await?;
     let matches =
-        |user: &User| user.id > page.after && search.is_none_or(|start| begins_with(user, start));
+        |user: &User| page.reaches(user.id) && search.is_none_or(|start| begins_with(user, start));
     Ok(user.into_iter().filter(matches).collect())
 }
 

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use sqlx::types::Json;
 
+use super::page::paged;
 use super::{Page, Scope, World, delete_portion};
 use crate::db::{AsWritten, Conn, Result, Sql};
 
@@ -187,7 +188,7 @@ impl From<Row> for Event {
     }
 }
 
-/// The events after a number, in their order. The most telling filter chooses the index.
+/// The events beyond a number. The most telling filter chooses the index.
 pub async fn page(
     conn: &mut Conn,
     scope: Scope,
@@ -195,43 +196,53 @@ pub async fn page(
     page: Page<i64>,
 ) -> Result<Vec<Event>> {
     macro_rules! select {
-        ($condition:literal) => {
+        ($rest:expr) => {
             concat!(
                 "select sequence, id, event_type, time, actor_type, actor_key, actor_session, actor_name, subject_type,
                      subject_id, related, object, previous, request_id
-                 from events where world = $1 and sequence > $2 and ",
-                $condition,
-                " order by sequence limit $3"
+                 from events where world = $1 and ",
+                $rest
             )
         };
     }
     let query = match filter {
         EventFilter { subject: Some(subject), user, kind } => conn
-            .query(select!(
-                "subject_id = $4 and ($5 is null or external_id = $5) and ($6 is null or event_type = $6)"
+            .query(paged!(
+                page,
+                select!(
+                    "subject_id = $4 and ($5 is null or external_id = $5)
+                     and ($6 is null or event_type = $6)"
+                ),
+                "sequence"
             ))
             .bind_scope(scope)
-            .bind(page.after)
+            .bind(page.cursor)
             .bind(page.limit)
             .bind(subject)
             .bind(user)
             .bind(kind),
         EventFilter { subject: None, user: Some(user), kind } => conn
-            .query(select!("external_id = $4 and ($5 is null or event_type = $5)"))
+            .query(paged!(
+                page,
+                select!("external_id = $4 and ($5 is null or event_type = $5)"),
+                "sequence"
+            ))
             .bind_scope(scope)
-            .bind(page.after)
+            .bind(page.cursor)
             .bind(page.limit)
             .bind(user)
             .bind(kind),
         EventFilter { subject: None, user: None, kind: Some(kind) } => conn
-            .query(select!("event_type = $4 and world > 0"))
+            .query(paged!(page, select!("event_type = $4 and world > 0"), "sequence"))
             .bind_scope(scope)
-            .bind(page.after)
+            .bind(page.cursor)
             .bind(page.limit)
             .bind(kind),
-        EventFilter { subject: None, user: None, kind: None } => {
-            conn.query(select!("true")).bind_scope(scope).bind(page.after).bind(page.limit)
-        }
+        EventFilter { subject: None, user: None, kind: None } => conn
+            .query(paged!(page, select!("true"), "sequence"))
+            .bind_scope(scope)
+            .bind(page.cursor)
+            .bind(page.limit),
     };
     let rows: Vec<Row> = query.fetch_all().await?;
     Ok(rows.into_iter().map(Event::from).collect())

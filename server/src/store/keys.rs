@@ -5,12 +5,13 @@
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
 use sqlx::types::Json;
 
+use super::page::paged;
 use super::{Page, Scope, World};
 use crate::db::{Conn, Result, Sql, locking};
 
 /// The one list of columns, with more where a reader needs them.
 macro_rules! select {
-    ($more:literal, $rest:literal) => {
+    ($more:literal, $rest:expr) => {
         concat!(
             "select k.id, k.name, k.prefix, k.role, w.mode, k.created_at, k.expires_at,
                  k.last_used_at, k.revoked_at",
@@ -114,16 +115,20 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Ke
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page<KeyId>) -> Result<Vec<Key>> {
-    conn.query(select!(
-        "",
-        " from worlds w join keys k on k.world = w.id
-          where w.tenant_id = $1 and (w.mode = $2 or $2 = 'live') and k.world > 0 and k.id > $3
-          order by k.id limit $4"
+    macro_rules! select_visible {
+        ($rest:expr) => {
+            select!("", concat!(" from worlds w join keys k on k.world = w.id where ", $rest))
+        };
+    }
+    conn.query(paged!(
+        page,
+        select_visible!("w.tenant_id = $1 and (w.mode = $4 or $4 = 'live') and k.world > 0"),
+        "k.id"
     ))
     .bind(scope.tenant)
-    .bind(scope.mode)
-    .bind(page.after)
+    .bind(page.cursor)
     .bind(page.limit)
+    .bind(scope.mode)
     .fetch_all()
     .await
 }

@@ -6,6 +6,7 @@ use common::{
 };
 use sqlx::types::Json;
 
+use super::page::paged;
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
 
@@ -155,27 +156,37 @@ impl Suffixes {
     }
 }
 
+macro_rules! select_with_seats {
+    ($rest:expr) => {
+        concat!("select seats_used, ", columns!(), " from licenses where ", $rest)
+    };
+}
+
 /// A page of the licenses that match a filter. Each text begins with the condition for which there
 /// is an index; the others narrow down what it finds.
-macro_rules! page {
-    ($found_by:literal) => {
-        concat!(
-            "select seats_used, ",
-            columns!(),
-            " from licenses where world = $1 and world > 0 and ",
-            $found_by,
-            " and (cast($2 as uuid) is null or plan_id = $2)
-              and (cast($3 as uuid) is null or product_id = $3)
-              and (cast($4 as text) is null or status = $4)
-              and (cast($5 as text) is null or id in (
-                  select s.license_id from users u
-                  join assignments s on s.user_id = u.id and s.world = u.world
-                  where u.external_id = $5 and u.world = $1))
-              and (cast($6 as timestamptz) is null or expires_at < $6)
-              and (cast($7 as integer) is null or suffix between $7 and $8)
-              and id > $9 order by id limit $10"
+macro_rules! page_found_by {
+    ($page:expr, $found_by:literal) => {{
+        macro_rules! select_found {
+            ($rest:expr) => {
+                select_with_seats!(concat!("world = $1 and world > 0 and ", $found_by, $rest))
+            };
+        }
+        paged!(
+            $page,
+            select_found!(
+                " and (cast($4 as uuid) is null or plan_id = $4)
+                  and (cast($5 as uuid) is null or product_id = $5)
+                  and (cast($6 as text) is null or status = $6)
+                  and (cast($7 as text) is null or id in (
+                      select s.license_id from users u
+                      join assignments s on s.user_id = u.id and s.world = u.world
+                      where u.external_id = $7 and u.world = $1))
+                  and (cast($8 as timestamptz) is null or expires_at < $8)
+                  and (cast($9 as integer) is null or suffix between $9 and $10)"
+            ),
+            "id"
         )
-    };
+    }};
 }
 
 pub async fn page(
@@ -184,22 +195,32 @@ pub async fn page(
     filter: &LicenseFilter,
     page: Page<LicenseId>,
 ) -> Result<Vec<LicenseWithSeats>> {
+    let is_rare = |status| status != Status::Active;
     let sql = match filter {
-        LicenseFilter { user: Some(_), .. } => page!(
+        LicenseFilter { user: Some(_), .. } => page_found_by!(
+            page,
             "id in (select s.license_id from users u
                  join assignments s on s.user_id = u.id and s.world = u.world
-                 where u.external_id = $5 and u.world = $1)"
+                 where u.external_id = $7 and u.world = $1)"
         ),
-        LicenseFilter { suffixes: Some(_), .. } => page!("suffix between $7 and $8"),
-        LicenseFilter { plan: Some(_), .. } => page!("plan_id = $2"),
-        LicenseFilter { product: Some(_), .. } => page!("product_id = $3"),
-        LicenseFilter { expiring_before: Some(_), .. } => page!("expires_at < $6"),
-        LicenseFilter { status: Some(_), .. } => page!("status = $4"),
-        _ => page!("id > $9"),
+        LicenseFilter { suffixes: Some(_), .. } => {
+            page_found_by!(page, "suffix between $9 and $10")
+        }
+        LicenseFilter { plan: Some(_), .. } => page_found_by!(page, "plan_id = $4"),
+        // A vendor has few licenses that are not active, whatever the product.
+        LicenseFilter { status: Some(status), .. } if is_rare(*status) => {
+            page_found_by!(page, "status = $6")
+        }
+        LicenseFilter { product: Some(_), .. } => page_found_by!(page, "product_id = $5"),
+        LicenseFilter { expiring_before: Some(_), .. } => page_found_by!(page, "expires_at < $8"),
+        LicenseFilter { status: Some(_), .. } => page_found_by!(page, "status = $6"),
+        _ => page_found_by!(page, "true"),
     };
     let rows: Vec<CountedLicense> = conn
         .query(sql)
         .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
         .bind(filter.plan)
         .bind(filter.product)
         .bind(filter.status)
@@ -207,8 +228,6 @@ pub async fn page(
         .bind(filter.expiring_before)
         .bind(filter.suffixes.map(|suffixes| suffixes.first))
         .bind(filter.suffixes.map(|suffixes| suffixes.last))
-        .bind(page.after)
-        .bind(page.limit)
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())

@@ -3,12 +3,13 @@
 use common::{Plan, PlanId, ProductId};
 use sqlx::types::Json;
 
+use super::page::paged;
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
 
 /// The one list of columns.
 macro_rules! select {
-    ($rest:literal) => {
+    ($rest:expr) => {
         concat!(
             "select id, product_id, name, description, max_seats, expires_in_days, features, \
              created_at, updated_at from plans ",
@@ -71,9 +72,9 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page<PlanId>) -> Result<Vec<Plan>> {
-    conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
+    conn.query(paged!(page, select!("world = $1 and world > 0"), "id"))
         .bind_scope(scope)
-        .bind(page.after)
+        .bind(page.cursor)
         .bind(page.limit)
         .fetch_all()
         .await
@@ -85,11 +86,11 @@ pub async fn page_of_product(
     product: ProductId,
     page: Page<PlanId>,
 ) -> Result<Vec<Plan>> {
-    conn.query(select!("product_id = $2 and world = $1 and id > $3 order by id limit $4"))
+    conn.query(paged!(page, select!("product_id = $4 and world = $1 and world > 0"), "id"))
         .bind_scope(scope)
-        .bind(product)
-        .bind(page.after)
+        .bind(page.cursor)
         .bind(page.limit)
+        .bind(product)
         .fetch_all()
         .await
 }

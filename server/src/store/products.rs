@@ -2,12 +2,13 @@
 
 use common::{Product, ProductId};
 
+use super::page::paged;
 use super::{Page, Scope};
 use crate::db::{Conn, Result, locking};
 
 /// The one list of columns.
 macro_rules! select {
-    ($rest:literal) => {
+    ($rest:expr) => {
         concat!(
             "select id, name, description, created_at, updated_at from products ",
             "where ",
@@ -60,9 +61,9 @@ pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page<ProductId>) -> Result<Vec<Product>> {
-    conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
+    conn.query(paged!(page, select!("world = $1 and world > 0"), "id"))
         .bind_scope(scope)
-        .bind(page.after)
+        .bind(page.cursor)
         .bind(page.limit)
         .fetch_all()
         .await

@@ -105,7 +105,7 @@ pub async fn page_of_license(
     )
     .bind_scope(scope)
     .bind(license)
-    .bind(page.after)
+    .bind(page.cursor)
     .bind(page.limit)
     .fetch_all()
     .await

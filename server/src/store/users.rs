@@ -2,6 +2,7 @@
 
 use common::{ExternalId, User, UserId};
 
+use super::page::paged;
 use super::{Page, Scope};
 use crate::db::{AsWritten, Conn, Result, locking};
 
@@ -14,7 +15,7 @@ macro_rules! columns {
 }
 
 macro_rules! select {
-    ($rest:literal) => {
+    ($rest:expr) => {
         concat!("select ", columns!(), " from users where ", $rest)
     };
 }
@@ -105,9 +106,9 @@ pub async fn delete(conn: &mut Conn, scope: Scope, id: UserId) -> Result<()> {
 }
 
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<Vec<User>> {
-    conn.query(select!("world = $1 and world > 0 and id > $2 order by id limit $3"))
+    conn.query(paged!(page, select!("world = $1 and world > 0"), "id"))
         .bind_scope(scope)
-        .bind(page.after)
+        .bind(page.cursor)
         .bind(page.limit)
         .fetch_all()
         .await
@@ -121,30 +122,30 @@ pub async fn search(
     start: &str,
     page: Page<UserId>,
 ) -> Result<Vec<User>> {
-    const SEARCH: &str = concat!(
-        "select ",
-        columns!(),
-        " from users where world = $1 and id in (
-             select id from users where external_id >= $2 and external_id < $3 and world = $1
-             union
-             select id from users where lower(email) >= $4 and lower(email) < $5
-                 and email is not null and world = $1
-             union
-             select id from users where lower(name) >= $4 and lower(name) < $5
-                 and name is not null and world = $1)
-         and id > $6 order by id limit $7"
-    );
     let folded = start.to_ascii_lowercase();
-    conn.query(SEARCH)
-        .bind_scope(scope)
-        .bind(start)
-        .bind(after_all_with(start))
-        .bind(&folded)
-        .bind(after_all_with(&folded))
-        .bind(page.after)
-        .bind(page.limit)
-        .fetch_all()
-        .await
+    conn.query(paged!(
+        page,
+        select!(
+            "world = $1 and id in (
+                 select id from users where external_id >= $4 and external_id < $5 and world = $1
+                 union
+                 select id from users where lower(email) >= $6 and lower(email) < $7
+                     and email is not null and world = $1
+                 union
+                 select id from users where lower(name) >= $6 and lower(name) < $7
+                     and name is not null and world = $1)"
+        ),
+        "id"
+    ))
+    .bind_scope(scope)
+    .bind(page.cursor)
+    .bind(page.limit)
+    .bind(start)
+    .bind(after_all_with(start))
+    .bind(&folded)
+    .bind(after_all_with(&folded))
+    .fetch_all()
+    .await
 }
 
 /// The first text, byte by byte, after all that begin with `start`.

@@ -84,7 +84,7 @@ impl<R, C: Copy + Display> Listing<R, C> {
     {
         let most = self.portion.min(self.wanted);
         // One more than is sent shows whether more follow.
-        let records = (self.read)(Page { after: self.after, limit: most + 1 }).await?;
+        let records = (self.read)(Page::oldest_first(self.after, most + 1)).await?;
         let (mut chunk, mut sent) = (Vec::new(), 0);
         while sent < records.len().min(most as usize) && chunk.len() < CHUNK {
             chunk.extend_from_slice(self.separator.as_bytes());
