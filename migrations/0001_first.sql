@@ -103,6 +103,9 @@ create table licenses (
     updated_at timestamptz not null,
     -- The end of the id as people read it, for whom it is short enough to type; see store/licenses.
     suffix integer not null,
+    -- Computed by the database. An index on seats_used itself would have to change with every seat.
+    is_full boolean not null
+        generated always as (max_seats is not null and seats_used >= max_seats) stored,
     primary key (id, world),
     foreign key (product_id, world) references products (id, world),
     foreign key (plan_id, world) references plans (id, world)
@@ -112,8 +115,9 @@ create index licenses_by_world on licenses (world, id) where world > 0;
 create index licenses_by_plan on licenses (plan_id, world, id) where world > 0;
 create index licenses_by_product on licenses (product_id, world, id) where world > 0;
 create index licenses_by_status on licenses (status, world, id) where world > 0;
-create index licenses_by_expiry on licenses (world, expires_at) where world > 0;
+create index licenses_by_expiry on licenses (world, expires_at, id) where world > 0;
 create index licenses_by_suffix on licenses (suffix, world) where world > 0;
+create index full_licenses_by_status on licenses (status, world, id) where is_full and world > 0;
 
 -- The users of a tenant's application, by the identifier the tenant gives them. Metadata is json
 -- and not jsonb, which would sort its members and write its numbers anew.
@@ -130,8 +134,10 @@ create table users (
 );
 
 create index users_by_world on users (world, id) where world > 0;
-create index users_by_email on users (lower(email), world) where email is not null;
-create index users_by_name on users (lower(name), world) where name is not null;
+-- The search for users, by how a text begins.
+create index users_by_start on users (world, external_id) where world > 0;
+create index users_by_email on users (world, lower(email)) where email is not null and world > 0;
+create index users_by_name on users (world, lower(name)) where name is not null and world > 0;
 
 -- Which user may use which license, and the seat that the user holds on it, if any. The order of a
 -- user's assignments is the order of their ids, and it decides which license a validation selects.
@@ -152,7 +158,7 @@ create table assignments (
     foreign key (license_id, world) references licenses (id, world)
 );
 
-create index assignments_by_license on assignments (license_id, world, activation_id)
+create index assignments_by_license on assignments (license_id, world, activation_id, id)
     where world > 0;
 
 -- The sequence of each world's last event. A table of its own: it changes with every change, and

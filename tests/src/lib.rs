@@ -5,15 +5,15 @@
 //! of this on SQLite, and on PostgreSQL what depends on the database. The client of `harness` checks
 //! every answer against the OpenAPI document, so that every test is a test of that document too.
 //!
-//! `interface` covers the specification row by row, `refusals` all errors, `lists` long lists,
-//! `worlds` the isolation of tenants and modes, `batches` validations of one batch, `races`
-//! concurrent callers and nodes, `neighbours` tenants beside a greedy one, `model` random calls
-//! against a model, `clocks` nodes whose clocks disagree, `connections` clients below the
-//! interface, `crashes` processes that stop and restart, `faults` disks that fail, `log` a log that
-//! cannot be written, `host` the commands of `licd`, `tenants` what they store, and `tidy` rules of
-//! the sources. `plans` covers how PostgreSQL finds its rows, `copy`, `backup` and `migrate` the
-//! commands on whole databases, `journey` licctl with licd, `nodes` several processes on one
-//! database, and `cluster` the loss of PostgreSQL.
+//! `interface` covers the specification row by row, `operations` what the API does not offer,
+//! `refusals` all errors, `lists` long lists, `worlds` the isolation of tenants and modes, `batches`
+//! validations of one batch, `races` concurrent callers and nodes, `neighbours` tenants beside a
+//! greedy one, `model` random calls against a model, `clocks` nodes whose clocks disagree,
+//! `connections` clients below the interface, `crashes` processes that stop and restart, `faults`
+//! disks that fail, `log` a log that cannot be written, `host` the commands of `licd`, `tenants` what
+//! they store, and `tidy` rules of the sources. `plans` covers how PostgreSQL finds its rows, `copy`,
+//! `backup` and `migrate` the commands on whole databases, `journey` licctl with licd, `nodes`
+//! several processes on one database, and `cluster` the loss of PostgreSQL.
 
 #![cfg(test)]
 
@@ -36,6 +36,7 @@ mod migrate;
 mod model;
 mod neighbours;
 mod nodes;
+mod operations;
 mod plans;
 mod races;
 mod readme;

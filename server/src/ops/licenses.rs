@@ -1,10 +1,12 @@
 //! Licenses, and the users they are assigned to.
 
+use std::collections::{HashMap, HashSet};
+
 use chrono::Duration;
 use common::{
-    AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License, LicenseField,
-    LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp, UpdateLicense,
-    advance_ids_past,
+    ActivationId, AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License,
+    LicenseField, LicenseId, LicenseWithSeats, Name, PlanId, ProductId, Status, Timestamp,
+    UpdateLicense, advance_ids_past,
 };
 
 use super::change::{Change, Events};
@@ -15,7 +17,10 @@ use super::view::View;
 use crate::error::Error;
 use crate::events::NewEvent;
 use crate::store::licenses::{LicenseFilter, Suffixes};
-use crate::store::{Page, assignments, licenses, plans, seats, users as stored_users};
+use crate::store::{Page, assignments, licenses, plans, products, seats, users as stored_users};
+
+pub use crate::store::assignments::{AssignedUser, SeatHolder};
+pub use crate::store::licenses::ExpiryFilter;
 
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 const NOT_ASSIGNED: Error = Error::NotFound("assignment");
@@ -24,6 +29,9 @@ const NOT_ASSIGNED: Error = Error::NotFound("assignment");
 const MAX_LICENSES: i64 = 100;
 const TOO_MANY_LICENSES: &str =
     "A user has at most 100 licenses, and this one has them: take the user off another one first";
+
+/// How far users without a seat are counted: a license may have a million.
+pub const MAX_COUNTED: i64 = 1001;
 
 pub async fn create(mut change: Change, new: CreateLicense) -> Result<Created<License>, Error> {
     let (scope, now) = (change.scope(), change.now);
@@ -97,6 +105,64 @@ pub async fn page(
     let found = licenses::page(&mut view.read().await?, view.scope, &filter, some).await?;
     let matches = |found: &LicenseWithSeats| end.is_none_or(|end| end.is_of(found.license.id));
     Ok(found.into_iter().filter(matches).take(page.limit as usize).collect())
+}
+
+/// The licenses that expire in a period, soonest first, after the one with this end and id.
+pub async fn by_expiry(
+    view: View,
+    filter: ExpiryFilter,
+    after: Option<(Timestamp, LicenseId)>,
+    limit: i64,
+) -> Result<Vec<LicenseWithSeats>, Error> {
+    let mut conn = view.read().await?;
+    Ok(licenses::by_expiry(&mut conn, view.scope, &filter, after, limit).await?)
+}
+
+/// The active licenses whose seats are all used. The end of some may have passed.
+pub async fn full(view: View, page: Page<LicenseId>) -> Result<Vec<LicenseWithSeats>, Error> {
+    Ok(licenses::full(&mut view.read().await?, view.scope, page).await?)
+}
+
+/// The names of what licenses refer to.
+pub struct Names {
+    pub products: HashMap<ProductId, Name>,
+    pub plans: HashMap<PlanId, Name>,
+}
+
+/// The names of the products and plans of these licenses.
+pub async fn names(view: View, of: &[LicenseWithSeats]) -> Result<Names, Error> {
+    let products: HashSet<_> = of.iter().map(|of| of.license.product_id).collect();
+    let plans: HashSet<_> = of.iter().map(|of| of.license.plan_id).collect();
+    let (mut conn, scope) = (view.read().await?, view.scope);
+    Ok(Names {
+        products: products::names(&mut conn, scope, products).await?,
+        plans: plans::names(&mut conn, scope, plans).await?,
+    })
+}
+
+/// The users who hold a seat on the license, in the order of their seats. A license that does not
+/// exist has none.
+pub async fn holders(
+    view: View,
+    id: LicenseId,
+    page: Page<ActivationId>,
+) -> Result<Vec<SeatHolder>, Error> {
+    Ok(assignments::holders(&mut view.read().await?, view.scope, id, page).await?)
+}
+
+/// The users to whom the license is assigned and who hold no seat, in the order of assignment.
+pub async fn waiting(
+    view: View,
+    id: LicenseId,
+    page: Page<AssignmentId>,
+) -> Result<Vec<AssignedUser>, Error> {
+    Ok(assignments::waiting(&mut view.read().await?, view.scope, id, page).await?)
+}
+
+/// How many there are of [`waiting`], or [`MAX_COUNTED`] if there are as many or more.
+pub async fn count_waiting(view: View, id: LicenseId) -> Result<i64, Error> {
+    let mut conn = view.read().await?;
+    Ok(assignments::count_waiting(&mut conn, view.scope, id, MAX_COUNTED).await?)
 }
 
 /// The last characters of an id.

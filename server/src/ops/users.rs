@@ -80,6 +80,35 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
     Ok(user.into_iter().filter(matches).collect())
 }
 
+/// The users that a text finds.
+pub struct FoundUsers {
+    /// The one with exactly this external id comes first.
+    pub users: Vec<User>,
+    /// Whether others begin with the text too.
+    pub more_exist: bool,
+}
+
+/// The user with exactly this external id, and at most `limit` others whose external id, email or
+/// name begins with the text. It is as quick when a million users do, so it is not paged: a longer
+/// text finds the rest.
+pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Error> {
+    // Every text begins with the empty one, and PostgreSQL takes none with a NUL.
+    if text.is_empty() || text.contains('\0') {
+        return Ok(FoundUsers { users: Vec::new(), more_exist: false });
+    }
+    let mut conn = view.read().await?;
+    let exact = match text.parse::<ExternalId>() {
+        Ok(external_id) => users::find_external(&mut conn, view.scope, &external_id).await?,
+        Err(_) => None,
+    };
+    // One of them may be the exact one, and one more shows whether others exist.
+    let mut others = users::search_some(&mut conn, view.scope, text, limit + 2).await?;
+    others.retain(|user| exact.as_ref().is_none_or(|exact| exact.id != user.id));
+    let more_exist = others.len() > limit as usize;
+    others.truncate(limit as usize);
+    Ok(FoundUsers { users: exact.into_iter().chain(others).collect(), more_exist })
+}
+
 fn begins_with(user: &User, start: &str) -> bool {
     let begins =
         |text: &str| text.get(..start.len()).is_some_and(|text| text.eq_ignore_ascii_case(start));

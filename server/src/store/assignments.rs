@@ -1,8 +1,12 @@
 //! Assignments: which user may use which license, and the seat that the user holds on it.
 
-use common::{Activation, ActivationId, Assignment, AssignmentId, LicenseId, Timestamp, UserId};
+use common::{
+    Activation, ActivationId, Assignment, AssignmentId, ExternalId, LicenseId, Line, Name,
+    Timestamp, UserId,
+};
 
-use super::Scope;
+use super::page::paged;
+use super::{Order, Page, Scope};
 use crate::db::{AsWritten, Conn, Result, locking};
 
 /// An assignment, with its seat if the user holds one.
@@ -108,6 +112,105 @@ pub async fn count_of_user(
         .fetch_optional()
         .await?;
     Ok(newest.map_or((0, None), |(count, id)| (count, Some(id))))
+}
+
+/// A user to whom a license is assigned.
+#[derive(Debug, PartialEq, sqlx::FromRow)]
+pub struct AssignedUser {
+    pub assignment_id: AssignmentId,
+    pub user_id: UserId,
+    pub external_id: ExternalId,
+    pub email: Option<Line>,
+    pub name: Option<Name>,
+    pub assigned_at: Timestamp,
+}
+
+/// A user who holds a seat on a license.
+#[derive(Debug, PartialEq, sqlx::FromRow)]
+pub struct SeatHolder {
+    #[sqlx(flatten)]
+    pub user: AssignedUser,
+    pub activation_id: ActivationId,
+    pub activated_at: Timestamp,
+    pub last_checked_at: Timestamp,
+}
+
+/// The users of the license `$4`. Their order is that of one index, which has those without a seat
+/// together.
+macro_rules! select_users {
+    ($rest:expr) => {
+        concat!(
+            "select s.id as assignment_id, s.user_id, u.external_id, u.email, u.name,
+                 s.assigned_at, s.activation_id, s.activated_at, s.last_checked_at
+             from assignments s join users u on u.id = s.user_id and u.world = s.world
+             where s.license_id = $4 and s.world = $1 and s.world > 0 and ",
+            $rest
+        )
+    };
+}
+
+/// A page of those who hold a seat, in the order of their seats.
+pub async fn holders(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+    page: Page<ActivationId>,
+) -> Result<Vec<SeatHolder>> {
+    conn.query(paged!(page, select_users!("s.activation_id is not null"), "s.activation_id"))
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(license)
+        .fetch_all()
+        .await
+}
+
+/// A page of those who hold no seat, in the order of their assignment.
+pub async fn waiting(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+    page: Page<AssignmentId>,
+) -> Result<Vec<AssignedUser>> {
+    // PostgreSQL takes the index's order only if its whole beginning is named.
+    let sql = match page.order {
+        Order::OldestFirst => select_users!(
+            "s.activation_id is null and s.id > $2 order by s.activation_id, s.id limit $3"
+        ),
+        Order::NewestFirst => select_users!(
+            "s.activation_id is null and s.id < $2
+             order by s.activation_id desc, s.id desc limit $3"
+        ),
+    };
+    conn.query(sql)
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(license)
+        .fetch_all()
+        .await
+}
+
+/// How many users hold no seat, counted up to `most`.
+pub async fn count_waiting(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+    most: i64,
+) -> Result<i64> {
+    let (count,): (i64,) = conn
+        .query(
+            "select count(*) from (
+                 select 1 from assignments
+                 where license_id = $2 and world = $1 and world > 0 and activation_id is null
+                 limit $3) waiting",
+        )
+        .bind_scope(scope)
+        .bind(license)
+        .bind(most)
+        .fetch_one()
+        .await?;
+    Ok(count)
 }
 
 pub async fn set_metadata(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The input of a statement that serves a whole batch: one JSON array, so that a batch costs as many
 //! statements as a single request.
 
-use common::{Activation, ExternalId, LicenseId, ProductId, UserId};
+use common::{Activation, ExternalId, LicenseId, PlanId, ProductId, UserId};
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
@@ -45,6 +45,10 @@ impl<'a> BatchRow<'a> {
     }
 
     pub fn product(scope: Scope, id: ProductId) -> Self {
+        Self { id: Some(id.uuid()), ..Self::of(scope) }
+    }
+
+    pub fn plan(scope: Scope, id: PlanId) -> Self {
         Self { id: Some(id.uuid()), ..Self::of(scope) }
     }
 

@@ -23,6 +23,12 @@ macro_rules! select {
     };
 }
 
+macro_rules! select_with_seats {
+    ($rest:expr) => {
+        concat!("select seats_used, ", columns!(), " from licenses where ", $rest)
+    };
+}
+
 #[derive(sqlx::FromRow)]
 struct CountedLicense {
     #[sqlx(flatten)]
@@ -67,10 +73,8 @@ pub async fn find_with_seats(
     scope: Scope,
     id: LicenseId,
 ) -> Result<Option<LicenseWithSeats>> {
-    const FIND: &str =
-        concat!("select seats_used, ", columns!(), " from licenses where id = $2 and world = $1");
-    let found =
-        conn.query(FIND).bind_scope(scope).bind(id).fetch_optional::<CountedLicense>().await?;
+    let query = conn.query(select_with_seats!("id = $2 and world = $1")).bind_scope(scope).bind(id);
+    let found = query.fetch_optional::<CountedLicense>().await?;
     Ok(found.map(LicenseWithSeats::from))
 }
 
@@ -156,12 +160,6 @@ impl Suffixes {
     }
 }
 
-macro_rules! select_with_seats {
-    ($rest:expr) => {
-        concat!("select seats_used, ", columns!(), " from licenses where ", $rest)
-    };
-}
-
 /// A page of the licenses that match a filter. Each text begins with the condition for which there
 /// is an index; the others narrow down what it finds.
 macro_rules! page_found_by {
@@ -228,6 +226,67 @@ pub async fn page(
         .bind(filter.expiring_before)
         .bind(filter.suffixes.map(|suffixes| suffixes.first))
         .bind(filter.suffixes.map(|suffixes| suffixes.last))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
+}
+
+/// Which licenses with an end a list shows: those that match everything that is given.
+#[derive(Clone, Copy)]
+pub struct ExpiryFilter {
+    pub product: Option<ProductId>,
+    pub status: Option<Status>,
+    /// Their end is not before this.
+    pub from: Timestamp,
+    /// Their end is before this.
+    pub to: Timestamp,
+}
+
+/// The licenses after one that expires then, soonest first.
+pub async fn by_expiry(
+    conn: &mut Conn,
+    scope: Scope,
+    filter: &ExpiryFilter,
+    after: Option<(Timestamp, LicenseId)>,
+    limit: i64,
+) -> Result<Vec<LicenseWithSeats>> {
+    // The nil id stands before all that expire at the same time.
+    let start = (filter.from, LicenseId::default());
+    let (expires_at, id) = after.map_or(start, |after| after.max(start));
+    let rows: Vec<CountedLicense> = conn
+        .query(select_with_seats!(
+            "world = $1 and world > 0 and (expires_at, id) > ($2, $3) and expires_at < $4
+                 and (cast($5 as uuid) is null or product_id = $5)
+                 and (cast($6 as text) is null or status = $6)
+             order by expires_at, id limit $7"
+        ))
+        .bind_scope(scope)
+        .bind(expires_at)
+        .bind(id)
+        .bind(filter.to)
+        .bind(filter.product)
+        .bind(filter.status)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
+}
+
+/// A page of the active licenses whose seats are all used.
+pub async fn full(
+    conn: &mut Conn,
+    scope: Scope,
+    page: Page<LicenseId>,
+) -> Result<Vec<LicenseWithSeats>> {
+    let rows: Vec<CountedLicense> = conn
+        .query(paged!(
+            page,
+            select_with_seats!("world = $1 and world > 0 and is_full and status = 'active'"),
+            "id"
+        ))
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())

@@ -1,11 +1,14 @@
 //! Plans.
 
-use common::{Plan, PlanId, ProductId};
+use std::collections::HashMap;
+
+use common::{Name, Plan, PlanId, ProductId};
 use sqlx::types::Json;
 
+use super::batch_rows::{BatchRow, over_rows};
 use super::page::paged;
 use super::{Page, Scope};
-use crate::db::{Conn, Result, locking};
+use crate::db::{Conn, Result, Sql, locking};
 
 /// The one list of columns.
 macro_rules! select {
@@ -93,4 +96,19 @@ pub async fn page_of_product(
         .bind(product)
         .fetch_all()
         .await
+}
+
+/// The names of those of the plans that exist.
+pub async fn names(
+    conn: &mut Conn,
+    scope: Scope,
+    plans: impl IntoIterator<Item = PlanId>,
+) -> Result<HashMap<PlanId, Name>> {
+    const NAMES: Sql = over_rows!(
+        "select plans.id, plans.name from item
+         join plans on plans.id = item.id and plans.world = item.world"
+    );
+    let rows: Vec<_> = plans.into_iter().map(|id| BatchRow::plan(scope, id)).collect();
+    let names: Vec<(PlanId, Name)> = conn.query(NAMES).bind(Json(rows)).fetch_all().await?;
+    Ok(names.into_iter().collect())
 }

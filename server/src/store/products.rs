@@ -1,10 +1,14 @@
 //! Products.
 
-use common::{Product, ProductId};
+use std::collections::HashMap;
 
+use common::{Name, Product, ProductId};
+use sqlx::types::Json;
+
+use super::batch_rows::{BatchRow, over_rows};
 use super::page::paged;
 use super::{Page, Scope};
-use crate::db::{Conn, Result, locking};
+use crate::db::{Conn, Result, Sql, locking};
 
 /// The one list of columns.
 macro_rules! select {
@@ -67,4 +71,19 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<ProductId>) -> Resul
         .bind(page.limit)
         .fetch_all()
         .await
+}
+
+/// The names of those of the products that exist.
+pub async fn names(
+    conn: &mut Conn,
+    scope: Scope,
+    products: impl IntoIterator<Item = ProductId>,
+) -> Result<HashMap<ProductId, Name>> {
+    const NAMES: Sql = over_rows!(
+        "select products.id, products.name from item
+         join products on products.id = item.id and products.world = item.world"
+    );
+    let rows: Vec<_> = products.into_iter().map(|id| BatchRow::product(scope, id)).collect();
+    let names: Vec<(ProductId, Name)> = conn.query(NAMES).bind(Json(rows)).fetch_all().await?;
+    Ok(names.into_iter().collect())
 }

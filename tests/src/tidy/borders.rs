@@ -25,6 +25,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             // The part of a list, the world, and the key.
             "store",
             "store::keys",
+            "store::page",
             // Who may do what, how often, and the request that is described in OpenAPI.
             "validation::request",
             "validation::gate",

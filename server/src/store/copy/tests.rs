@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{Table, for_each_table};
 use crate::db::{DatabaseUrl, Db};
 
-/// From SQLite, whose schema is the same and whose catalogue is short.
+/// From SQLite, whose schema is the same and whose catalogue is short. It leaves out generated
+/// columns, which the target computes for itself.
 const COLUMNS: &str = "select m.name, c.name from sqlite_master m, pragma_table_info(m.name) c
      where m.type = 'table' and m.name not like 'sqlite_%' and m.name not like '_sqlx_%'";
 

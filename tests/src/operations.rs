@@ -1,0 +1,28 @@
+//! Operations that no address of the API offers: lists that are newest first, and what an overview
+//! shows.
+
+mod holders;
+mod licenses;
+mod newest_first;
+mod users;
+
+use common::{Mode, TenantId};
+use licd::ops::Operations;
+use licd::ops::view::View;
+use licd::store::{Scope, worlds};
+
+use crate::harness::{App, Caller};
+
+/// The world of the caller's key.
+async fn scope_of(app: &App, caller: &Caller) -> Scope {
+    let key = caller.get("/api/v1/key").await;
+    let tenant: TenantId = key["tenant"]["id"].as_str().unwrap().parse().unwrap();
+    let mode: Mode = key["mode"].as_str().unwrap().parse().unwrap();
+    let mut conn = app.db().read().await.unwrap();
+    worlds::find(&mut conn, tenant, mode).await.unwrap().unwrap()
+}
+
+/// What the caller sees.
+async fn view_of(app: &App, caller: &Caller) -> View {
+    Operations::new(app.db().clone()).view(scope_of(app, caller).await)
+}
