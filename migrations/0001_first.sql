@@ -33,6 +33,8 @@ create table keys (
     created_at timestamptz not null,
     expires_at timestamptz,
     last_used_at timestamptz,
+    -- Where that use came from.
+    last_used_address text,
     revoked_at timestamptz,
     hash bytea not null unique
 );
@@ -53,6 +55,18 @@ create table sessions (
 
 create index sessions_by_key on sessions (key_id, id);
 create index sessions_by_expiry on sessions (expires_at);
+
+-- How many requests of an hour each key made. Counted in memory and added some seconds later. Kept
+-- for 30 days.
+create table key_uses (
+    key_id uuid not null references keys (id),
+    -- Its start.
+    hour timestamptz not null,
+    count bigint not null,
+    primary key (key_id, hour)
+);
+
+create index key_uses_by_age on key_uses (hour);
 
 -- What a tenant sells.
 create table products (

@@ -1,6 +1,6 @@
-//! The tasks beside the requests: the times of last use and the outcomes of validations are
-//! written, idle rate limits forgotten, old idempotency keys, events and outcomes deleted. A task
-//! that breaks off is started anew.
+//! The tasks beside the requests: the uses of keys and the outcomes of validations are written, idle
+//! rate limits forgotten, old idempotency keys, uses, events and outcomes deleted. A task that breaks
+//! off is started anew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use crate::ops::events::{self, Retention};
 use crate::ops::{idempotency, sessions};
 use crate::supervise::supervise;
 use crate::validation::gate::KeyGate;
+use crate::validation::last_uses;
 use crate::validation::outcome_counts::{self, OutcomeCounts};
 
 /// How often each task runs.
@@ -38,7 +39,10 @@ async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention, rep
         gate.forget_idle();
         report_omitted();
         if let Err(error) = gate.last_uses.write(&db).await {
-            tracing::warn!(%error, "the times of last use could not be written");
+            tracing::warn!(%error, "the uses of keys could not be written");
+        }
+        if let Err(error) = last_uses::forget_old(&db).await {
+            tracing::warn!(%error, "old uses of keys could not be deleted");
         }
         if let Err(error) = idempotency::forget_old(&db).await {
             tracing::warn!(%error, "old idempotency keys could not be deleted");

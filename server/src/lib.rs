@@ -101,14 +101,15 @@ pub async fn serve(
     let router = routes::router(app);
     http::connections::serve(listener, router, config.connections, shutdown, DRAIN_TIMEOUT).await;
 
-    maintenance.abort();
     // With the router the last callers are gone; the worker answers the requests that still wait.
     drop(tokio::time::timeout(FINISH_TIMEOUT, validating).await);
-    if let Err(error) = gate.last_uses.write(&db).await {
-        tracing::warn!(%error, "the times of last use could not be written");
+    // Both wait for what the task is writing. Only then it is aborted: a portion that was cut off
+    // would be lost, or counted twice.
+    match tokio::time::timeout(FINISH_TIMEOUT, gate.last_uses.write(&db)).await {
+        Ok(Ok(())) => {}
+        failed => tracing::warn!(?failed, "the last uses of keys could not be written"),
     }
-    // Waits for what the task is writing. Only then it is aborted: a portion that was cut off would
-    // be lost, or counted twice.
+    maintenance.abort();
     match tokio::time::timeout(FINISH_TIMEOUT, outcomes.flush(&db)).await {
         Ok(Ok(())) => {}
         failed => tracing::warn!(?failed, "the last outcomes could not be written"),

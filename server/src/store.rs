@@ -14,6 +14,7 @@ pub mod copy;
 pub mod events;
 pub mod idempotency;
 pub mod ids;
+pub mod key_uses;
 pub mod keys;
 pub mod licenses;
 pub mod outcomes;

@@ -8,7 +8,7 @@ pub mod admission;
 mod batch;
 mod explain;
 pub mod gate;
-mod last_uses;
+pub mod last_uses;
 pub mod limit;
 mod outcome;
 pub mod outcome_counts;

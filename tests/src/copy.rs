@@ -308,6 +308,7 @@ async fn the_command_prints_the_copied_tables() {
     insta::assert_snapshot!(String::from_utf8(done.stdout).unwrap(), @r"
     worlds                    4
     keys                      4
+    key_uses                  3
     products                 10
     plans                     6
     licenses                  6  with 6 seats taken

@@ -2,6 +2,8 @@
 //! shows.
 
 mod holders;
+mod key_uses;
+mod keys;
 mod licenses;
 mod newest_first;
 mod users;

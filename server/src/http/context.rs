@@ -4,6 +4,7 @@
 mod access_log;
 mod arrival;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::{Body, HttpBody};
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::http::head;
+use crate::http::{ClientAddress, head};
 use crate::validation::gate::CallerInfo;
 use crate::validation::limit::Allowance;
 use access_log::{Entry, Outcome};
@@ -38,21 +39,22 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    /// The context of a request with these headers.
-    fn new(headers: &HeaderMap) -> Self {
-        Self { id: request_id(headers), caller: CallerInfo::default() }
+    /// The context of a request with these headers, from this address.
+    fn new(headers: &HeaderMap, address: Option<IpAddr>) -> Self {
+        Self { id: request_id(headers), caller: CallerInfo::at(address) }
     }
 
     /// The context of a request, from its extensions.
     pub fn of(extensions: &Extensions) -> Self {
-        extensions.get().cloned().unwrap_or_else(|| Self::new(&HeaderMap::new()))
+        extensions.get().cloned().unwrap_or_else(|| Self::new(&HeaderMap::new(), None))
     }
 }
 
 /// Wraps the handling of every request.
 pub async fn run(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let context = RequestContext::new(request.headers());
+    let client = request.extensions().get().map(|ClientAddress(address)| address.ip());
+    let context = RequestContext::new(request.headers(), client);
     let entry = Entry::new(&request);
     request.extensions_mut().insert(context.clone());
 

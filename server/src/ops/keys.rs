@@ -1,5 +1,6 @@
 //! API keys. A live key sees and creates those of both modes, a test key only its own mode's.
 
+use chrono::TimeDelta;
 use common::{ApiKey, CreateKey, CreatedKey, Key, KeyId, Mode, Name, Role, Timestamp};
 
 use super::change::{Change, Events};
@@ -7,7 +8,7 @@ use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::error::Error;
 use crate::events::NewEvent;
-use crate::store::{Page, keys, worlds};
+use crate::store::{Order, Page, key_uses, keys, worlds};
 use crate::validation::gate;
 
 const NOT_FOUND: Error = Error::NotFound("key");
@@ -52,7 +53,60 @@ pub(super) fn new_record(
 }
 
 pub async fn page(view: View, page: Page<KeyId>) -> Result<Vec<Key>, Error> {
-    Ok(keys::page(&mut view.read().await?, view.scope, page).await?)
+    let (mut conn, own) = (view.read().await?, view.scope);
+    let mut found = keys::page(&mut conn, own, page).await?;
+    if own.mode == Mode::Live {
+        let test = worlds::find(&mut conn, own.tenant, Mode::Test).await?.ok_or(Error::Internal)?;
+        found.extend(keys::page(&mut conn, test, page).await?);
+        found.sort_by_key(|key| key.id);
+        if page.order == Order::NewestFirst {
+            found.reverse();
+        }
+        found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
+    }
+    Ok(found)
+}
+
+pub async fn get(view: View, id: KeyId) -> Result<Key, Error> {
+    let found = keys::find(&mut view.read().await?, view.scope, id).await?;
+    found.map(|(key, _)| key).ok_or(NOT_FOUND)
+}
+
+/// How a key is used, some seconds late.
+#[derive(Debug, PartialEq)]
+pub struct KeyUses {
+    pub last_used_at: Option<Timestamp>,
+    /// Of the peer of the connection, which is the proxy if there is one.
+    pub last_used_address: Option<String>,
+    /// How many requests it made in the hour that has begun and the 23 before.
+    pub last_24_hours: i64,
+    /// In the hour that has begun and the 167 before.
+    pub last_7_days: i64,
+}
+
+pub async fn uses(view: View, id: KeyId) -> Result<KeyUses, Error> {
+    let now = Timestamp::now();
+    let mut conn = view.read().await?;
+    let (key, own) = keys::find(&mut conn, view.scope, id).await?.ok_or(NOT_FOUND)?;
+    let (day, week) = (now.plus(-TimeDelta::hours(24)), now.plus(-TimeDelta::days(7)));
+    Ok(KeyUses {
+        last_used_at: key.last_used_at,
+        last_used_address: keys::last_used_address(&mut conn, own, id).await?,
+        last_24_hours: key_uses::count(&mut conn, own, id, day).await?,
+        last_7_days: key_uses::count(&mut conn, own, id, week).await?,
+    })
+}
+
+/// How long before its end a key is to be replaced.
+pub const EXPIRES_SOON: TimeDelta = TimeDelta::days(14);
+/// After how long without use nobody may need a key any more.
+pub const LONG_UNUSED: TimeDelta = TimeDelta::days(90);
+
+/// The valid keys that expire soon or were not used for long, newest first.
+pub async fn needing_attention(view: View, now: Timestamp, limit: i64) -> Result<Vec<Key>, Error> {
+    let (soon, long_ago) = (now.plus(EXPIRES_SOON), now.plus(-LONG_UNUSED));
+    let mut conn = view.read().await?;
+    Ok(keys::expiring_or_unused(&mut conn, view.scope, now, soon, long_ago, limit).await?)
 }
 
 /// Revokes the key, in force for every request that starts after this has returned.

@@ -132,13 +132,14 @@ tables! {
     };
     Key = keys by (id) {
         id: Uuid, world: i32, name: String, prefix: String, role: String, created_at: Time,
-        expires_at: Option<Time>, last_used_at: Option<Time>, revoked_at: Option<Time>,
-        hash: Vec<u8>,
+        expires_at: Option<Time>, last_used_at: Option<Time>, last_used_address: Option<String>,
+        revoked_at: Option<Time>, hash: Vec<u8>,
     };
     Session = sessions by (id) {
         id: Uuid, key_id: Uuid, created_at: Time, expires_at: Time, address: Option<String>,
         browser: Option<String>, hash: Vec<u8>,
     };
+    KeyUse = key_uses by (key_id, hour) { key_id: Uuid, hour: Time, count: i64 };
     Product = products by (id, world) {
         id: Uuid, world: i32, name: String, description: Option<String>, created_at: Time,
         updated_at: Time,
@@ -186,7 +187,8 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
-            World Key Session Product Plan License User Assignment EventCounter Event OutcomeCount Refusal
+            World Key KeyUse Session Product Plan License User Assignment EventCounter Event
+            OutcomeCount Refusal
             IdempotencyKey)
     }};
     (@ $table:ident $block:expr; $($row:ident)*) => {

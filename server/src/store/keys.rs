@@ -5,6 +5,7 @@
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
 use sqlx::types::Json;
 
+use super::key_uses::KeyUse;
 use super::page::paged;
 use super::{Page, Scope, World};
 use crate::db::{Conn, Result, Sql, locking};
@@ -13,8 +14,9 @@ use crate::db::{Conn, Result, Sql, locking};
 macro_rules! select {
     ($more:literal, $rest:expr) => {
         concat!(
-            "select k.id, k.name, k.prefix, k.role, w.mode, k.created_at, k.expires_at,
-                 k.last_used_at, k.revoked_at",
+            "select k.id, k.name, k.prefix, k.role,
+                 (select mode from worlds where worlds.id = k.world) as mode, k.created_at,
+                 k.expires_at, k.last_used_at, k.revoked_at",
             $more,
             $rest
         )
@@ -114,21 +116,56 @@ pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Ke
     }))
 }
 
+/// A page of the keys of this one mode.
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page<KeyId>) -> Result<Vec<Key>> {
-    macro_rules! select_visible {
+    macro_rules! select_in_world {
         ($rest:expr) => {
-            select!("", concat!(" from worlds w join keys k on k.world = w.id where ", $rest))
+            select!("", concat!(" from keys k where ", $rest))
         };
     }
-    conn.query(paged!(
-        page,
-        select_visible!("w.tenant_id = $1 and (w.mode = $4 or $4 = 'live') and k.world > 0"),
-        "k.id"
+    conn.query(paged!(page, select_in_world!("k.world = $1 and k.world > 0"), "k.id"))
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .fetch_all()
+        .await
+}
+
+/// The address of a key's last use. The scope is the key's own.
+pub async fn last_used_address(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<String>> {
+    let (address,) = conn
+        .query("select last_used_address from keys where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_one()
+        .await?;
+    Ok(address)
+}
+
+/// The valid keys that expire at `soon` or before, or whose last use was before `long_ago`; one that
+/// was never used counts from when it was made.
+pub async fn expiring_or_unused(
+    conn: &mut Conn,
+    scope: Scope,
+    now: Timestamp,
+    soon: Timestamp,
+    long_ago: Timestamp,
+    limit: i64,
+) -> Result<Vec<Key>> {
+    conn.query(select!(
+        "",
+        " from worlds w join keys k on k.world = w.id
+          where w.tenant_id = $1 and (w.mode = $2 or $2 = 'live') and k.world > 0
+              and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
+              and (k.expires_at <= $4 or coalesce(k.last_used_at, k.created_at) < $5)
+          order by k.id desc limit $6"
     ))
     .bind(scope.tenant)
-    .bind(page.cursor)
-    .bind(page.limit)
     .bind(scope.mode)
+    .bind(now)
+    .bind(soon)
+    .bind(long_ago)
+    .bind(limit)
     .fetch_all()
     .await
 }
@@ -165,29 +202,38 @@ pub async fn lock_live_admins(conn: &mut Conn, scope: Scope, now: Timestamp) -> 
     Ok(ids.into_iter().map(|(id,)| id).collect())
 }
 
-/// Moves the times of last use, never backwards, and answers for which of the keys it did so.
+/// Moves the times of last use, never backwards, with where it came from, and answers which of the
+/// keys it found; their rows are locked until the transaction ends.
 ///
 /// On PostgreSQL locked keys are skipped: a revocation locks several keys, and two transactions
 /// that each lock some and want the others would deadlock.
-pub async fn touch(conn: &mut Conn, uses: &[(KeyId, Timestamp)]) -> Result<Vec<KeyId>> {
+pub async fn touch(conn: &mut Conn, uses: &[(KeyId, KeyUse)]) -> Result<Vec<KeyId>> {
     const TOUCH: Sql = Sql::Each {
-        sqlite: "update keys set last_used_at = max(coalesce(last_used_at, 0), item.value ->> 1)
+        sqlite: "update keys set last_used_at = max(coalesce(last_used_at, 0), item.value ->> 1),
+                     last_used_address = iif(coalesce(last_used_at, 0) > item.value ->> 1,
+                         last_used_address, item.value ->> 2)
                  from json_each($1) item where keys.id = unhex(item.value ->> 0)
                  returning keys.id",
         postgres: "with item as (
                        select cast(value ->> 0 as uuid) as id,
                            timestamptz 'epoch' + cast(value ->> 1 as bigint) * interval '1 ms'
-                               as used_at
+                               as used_at,
+                           value ->> 2 as address
                        from jsonb_array_elements($1)
                    ), free as (
-                       select k.id, item.used_at from item join keys k on k.id = item.id
+                       select k.id, item.used_at, item.address from item join keys k on k.id = item.id
                        for no key update of k skip locked
                    )
-                   update keys set last_used_at = greatest(keys.last_used_at, free.used_at)
+                   update keys set last_used_at = greatest(keys.last_used_at, free.used_at),
+                       last_used_address = case when keys.last_used_at > free.used_at
+                           then keys.last_used_address else free.address end
                    from free where keys.id = free.id
                    returning keys.id",
     };
-    let uses: Vec<_> = uses.iter().map(|(key, at)| (key.uuid().simple(), at.millis())).collect();
+    let row = |(key, uses): &(KeyId, KeyUse)| {
+        (key.uuid().simple(), uses.last_at.millis(), uses.last_address)
+    };
+    let uses: Vec<_> = uses.iter().map(row).collect();
     let touched: Vec<(KeyId,)> = conn.query(TOUCH).bind(Json(&uses)).fetch_all().await?;
     Ok(touched.into_iter().map(|(key,)| key).collect())
 }

@@ -3,6 +3,7 @@
 //! Every request has its key looked up; nothing is remembered, so a revoked key is refused at once.
 //! Validations have theirs looked up many at a time, by `admission`, with the same [`KeyGate`].
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use common::{ApiKey, KeyId, Role, Timestamp};
@@ -22,17 +23,24 @@ pub fn hash(key: &ApiKey) -> Hash {
 
 /// The caller of a request, as far as it is known while its key is checked. Clones share it.
 ///
-/// A request whose batch broke off is decided again, alone; it counts against the rates once.
+/// A request whose batch broke off is decided again, alone; it counts once, against the rates and
+/// as a use of its key.
 #[derive(Clone, Default)]
 pub struct CallerInfo(Arc<Known>);
 
 #[derive(Default)]
 struct Known {
+    address: Option<IpAddr>,
     key: OnceLock<(KeyId, Allowance)>,
     new_user: OnceLock<Allowance>,
 }
 
 impl CallerInfo {
+    /// A caller from this address.
+    pub fn at(address: Option<IpAddr>) -> Self {
+        Self(Arc::new(Known { address, ..Known::default() }))
+    }
+
     /// The key, once it was found to be valid.
     pub fn key(&self) -> Option<KeyId> {
         self.0.key.get().map(|(key, _)| *key)
@@ -126,10 +134,15 @@ impl KeyGate {
         now: Timestamp,
     ) -> Result<KeyAuth, Error> {
         let auth = auth.filter(|auth| is_valid_at(auth, now)).ok_or(Error::Unauthorized)?;
-        let count = || (auth.key_id, self.limiter.check(auth.key_id));
+        let count = || {
+            let allowance = self.limiter.check(auth.key_id);
+            if !matches!(allowance, Allowance::Refused { .. }) {
+                self.last_uses.note(auth.key_id, caller.0.address, now);
+            }
+            (auth.key_id, allowance)
+        };
         let (_, allowance) = caller.0.key.get_or_init(count);
         allowance.into_result()?;
-        self.last_uses.note(auth.key_id, now);
         Ok(auth)
     }
 

@@ -1,47 +1,88 @@
-//! When each key was last used. Uses are noted in memory and written every few seconds, so that
-//! using a key costs no write; a crash forgets the last few seconds of this, and nothing else.
+//! The uses of each key: when the last one was, from where, and how many there were in each hour.
+//! They are noted in memory and written every few seconds, so that using a key costs no write; a
+//! crash forgets the last few seconds of this, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::{KeyId, Timestamp};
+use chrono::TimeDelta;
+use common::{KeyId, Timestamp, hour_of};
 
 use crate::db::{Db, Result};
+use crate::store::key_uses::{self, KeyUse};
 use crate::store::keys;
 
-/// How many keys are written in one statement, after which others may write too.
+/// How many keys are written in one transaction, after which others may write too.
 const PORTION: usize = 500;
+/// How long the uses of an hour are kept.
+const KEPT: TimeDelta = TimeDelta::days(30);
 
 /// The uses not yet written; one entry for each key used since the last time.
 #[derive(Default)]
-pub struct LastUses(Mutex<BTreeMap<KeyId, Timestamp>>);
+pub struct LastUses {
+    noted: Mutex<BTreeMap<KeyId, KeyUse>>,
+    /// Held while uses are written, so that none is written twice at once.
+    writing: tokio::sync::Mutex<()>,
+}
 
 impl LastUses {
-    pub fn note(&self, key: KeyId, now: Timestamp) {
-        self.lock().insert(key, now);
+    pub fn note(&self, key: KeyId, address: Option<IpAddr>, now: Timestamp) {
+        let mut noted = self.lock();
+        let noted = noted.entry(key).or_insert_with(|| KeyUse::new(now));
+        (noted.last_at, noted.last_address) = (now, address);
+        *noted.hours.entry(hour_of(now)).or_default() += 1;
     }
 
-    /// Writes what was noted, in portions. What could not be written stays noted.
+    /// Writes what was noted, in portions. What could not be written stays noted; but a use whose
+    /// commit was not confirmed is not counted again. One call waits for another.
     pub async fn write(&self, db: &Db) -> Result<()> {
-        let noted: Vec<_> = self.lock().iter().map(|(key, at)| (*key, *at)).collect();
+        let _writing = self.writing.lock().await;
+        let noted: Vec<_> = self.lock().iter().map(|(key, uses)| (*key, uses.clone())).collect();
         for portion in noted.chunks(PORTION) {
-            let written = keys::touch(&mut db.write().await?, portion).await?;
-            self.forget(portion, &written.into_iter().collect());
+            let mut tx = db.begin().await?;
+            let free: BTreeSet<_> = keys::touch(&mut tx, portion).await?.into_iter().collect();
+            let written: Vec<_> = portion.iter().filter(|(key, _)| free.contains(key)).collect();
+            key_uses::add(&mut tx, &written).await?;
+            self.forget_counts(&written);
+            tx.commit().await?;
+            self.forget_times(&written);
         }
         Ok(())
     }
 
-    /// Forgets the uses that were written, unless there was a later one meanwhile.
-    fn forget(&self, uses: &[(KeyId, Timestamp)], written: &BTreeSet<KeyId>) {
+    /// Forgets the counts that were written, and leaves what was counted meanwhile.
+    fn forget_counts(&self, written: &[&(KeyId, KeyUse)]) {
         let mut noted = self.lock();
-        for (key, at) in uses.iter().filter(|(key, _)| written.contains(key)) {
-            if noted.get(key) == Some(at) {
+        for (key, uses) in written {
+            let Some(noted) = noted.get_mut(key) else { continue };
+            for (hour, count) in &uses.hours {
+                noted.hours.entry(*hour).and_modify(|noted| *noted -= count);
+            }
+            noted.hours.retain(|_, count| *count > 0);
+        }
+    }
+
+    /// Forgets the keys that were not used meanwhile.
+    fn forget_times(&self, written: &[&(KeyId, KeyUse)]) {
+        let mut noted = self.lock();
+        for (key, uses) in written {
+            let is_written =
+                |noted: &KeyUse| noted.hours.is_empty() && noted.last_at == uses.last_at;
+            if noted.get(key).is_some_and(is_written) {
                 noted.remove(key);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<KeyId, Timestamp>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<KeyId, KeyUse>> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Forgets the uses of old hours, a portion at a time, and lets others write in between.
+pub async fn forget_old(db: &Db) -> Result<()> {
+    let since = Timestamp::now().plus(-KEPT);
+    while key_uses::forget_old(&mut db.write().await?, since).await? {}
+    Ok(())
 }

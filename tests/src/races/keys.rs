@@ -70,7 +70,7 @@ async fn writing_the_last_use_waits_for_no_lock() {
     let used = Timestamp::now();
     let usage = LastUses::default();
     for key in &keys {
-        usage.note(key.parse().unwrap(), used);
+        usage.note(key.parse().unwrap(), None, used);
     }
     let records = async || -> Vec<Key> {
         from_value(app.get("/api/v1/admin/keys").await.data().clone()).unwrap()
@@ -121,10 +121,10 @@ async fn the_last_uses_of_many_keys_are_written_together() {
     }
     drop(conn);
     let (usage, used) = (LastUses::default(), Timestamp::now());
-    ids.iter().for_each(|id| usage.note(*id, used));
+    ids.iter().for_each(|id| usage.note(*id, None, used));
     usage.write(app.db()).await.unwrap();
     let late = used.plus(-chrono::Duration::hours(1));
-    usage.note(ids[0], late);
+    usage.note(ids[0], None, late);
     usage.write(app.db()).await.unwrap();
     let written = "select count(*) from keys where last_used_at is not null and name = 'many'";
     assert_eq!(app.number(written).await, 1200);

@@ -267,6 +267,7 @@ fn store_functions_take_their_scope() {
         "sessions::find_by_hash",
         "validations/read::find",
         "keys::touch",
+        "key_uses::add",
         // The ids of a process have one order in all scopes.
         "ids::go_on",
         // Each row carries its scope.
@@ -274,9 +275,10 @@ fn store_functions_take_their_scope() {
         "events::insert",
         "outcomes::add_counts",
         "outcomes::add_refusals",
-        // Old answers, events and outcomes are forgotten in all scopes alike.
+        // Old answers, uses, events and outcomes are forgotten in all scopes alike.
         "events::forget_old",
         "idempotency::forget_old",
+        "key_uses::forget_old",
         "outcomes::forget_old_counts",
         "outcomes::forget_old_refusals",
         "sessions::forget_ended",

@@ -1,0 +1,81 @@
+//! The uses of keys: how many requests of an hour each key made. Every node adds its own.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use common::{KeyId, Timestamp};
+use sqlx::types::Json;
+
+use super::{Scope, delete_portion};
+use crate::db::{Conn, Result, Sql};
+
+/// The uses of a key that are not stored yet.
+#[derive(Clone)]
+pub struct KeyUse {
+    pub last_at: Timestamp,
+    /// Where the last one came from, if it came from somewhere.
+    pub last_address: Option<IpAddr>,
+    /// How many there were in each hour, by its start.
+    pub hours: BTreeMap<Timestamp, i64>,
+}
+
+impl KeyUse {
+    pub fn new(now: Timestamp) -> Self {
+        Self { last_at: now, last_address: None, hours: BTreeMap::new() }
+    }
+}
+
+/// Adds to the counts of keys whose rows the transaction has locked. So no two nodes add to one
+/// key at once, and neither waits for the other.
+pub async fn add(conn: &mut Conn, uses: &[&(KeyId, KeyUse)]) -> Result<()> {
+    const ADD: Sql = Sql::Each {
+        sqlite: "insert into key_uses (key_id, hour, count)
+                 select unhex(value ->> 0), value ->> 1, value ->> 2
+                 from json_each($1) where true
+                 on conflict (key_id, hour) do update set count = key_uses.count + excluded.count",
+        postgres: "insert into key_uses (key_id, hour, count)
+                   select cast(value ->> 0 as uuid),
+                       timestamptz 'epoch' + cast(value ->> 1 as bigint) * interval '1 ms',
+                       cast(value ->> 2 as bigint)
+                   from jsonb_array_elements($1)
+                   on conflict (key_id, hour)
+                       do update set count = key_uses.count + excluded.count",
+    };
+    let hours = |(key, uses): &&(KeyId, KeyUse)| {
+        let key = key.uuid().simple();
+        let row = move |(hour, count): (&Timestamp, &i64)| (key, hour.millis(), *count);
+        uses.hours.iter().map(row).collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = uses.iter().flat_map(hours).collect();
+    conn.query(ADD).bind(Json(rows)).execute().await?;
+    Ok(())
+}
+
+/// How often a key was used in the hours that began after `since`. The scope is the key's own.
+pub async fn count(conn: &mut Conn, scope: Scope, key: KeyId, since: Timestamp) -> Result<i64> {
+    let (count,): (i64,) = conn
+        .query(
+            "select cast(coalesce(sum(u.count), 0) as bigint)
+             from keys k join key_uses u on u.key_id = k.id
+             where k.id = $2 and k.world = $1 and u.hour > $3",
+        )
+        .bind_scope(scope)
+        .bind(key)
+        .bind(since)
+        .fetch_one()
+        .await?;
+    Ok(count)
+}
+
+/// Forgets some of the counts of hours before `since`, of all keys, and answers whether there may
+/// be more. Nodes that do this at once leave each other's rows alone.
+pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
+    const OLD: Sql = Sql::Each {
+        sqlite: "delete from key_uses where (key_id, hour) in (
+             select key_id, hour from key_uses where hour < $1 order by hour limit $2)",
+        postgres: "delete from key_uses where ctid = any(array(
+             select ctid from key_uses
+             where hour < $1 order by hour limit $2 for update skip locked))",
+    };
+    delete_portion(conn, OLD, since).await
+}
