@@ -2,6 +2,7 @@
 
 mod answer;
 mod app;
+mod browser;
 mod caller;
 mod contract;
 mod database;
@@ -10,6 +11,7 @@ mod words;
 
 pub use answer::Answer;
 pub use app::App;
+pub use browser::Browser;
 pub use caller::Caller;
 pub use database::TestDatabase;
 pub use waiting::{clock_passes, find, until, until_within};
