@@ -12,8 +12,8 @@
 //! `connections` clients below the interface, `crashes` processes that stop and restart, `faults`
 //! disks that fail, `log` a log that cannot be written, `host` the commands of `licd`, `tenants` what
 //! they store, and `tidy` rules of the sources. `plans` covers how PostgreSQL finds its rows, `copy`,
-//! `backup` and `migrate` the commands on whole databases, `journey` licctl with licd, `nodes`
-//! several processes on one database, and `cluster` the loss of PostgreSQL.
+//! `backup` and `migrate` the commands on whole databases, `journey` licctl with licd, `dashboard` pages
+//! in a browser, `nodes` several processes on one database, and `cluster` the loss of PostgreSQL.
 
 #![cfg(test)]
 
@@ -24,6 +24,7 @@ mod cluster;
 mod connections;
 mod copy;
 mod crashes;
+mod dashboard;
 mod faults;
 mod harness;
 mod host;

@@ -1,0 +1,3 @@
+//! Pages as their users meet them, in a real browser.
+
+mod reference;
