@@ -1,0 +1,142 @@
+//! Keys: created, shown once, used, and revoked.
+
+use common::{Mode, Role};
+
+use super::{MARKUP, is_fit_for_everyone, signed_in, signed_in_as};
+use crate::harness::App;
+
+/// The life of a key in forms alone: what the page says of it holds for the API at once.
+#[tokio::test]
+async fn a_key_is_created_shown_once_used_and_revoked() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open("/dashboard/live/keys").await;
+    browser.fill("Name", MARKUP).await;
+    browser.click("read").await;
+    browser.choose("Expires", "in 30 days").await;
+    browser.click("Create key").await;
+    browser.sees("It is not shown again").await;
+    browser.sees(MARKUP).await;
+    let secret = browser.script("return document.getElementById('secret').textContent").await;
+    let reader = app.with_key(secret.as_str().unwrap());
+    assert_eq!(reader.get("/api/v1/key").await.data()["role"], "read");
+    browser.sees("licctl login --server http://127.0.0.1").await;
+
+    browser.click("I have copied the key").await;
+    browser.is_at("/dashboard/live/keys").await;
+    browser.sees(MARKUP).await;
+    assert!(!browser.text().await.contains(secret.as_str().unwrap()));
+    browser.click(MARKUP).await;
+    browser.sees("Use").await;
+    browser.click(&format!("Revoke {MARKUP}…")).await;
+    browser.sees("This cannot be undone.").await;
+    browser.click("Revoke this key now").await;
+    browser.sees("The key is revoked.").await;
+    assert_eq!(reader.get("/api/v1/key").await.status, 401);
+
+    let events = app.get("/api/v1/admin/events?type=key.revoked").await;
+    let actor = &events.list()[0]["actor"];
+    assert_eq!(actor["type"], "session");
+    assert!(actor["id"].as_str().unwrap().starts_with("ses_"));
+    assert!(actor["keyId"].as_str().unwrap().starts_with("key_"));
+    assert_eq!(actor["name"], "key of a test");
+}
+
+/// A session lasts no longer than its key.
+#[tokio::test]
+async fn a_revoked_key_ends_its_sessions() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+    browser.open("/dashboard/live/keys").await;
+    browser.click("key of a test").await;
+    browser.click("Revoke key of a test…").await;
+    browser.sees("Yours is among them: you will be signed out.").await;
+    browser.click("Revoke this key now").await;
+    browser.sees("Your session has ended").await;
+    browser.open("/dashboard/live/keys").await;
+    browser.sees("Sign in").await;
+}
+
+/// The last key with which anything could be changed stays.
+#[tokio::test]
+async fn the_last_admin_key_is_kept() {
+    let app = App::start().await;
+    let browser = signed_in_as(&app, Role::Admin, Mode::Live).await;
+    let listed = app.get("/api/v1/admin/keys").await;
+    let other = listed.list().iter().find(|key| key["name"] == "first key").unwrap();
+    let path = format!("/api/v1/admin/keys/{}/revoke", other["id"].as_str().unwrap());
+    app.post(&path, serde_json::json!({})).await.data();
+    browser.open("/dashboard/live/keys").await;
+    browser.click("key of a test").await;
+    browser.click("Revoke key of a test…").await;
+    browser.click("Revoke this key now").await;
+    browser.sees("The last live admin key of a tenant cannot be revoked").await;
+    browser.sees("Sign out").await;
+}
+
+#[tokio::test]
+async fn a_mistake_stands_beside_its_field_and_costs_nothing() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open("/dashboard/live/keys").await;
+    browser.fill("Name", "   ").await;
+    browser.click("admin").await;
+    browser.choose("Expires", "on a date").await;
+    browser.click("Create key").await;
+    browser.sees("The name must not be empty.").await;
+    browser.fill("Name", "ci").await;
+    browser.click("Create key").await;
+    browser.sees("The date must not be empty.").await;
+    assert_eq!(browser.value("Name").await, "ci");
+    browser.fill("Date", "2020-01-31").await;
+    browser.click("Create key").await;
+    browser.sees("The date must be in the future.").await;
+    browser.fill("Date", "2090-01-31").await;
+    browser.click("Create key").await;
+    browser.sees("expires 2090-01-31 00:00 UTC").await;
+    let keys = app.get("/api/v1/admin/keys").await;
+    assert_eq!(keys.list().iter().filter(|key| key["name"] == "ci").count(), 1);
+}
+
+/// Loading the page with the key again sends its form again.
+#[tokio::test]
+async fn a_form_that_is_sent_twice_creates_one_key() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+    browser.open("/dashboard/live/keys").await;
+    browser.fill("Name", "ci").await;
+    browser.click("Create key").await;
+    browser.sees("It is not shown again").await;
+    browser.reload().await;
+    browser.sees("This was done before, and its answer is shown only once").await;
+    let keys = app.get("/api/v1/admin/keys").await;
+    assert_eq!(keys.list().iter().filter(|key| key["name"] == "ci").count(), 1);
+}
+
+#[tokio::test]
+async fn a_read_key_sees_keys_and_cannot_change_them() {
+    let app = App::start().await;
+    let browser = signed_in_as(&app, Role::Read, Mode::Live).await;
+    browser.open("/dashboard/live/keys").await;
+    browser.sees("first key").await;
+    browser.sees("read only").await;
+    let text = browser.text().await;
+    assert!(!text.contains("Create key") && !text.contains("End session"), "{text}");
+    browser.click("first key").await;
+    browser.sees("Last used").await;
+    assert!(!browser.text().await.contains("Revoke"));
+}
+
+#[tokio::test]
+async fn the_pages_of_keys_are_fit_for_everyone() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+    is_fit_for_everyone(&browser, "/dashboard/live/keys").await;
+    browser.open("/dashboard/live/keys").await;
+    browser.click("key of a test").await;
+    browser.sees("Revoke this key").await;
+    let page = browser.path().await;
+    is_fit_for_everyone(&browser, &page).await;
+}
