@@ -45,6 +45,8 @@ create index keys_by_world on keys (world, id) where world > 0;
 -- the key that opened the session: a session lasts no longer than its key.
 create table sessions (
     id uuid not null primary key,
+    -- That of the key.
+    world integer not null references worlds (id),
     key_id uuid not null references keys (id),
     created_at timestamptz not null,
     expires_at timestamptz not null,
@@ -54,6 +56,7 @@ create table sessions (
 );
 
 create index sessions_by_key on sessions (key_id, id);
+create index sessions_by_world on sessions (world, id) where world > 0;
 create index sessions_by_expiry on sessions (expires_at);
 
 -- How many requests of an hour each key made. Counted in memory and added some seconds later. Kept

@@ -6,14 +6,15 @@
 //! every answer against the OpenAPI document, so that every test is a test of that document too.
 //!
 //! `interface` covers the specification row by row, `operations` what the API does not offer,
-//! `refusals` all errors, `lists` long lists, `worlds` the isolation of tenants and modes, `batches`
-//! validations of one batch, `races` concurrent callers and nodes, `neighbours` tenants beside a
-//! greedy one, `model` random calls against a model, `clocks` nodes whose clocks disagree,
-//! `connections` clients below the interface, `crashes` processes that stop and restart, `faults`
-//! disks that fail, `log` a log that cannot be written, `host` the commands of `licd`, `tenants` what
-//! they store, and `tidy` rules of the sources. `plans` covers how PostgreSQL finds its rows, `copy`,
-//! `backup` and `migrate` the commands on whole databases, `journey` licctl with licd, `dashboard` pages
-//! in a browser, `nodes` several processes on one database, and `cluster` the loss of PostgreSQL.
+//! `refusals` all errors, `lists` long lists, `worlds` the isolation of tenants and modes,
+//! `batches` validations of one batch, `races` concurrent callers and nodes, `neighbours` tenants
+//! beside a greedy one, `model` random calls against a model, `clocks` nodes whose clocks disagree,
+//! `sessions` the cookies of the dashboard, `connections` clients below the interface, `crashes`
+//! processes that stop and restart, `faults` disks that fail, `log` a log that cannot be written,
+//! `host` the commands of `licd`, `tenants` what they store, and `tidy` rules of the sources.
+//! `plans` covers how PostgreSQL finds its rows, `copy`, `backup` and `migrate` the commands on
+//! whole databases, `journey` licctl with licd, `dashboard` pages in a browser, `nodes` several
+//! processes on one database, and `cluster` the loss of PostgreSQL.
 
 #![cfg(test)]
 
@@ -42,6 +43,7 @@ mod plans;
 mod races;
 mod readme;
 mod refusals;
+mod sessions;
 mod tenants;
 mod tidy;
 mod worlds;

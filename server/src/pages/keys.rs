@@ -32,6 +32,13 @@ const EXPIRIES: [(&str, &str); 5] = [
     ("date", "on a date"),
 ];
 
+/// The roles in the form, each with what it may do.
+const ROLES: [(&str, &str); 3] = [
+    ("validate", "Validates users and nothing else. The role to ship in an application."),
+    ("read", "Reads everything and signs in to look; changes nothing."),
+    ("admin", "Everything, keys included."),
+];
+
 #[derive(Template)]
 #[template(path = "keys.html")]
 struct KeysPage {

@@ -136,8 +136,8 @@ tables! {
         revoked_at: Option<Time>, hash: Vec<u8>,
     };
     Session = sessions by (id) {
-        id: Uuid, key_id: Uuid, created_at: Time, expires_at: Time, address: Option<String>,
-        browser: Option<String>, hash: Vec<u8>,
+        id: Uuid, world: i32, key_id: Uuid, created_at: Time, expires_at: Time,
+        address: Option<String>, browser: Option<String>, hash: Vec<u8>,
     };
     KeyUse = key_uses by (key_id, hour) { key_id: Uuid, hour: Time, count: i64 };
     Product = products by (id, world) {

@@ -57,8 +57,8 @@ pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<Session
 /// The scope is that of the session's key.
 pub async fn insert(conn: &mut Conn, scope: Scope, session: &Session, hash: &Hash) -> Result<()> {
     conn.query(
-        "insert into sessions (id, key_id, created_at, expires_at, address, browser, hash)
-         select $2, k.id, $4, $5, $6, $7, $8 from keys k where k.id = $3 and k.world = $1",
+        "insert into sessions (world, id, key_id, created_at, expires_at, address, browser, hash)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind_scope(scope)
     .bind(session.id)
@@ -76,9 +76,9 @@ pub async fn insert(conn: &mut Conn, scope: Scope, session: &Session, hash: &Has
 /// Deletes the sessions of a key but for the newest ones.
 pub async fn keep_newest(conn: &mut Conn, scope: Scope, key: KeyId, count: i64) -> Result<()> {
     conn.query(
-        "delete from sessions where key_id = $2 and id <= (
-             select s.id from sessions s join keys k on k.id = s.key_id and k.world = $1
-             where s.key_id = $2 order by s.id desc limit 1 offset $3)",
+        "delete from sessions where key_id = $2 and world = $1 and id <= (
+             select id from sessions where key_id = $2 and world = $1
+             order by id desc limit 1 offset $3)",
     )
     .bind_scope(scope)
     .bind(key)
@@ -98,10 +98,11 @@ pub async fn newest(
     conn.query(
         "select s.id, s.key_id, s.created_at, s.expires_at, s.address, s.browser,
              k.name as key_name, k.role, w.mode
-         from worlds w join keys k on k.world = w.id join sessions s on s.key_id = k.id
-         where w.tenant_id = $1 and (w.mode = $2 or $2 = 'live') and k.world > 0
+         from sessions s join keys k on k.id = s.key_id join worlds w on w.id = s.world
+         where s.world in (
+                 select id from worlds where tenant_id = $1 and (mode = $2 or $2 = 'live'))
+             and s.world > 0 and s.expires_at > $3
              and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
-             and s.expires_at > $3
          order by s.id desc limit $4",
     )
     .bind(scope.tenant)
@@ -116,10 +117,8 @@ pub async fn newest(
 pub async fn delete(conn: &mut Conn, scope: Scope, id: SessionId) -> Result<bool> {
     let deleted = conn
         .query(
-            "delete from sessions where id = $1 and key_id in (
-                 select k.id from keys k join worlds w on w.id = k.world
-                 where k.id = sessions.key_id and w.tenant_id = $2
-                     and (w.mode = $3 or $3 = 'live'))",
+            "delete from sessions where id = $1 and world in (
+                 select id from worlds where tenant_id = $2 and (mode = $3 or $3 = 'live'))",
         )
         .bind(id)
         .bind(scope.tenant)

@@ -49,7 +49,7 @@ async fn a_revoked_key_ends_its_sessions() {
     let app = App::start().await;
     let browser = signed_in(&app).await;
     browser.open("/dashboard/live/keys").await;
-    browser.click("key of a test").await;
+    browser.click_in("Keys, newest first", "key of a test").await;
     browser.click("Revoke key of a test…").await;
     browser.sees("Yours is among them: you will be signed out.").await;
     browser.click("Revoke this key now").await;
@@ -68,7 +68,7 @@ async fn the_last_admin_key_is_kept() {
     let path = format!("/api/v1/admin/keys/{}/revoke", other["id"].as_str().unwrap());
     app.post(&path, serde_json::json!({})).await.data();
     browser.open("/dashboard/live/keys").await;
-    browser.click("key of a test").await;
+    browser.click_in("Keys, newest first", "key of a test").await;
     browser.click("Revoke key of a test…").await;
     browser.click("Revoke this key now").await;
     browser.sees("The last live admin key of a tenant cannot be revoked").await;
@@ -135,7 +135,7 @@ async fn the_pages_of_keys_are_fit_for_everyone() {
     let browser = signed_in(&app).await;
     is_fit_for_everyone(&browser, "/dashboard/live/keys").await;
     browser.open("/dashboard/live/keys").await;
-    browser.click("key of a test").await;
+    browser.click_in("Keys, newest first", "key of a test").await;
     browser.sees("Revoke this key").await;
     let page = browser.path().await;
     is_fit_for_everyone(&browser, &page).await;
