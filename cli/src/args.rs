@@ -8,8 +8,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, doctor, events, help, keys, licenses, login, manual, plans, products, profiles,
-    refusals, stats, users, validate, version, whoami,
+    api, catalog, dashboard, doctor, events, help, keys, licenses, login, manual, plans, products,
+    profiles, refusals, stats, users, validate, version, whoami,
 };
 use crate::context::Context;
 use crate::env::{self, Env};
@@ -88,6 +88,7 @@ pub enum Commands {
     Diff(catalog::DiffArgs),
     Export(catalog::ExportArgs),
     Api(api::ApiArgs),
+    Dashboard(dashboard::DashboardArgs),
     Login(login::LoginArgs),
     Logout(login::LogoutArgs),
     /// Show the API key in use: its role, mode and tenant
@@ -145,6 +146,7 @@ pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
         Commands::Diff(args) => catalog::diff(ctx, args).await,
         Commands::Export(args) => catalog::export(ctx, args).await,
         Commands::Api(args) => api::run(ctx, args).await,
+        Commands::Dashboard(args) => dashboard::run(ctx, &args),
         Commands::Doctor => doctor::run(ctx).await,
         Commands::Completions(args) => manual::completions(&args),
         Commands::Help(args) => help::run(ctx, &args, grammar()),

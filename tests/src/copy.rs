@@ -309,6 +309,7 @@ async fn the_command_prints_the_copied_tables() {
     worlds                    4
     keys                      4
     key_uses                  3
+    sessions                  0
     products                 10
     plans                     6
     licenses                  6  with 6 seats taken

@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod catalog;
+pub mod dashboard;
 pub mod doctor;
 pub mod events;
 pub mod help;

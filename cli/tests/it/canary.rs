@@ -24,8 +24,9 @@ const WAYS: [Way; 4] = [Way::Variable, Way::Profile, Way::File, Way::Stdin];
 const FLAGS: [&[&str]; 4] = [&["-vv"], &["-v", "-o", "json"], &["-n", "-vv"], &["-o", "csv"]];
 
 /// Commands that need no server.
-const ALONE: [&str; 9] = [
+const ALONE: [&str; 10] = [
     "completions",
+    "dashboard",
     "help",
     "logout",
     "man",

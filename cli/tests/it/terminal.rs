@@ -1,6 +1,7 @@
 //! Prompts on a real terminal.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -342,4 +343,27 @@ fn a_wait_is_shown_until_it_ends() {
     let cleared = after.find("\u{1b}[2K").expect("the line is cleared");
     assert!(after[cleared..].contains(PRODUCT), "{after:?}");
     assert_eq!(exit(&terminal), 0);
+}
+
+/// The address reaches the program that opens browsers, and the person.
+#[test]
+fn the_dashboard_is_opened() {
+    let server = service();
+    let home = Home::with(&server);
+    let folder = home.dir.path();
+    let (opener, pipe) = (folder.join("xdg-open"), folder.join("opened"));
+    fs::write(&opener, "#!/bin/sh\nprintf %s \"$1\" >\"${0%/*}/opened\"\n").unwrap();
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let home = home.set("PATH", &path);
+    let mut terminal = on_a_terminal(&home, &["dashboard"]);
+    let address = format!("{}/dashboard", server.address);
+    assert_eq!(fs::read_to_string(&pipe).unwrap(), address);
+    terminal.exp_string(&address).unwrap();
+    terminal.exp_eof().unwrap();
+    assert_eq!(exit(&terminal), 0);
+
+    let printed = home.run(&["dashboard"]);
+    assert_eq!(printed.stdout, format!("{address}\n"));
 }

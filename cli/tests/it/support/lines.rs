@@ -53,6 +53,7 @@ pub const LINES: &[&str] = &[
     "login --profile staging",
     "logout --profile default",
     "whoami",
+    "dashboard --print",
     "doctor",
     "completions fish",
     "help exit-codes",

@@ -1,0 +1,38 @@
+//! `licctl dashboard`: opens the dashboard of the server in a browser, or prints its address.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::config::address;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::View;
+use crate::output::cell::TextCell;
+
+/// Open the dashboard in a browser
+///
+/// Sign in there with a read or admin key. The address is printed, too; where there is no terminal,
+/// it is only printed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl dashboard
+  licctl dashboard --print
+  licctl dashboard --profile staging")]
+pub struct DashboardArgs {
+    /// Print the address and open nothing
+    #[arg(long)]
+    print: bool,
+}
+
+pub fn run(ctx: &Context, args: &DashboardArgs) -> Result<View> {
+    ctx.refuse_dry_run()?;
+    let server = ctx.endpoint()?.server;
+    let url = format!("{}/dashboard", address(&server));
+    let is_watched = ctx.io.terminals.stdout && ctx.env.get("CI").is_none();
+    if !args.print && is_watched && open::that_detached(&url).is_err() {
+        ctx.note("No browser could be opened. Open the address yourself.");
+    }
+    let view = View::new(json!({ "url": url }), vec![url.clone()])?;
+    Ok(view.line(TextCell::text(url)))
+}
