@@ -56,6 +56,7 @@ pub async fn run(mut request: Request, next: Next) -> Response {
     let client = request.extensions().get().map(|ClientAddress(address)| address.ip());
     let context = RequestContext::new(request.headers(), client);
     let entry = Entry::new(&request);
+    let is_page = request.uri().path().starts_with("/dashboard");
     request.extensions_mut().insert(context.clone());
 
     let checked = head::check(request.version(), request.headers());
@@ -68,7 +69,7 @@ pub async fn run(mut request: Request, next: Next) -> Response {
     };
     let mut response = arrival.answer_in_time(started, handling).await;
     if let Some(error) = response.extensions_mut().remove::<Error>() {
-        refuse(&mut response, &error, &context.id);
+        refuse(&mut response, &error, &context.id, is_page);
     }
     let allowance = context.caller.allowance();
     entry.write(&Outcome {
@@ -135,16 +136,21 @@ fn is_printable(id: &str) -> bool {
     id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Writes the envelope of a refusal.
-fn refuse(response: &mut Response, error: &Error, request_id: &str) {
-    let retry_after = response.headers().get(header::RETRY_AFTER);
-    let retry_after = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
-    let json = serde_json::to_vec(&error.failure(request_id, retry_after)).unwrap_or_default();
+/// Writes the body of a refusal: the envelope, or a sentence for a browser whose page was given up,
+/// as it took too long.
+fn refuse(response: &mut Response, error: &Error, request_id: &str, is_page: bool) {
+    let (content_type, body) = if is_page {
+        let text = format!("{} The request is {request_id}.\n", error.sentence());
+        ("text/plain; charset=utf-8", text.into_bytes())
+    } else {
+        let retry_after = response.headers().get(header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
+        let failure = error.failure(request_id, retry_after);
+        ("application/json", serde_json::to_vec(&failure).unwrap_or_default())
+    };
     response.headers_mut().remove(header::CONTENT_LENGTH);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    *response.body_mut() = Body::from(json);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    *response.body_mut() = Body::from(body);
 }
 
 /// The answer of a handler that panicked. The panic itself is in the log.

@@ -40,19 +40,34 @@ impl PlainErrorPage {
     }
 }
 
+/// Where a link on another site leads. The browser sent no cookie with it, and does so when this page
+/// goes on to the address itself.
+#[derive(Template)]
+#[template(path = "arrival.html")]
+struct Arrival {
+    path: String,
+}
+
 /// Wraps the handling of every page. An error becomes a page; a visitor without a session goes on
 /// to sign in.
 pub async fn render(mut request: Request, next: Next) -> Response {
     let visit = Visit::default();
     request.extensions_mut().insert(visit.clone());
     let request_id = RequestContext::of(request.extensions()).id.to_string();
-    let is_get = request.method() == Method::GET;
-    let wanted = request.uri().path_and_query().map_or("/dashboard", |path| path.as_str());
-    let sign_in = sign_in(if is_get { wanted } else { "/dashboard" });
+    let wanted = match request.method() {
+        &Method::GET => request.uri().path_and_query().map_or("/dashboard", |path| path.as_str()),
+        _ => "/dashboard",
+    };
+    let (wanted, comes_from) =
+        (wanted.to_owned(), request.headers().get("sec-fetch-site").cloned());
     let mut response = next.run(request).await;
     let Some(error) = response.extensions_mut().remove::<Error>() else { return response };
     if error == Error::Unauthorized {
-        return see_other(&sign_in).unwrap_or_else(IntoResponse::into_response);
+        let onward = match comes_from {
+            Some(site) if site == "cross-site" => page(StatusCode::OK, &Arrival { path: wanted }),
+            _ => see_other(&sign_in(&wanted)),
+        };
+        return onward.unwrap_or_else(IntoResponse::into_response);
     }
     let (title, advice) = words(&error);
     let (status, sentence) = (error.status(), error.sentence() + full_stop(&error.sentence()));

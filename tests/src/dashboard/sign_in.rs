@@ -98,3 +98,16 @@ async fn a_session_that_was_ended_leads_to_signing_in_again() {
     browser.sees("Your session has ended").await;
     browser.is_at("/dashboard/sign-in?next=%2Fdashboard%2Flive%2Fkeys").await;
 }
+
+/// A link in a ticket opens the page, though the browser sends no cookie with it.
+#[tokio::test]
+async fn a_link_from_another_site_opens_the_page() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+    browser.come_from_elsewhere("/dashboard/live/keys").await;
+    browser.sees("Sessions in the dashboard").await;
+    browser.is_at("/dashboard/live/keys").await;
+    browser.forget_cookies().await;
+    browser.come_from_elsewhere("/dashboard/live/keys").await;
+    browser.is_at("/dashboard/sign-in?next=%2Fdashboard%2Flive%2Fkeys").await;
+}

@@ -61,6 +61,16 @@ impl Browser {
         .await;
     }
 
+    /// Follows a link to a page from another site.
+    pub async fn come_from_elsewhere(&self, path: &str) {
+        let elsewhere = self.base.replace("127.0.0.1", "elsewhere.example");
+        self.step("open a page elsewhere", async || {
+            self.navigate("url", json!({ "url": format!("{elsewhere}/dashboard/sign-in") })).await
+        })
+        .await;
+        self.script(&format!("location.href = '{}{path}'", self.base)).await;
+    }
+
     /// Clicks the link, button or box with this name.
     pub async fn click(&self, name: &str) {
         self.click_in("", name).await;

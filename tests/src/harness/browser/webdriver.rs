@@ -118,7 +118,8 @@ fn capabilities() -> Value {
             "--force-color-profile=srgb",
             "--lang=en-US",
             // Whatever asks another host fails, and says so in the console.
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            "--host-resolver-rules=MAP elsewhere.example 127.0.0.1, \
+                MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
         ],
     });
     let always = json!({
