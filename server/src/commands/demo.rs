@@ -95,6 +95,11 @@ fn next_steps(server: &str, key: &ApiKey) -> String {
     let key = key.expose();
     format!(
         "
+Open the dashboard in a browser, and sign in with the key:
+
+    {server}/dashboard
+    {key}
+
 Validate a user yourself:
 
     curl {server}/api/v1/validate \\
