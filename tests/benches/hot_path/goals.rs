@@ -28,6 +28,7 @@ pub fn judge(results: &Results) -> Vec<Goal> {
     }));
     goals.extend(results.growth.iter().map(growth));
     goals.extend(memory(results));
+    goals.extend(pages(results));
     for (subject, series) in results.busy.iter().filter(|(subject, _)| *subject != Handler) {
         let spread = series.most(|round| round.rate) / series.least(|round| round.rate);
         goals.push(at_most(format!("{}, spread beside busy loops", subject.name()), 1.5, spread));
@@ -88,6 +89,20 @@ fn memory(results: &Results) -> Vec<Goal> {
         Some(at_most(format!("{}, MB after any round", subject.name()), 40.0, bytes / MEGABYTE))
     });
     goals.collect()
+}
+
+/// The slowest page of each database, and what a visitor costs validations.
+fn pages(results: &Results) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for pair in &results.pages.visited {
+        let name = pair.subject.name();
+        let pages = results.pages.times.iter().filter(|page| page.subject == pair.subject);
+        let slowest = pages.map(|page| page.median).fold(0.0, f64::max);
+        goals.push(at_most(format!("{name}, ms of the slowest page"), 20.0, slowest));
+        let what = format!("{name}, beside a visitor of the dashboard, of alone");
+        goals.push(at_least(what, 0.9, pair.ratio()));
+    }
+    goals
 }
 
 fn at_least(what: String, least: f64, measured: f64) -> Goal {

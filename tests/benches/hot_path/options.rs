@@ -64,6 +64,8 @@ pub enum Stage {
     Growth,
     /// Every validation takes a seat.
     Seats,
+    /// The pages of the dashboard, and validations beside them.
+    Pages,
 }
 
 /// What is measured, and how long.

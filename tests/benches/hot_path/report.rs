@@ -7,6 +7,7 @@ use crate::bench::Bench;
 use crate::goals::Goal;
 use crate::options::Plan;
 use crate::stages::CONNECTIONS;
+use crate::stages::pages::PageTime;
 use crate::stages::pairs::Pair;
 use crate::stages::seats::Seats;
 use crate::stages::throughput::Throughput;
@@ -172,6 +173,21 @@ pub fn seats(all: &[Seats]) -> anyhow::Result<()> {
             format!("{:.2}", seats.series.median(|round| round.p99)),
             seats.taken.to_string(),
             seats.miscounted.to_string(),
+        ]
+    });
+    table(&head, &rows.collect::<Vec<_>>())
+}
+
+/// How long each page takes.
+pub fn pages(all: &[PageTime]) -> anyhow::Result<()> {
+    let head = ["page of the dashboard", "database", "KB", "median ms", "worst ms"];
+    let rows = all.iter().map(|page| {
+        vec![
+            page.name.into(),
+            page.subject.name().into(),
+            format!("{:.1}", page.bytes as f64 / 1e3),
+            format!("{:.1}", page.median),
+            format!("{:.1}", page.worst),
         ]
     });
     table(&head, &rows.collect::<Vec<_>>())

@@ -1,6 +1,7 @@
 //! The stages of a run. Each starts what it measures, and stops it again.
 
 pub mod busy;
+pub mod pages;
 pub mod pairs;
 pub mod seats;
 pub mod throughput;
@@ -10,6 +11,7 @@ use crate::options::Stage;
 use crate::report;
 use crate::stats::Series;
 use crate::subject::Subject;
+use pages::Pages;
 use pairs::Pair;
 use seats::Seats;
 use throughput::Throughput;
@@ -27,6 +29,7 @@ pub struct Results {
     pub logging: Vec<Pair>,
     pub growth: Vec<Pair>,
     pub seats: Vec<Seats>,
+    pub pages: Pages,
 }
 
 impl Results {
@@ -62,6 +65,12 @@ impl Results {
             Stage::Seats => {
                 self.seats = seats::run(bench).await?;
                 report::seats(&self.seats)
+            }
+            Stage::Pages => {
+                self.pages = pages::run(bench).await?;
+                report::pages(&self.pages.times)?;
+                let sides = ["alone", "beside a visitor"];
+                report::pairs("dashboard in use", sides, &self.pages.visited)
             }
         }
     }
