@@ -12,7 +12,19 @@ const ROOMS: [(&str, &[&str]); 13] = [
     // Handlers translate. `App` is the library's own.
     ("api", &["", "http::*", "ops::*", "validation", "validation::request"]),
     // Pages are handlers as well, and fill in templates.
-    ("pages", &["", "events", "http::*", "ops::*", "store", "store::sessions", "validation::gate"]),
+    (
+        "pages",
+        &[
+            "",
+            "events",
+            "http::*",
+            "ops::*",
+            "store",
+            "store::page",
+            "store::sessions",
+            "validation::gate",
+        ],
+    ),
     (
         "http",
         &[
