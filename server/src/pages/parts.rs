@@ -52,9 +52,7 @@ impl Badge {
 #[template(
     ext = "html",
     source = r#"<span class="seats">{% match allowed %}{% when Some(allowed) -%}
-        {{ used }} of {{ allowed }}<svg class="bar{% if used >= *allowed %} full{% endif %}" aria-hidden="true">
-        {%- if *allowed > 0 %}<rect width="{{ percent(allowed) }}%" height="100%"/>{% endif %}</svg>
-        {%- when None %}{{ used }}, no limit{% endmatch %}</span>"#
+        {{ used }} of {{ allowed }}{% when None %}{{ used }}, no limit{% endmatch %}{{ self.bar() }}</span>"#
 )]
 pub struct SeatsBar {
     used: i32,
@@ -68,10 +66,32 @@ impl SeatsBar {
         Self { used: seats.used, allowed: seats.allowed.map(|allowed| allowed.get()) }
     }
 
-    fn percent(&self, allowed: &i32) -> i64 {
-        (i64::from(self.used) * 100 / i64::from(*allowed)).min(100)
+    /// Whether no seat is free.
+    pub fn is_full(&self) -> bool {
+        self.allowed.is_some_and(|allowed| self.used >= allowed)
+    }
+
+    /// The bar alone.
+    pub fn bar(&self) -> Bar {
+        let percent = |allowed| (i64::from(self.used) * 100 / i64::from(allowed)).min(100);
+        Bar { is_full: self.is_full(), percent: self.allowed.map(percent) }
     }
 }
+
+/// How much of something is used, if that has a limit.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"{% if let Some(percent) = percent -%}
+        <svg class="bar{% if is_full %} full{% endif %}" aria-hidden="true">
+        {%- if percent > &0 %}<rect width="{{ percent }}%" height="100%"/>{% endif %}</svg>{% endif %}"#
+)]
+pub struct Bar {
+    is_full: bool,
+    percent: Option<i64>,
+}
+
+impl HtmlSafe for Bar {}
 
 /// The end of an id, by which people tell licenses apart.
 pub fn short(id: LicenseId) -> String {

@@ -1,0 +1,61 @@
+//! The products and plans that a form offers to choose from.
+
+use std::collections::HashMap;
+
+use common::{Plan, Product, ProductId};
+
+use crate::error::Error;
+use crate::ops::view::View;
+use crate::ops::{plans, products};
+use crate::store::{Cursor, Page};
+
+/// How many products or plans a list of choices may have. Of more, a form asks for the id.
+const MOST: i64 = 200;
+
+/// What a vendor sells, by name.
+pub struct Catalog {
+    /// None: they are too many for a list.
+    pub products: Option<Vec<Product>>,
+    /// None: they or their products are too many for a list.
+    pub plans: Option<Vec<Offer>>,
+}
+
+/// A plan of a product.
+pub struct Offer {
+    pub product: Product,
+    pub plan: Plan,
+}
+
+impl Catalog {
+    pub async fn read(view: &View) -> Result<Self, Error> {
+        let mut products = products::page(view.clone(), first()).await?;
+        let plans = plans::page(view.clone(), None, first()).await?;
+        products.sort_by(|a, b| a.name.cmp(&b.name));
+        let products = few(products);
+        let plans = products.as_ref().and_then(|products| Some(offers(products, few(plans)?)));
+        Ok(Self { products, plans })
+    }
+}
+
+/// One more than is offered: it shows that there are more.
+fn first<C: Cursor>() -> Page<C> {
+    Page::newest_first(None, MOST + 1)
+}
+
+fn few<T>(records: Vec<T>) -> Option<Vec<T>> {
+    (records.len() <= MOST as usize).then_some(records)
+}
+
+/// The plans in the order of their products.
+fn offers(products: &[Product], plans: Vec<Plan>) -> Vec<Offer> {
+    let mut of: HashMap<ProductId, Vec<Plan>> = HashMap::new();
+    for plan in plans {
+        of.entry(plan.product_id).or_default().push(plan);
+    }
+    let offers = products.iter().flat_map(|product| {
+        let mut plans = of.remove(&product.id).unwrap_or_default();
+        plans.sort_by(|a, b| a.name.cmp(&b.name));
+        plans.into_iter().map(|plan| Offer { product: product.clone(), plan })
+    });
+    offers.collect()
+}

@@ -1,0 +1,162 @@
+//! The list of licenses, with its filters.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use chrono::Duration;
+use common::{LicenseId, LicenseWithSeats, Status, Timestamp};
+use serde::Deserialize;
+
+use super::catalog::Catalog;
+use super::{
+    Badge, Layout, Mistake, Pager, ROWS, SeatsBar, Viewer, filters, optional, page, plan_of,
+    product_of, short,
+};
+use crate::App;
+use crate::error::Error;
+use crate::http::extract::Query;
+use crate::ops::licenses::{self, ExpiryFilter, LicenseQuery, Names};
+use crate::ops::view::View;
+use crate::store::Page;
+
+/// The choices for the expiry: in the address, and in words.
+const EXPIRIES: [(&str, &str); 2] = [(SOON, "within 30 days"), (OVER, "expired")];
+const SOON: &str = "30";
+const OVER: &str = "expired";
+
+/// What "soon" means.
+const SOON_DAYS: Duration = Duration::days(30);
+
+#[derive(Template)]
+#[template(path = "licenses.html")]
+struct LicensesPage {
+    layout: Layout,
+    query: ListQuery,
+    catalog: Catalog,
+    licenses: Vec<LicenseWithSeats>,
+    names: Names,
+    pager: Pager,
+    mistake: Mistake,
+}
+
+/// The query of the list.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct ListQuery {
+    product: String,
+    plan: String,
+    status: String,
+    /// One of [`EXPIRIES`].
+    expiry: String,
+    /// The external id of a user.
+    user: String,
+    /// How the id ends.
+    end: String,
+    before: String,
+}
+
+/// What a query asks for.
+enum Wanted {
+    /// By their ends, soonest first.
+    Ending(ExpiryFilter),
+    /// Newest first.
+    Matching(LicenseQuery),
+}
+
+impl ListQuery {
+    fn read(&self, now: Timestamp) -> Result<Wanted, Error> {
+        // A text that is no id has no license.
+        let product = given(&self.product).map(|id| id.parse().unwrap_or_default());
+        let plan = given(&self.plan).map(|id| id.parse().unwrap_or_default());
+        let status: Option<Status> = optional("status", "The status", &self.status)?;
+        let (user, search) = (given(&self.user), given(self.end.trim()));
+        let is_wide = plan.is_none() && user.is_none() && search.is_none();
+        let beginning = Timestamp::from_millis(0).unwrap_or(now);
+        let (from, to) = match self.expiry.as_str() {
+            "" => (beginning, None),
+            OVER => (beginning, Some(now)),
+            SOON if is_wide => (now, Some(now.plus(SOON_DAYS))),
+            SOON => {
+                let rule = "“within 30 days” goes together with product and status alone.";
+                return Err(Error::invalid("expiry", rule));
+            }
+            _ => return Err(Error::invalid("expiry", "The expiry must be one of the list.")),
+        };
+        Ok(match to {
+            Some(to) if is_wide => Wanted::Ending(ExpiryFilter { product, status, from, to }),
+            expiring_before => {
+                Wanted::Matching(LicenseQuery { plan, product, status, user, expiring_before, search })
+            }
+        })
+    }
+
+    /// Finds a page of licenses, and one more if there are more.
+    async fn find(&self, view: View) -> Result<Vec<LicenseWithSeats>, Error> {
+        match self.read(Timestamp::now())? {
+            Wanted::Ending(filter) => {
+                let after = parse_end(&self.before);
+                licenses::by_expiry(view, filter, after, ROWS + 1).await
+            }
+            Wanted::Matching(query) => {
+                let newest = Page::newest_first(self.before.parse().ok(), ROWS + 1);
+                licenses::page(view, query, newest).await
+            }
+        }
+    }
+
+    /// The cursor of a row in the order of this query.
+    fn cursor(&self, row: &LicenseWithSeats) -> String {
+        match (self.is_by_end(), row.expires_at) {
+            (true, Some(end)) => format!("{end} {}", row.id),
+            _ => row.id.to_string(),
+        }
+    }
+
+    /// Whether the list is in the order of the ends.
+    fn is_by_end(&self) -> bool {
+        matches!(self.read(Timestamp::now()), Ok(Wanted::Ending(_)))
+    }
+
+    fn filters(&self) -> [(&str, &str); 6] {
+        [
+            ("product", &self.product),
+            ("plan", &self.plan),
+            ("status", &self.status),
+            ("expiry", &self.expiry),
+            ("user", &self.user),
+            ("end", &self.end),
+        ]
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.filters().iter().any(|(_, value)| !value.is_empty())
+    }
+}
+
+fn given(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The cursor of a list in the order of the ends.
+fn parse_end(cursor: &str) -> Option<(Timestamp, LicenseId)> {
+    let (end, id) = cursor.split_once(' ')?;
+    end.parse().ok().zip(id.parse().ok())
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Viewer(visitor): Viewer,
+    Query(query): Query<ListQuery>,
+) -> Result<Response, Error> {
+    let view = app.ops.view(visitor.scope);
+    let catalog = Catalog::read(&view).await?;
+    let (mut licenses, mistake) = match query.find(view.clone()).await {
+        Ok(found) => (found, Mistake::default()),
+        Err(error) => (Vec::new(), Mistake::of(error)?),
+    };
+    let cursor = |row: &LicenseWithSeats| query.cursor(row);
+    let pager = Pager::of(&mut licenses, cursor, &query.before, &query.filters());
+    let names = licenses::names(view, &licenses).await?;
+    let (layout, status) = (visitor.layout, mistake.status());
+    page(status, &LicensesPage { layout, query, catalog, licenses, names, pager, mistake })
+}

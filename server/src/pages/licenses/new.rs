@@ -1,0 +1,150 @@
+//! The form for a new license, which may be assigned to users at once.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use common::{AssignLicense, CreateLicense, ExternalId, License, LicenseId, Success};
+use serde::{Deserialize, Serialize};
+
+use super::catalog::{Catalog, Offer};
+use super::show::{Attempt, show};
+use super::{Editor, Layout, Mistake, Notice, Visitor, external_id, lines, once, optional, page};
+use crate::App;
+use crate::error::Error;
+use crate::http::extract::{Form, Query};
+use crate::ops::licenses;
+use crate::ops::outcome::Created;
+
+/// How many users can be assigned at once.
+const MOST_USERS: usize = 100;
+
+#[derive(Template)]
+#[template(path = "license_new.html")]
+struct NewPage {
+    layout: Layout,
+    catalog: Catalog,
+    form: NewForm,
+    once: String,
+    mistake: Mistake,
+}
+
+/// The plans, those of each product together.
+fn by_product(plans: &[Offer]) -> impl Iterator<Item = &[Offer]> {
+    plans.chunk_by(|a, b| a.product.id == b.product.id)
+}
+
+/// The query of the form.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct NewQuery {
+    plan: String,
+}
+
+/// The form for a new license.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NewForm {
+    plan_id: String,
+    expires_in_days: String,
+    /// External ids, one in each line.
+    users: String,
+}
+
+impl NewForm {
+    fn read(&self) -> Result<(CreateLicense, Vec<ExternalId>), Error> {
+        let plan = self.plan_id.trim().parse().map_err(|_| Error::unknown("planId", "plan"))?;
+        let days = optional("expiresInDays", "The days", &self.expires_in_days)?;
+        let users = lines(&self.users).map(|line| external_id("users", line));
+        let users = users.collect::<Result<Vec<_>, _>>()?;
+        if users.len() > MOST_USERS {
+            let rule = format!("At most {MOST_USERS} users can be assigned at once.");
+            return Err(Error::invalid("users", rule));
+        }
+        Ok((CreateLicense { plan_id: plan, expires_in_days: days }, users))
+    }
+}
+
+pub async fn new(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Query(query): Query<NewQuery>,
+) -> Result<Response, Error> {
+    let form = NewForm { plan_id: query.plan, ..NewForm::default() };
+    show_form(&app, visitor, form, Mistake::default()).await
+}
+
+async fn show_form(
+    app: &App,
+    visitor: Visitor,
+    form: NewForm,
+    mistake: Mistake,
+) -> Result<Response, Error> {
+    let catalog = Catalog::read(&app.ops.view(visitor.scope)).await?;
+    let (layout, once, status) = (visitor.layout, once(), mistake.status());
+    page(status, &NewPage { layout, catalog, form, once, mistake })
+}
+
+/// Creates the license, then assigns it to each user. Sent again, the form creates no second license,
+/// and assigns it to those whom an interruption left out.
+pub async fn create(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    form: Form<NewForm>,
+) -> Result<Response, Error> {
+    let Form { fields, idempotency } = form;
+    let created = async {
+        let (new, users) = fields.read()?;
+        let key = idempotency.of(&fields)?;
+        let created = match app.ops.change(visitor.origin(), key).await {
+            Ok(change) => licenses::create(change, new).await,
+            Err(error) => Err(error),
+        };
+        Ok((id_of(created)?, users))
+    };
+    let (id, users) = match created.await {
+        Ok(created) => created,
+        Err(error) => return show_form(&app, visitor, fields, Mistake::of(error)?).await,
+    };
+    let left_out = assign_all(&app, &visitor, id, users).await;
+    if left_out.is_empty() {
+        return visitor.go_to(&format!("/licenses/{id}"), Notice::LicenseCreated);
+    }
+    let left_out = Error::invalid("userId", left_out.join(" "));
+    let title = "The license was created, and not assigned to everyone";
+    show(&app, visitor, id, "", Attempt::failed(title, left_out)?).await
+}
+
+/// The license that was created now, or when the same form was sent before.
+fn id_of(created: Result<Created<License>, Error>) -> Result<LicenseId, Error> {
+    match created {
+        Ok(Created(license)) => Ok(license.id),
+        Err(Error::Replayed { body, .. }) => {
+            let stored: Success<License> =
+                serde_json::from_str(&body).map_err(|_| Error::Internal)?;
+            Ok(stored.data.id)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Answers, for each user to whom the license could not be assigned, why.
+async fn assign_all(
+    app: &App,
+    visitor: &Visitor,
+    id: LicenseId,
+    users: Vec<ExternalId>,
+) -> Vec<String> {
+    let mut left_out = Vec::new();
+    for user_id in users {
+        let assigned = async {
+            let change = app.ops.change(visitor.origin(), None).await?;
+            let new = AssignLicense { user_id: user_id.clone(), metadata: None };
+            licenses::assign(change, id, new).await
+        };
+        if let Err(error) = assigned.await {
+            let why = error.sentence();
+            left_out.push(format!("{user_id}: {}.", why.trim_end_matches('.')));
+        }
+    }
+    left_out
+}

@@ -1,0 +1,194 @@
+//! The page of a license.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use common::{Event, LicenseId, LicenseWithSeats, Status, Timestamp};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Badge, Layout, Mistake, SeatsBar, Viewer, Visitor, filters, page, plan_of, product_of, short,
+};
+use crate::App;
+use crate::error::Error;
+use crate::http::extract::{Id, Query};
+use crate::ops::events::{self, EventQuery};
+use crate::ops::licenses::{self, AssignedUser, Names, SeatHolder};
+use crate::store::Page;
+
+/// How many users each of the two lists shows.
+const USERS: i64 = 20;
+
+/// How many of its events the page shows.
+const EVENTS: i64 = 10;
+
+#[derive(Template)]
+#[template(path = "license.html")]
+struct LicensePage {
+    layout: Layout,
+    license: LicenseWithSeats,
+    names: Names,
+    seats: SeatsBar,
+    holders: Users<SeatHolder>,
+    waiting: Users<AssignedUser>,
+    events: Vec<Event>,
+    attempt: Attempt,
+}
+
+impl LicensePage {
+    /// The address of the page, which those of its forms begin with.
+    fn path(&self) -> String {
+        format!("{}/licenses/{}", self.layout.base(), self.license.id)
+    }
+}
+
+/// The query of the page.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct ShowQuery {
+    /// The cursor of one of the two lists of users: the kind of the id says of which.
+    before: String,
+}
+
+/// What came of a form on this page: the mistake, and what it had in its fields.
+#[derive(Default)]
+pub struct Attempt {
+    pub title: &'static str,
+    pub mistake: Mistake,
+    pub fields: Fields,
+}
+
+impl Attempt {
+    /// An attempt that failed by a mistake of the visitor.
+    pub fn failed(title: &'static str, error: Error) -> Result<Self, Error> {
+        Ok(Self { title, mistake: Mistake::of(error)?, fields: Fields::default() })
+    }
+}
+
+/// The fields of the forms on this page, of which each has some.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Fields {
+    pub status: Option<String>,
+    pub max_seats: Option<String>,
+    /// A day.
+    pub expires_at: Option<String>,
+    /// One in each line.
+    pub features: Option<String>,
+    /// The external id of a user.
+    pub user_id: Option<String>,
+    /// The page that the form leads back to, if it is another one.
+    pub back: String,
+}
+
+/// A page of users, newest first.
+struct Users<T> {
+    rows: Vec<T>,
+    /// The cursor of the next page.
+    older: Option<String>,
+    is_newest: bool,
+}
+
+impl<T> Users<T> {
+    /// Of rows of which one more than [`USERS`] was read.
+    fn of(mut rows: Vec<T>, is_newest: bool, cursor: impl Fn(&T) -> String) -> Self {
+        let more_follow = rows.len() > USERS as usize;
+        rows.truncate(USERS as usize);
+        let older = rows.last().filter(|_| more_follow).map(cursor);
+        Self { rows, older, is_newest }
+    }
+
+    fn has_pages(&self) -> bool {
+        !self.is_newest || self.older.is_some()
+    }
+}
+
+pub async fn get(
+    State(app): State<App>,
+    Viewer(visitor): Viewer,
+    Id(id): Id<LicenseId>,
+    Query(query): Query<ShowQuery>,
+) -> Result<Response, Error> {
+    show(&app, visitor, id, &query.before, Attempt::default()).await
+}
+
+pub async fn show(
+    app: &App,
+    visitor: Visitor,
+    id: LicenseId,
+    before: &str,
+    mut attempt: Attempt,
+) -> Result<Response, Error> {
+    let view = app.ops.view(visitor.scope);
+    let license = licenses::get(view.clone(), id).await?;
+    let names = licenses::names(view.clone(), std::slice::from_ref(&license)).await?;
+    let before_seat = before.parse().ok();
+    let newest = Page::newest_first(before_seat, USERS + 1);
+    let holders = licenses::holders(view.clone(), id, newest).await?;
+    let cursor = |holder: &SeatHolder| holder.activation_id.to_string();
+    let holders = Users::of(holders, before_seat.is_none(), cursor);
+    let before_assignment = before.parse().ok();
+    let newest = Page::newest_first(before_assignment, USERS + 1);
+    let waiting = licenses::waiting(view.clone(), id, newest).await?;
+    let cursor = |user: &AssignedUser| user.assignment_id.to_string();
+    let waiting = Users::of(waiting, before_assignment.is_none(), cursor);
+    let of_license = EventQuery { subject: Some(id.to_string()), ..EventQuery::default() };
+    let events = events::page(view, of_license, Page::newest_first(None, EVENTS)).await?;
+    fill_in(&mut attempt.fields, &license);
+    let (layout, seats) = (visitor.layout, SeatsBar::of(&license.seats));
+    let status = attempt.mistake.status();
+    page(
+        status,
+        &LicensePage { layout, license, names, seats, holders, waiting, events, attempt },
+    )
+}
+
+/// Fills in the terms of the license where no form was sent.
+fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
+    let text = |value: Option<String>| move || value.unwrap_or_default();
+    fields.max_seats.get_or_insert_with(text(license.max_seats.map(|limit| limit.to_string())));
+    fields.expires_at.get_or_insert_with(text(license.expires_at.map(day_of)));
+    let features: Vec<_> = license.features.iter().map(|feature| feature.as_str()).collect();
+    fields.features.get_or_insert_with(|| features.join("\n"));
+}
+
+/// The day of a moment as a field of type `date` has it.
+pub fn day_of(at: Timestamp) -> String {
+    at.to_string()[..10].to_owned()
+}
+
+/// Whether the end of the license has passed.
+fn is_over(license: &LicenseWithSeats) -> bool {
+    license.expires_at.is_some_and(|end| end <= Timestamp::now())
+}
+
+/// Who caused the event.
+fn actor(event: &Event) -> String {
+    event.actor.name.clone().unwrap_or_else(|| event.actor.kind.to_string())
+}
+
+/// What the event changed: each member with its value before and after.
+fn changes(event: &Event) -> Vec<String> {
+    let previous = event.data.previous.iter().flatten();
+    let changed = previous.filter(|(member, _)| *member != "updatedAt").map(|(member, before)| {
+        let after = event.data.object.get(member).unwrap_or(&Value::Null);
+        format!("{member}: {} → {}", brief(before), brief(after))
+    });
+    changed.collect()
+}
+
+/// A value in few characters.
+fn brief(value: &Value) -> String {
+    const LONGEST: usize = 40;
+    let text = match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(brief).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
