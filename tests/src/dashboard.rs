@@ -1,6 +1,7 @@
 //! Pages as their users meet them, in a real browser.
 
 mod keys;
+mod licenses;
 mod reference;
 mod sign_in;
 

@@ -93,9 +93,8 @@ pub async fn set_features(
 }
 
 fn features(text: &str) -> Result<Features, Error> {
-    let wrong = |what: &str, rule: common::Invalid| {
-        Error::invalid("features", format!("{what} {rule}."))
-    };
+    let wrong =
+        |what: &str, rule: common::Invalid| Error::invalid("features", format!("{what} {rule}."));
     let features = lines(text).map(|line| line.parse().map_err(|rule| wrong("Each feature", rule)));
     let features = features.collect::<Result<Vec<Feature>, Error>>()?;
     Features::new(features).map_err(|rule| wrong("The features", rule))

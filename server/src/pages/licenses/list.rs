@@ -84,9 +84,14 @@ impl ListQuery {
         };
         Ok(match to {
             Some(to) if is_wide => Wanted::Ending(ExpiryFilter { product, status, from, to }),
-            expiring_before => {
-                Wanted::Matching(LicenseQuery { plan, product, status, user, expiring_before, search })
-            }
+            expiring_before => Wanted::Matching(LicenseQuery {
+                plan,
+                product,
+                status,
+                user,
+                expiring_before,
+                search,
+            }),
         })
     }
 

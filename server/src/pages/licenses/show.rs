@@ -138,10 +138,7 @@ pub async fn show(
     fill_in(&mut attempt.fields, &license);
     let (layout, seats) = (visitor.layout, SeatsBar::of(&license.seats));
     let status = attempt.mistake.status();
-    page(
-        status,
-        &LicensePage { layout, license, names, seats, holders, waiting, events, attempt },
-    )
+    page(status, &LicensePage { layout, license, names, seats, holders, waiting, events, attempt })
 }
 
 /// Fills in the terms of the license where no form was sent.

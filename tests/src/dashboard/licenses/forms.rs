@@ -1,0 +1,150 @@
+//! The status and the terms of a license.
+
+use serde_json::json;
+
+use super::{MARKUP, Session, location, page_of, signed_in};
+use crate::harness::App;
+
+#[tokio::test]
+async fn a_validation_follows_the_status() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "ada").await.data();
+    assert_eq!(app.validate("ada").await.verdict(), "valid");
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open(&page_of(&license)).await;
+    for (question, button, notice, verdict) in [
+        ("Suspend…", "Suspend this license", "The license is suspended.", "suspended"),
+        ("", "Activate", "The license is active.", "valid"),
+        ("Set to expired…", "Set this license to expired", "The license is set", "expired"),
+        ("Revoke…", "Revoke this license", "The license is revoked.", "revoked"),
+    ] {
+        if !question.is_empty() {
+            browser.click(question).await;
+        }
+        browser.click(button).await;
+        browser.sees(notice).await;
+        assert_eq!(app.validate("ada").await.verdict(), verdict);
+    }
+    browser.sees("status: expired → revoked").await;
+    browser.sees("by key of a test").await;
+    assert!(!browser.text().await.contains("Revoke…"));
+}
+
+#[tokio::test]
+async fn the_terms_are_changed_one_by_one() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 2 })).await;
+    let path = format!("/api/v1/admin/licenses/{license}");
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open(&page_of(&license)).await;
+    browser.fill("Seats allowed", "no").await;
+    browser.click("Save limit").await;
+    browser.sees("The limit must be a whole number from 1 to 1000000.").await;
+    assert_eq!(browser.value("Seats allowed").await, "no");
+    browser.fill("Seats allowed", "7").await;
+    browser.click("Save limit").await;
+    browser.sees("The limit of seats is changed.").await;
+    browser.sees("maxSeats: 2 → 7").await;
+    assert_eq!(app.get(&path).await["maxSeats"], 7);
+    browser.fill("Seats allowed", "").await;
+    browser.click("Save limit").await;
+    browser.sees("used, no limit").await;
+    assert!(app.get(&path).await["maxSeats"].is_null());
+
+    browser.fill("Expires on", "2090-01-31").await;
+    browser.click("Save expiry").await;
+    browser.sees("The expiry is changed.").await;
+    assert_eq!(app.get(&path).await["expiresAt"], "2090-01-31T00:00:00.000Z");
+    browser.fill("Expires on", "").await;
+    browser.click("Save expiry").await;
+    browser.sees("no expiry").await;
+    assert!(app.get(&path).await["expiresAt"].is_null());
+
+    browser.fill("Features", &format!("{MARKUP}\n\nsso")).await;
+    browser.click("Save features").await;
+    browser.sees("The features are changed.").await;
+    assert_eq!(app.get(&path).await["features"], json!([MARKUP, "sso"]));
+    assert_eq!(browser.value("Features").await, format!("{MARKUP}\nsso"));
+    browser.fill("Features", "sso\nsso").await;
+    browser.click("Save features").await;
+    browser.sees("The features must be an array of at most 100 strings, no two alike.").await;
+    browser.fill("Features", "").await;
+    browser.click("Save features").await;
+    browser.sees("The features are changed.").await;
+    assert_eq!(app.get(&path).await["features"], json!([]));
+}
+
+/// The form knows the day alone, and must not move the hour.
+#[tokio::test]
+async fn the_same_day_keeps_its_hour() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.update(&license, json!({ "expiresAt": "2090-01-31T12:34:56Z" })).await.data();
+    let browser = signed_in(&app).await;
+    browser.open(&page_of(&license)).await;
+    assert_eq!(browser.value("Expires on").await, "2090-01-31");
+    browser.click("Save expiry").await;
+    browser.sees("The expiry is changed.").await;
+    let stored = app.get(&format!("/api/v1/admin/licenses/{license}")).await;
+    assert_eq!(stored["expiresAt"], "2090-01-31T12:34:56.000Z");
+    let events = app.get("/api/v1/admin/events?type=license.updated").await;
+    assert_eq!(events.list().len(), 1);
+}
+
+#[tokio::test]
+async fn a_form_that_says_nothing_changes_nothing() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 2, "expiresInDays": 9 })).await;
+    let path = format!("/api/v1/admin/licenses/{license}");
+    let before = app.get(&path).await.told();
+    let session = Session::start(&app).await;
+    for (form, field, wrong) in [
+        ("status", "status", "lost"),
+        ("limit", "maxSeats", "0"),
+        ("expiry", "expiresAt", "31.1.2090"),
+        ("features", "features", "a\u{1}"),
+        ("assign", "userId", ""),
+        ("unassign", "userId", ""),
+    ] {
+        let form = format!("{}/{form}", page_of(&license));
+        for fields in [&[][..], &[(field, wrong)]] {
+            let answer = session.post(&form, fields).await;
+            assert_eq!(answer.status(), 400, "{form}: {fields:?}");
+            assert!(answer.text().await.unwrap().contains(&format!("href=\"#{field}\"")));
+        }
+    }
+    assert_eq!(app.get(&path).await.told(), before);
+}
+
+/// Forms of other pages name the page they lead back to, which is one of this mode.
+#[tokio::test]
+async fn a_form_leads_back_to_where_it_was_sent_from() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let session = Session::start(&app).await;
+    let own = format!("/licenses/{license}");
+    for (back, path) in [
+        ("/users/usr_01h455vb4pex5vsknk084sn02q", "/users/usr_01h455vb4pex5vsknk084sn02q"),
+        ("", &own),
+        ("@evil.example", &own),
+        ("/users?x=1", &own),
+        ("/..\\evil", &own),
+        ("/users\r\nset-cookie: a=b", &own),
+    ] {
+        for (form, field, value, notice) in [
+            ("assign", "userId", "ada", "assigned"),
+            ("unassign", "userId", "ada", "unassigned"),
+            ("limit", "maxSeats", "4", "limit-changed"),
+            ("expiry", "expiresAt", "2090-01-31", "expiry-changed"),
+            ("status", "status", "active", "license-activated"),
+            ("features", "features", "sso", "features-changed"),
+        ] {
+            let form = format!("{}/{form}", page_of(&license));
+            let answer = session.post(&form, &[(field, value), ("back", back)]).await;
+            assert_eq!(location(&answer), format!("/dashboard/live{path}?notice={notice}"));
+        }
+    }
+}

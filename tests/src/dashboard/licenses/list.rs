@@ -1,0 +1,113 @@
+//! The list: its filters and its pages.
+
+use serde_json::json;
+
+use super::{MARKUP, Session, signed_in};
+use crate::harness::App;
+
+/// The ends of the ids that the page lists, in order.
+async fn shown(session: &Session, query: &str) -> Vec<String> {
+    let answer = session.get(&format!("/dashboard/live/licenses?{query}")).await;
+    assert_eq!(answer.status(), 200, "{query}");
+    let page = answer.text().await.unwrap();
+    let titles = page.split("title=\"lic_").skip(1);
+    titles.map(|rest| format!("lic_{}", rest.split('"').next().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn licenses_are_found_by_each_filter() {
+    let app = App::start().await;
+    let (studio, render) = (app.product("Studio").await, app.product("Render").await);
+    let team = app.plan_of(&studio, json!({ "expiresInDays": 9 })).await;
+    let farm = app.plan_of(&render, json!({ "expiresInDays": 3 })).await;
+    let a = app.license_of(&team).await;
+    let b = app.license_of(&farm).await;
+    let c = app.license_of(&team).await;
+    let d = app.license_of(&farm).await;
+    app.update(&c, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
+    app.update(&d, json!({ "clear": ["expiresAt"] })).await.data();
+    app.set_status(&b, "suspended").await.data();
+    app.assign(&a, MARKUP).await.data();
+    app.test_mode().await.license(json!({})).await;
+    let session = Session::start(&app).await;
+    let (upper, none) = (a[20..].to_uppercase(), "usr_01h455vb4pex5vsknk084sn02q");
+    let user = "user=%3Cb%3Ebold%3C%2Fb%3E+%26+%22quoted%22+%27text%27+%3Cscript%3Ealert(1)\
+        %3C%2Fscript%3E";
+    for (query, found) in [
+        (String::new(), vec![&d, &c, &b, &a]),
+        (format!("product={studio}"), vec![&c, &a]),
+        (format!("plan={farm}"), vec![&d, &b]),
+        ("status=suspended".into(), vec![&b]),
+        ("status=revoked".into(), vec![]),
+        // The first to expire is the first in the list.
+        ("expiry=30".into(), vec![&b, &a]),
+        (format!("expiry=30&product={studio}&status=active"), vec![&a]),
+        ("expiry=expired".into(), vec![&c]),
+        (format!("expiry=expired&plan={team}"), vec![&c]),
+        (format!("expiry=expired&plan={farm}"), vec![]),
+        (user.into(), vec![&a]),
+        (format!("{user}&status=revoked"), vec![]),
+        ("user=nobody".into(), vec![]),
+        (format!("end={upper}"), vec![&a]),
+        (format!("end={a}"), vec![&a]),
+        (format!("product={none}"), vec![]),
+        ("plan=nonsense".into(), vec![]),
+    ] {
+        assert_eq!(shown(&session, &query).await.iter().collect::<Vec<_>>(), found, "{query}");
+    }
+    for (query, message) in [
+        ("status=nonsense", "The status must be one of active"),
+        ("expiry=nonsense", "The expiry must be one of the list."),
+        ("expiry=30&user=ada", "goes together with product and status alone."),
+    ] {
+        let answer = session.get(&format!("/dashboard/live/licenses?{query}")).await;
+        assert_eq!(answer.status(), 400);
+        assert!(answer.text().await.unwrap().contains(message), "{query}");
+    }
+}
+
+/// The filters stay, and each page follows the one before.
+#[tokio::test]
+async fn a_filtered_list_is_turned_page_by_page() {
+    let app = App::start().await;
+    let product = app.product(MARKUP).await;
+    let plan = json!({ "name": MARKUP, "expiresInDays": 9, "maxSeats": 3 });
+    let plan = app.plan_of(&product, plan).await;
+    let mut made = Vec::new();
+    for _ in 0..51 {
+        made.push(app.license_of(&plan).await);
+    }
+    app.license(json!({})).await;
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    let end = |license: &str| format!("…{}", &license[24..]);
+    let (oldest, newest) = (end(&made[0]), end(&made[50]));
+    let rows = "return document.querySelectorAll('tbody tr').length";
+    for (filter, choice, first, last) in [
+        ("Plan", format!("{MARKUP} · {MARKUP}"), &newest, &oldest),
+        ("Expiry", "within 30 days".to_owned(), &oldest, &newest),
+    ] {
+        browser.open("/dashboard/live/licenses").await;
+        browser.choose(filter, &choice).await;
+        browser.click("Filter").await;
+        browser.sees("Older").await;
+        browser.sees(first).await;
+        assert_eq!(browser.script(rows).await, 50);
+        let text = browser.text().await;
+        assert!(text.contains(MARKUP) && !text.contains(last.as_str()), "{text}");
+        let chosen = browser.value(filter).await;
+        browser.click("Older").await;
+        browser.sees(last).await;
+        assert_eq!(browser.script(rows).await, 1);
+        assert_eq!(browser.value(filter).await, chosen);
+        browser.click("Newest").await;
+        browser.sees(first).await;
+        assert_eq!(browser.value(filter).await, chosen);
+    }
+    browser.fill("User’s external id", MARKUP).await;
+    browser.click("Filter").await;
+    browser.sees("goes together with product and status alone.").await;
+    assert_eq!(browser.value("User’s external id").await, MARKUP);
+    browser.click("Clear").await;
+    browser.sees("0 of 3").await;
+}

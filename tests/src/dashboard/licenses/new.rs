@@ -1,0 +1,135 @@
+//! A new license.
+
+use serde_json::json;
+
+use super::{MARKUP, Session, location, signed_in};
+use crate::harness::App;
+
+#[tokio::test]
+async fn a_license_is_created_from_a_plan_and_assigned_to_users() {
+    let app = App::start().await;
+    let product = app.product(MARKUP).await;
+    app.plan_of(&product, json!({ "name": "Solo" })).await;
+    let team = json!({ "name": MARKUP, "maxSeats": 5, "features": [MARKUP] });
+    let team = app.plan_of(&product, team).await;
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open("/dashboard/live/licenses").await;
+    browser.sees("There is no license yet.").await;
+    browser.click("Create license").await;
+    browser.sees("as long as the plan says").await;
+    browser.choose("Plan", MARKUP).await;
+    browser.fill("Valid for days", "36501").await;
+    browser.fill("Users to assign", &format!("ada\n\n{MARKUP}")).await;
+    browser.click("Create license").await;
+    browser.sees("The days must be a whole number from 1 to 36500.").await;
+    assert_eq!(browser.value("Plan").await, team);
+    assert_eq!(browser.value("Users to assign").await, format!("ada\n\n{MARKUP}"));
+    browser.fill("Valid for days", "30").await;
+    browser.click("Create license").await;
+    browser.sees("The license is created.").await;
+    browser.sees("0 of 5 used").await;
+    browser.sees("in 29 days").await;
+    let text = browser.text().await;
+    // The product, the plan, the feature, and the user with the event.
+    assert!(text.matches(MARKUP).count() >= 5, "{text}");
+    for user in ["ada", MARKUP] {
+        assert_eq!(app.validate(user).await.verdict(), "valid");
+    }
+    browser.reload().await;
+    browser.sees("2 of 5 used").await;
+    assert_eq!(app.get("/api/v1/admin/licenses").await.list().len(), 1);
+    let events = app.get("/api/v1/admin/events?type=license.created").await;
+    assert_eq!(events.list()[0]["actor"]["type"], "session");
+
+    browser.open(&format!("/dashboard/live/licenses/new?plan={team}")).await;
+    assert_eq!(browser.value("Plan").await, team);
+}
+
+/// The user goes back, or the connection was lost: what was left out is made up for, and nothing is
+/// done twice.
+#[tokio::test]
+async fn a_form_that_is_sent_twice_creates_one_license() {
+    let app = App::start().await;
+    let plan = app.plan(json!({})).await;
+    let session = Session::start(&app).await;
+    let fields = [("once", "1"), ("planId", plan.as_str()), ("users", "ada\r\ngrace")];
+    let first = session.post("/dashboard/live/licenses", &fields).await;
+    let licenses = app.get("/api/v1/admin/licenses").await;
+    let [license] = licenses.each("id")[..] else { panic!("{licenses}") };
+    app.unassign(license, "grace").await.data();
+    let second = session.post("/dashboard/live/licenses", &fields).await;
+    assert_eq!(location(&first), location(&second));
+    assert_eq!(location(&first), format!("{}?notice=license-created", super::page_of(license)));
+    assert_eq!(app.get("/api/v1/admin/licenses").await.list().len(), 1);
+    assert_eq!(app.validate("grace").await.verdict(), "valid");
+}
+
+#[tokio::test]
+async fn a_mistake_creates_nothing() {
+    let app = App::start().await;
+    let plan = app.plan(json!({})).await;
+    let session = Session::start(&app).await;
+    let many = (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
+    let long = "x".repeat(256);
+    for (field, value, message) in [
+        ("planId", "pln_01h455vb4pex5vsknk084sn02q", "planId must be the id of an existing plan"),
+        ("planId", "", "planId must be the id of an existing plan"),
+        ("expiresInDays", "0", "The days must be a whole number from 1 to 36500."),
+        ("users", &many, "At most 100 users can be assigned at once."),
+        ("users", &long, "The external id must be a string of 1 to 255 characters"),
+    ] {
+        let plan = ("planId", if field == "planId" { value } else { &plan });
+        let fields = if field == "planId" { vec![plan] } else { vec![plan, (field, value)] };
+        let answer = session.post("/dashboard/live/licenses", &fields).await;
+        assert_eq!(answer.status(), 400, "{field}: {value}");
+        let page = answer.text().await.unwrap();
+        assert!(page.contains(&format!("href=\"#{field}\">{message}")), "{page}");
+        assert!(page.contains(&format!("id=\"{field}-error\">{message}")), "{page}");
+    }
+    assert_eq!(app.get("/api/v1/admin/licenses").await.list().len(), 0);
+    assert!(app.user("0").await.is_null());
+}
+
+/// The license exists all the same, and its page says who was left out.
+#[tokio::test]
+async fn users_whom_it_cannot_be_assigned_to_are_named() {
+    let app = App::start().await;
+    let plan = app.plan(json!({})).await;
+    for _ in 0..100 {
+        let license = app.license_of(&plan).await;
+        app.assign(&license, "rich").await.data();
+    }
+    let session = Session::start(&app).await;
+    let fields = [("once", "1"), ("planId", plan.as_str()), ("users", "ada\nrich\ngrace")];
+    let answer = session.post("/dashboard/live/licenses", &fields).await;
+    assert_eq!(answer.status(), 400);
+    let page = answer.text().await.unwrap();
+    assert!(page.contains("The license was created, and not assigned to everyone"), "{page}");
+    assert!(page.contains(">rich: A user has at most 100 licenses"), "{page}");
+    assert!(!page.contains("ada: ") && !page.contains("grace: "), "{page}");
+    for user in ["ada", "grace"] {
+        assert_eq!(app.validate(user).await.verdict(), "valid");
+    }
+}
+
+/// Beyond two hundred plans a list helps nobody.
+#[tokio::test]
+async fn a_plan_of_very_many_is_named_by_its_id() {
+    let app = App::start().await;
+    let product = app.product("Studio").await;
+    let mut plan = String::new();
+    for _ in 0..200 {
+        plan = app.plan_of(&product, json!({})).await;
+    }
+    let session = Session::start(&app).await;
+    let new = "/dashboard/live/licenses/new";
+    let page = async |path: &str| session.get(path).await.text().await.unwrap();
+    assert!(page(new).await.contains("<select id=\"planId\""));
+    assert!(page("/dashboard/live/licenses").await.contains("<select id=\"plan\""));
+    app.plan_of(&product, json!({})).await;
+    assert!(page(new).await.contains("You have too many plans for a list"));
+    assert!(page("/dashboard/live/licenses").await.contains("<input id=\"plan\""));
+    let answer = session.post("/dashboard/live/licenses", &[("planId", &plan)]).await;
+    assert!(location(&answer).ends_with("?notice=license-created"));
+}

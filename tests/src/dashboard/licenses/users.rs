@@ -1,0 +1,87 @@
+//! The users of a license: those with a seat, and those without.
+
+use serde_json::json;
+
+use super::{MARKUP, Session, page_of, signed_in};
+use crate::harness::App;
+
+#[tokio::test]
+async fn users_are_assigned_and_unassigned() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open(&page_of(&license)).await;
+    browser.sees("Nobody holds a seat.").await;
+    for user in [MARKUP, "ada"] {
+        browser.fill("Assign a user by external id", user).await;
+        browser.click("Assign").await;
+        browser.sees("The license is assigned.").await;
+        browser.sees(user).await;
+    }
+    assert_eq!(app.validate(MARKUP).await.verdict(), "valid");
+    assert_eq!(app.validate("ada").await.verdict(), "exceeded_seats");
+    browser.open(&page_of(&license)).await;
+    browser.sees("all seats are held").await;
+
+    browser.click(&format!("Unassign {MARKUP}")).await;
+    browser.sees("loses the license and its seat at once.").await;
+    browser.click_in("loses the license", &format!("Unassign {MARKUP}")).await;
+    browser.sees("0 of 1 used").await;
+    assert_eq!(app.validate(MARKUP).await.verdict(), "no_license");
+    browser.click("Unassign ada").await;
+    browser.sees("ada loses the license. No seat becomes free.").await;
+    browser.click_in("loses the license", "Unassign ada").await;
+    browser.sees("Nobody waits for a seat.").await;
+    assert_eq!(app.validate("ada").await.verdict(), "no_license");
+}
+
+/// Two ids that differ in a space are two users.
+#[tokio::test]
+async fn an_external_id_is_taken_as_it_is_written() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "ada").await.data();
+    app.assign(&license, " ada ").await.data();
+    let session = Session::start(&app).await;
+    let form = format!("{}/unassign", page_of(&license));
+    assert_eq!(session.post(&form, &[("userId", " ada ")]).await.status(), 303);
+    assert_eq!(app.validate("ada").await.verdict(), "valid");
+    assert_eq!(app.validate(" ada ").await.verdict(), "no_license");
+}
+
+/// Each of the two lists is turned by itself, also on a page with a mistake.
+#[tokio::test]
+async fn long_lists_of_users_are_turned_page_by_page() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 21 })).await;
+    for n in 0..42 {
+        app.assign(&license, &format!("user-{n:02}.")).await.data();
+    }
+    for n in 0..21 {
+        assert_eq!(app.validate(&format!("user-{n:02}.")).await.verdict(), "valid");
+    }
+    let browser = signed_in(&app).await;
+    browser.open(&page_of(&license)).await;
+    browser.fill("Seats allowed", "0").await;
+    browser.click("Save limit").await;
+    browser.sees("The limit was not changed").await;
+    let heads = "return [...document.querySelectorAll('tbody th')].map(it => it.innerText)";
+    let users = async || {
+        let heads = browser.script(heads).await;
+        let heads = heads.as_array().unwrap().iter();
+        heads.map(|head| head.as_str().unwrap()[5..7].parse::<u32>().unwrap()).collect::<Vec<_>>()
+    };
+    let (holders, waiting) = ((1..21).rev(), (22..42).rev());
+    assert_eq!(users().await, holders.clone().chain(waiting.clone()).collect::<Vec<_>>());
+    browser.is_accessible().await;
+    browser.click_in("Seat taken", "Older").await;
+    browser.sees("user-00.").await;
+    assert_eq!(users().await, [0].into_iter().chain(waiting.clone()).collect::<Vec<_>>());
+    browser.click_in("Assigned, without a seat", "Older").await;
+    browser.sees("user-21.").await;
+    assert_eq!(users().await, holders.clone().chain([21]).collect::<Vec<_>>());
+    browser.click_in("Assigned, without a seat", "Newest").await;
+    browser.sees("user-41.").await;
+    assert_eq!(users().await, holders.chain(waiting).collect::<Vec<_>>());
+}
