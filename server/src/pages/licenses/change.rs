@@ -1,5 +1,5 @@
-//! The forms on the page of a license. Other pages have some of them too, and say in `back` where they
-//! lead to.
+//! The forms on the page of a license. Other pages have some of them too, and say in `back` where
+//! they lead to.
 
 use axum::extract::State;
 use axum::response::Response;
