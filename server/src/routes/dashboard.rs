@@ -3,6 +3,7 @@
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 use tower::ServiceBuilder;
+use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
 use crate::App;
@@ -49,4 +50,6 @@ pub fn routes() -> Router<App> {
         )
         // Outside: they are nobody's page, and nobody's form.
         .route("/dashboard/assets/{name}", get(assets::get))
+        // Tables of links shrink to an eighth.
+        .layer(CompressionLayer::new())
 }

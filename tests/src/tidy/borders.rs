@@ -20,6 +20,8 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "http::*",
             "ops::*",
             "store",
+            "store::assignments",
+            "store::licenses",
             "store::page",
             "store::sessions",
             "validation::gate",

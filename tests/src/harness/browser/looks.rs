@@ -44,7 +44,9 @@ impl Browser {
     }
 
     async fn prefer(&self, feature: &str, value: &str) {
-        let features = json!({ "features": [{ "name": feature, "value": value }] });
+        // Colours would be judged in the middle of their change.
+        let still = json!({ "name": "prefers-reduced-motion", "value": "reduce" });
+        let features = json!({ "features": [{ "name": feature, "value": value }, still] });
         self.session.devtools("Emulation.setEmulatedMedia", features).await;
     }
 

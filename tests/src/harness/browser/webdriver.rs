@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use reqwest::{Client, Method};
@@ -39,23 +40,10 @@ impl Session {
     pub async fn start() -> Self {
         let turn = TURNS.acquire().await.unwrap();
         let folder = TempDir::new().unwrap();
-        // The kernel kills chromedriver when the thread of this test ends, however it ends. Chromium
-        // ends by itself as soon as nobody holds the other side of its pipe.
-        let mut driver = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "chromedriver", "--port=0"])
-            .env("TMPDIR", folder.path())
-            .env("HOME", folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| panic!("setpriv of util-linux is missing: {error}"));
-        let mut output = BufReader::new(driver.stdout.take().unwrap());
-        let port = output.by_ref().lines().map_while(Result::ok).find_map(|line| {
-            let (_, port) = line.split_once("started successfully on port ")?;
-            Some(port.trim_end_matches('.').to_owned())
-        });
-        let address = format!("127.0.0.1:{}", port.unwrap_or_else(|| panic!("{MISSING}")));
+        // The port that chromedriver chooses may be taken before it listens there.
+        let started = (0..5).find_map(|_| start_driver(folder.path()));
+        let (driver, output, port) = started.unwrap_or_else(|| panic!("{MISSING}"));
+        let address = format!("127.0.0.1:{port}");
         let client = Client::builder().no_proxy().build().unwrap();
         let id = String::new();
         let mut session =
@@ -101,6 +89,33 @@ impl Session {
                 Err(Refused { code: code.clone(), message: message.to_owned() })
             }
             _ => Ok(told["value"].clone()),
+        }
+    }
+}
+
+/// Starts chromedriver; none if it ends at once. With it come its output and its port.
+fn start_driver(folder: &Path) -> Option<(Child, BufReader<ChildStdout>, String)> {
+    // The kernel kills chromedriver when the thread of this test ends, however it ends. Chromium
+    // ends by itself as soon as nobody holds the other side of its pipe.
+    let mut driver = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "chromedriver", "--port=0"])
+        .env("TMPDIR", folder)
+        .env("HOME", folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("setpriv of util-linux is missing: {error}"));
+    let mut output = BufReader::new(driver.stdout.take().unwrap());
+    let port = output.by_ref().lines().map_while(Result::ok).find_map(|line| {
+        let (_, port) = line.split_once("started successfully on port ")?;
+        Some(port.trim_end_matches('.').to_owned())
+    });
+    match port {
+        Some(port) => Some((driver, output, port)),
+        None => {
+            driver.wait().unwrap();
+            None
         }
     }
 }
