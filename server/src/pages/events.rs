@@ -1,10 +1,109 @@
-//! The feed of events.
+//! The feed of events, with what each of them changed.
 
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
+use common::{Event, EventType, Open};
+use serde::Deserialize;
+use serde_json::Value;
 
+use super::html::page;
+use super::layout::Layout;
+use super::parts::{EventLine, Pager, ROWS};
 use super::visitor::Viewer;
+use crate::App;
 use crate::error::Error;
+use crate::http::extract::Query;
+use crate::ops::events::{self, EventQuery};
+use crate::store::Page;
 
-pub async fn list(_: Viewer) -> Result<Response, Error> {
-    Err(Error::RouteNotFound)
+#[derive(Template)]
+#[template(path = "events.html")]
+struct EventsPage {
+    layout: Layout,
+    filter: EventsFilter,
+    events: Vec<Event>,
+    pager: Pager,
+}
+
+/// The query of the feed. What is empty filters nothing.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct EventsFilter {
+    #[serde(rename = "type")]
+    kind: String,
+    subject: String,
+    user: String,
+    before: String,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Viewer(visitor): Viewer,
+    Query(filter): Query<EventsFilter>,
+) -> Result<Response, Error> {
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let query = EventQuery {
+        kind: given(&filter.kind),
+        subject: given(filter.subject.trim()),
+        user: given(&filter.user),
+    };
+    let newest = Page::newest_first(filter.before.parse().ok(), ROWS + 1);
+    let mut events = events::page(app.ops.view(visitor.scope), query, newest).await?;
+    let fields = [("type", &*filter.kind), ("subject", &*filter.subject), ("user", &*filter.user)];
+    let cursor = |event: &Event| event.sequence.to_string();
+    let pager = Pager::of(&mut events, cursor, &filter.before, &fields);
+    page(StatusCode::OK, &EventsPage { layout: visitor.layout, filter, events, pager })
+}
+
+impl EventsFilter {
+    fn is_empty(&self) -> bool {
+        self.kind.is_empty() && self.subject.is_empty() && self.user.is_empty()
+    }
+}
+
+/// What an event did to a record.
+struct Changes<'a> {
+    title: &'static str,
+    /// Whether the record was there before, and goes on.
+    has_before: bool,
+    members: Vec<Member<'a>>,
+}
+
+/// A member of the record, with its values as JSON.
+struct Member<'a> {
+    name: &'a str,
+    before: String,
+    after: String,
+}
+
+/// The members that changed; of a new or deleted record, all that have a value.
+fn changes(event: &Event) -> Changes<'_> {
+    let object = &event.data.object;
+    let after = |name: &str| object.get(name).map(Value::to_string).unwrap_or_default();
+    if let Some(previous) = &event.data.previous {
+        let members = previous.iter().map(|(name, before)| {
+            let (before, after) = (before.to_string(), after(name));
+            Member { name, before, after }
+        });
+        return Changes { title: "Changed", has_before: true, members: members.collect() };
+    }
+    let given = object.iter().filter(|(_, value)| !value.is_null());
+    let members = given
+        .map(|(name, value)| Member { name, before: String::new(), after: value.to_string() })
+        .collect();
+    let title = match &event.kind {
+        Open::Known(
+            EventType::LicenseUnassigned | EventType::SeatFreed | EventType::UserDeleted,
+        ) => "Deleted with",
+        _ => "Created with",
+    };
+    Changes { title, has_before: false, members }
+}
+
+impl Changes<'_> {
+    fn names(&self) -> String {
+        self.members.iter().map(|member| member.name).collect::<Vec<_>>().join(", ")
+    }
 }

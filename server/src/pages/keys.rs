@@ -86,7 +86,7 @@ async fn show_list(
 }
 
 /// Whether a key is in force, and what one should know about that.
-fn state(key: &Key) -> Badge {
+pub fn state(key: &Key) -> Badge {
     let now = Timestamp::now();
     let last_seen = key.last_used_at.unwrap_or(key.created_at);
     let (tone, word) = match key.expires_at {

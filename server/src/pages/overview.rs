@@ -1,10 +1,154 @@
-//! The overview: what happened lately, and what needs a look.
+//! The overview: what validations came to lately, and what needs a look.
 
+mod charts;
+mod steps;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
+use chrono::TimeDelta;
+use common::{
+    Event, HourStatistics, Key, License, LicenseWithSeats, Status, Timestamp, UserRefusal,
+};
+use form_urlencoded::byte_serialize;
 
+use self::charts::{Chart, Counts, first_day};
+use self::steps::{StepsPage, steps};
+use super::filters;
+use super::html::page;
+use super::keys::state;
+use super::layout::Layout;
+use super::parts::{EventLine, SeatsBar, short};
 use super::visitor::Viewer;
+use crate::App;
 use crate::error::Error;
+use crate::ops::events::EventQuery;
+use crate::ops::licenses::{ExpiryFilter, Names};
+use crate::ops::view::View;
+use crate::ops::{events, keys, licenses, outcomes};
+use crate::store::Page;
 
-pub async fn show(_: Viewer) -> Result<Response, Error> {
-    Err(Error::RouteNotFound)
+/// How many rows a card shows.
+const SHOWN: usize = 8;
+/// How far the overview counts what it does not show.
+const COUNTED: usize = 50;
+/// How long before their end licenses are shown.
+const EXPIRES_SOON: TimeDelta = TimeDelta::days(30);
+const HOURS: usize = 24;
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct OverviewPage {
+    layout: Layout,
+    /// None without a validation in seven days.
+    validations: Option<Validations>,
+    refusals: Vec<UserRefusal>,
+    full: Licenses,
+    expiring: Licenses,
+    names: Names,
+    keys: Vec<Key>,
+    events: Vec<Event>,
+}
+
+pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Response, Error> {
+    let (view, now) = (app.ops.view(visitor.scope), Timestamp::now());
+    let hours = outcomes::statistics(view.clone(), Some(first_day(now)), Some(now)).await?.hours;
+    let validations = Validations::of(&hours);
+    if validations.is_none()
+        && let Some(steps) = steps(view.clone()).await?
+    {
+        return page(StatusCode::OK, &StepsPage { layout: visitor.layout, steps });
+    }
+    let refusals = outcomes::refusals(view.clone(), None, None, SHOWN as i64).await?;
+    let counted = COUNTED as i64 + 1;
+    let full = licenses::full(view.clone(), Page::newest_first(None, counted)).await?;
+    let expiring = expiring(view.clone(), now, counted).await?;
+    let (full, expiring) = (Licenses::of(full), Licenses::of(expiring));
+    let shown = [&full.shown[..], &expiring.shown[..]].concat();
+    let names = licenses::names(view.clone(), &shown).await?;
+    let keys = keys::needing_attention(view.clone(), now, SHOWN as i64).await?;
+    let newest = Page::newest_first(None, SHOWN as i64);
+    let events = events::page(view, EventQuery::default(), newest).await?;
+    let layout = visitor.layout;
+    let shown = OverviewPage { layout, validations, refusals, full, expiring, names, keys, events };
+    page(StatusCode::OK, &shown)
+}
+
+/// The licenses that are active and will expire soon, soonest first.
+async fn expiring(view: View, now: Timestamp, limit: i64) -> Result<Vec<LicenseWithSeats>, Error> {
+    let (status, to) = (Some(Status::Active), now.plus(EXPIRES_SOON));
+    let filter = ExpiryFilter { product: None, status, from: now, to };
+    licenses::by_expiry(view, filter, None, limit).await
+}
+
+/// What validations came to.
+struct Validations {
+    last: Counts,
+    /// In the 24 hours before the last ones.
+    before: Counts,
+    day: Chart,
+    week: Chart,
+}
+
+impl Validations {
+    /// `hours` begin with the [`first_day`] and end with the present hour.
+    fn of(hours: &[HourStatistics]) -> Option<Self> {
+        if hours.iter().all(|hour| hour.total == 0) {
+            return None;
+        }
+        let (earlier, last) = hours.split_at(hours.len() - HOURS);
+        Some(Self {
+            last: Counts::of(last),
+            before: Counts::of(&earlier[earlier.len() - HOURS..]),
+            day: Chart::of_day(hours),
+            week: Chart::of_week(hours),
+        })
+    }
+
+    /// How many of a hundred were valid. Not a hundred while one was refused.
+    fn share_valid(&self) -> Option<String> {
+        let thousandths = (self.last.valid * 1000).checked_div(self.last.total())?;
+        Some(format!("{}.{} %", thousandths / 10, thousandths % 10))
+    }
+}
+
+/// Some licenses, and how many there are.
+struct Licenses {
+    shown: Vec<LicenseWithSeats>,
+    count: String,
+}
+
+impl Licenses {
+    /// Of licenses of which at most one more than [`COUNTED`] was read.
+    fn of(mut found: Vec<LicenseWithSeats>) -> Self {
+        let count = match found.len() {
+            count @ 0..=COUNTED => count.to_string(),
+            _ => format!("{COUNTED}+"),
+        };
+        found.truncate(SHOWN);
+        Self { shown: found, count }
+    }
+}
+
+impl OverviewPage {
+    /// What the license is for.
+    fn terms(&self, license: &License) -> String {
+        let product = self.names.products.get(&license.product_id);
+        let plan = self.names.plans.get(&license.plan_id);
+        let names = [product, plan].into_iter().flatten();
+        names.map(|name| name.as_str()).collect::<Vec<_>>().join(" · ")
+    }
+
+    /// The time to look at: of its end if that is near, or else of its last use.
+    fn time_of(&self, key: &Key) -> Timestamp {
+        let now = Timestamp::now();
+        let end = key.expires_at.filter(|end| end.since(now) < keys::EXPIRES_SOON);
+        end.or(key.last_used_at).unwrap_or(key.created_at)
+    }
+}
+
+/// A text in the query of an address.
+fn encoded(text: &str) -> String {
+    byte_serialize(text.as_bytes()).collect()
 }

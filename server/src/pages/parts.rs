@@ -1,9 +1,15 @@
-//! Small parts that several pages have: badges, the bar of seats, the links to a list's other parts.
+//! Small parts that several pages have: badges, the bar of seats, an event in a line, the links to a
+//! list's other parts.
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use common::{License, LicenseId, Seats, Status, Timestamp};
+use common::{
+    ActorType, Event, EventActor, EventType, License, LicenseId, Open, Seats, Status, SubjectType,
+    Timestamp,
+};
 use form_urlencoded::Serializer;
+
+use super::filters;
 
 /// How many rows a page of a list has.
 pub const ROWS: i64 = 50;
@@ -97,6 +103,94 @@ impl HtmlSafe for Bar {}
 pub fn short(id: LicenseId) -> String {
     let id = id.to_string();
     format!("…{}", &id[id.len() - 6..])
+}
+
+/// An event in a line: its type, the records that it is about, who did it, and when.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"<code>{{ event.kind }}</code>
+        {%- if !records.is_empty() %} <b>{% for record in records %}{% if !loop.first %}, {% endif -%}
+        {{ record.kind }} {% if let Some(path) = record.path -%}
+        <a{% if record.is_short %} class="mono"{% endif %} href="{{ base }}{{ path }}">{{ record.text }}</a>
+        {%- else %}{{ record.text }}{% endif %}{% endfor %}</b>{% endif %}
+        <small class="quiet">by {{ actor }}</small> <span class="when">{{ event.time|moment }}</span>"#
+)]
+pub struct EventLine<'a> {
+    base: &'a str,
+    event: &'a Event,
+    records: Vec<EventRecord<'a>>,
+    actor: String,
+}
+
+impl HtmlSafe for EventLine<'_> {}
+
+impl<'a> EventLine<'a> {
+    /// `base` is that of the page's links. On the page of a record, which is `of` this kind, the line
+    /// names only the other ones.
+    pub fn of(event: &'a Event, base: &'a str, of: Option<SubjectType>) -> Self {
+        let mut records = EventRecord::all_of(event);
+        records.retain(|record| of.is_none_or(|of| of.as_str() != record.kind));
+        Self { base, event, records, actor: actor(&event.actor) }
+    }
+}
+
+/// A record that an event is about.
+struct EventRecord<'a> {
+    kind: &'a str,
+    text: String,
+    is_short: bool,
+    /// Its page behind the mode, if it has one.
+    path: Option<String>,
+}
+
+impl<'a> EventRecord<'a> {
+    /// The event's subject, and the user whose seat or license it is.
+    fn all_of(event: &'a Event) -> Vec<Self> {
+        let (id, related) = (event.subject.id.as_str(), &event.related);
+        let external_id = related.external_id.as_ref().map(ToString::to_string);
+        let record = |kind: SubjectType, text: Option<String>, path: Option<String>| Self {
+            kind: kind.as_str(),
+            text: text.unwrap_or_else(|| id.to_owned()),
+            is_short: kind == SubjectType::License,
+            path,
+        };
+        let named = |kind, folder| {
+            let name = event.data.object.get("name").and_then(|name| name.as_str());
+            record(kind, name.map(str::to_owned), Some(format!("/{folder}/{id}")))
+        };
+        let is_gone = event.kind == Open::Known(EventType::UserDeleted);
+        let subject = match &event.subject.kind {
+            Open::Known(kind @ SubjectType::License) => {
+                let path = format!("/licenses/{id}");
+                record(*kind, related.license_id.map(short), Some(path))
+            }
+            Open::Known(kind @ SubjectType::User) => {
+                let path = (!is_gone).then(|| format!("/users/{id}"));
+                return vec![record(*kind, external_id, path)];
+            }
+            Open::Known(kind @ SubjectType::Key) => named(*kind, "keys"),
+            Open::Known(kind @ SubjectType::Product) => named(*kind, "products"),
+            Open::Known(kind @ SubjectType::Plan) => named(*kind, "plans"),
+            Open::Known(kind @ SubjectType::Tenant) => Self { path: None, ..named(*kind, "") },
+            Open::Unknown(kind) => Self { kind, text: id.to_owned(), is_short: false, path: None },
+        };
+        let user = related
+            .user_id
+            .map(|user| record(SubjectType::User, external_id, Some(format!("/users/{user}"))));
+        [subject].into_iter().chain(user).collect()
+    }
+}
+
+/// Who did something.
+fn actor(actor: &EventActor) -> String {
+    let name = || actor.name.clone().or_else(|| actor.id.clone()).unwrap_or_default();
+    match &actor.kind {
+        Open::Known(ActorType::Key | ActorType::Host) => name(),
+        Open::Known(ActorType::Session) => format!("{} (dashboard)", name()),
+        Open::Known(ActorType::System) => "licd".to_owned(),
+        Open::Unknown(kind) => format!("{kind} {}", name()),
+    }
 }
 
 /// The links below a list to its newest and its next older rows.

@@ -1,0 +1,289 @@
+//! The charts of the overview: validations by hour and by day, valid above and refused below.
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+use common::{HourStatistics, Reason, Timestamp};
+
+use crate::pages::filters;
+
+/// In the order in which they are stacked. No validation is refused for another reason.
+const REASONS: [Reason; 5] =
+    [Reason::NoLicense, Reason::Expired, Reason::Suspended, Reason::Revoked, Reason::ExceededSeats];
+
+/// The size of a drawing. The page stretches it.
+const WIDTH: usize = 480;
+/// How high the highest bar is, and where bars stand: the valid above, the refused below.
+const HIGHEST: i64 = 84;
+const VALID_BASE: i64 = 112;
+const REFUSED_BASE: i64 = 224;
+
+const DAY_MILLIS: u64 = 86_400_000;
+const DAYS: usize = 7;
+const HOURS: usize = 24;
+/// The day on which 1970 began comes first.
+const WEEKDAYS: [&str; DAYS] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+
+/// The start of the first of the seven days that the charts show, of which today is the last.
+pub fn first_day(now: Timestamp) -> Timestamp {
+    let back = chrono::Duration::days(DAYS as i64 - 1);
+    day_start(now.plus(-back))
+}
+
+fn day_start(time: Timestamp) -> Timestamp {
+    time.plus(-chrono::Duration::milliseconds((time.millis() % DAY_MILLIS) as i64))
+}
+
+/// How many validations were valid, and refused for each of [`REASONS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub valid: i64,
+    reasons: [i64; REASONS.len()],
+}
+
+impl Counts {
+    pub fn of(hours: &[HourStatistics]) -> Self {
+        hours.iter().fold(Self::default(), |mut sum, hour| {
+            sum.valid += hour.valid;
+            for (sum, reason) in sum.reasons.iter_mut().zip(REASONS) {
+                *sum += refused_for(hour, reason);
+            }
+            sum
+        })
+    }
+
+    pub fn refused(&self) -> i64 {
+        self.reasons.iter().sum()
+    }
+
+    pub fn total(&self) -> i64 {
+        self.valid + self.refused()
+    }
+
+    /// The reasons that occurred.
+    fn by_reason(&self) -> impl Iterator<Item = (i64, String)> {
+        let counts = self.reasons.into_iter().zip(REASONS);
+        counts.filter(|(count, _)| *count > 0).map(|(count, reason)| (count, words(reason)))
+    }
+}
+
+fn refused_for(hour: &HourStatistics, reason: Reason) -> i64 {
+    match reason {
+        Reason::NoLicense => hour.no_license,
+        Reason::Expired => hour.expired,
+        Reason::Suspended => hour.suspended,
+        Reason::Revoked => hour.revoked,
+        Reason::ExceededSeats => hour.exceeded_seats,
+        Reason::UserNotFound => hour.user_not_found,
+    }
+}
+
+fn words(reason: Reason) -> String {
+    reason.as_str().replace('_', " ")
+}
+
+/// A chart with its legend, and the same as a table. The page's script names each column by its row.
+#[derive(Template)]
+#[template(path = "overview_chart.html")]
+pub struct Chart {
+    id: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    /// The most in one column is so many "an hour".
+    each: &'static str,
+    has_days: bool,
+    axis: Vec<String>,
+    columns: Vec<Column>,
+    sum: Counts,
+}
+
+impl HtmlSafe for Chart {}
+
+/// An hour, or a day.
+struct Column {
+    name: String,
+    counts: Counts,
+}
+
+/// The refusals for one reason, in all columns.
+struct Series {
+    reason: Reason,
+    words: String,
+    sum: i64,
+    path: String,
+}
+
+impl Chart {
+    /// Of the last 24 of `hours`, by the hour.
+    pub fn of_day(hours: &[HourStatistics]) -> Self {
+        let hours = &hours[hours.len().saturating_sub(HOURS)..];
+        let columns: Vec<Column> = hours
+            .iter()
+            .map(|hour| Column {
+                name: hour.hour.to_string()[11..16].to_owned(),
+                counts: Counts::of(std::slice::from_ref(hour)),
+            })
+            .collect();
+        let mut axis: Vec<String> =
+            columns.iter().step_by(6).map(|column| column.name.clone()).collect();
+        axis.push("now".to_owned());
+        let (sum, has_days) = (Counts::of(hours), false);
+        let [id, title, unit, each] = ["day", "Last 24 hours", "hour", "an hour"];
+        Self { id, title, unit, each, has_days, axis, columns, sum }
+    }
+
+    /// Of `hours`, which begin with the [`first_day`], by the day.
+    pub fn of_week(hours: &[HourStatistics]) -> Self {
+        let days: Vec<_> = hours.chunk_by(|a, b| day_start(a.hour) == day_start(b.hour)).collect();
+        let columns = days.iter().map(|day| Column {
+            name: day[0].hour.to_string()[..10].to_owned(),
+            counts: Counts::of(day),
+        });
+        let columns = columns.collect();
+        let weekday = |day: &&[HourStatistics]| {
+            WEEKDAYS[(day[0].hour.millis() / DAY_MILLIS) as usize % DAYS].to_owned()
+        };
+        let mut axis: Vec<String> = days.iter().map(weekday).collect();
+        axis.pop();
+        axis.push("today".to_owned());
+        let (sum, has_days) = (Counts::of(hours), true);
+        let [id, title, unit, each] = ["week", "Last 7 days", "day", "a day"];
+        Self { id, title, unit, each, has_days, axis, columns, sum }
+    }
+
+    fn most_valid(&self) -> i64 {
+        self.columns.iter().map(|column| column.counts.valid).max().unwrap_or(0)
+    }
+
+    fn most_refused(&self) -> i64 {
+        self.columns.iter().map(|column| column.counts.refused()).max().unwrap_or(0)
+    }
+
+    /// The bars of what was valid.
+    fn valid_path(&self) -> String {
+        let most = self.most_valid();
+        let bars = self.columns.iter().enumerate();
+        bars.map(|(at, column)| {
+            self.bar(at, VALID_BASE, 0, height(column.counts.valid, most).max(0))
+        })
+        .collect()
+    }
+
+    /// The stacks of what was refused.
+    fn series(&self) -> Vec<Series> {
+        let most = self.most_refused();
+        let stacks: Vec<_> = self.columns.iter().map(|it| stack(&it.counts, most)).collect();
+        let reasons = REASONS.into_iter().enumerate();
+        reasons
+            .map(|(place, reason)| Series {
+                reason,
+                words: words(reason),
+                sum: self.sum.reasons[place],
+                path: (stacks.iter().enumerate())
+                    .map(|(at, stack)| self.bar(at, REFUSED_BASE, stack[place], stack[place + 1]))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// A bar in the column at this place, between two heights above the base.
+    fn bar(&self, at: usize, base: i64, from: i64, to: i64) -> String {
+        if from == to {
+            return String::new();
+        }
+        let width = WIDTH / self.columns.len();
+        let gap = if self.has_days { 10 } else { 2 };
+        let (x, bottom, height) = (at * width + gap, base - from, to - from);
+        format!("M{x} {bottom}v-{height}h{}v{height}z", width - 2 * gap)
+    }
+}
+
+/// How high the bar for a count is, if `most` is the count of the highest. What occurred is seen.
+fn height(count: i64, most: i64) -> i64 {
+    let rounded = (count * HIGHEST + most / 2) / most.max(1);
+    if count > 0 { rounded.max(1) } else { 0 }
+}
+
+/// The heights between which each reason has its part of a column.
+fn stack(counts: &Counts, most: i64) -> [i64; REASONS.len() + 1] {
+    let (mut heights, mut sum) = ([0; REASONS.len() + 1], 0);
+    for (place, &count) in counts.reasons.iter().enumerate() {
+        sum += count;
+        let below = heights[place];
+        heights[place + 1] = if count > 0 { height(sum, most).max(below + 1) } else { below };
+    }
+    heights
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Duration;
+
+    use super::*;
+
+    /// The hours of seven days until half past one, with the counts of some of them.
+    fn hours(counts: &[(usize, Option<Reason>, i64)]) -> Vec<HourStatistics> {
+        let start = first_day("2026-11-22T13:30:00Z".parse().unwrap());
+        let hour = |n| HourStatistics::empty(start.plus(Duration::hours(n)));
+        let mut hours: Vec<_> = (0..6 * 24 + 14).map(hour).collect();
+        for &(at, reason, count) in counts {
+            hours[at].add(reason, count);
+        }
+        hours
+    }
+
+    #[test]
+    fn columns_are_the_last_hours_and_the_days() {
+        let hours = hours(&[(0, None, 1), (23, None, 2), (24, None, 4), (157, None, 8)]);
+        let (day, week) = (Chart::of_day(&hours), Chart::of_week(&hours));
+        let shown = |chart: &Chart| -> Vec<(String, i64)> {
+            chart.columns.iter().map(|it| (it.name.clone(), it.counts.valid)).collect()
+        };
+        assert_eq!(day.columns.len(), 24);
+        assert_eq!(shown(&day)[0], ("14:00".to_owned(), 0));
+        assert_eq!(shown(&day)[23], ("13:00".to_owned(), 8));
+        assert_eq!(day.axis, ["14:00", "20:00", "02:00", "08:00", "now"]);
+        assert_eq!(week.columns.len(), 7);
+        assert_eq!(shown(&week)[0], ("2026-11-16".to_owned(), 3));
+        assert_eq!(shown(&week)[1], ("2026-11-17".to_owned(), 4));
+        assert_eq!(shown(&week)[6], ("2026-11-22".to_owned(), 8));
+        assert_eq!(week.axis, ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "today"]);
+    }
+
+    #[test]
+    fn the_highest_bar_fills_its_half_and_the_smallest_is_seen() {
+        let week = Chart::of_week(&hours(&[(0, None, 1000), (30, None, 500), (50, None, 1)]));
+        assert_eq!(week.valid_path(), "M10 112v-84h48v84zM78 112v-42h48v42zM146 112v-1h48v1z");
+        let day = Chart::of_day(&hours(&[(157, None, 3)]));
+        assert_eq!(day.valid_path(), "M462 112v-84h16v84z");
+    }
+
+    /// One reason stands on the other, without a gap, however few they are.
+    #[test]
+    fn reasons_are_stacked() {
+        let week = Chart::of_week(&hours(&[
+            (0, Some(Reason::NoLicense), 40),
+            (1, Some(Reason::ExceededSeats), 60),
+            (24, Some(Reason::NoLicense), 1),
+            (25, Some(Reason::Expired), 1),
+            (26, Some(Reason::Revoked), 1),
+        ]));
+        let series = week.series();
+        let paths: Vec<_> = series.iter().map(|it| (it.words.as_str(), it.path.as_str())).collect();
+        let expected = [
+            ("no license", "M10 224v-34h48v34zM78 224v-1h48v1z"),
+            ("expired", "M78 223v-1h48v1z"),
+            ("suspended", ""),
+            ("revoked", "M78 222v-1h48v1z"),
+            ("exceeded seats", "M10 190v-50h48v50z"),
+        ];
+        assert_eq!(paths, expected);
+        assert_eq!((week.most_refused(), week.sum.refused(), series[0].sum), (100, 103, 41));
+    }
+
+    #[test]
+    fn without_a_validation_nothing_is_drawn() {
+        let day = Chart::of_day(&hours(&[]));
+        assert_eq!(day.valid_path(), "");
+        assert!(day.series().iter().all(|series| series.path.is_empty()));
+    }
+}
