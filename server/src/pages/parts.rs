@@ -113,7 +113,7 @@ pub fn short(id: LicenseId) -> String {
         {%- if !records.is_empty() %} <b>{% for record in records %}{% if !loop.first %}, {% endif -%}
         {{ record.kind }} {% if let Some(path) = record.path -%}
         <a{% if record.is_short %} class="mono"{% endif %} href="{{ base }}{{ path }}">{{ record.text }}</a>
-        {%- else %}{{ record.text }}{% endif %}{% endfor %}</b>{% endif %}
+        {%- else %}{{ record.text }}{% endif %}{% endfor %}</b>{% endif %} {# -#}
         <small class="quiet">by {{ actor }}</small> <span class="when">{{ event.time|moment }}</span>"#
 )]
 pub struct EventLine<'a> {

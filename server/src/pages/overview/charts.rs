@@ -10,6 +10,16 @@ use crate::pages::filters;
 const REASONS: [Reason; 5] =
     [Reason::NoLicense, Reason::Expired, Reason::Suspended, Reason::Revoked, Reason::ExceededSeats];
 
+/// What tells the outcomes apart besides their colour: a mark that repeats.
+const PATTERNS: [(&str, &str); 6] = [
+    ("valid", ""),
+    ("no_license", ""),
+    ("expired", "M-2 8 8-2M2 12 12 2"),
+    ("suspended", "M0 3h6"),
+    ("revoked", "M0 0 6 6M6 0 0 6"),
+    ("exceeded_seats", "M3 0v6"),
+];
+
 /// The size of a drawing. The page stretches it.
 const WIDTH: usize = 480;
 /// How high the highest bar is, and where bars stand: the valid above, the refused below.
@@ -158,14 +168,21 @@ impl Chart {
         self.columns.iter().map(|column| column.counts.refused()).max().unwrap_or(0)
     }
 
+    /// How wide a bar is. Bars are strokes, which take half the bytes of rectangles.
+    fn bar_width(&self) -> usize {
+        self.column_width() - if self.has_days { 20 } else { 4 }
+    }
+
+    /// The script of the page counts on columns of whole numbers.
+    fn column_width(&self) -> usize {
+        WIDTH / self.columns.len()
+    }
+
     /// The bars of what was valid.
     fn valid_path(&self) -> String {
         let most = self.most_valid();
-        let bars = self.columns.iter().enumerate();
-        bars.map(|(at, column)| {
-            self.bar(at, VALID_BASE, 0, height(column.counts.valid, most).max(0))
-        })
-        .collect()
+        let heights = self.columns.iter().map(|column| height(column.counts.valid, most));
+        heights.enumerate().map(|(at, height)| self.bar(at, VALID_BASE, 0, height)).collect()
     }
 
     /// The stacks of what was refused.
@@ -187,13 +204,8 @@ impl Chart {
 
     /// A bar in the column at this place, between two heights above the base.
     fn bar(&self, at: usize, base: i64, from: i64, to: i64) -> String {
-        if from == to {
-            return String::new();
-        }
-        let width = WIDTH / self.columns.len();
-        let gap = if self.has_days { 10 } else { 2 };
-        let (x, bottom, height) = (at * width + gap, base - from, to - from);
-        format!("M{x} {bottom}v-{height}h{}v{height}z", width - 2 * gap)
+        let middle = at * self.column_width() + self.column_width() / 2;
+        if from == to { String::new() } else { format!("M{middle} {}v-{}", base - from, to - from) }
     }
 }
 
@@ -252,9 +264,10 @@ mod tests {
     #[test]
     fn the_highest_bar_fills_its_half_and_the_smallest_is_seen() {
         let week = Chart::of_week(&hours(&[(0, None, 1000), (30, None, 500), (50, None, 1)]));
-        assert_eq!(week.valid_path(), "M10 112v-84h48v84zM78 112v-42h48v42zM146 112v-1h48v1z");
+        assert_eq!(week.valid_path(), "M34 112v-84M102 112v-42M170 112v-1");
         let day = Chart::of_day(&hours(&[(157, None, 3)]));
-        assert_eq!(day.valid_path(), "M462 112v-84h16v84z");
+        assert_eq!((day.valid_path(), day.bar_width()), ("M470 112v-84".to_owned(), 16));
+        assert_eq!((week.column_width(), week.bar_width()), (68, 48));
     }
 
     /// One reason stands on the other, without a gap, however few they are.
@@ -270,11 +283,11 @@ mod tests {
         let series = week.series();
         let paths: Vec<_> = series.iter().map(|it| (it.words.as_str(), it.path.as_str())).collect();
         let expected = [
-            ("no license", "M10 224v-34h48v34zM78 224v-1h48v1z"),
-            ("expired", "M78 223v-1h48v1z"),
+            ("no license", "M34 224v-34M102 224v-1"),
+            ("expired", "M102 223v-1"),
             ("suspended", ""),
-            ("revoked", "M78 222v-1h48v1z"),
-            ("exceeded seats", "M10 190v-50h48v50z"),
+            ("revoked", "M102 222v-1"),
+            ("exceeded seats", "M34 190v-50"),
         ];
         assert_eq!(paths, expected);
         assert_eq!((week.most_refused(), week.sum.refused(), series[0].sum), (100, 103, 41));
