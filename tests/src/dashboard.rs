@@ -1,7 +1,9 @@
 //! Pages as their users meet them, in a real browser.
 
+mod events;
 mod keys;
 mod licenses;
+mod overview;
 mod reference;
 mod sign_in;
 

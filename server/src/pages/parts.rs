@@ -111,9 +111,8 @@ pub fn short(id: LicenseId) -> String {
     ext = "html",
     source = r#"<code>{{ event.kind }}</code>
         {%- if !records.is_empty() %} <b>{% for record in records %}{% if !loop.first %}, {% endif -%}
-        {{ record.kind }} {% if let Some(path) = record.path -%}
-        <a{% if record.is_short %} class="mono"{% endif %} href="{{ base }}{{ path }}">{{ record.text }}</a>
-        {%- else %}{{ record.text }}{% endif %}{% endfor %}</b>{% endif %} {# -#}
+        {% if let Some(path) = record.path %}<a href="{{ base }}{{ path }}">{{ record.kind }} {{ record.text }}</a>
+        {%- else %}{{ record.kind }} {{ record.text }}{% endif %}{% endfor %}</b>{% endif %} {# -#}
         <small class="quiet">by {{ actor }}</small> <span class="when">{{ event.time|moment }}</span>"#
 )]
 pub struct EventLine<'a> {
@@ -139,7 +138,6 @@ impl<'a> EventLine<'a> {
 struct EventRecord<'a> {
     kind: &'a str,
     text: String,
-    is_short: bool,
     /// Its page behind the mode, if it has one.
     path: Option<String>,
 }
@@ -152,7 +150,6 @@ impl<'a> EventRecord<'a> {
         let record = |kind: SubjectType, text: Option<String>, path: Option<String>| Self {
             kind: kind.as_str(),
             text: text.unwrap_or_else(|| id.to_owned()),
-            is_short: kind == SubjectType::License,
             path,
         };
         let named = |kind, folder| {
@@ -173,7 +170,7 @@ impl<'a> EventRecord<'a> {
             Open::Known(kind @ SubjectType::Product) => named(*kind, "products"),
             Open::Known(kind @ SubjectType::Plan) => named(*kind, "plans"),
             Open::Known(kind @ SubjectType::Tenant) => Self { path: None, ..named(*kind, "") },
-            Open::Unknown(kind) => Self { kind, text: id.to_owned(), is_short: false, path: None },
+            Open::Unknown(kind) => Self { kind, text: id.to_owned(), path: None },
         };
         let user = related
             .user_id

@@ -43,6 +43,7 @@ impl Browser {
         self.prefer("prefers-color-scheme", "light").await;
     }
 
+    /// Nothing moves meanwhile: a colour on its way to another one has too little contrast.
     async fn prefer(&self, feature: &str, value: &str) {
         // Colours would be judged in the middle of their change.
         let still = json!({ "name": "prefers-reduced-motion", "value": "reduce" });
