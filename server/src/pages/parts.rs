@@ -227,3 +227,35 @@ impl Pager {
         Self { newest: (!before.is_empty()).then(|| query(None)), older }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Another node may be newer already.
+    #[test]
+    fn an_event_of_a_later_version_has_its_line() {
+        let event = json!({
+            "id": "evt_01h455vb4pex5vsknk084sn02q",
+            "sequence": 7,
+            "type": "invoice.sent",
+            "time": "2020-01-31T12:00:00.000Z",
+            "actor": { "type": "robot", "id": "rob_1", "name": null, "keyId": null },
+            "subject": { "type": "invoice", "id": "inv_1" },
+            "related": { "productId": null, "planId": null, "licenseId": null,
+                "userId": "usr_01h455vb4pex5vsknk084sn02q", "externalId": "a&b" },
+            "data": { "object": { "id": "inv_1" }, "previous": null },
+            "requestId": null,
+        });
+        let event: Event = serde_json::from_value(event).unwrap();
+        let line = EventLine::of(&event, "/dashboard/live", None).to_string();
+        let expected = "<code>invoice.sent</code> <b>invoice inv_1, \
+            <a href=\"/dashboard/live/users/usr_01h455vb4pex5vsknk084sn02q\">user a&#38;b</a></b> \
+            <small class=\"quiet\">by robot rob_1</small> <span class=\"when\">";
+        assert_eq!(&line[..expected.len()], expected, "{line}");
+        let on_page = EventLine::of(&event, "", Some(SubjectType::User)).to_string();
+        assert!(on_page.contains("<b>invoice inv_1</b>"), "{on_page}");
+    }
+}

@@ -48,6 +48,8 @@ async fn a_new_tenant_is_led_to_its_first_user() {
     let product = app.product("Studio").await;
     let leads_on = async |step: &str, path: &str| {
         browser.open(OVERVIEW).await;
+        let links = browser.script("return document.querySelectorAll('.steps a').length").await;
+        assert!(links.as_i64() <= Some(1), "only the next step is to be taken");
         browser.click(step).await;
         browser.is_at(path).await;
     };
@@ -85,6 +87,8 @@ async fn who_may_only_look_is_asked_for_nothing() {
 #[tokio::test]
 async fn charts_show_what_validations_came_to() {
     let app = App::start().await;
+    let soon = || Timestamp::now().plus(Duration::seconds(30));
+    until("the hour has room", async || hour_of(soon()) == hour_of(Timestamp::now())).await;
     count(&app, 0, "valid", 1990).await;
     count(&app, 0, "exceeded_seats", 3).await;
     count(&app, 23, "valid", 5).await;
