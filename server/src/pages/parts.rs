@@ -4,10 +4,14 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 use common::{
-    ActorType, Event, EventActor, EventType, License, LicenseId, Open, Seats, Status, SubjectType,
-    Timestamp,
+    ActorType, Event, EventActor, EventType, Feature, Features, Invalid, License, LicenseId, Open,
+    Seats, Status, SubjectType, Timestamp,
 };
 use form_urlencoded::Serializer;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
 
 use super::filters;
 
@@ -215,8 +219,19 @@ impl Pager {
         before: &str,
         filters: &[(&str, &str)],
     ) -> Self {
-        let more_follow = rows.len() > ROWS as usize;
-        rows.truncate(ROWS as usize);
+        Self::of_some(rows, ROWS, cursor, before, filters)
+    }
+
+    /// As [`of`](Self::of), for a page of so many rows.
+    pub fn of_some<T>(
+        rows: &mut Vec<T>,
+        limit: i64,
+        cursor: impl Fn(&T) -> String,
+        before: &str,
+        filters: &[(&str, &str)],
+    ) -> Self {
+        let more_follow = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
         let query = |before: Option<String>| {
             let given = filters.iter().filter(|(_, value)| !value.is_empty());
             let before = before.iter().map(|before| ("before", before.as_str()));
@@ -226,6 +241,30 @@ impl Pager {
         let older = rows.last().filter(|_| more_follow).map(|last| query(Some(cursor(last))));
         Self { newest: (!before.is_empty()).then(|| query(None)), older }
     }
+}
+
+/// The id of the record that the same form created when it was sent before, if that is the error.
+pub fn created_before<T: DeserializeOwned>(error: Error) -> Result<T, Error> {
+    #[derive(Deserialize)]
+    struct Answer<T> {
+        data: Record<T>,
+    }
+    #[derive(Deserialize)]
+    struct Record<T> {
+        id: T,
+    }
+    let Error::Replayed { body, .. } = error else { return Err(error) };
+    let answer: Answer<T> = serde_json::from_str(&body).map_err(|_| Error::Internal)?;
+    Ok(answer.data.id)
+}
+
+/// The features of a form's text, one on each line.
+pub fn features(field: &str, text: &str) -> Result<Features, Error> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let features: Result<Vec<Feature>, Invalid> = lines.map(str::parse).collect();
+    let too_long = |rule| Error::invalid(field, format!("Each feature {rule}."));
+    Features::new(features.map_err(too_long)?)
+        .map_err(|_| Error::invalid(field, "There may be at most 100 features, no two alike."))
 }
 
 #[cfg(test)]
