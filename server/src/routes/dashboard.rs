@@ -31,6 +31,7 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/licenses/{id}/unassign", post(licenses::unassign))
         .route("/dashboard/{mode}/users", get(users::list).post(users::create))
         .route("/dashboard/{mode}/users/{id}", get(users::get).post(users::update))
+        .route("/dashboard/{mode}/users/{id}/assign", post(users::assign))
         .route("/dashboard/{mode}/users/{id}/delete", post(users::delete))
         .route("/dashboard/{mode}/products", get(products::list).post(products::create))
         .route("/dashboard/{mode}/products/{id}", get(products::get).post(products::update))

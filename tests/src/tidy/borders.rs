@@ -24,6 +24,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "store::licenses",
             "store::page",
             "store::sessions",
+            "validation",
             "validation::gate",
         ],
     ),
