@@ -4,8 +4,10 @@ mod events;
 mod keys;
 mod licenses;
 mod overview;
+mod products;
 mod reference;
 mod sign_in;
+mod users;
 
 use common::{Mode, Role};
 

@@ -1,0 +1,341 @@
+//! Users: found, created, edited, deleted, and helped when they are refused.
+
+use common::{Mode, Role};
+use serde_json::json;
+
+use super::{MARKUP, is_fit_for_everyone, signed_in, signed_in_as};
+use crate::harness::{App, Browser, clock_passes, until};
+
+const USERS: &str = "/dashboard/live/users";
+
+/// The address of the user's page.
+async fn page_of(app: &App, user: &str) -> String {
+    format!("{USERS}/{}", app.user(user).await["id"].as_str().unwrap())
+}
+
+async fn new_user(app: &App, user: &str) {
+    app.post("/api/v1/admin/users", json!({ "externalId": user })).await.data();
+}
+
+/// The end of a license's id, as pages show it.
+fn end(license: &str) -> String {
+    format!("…{}", &license[license.len() - 6..])
+}
+
+/// The life of a user in forms alone, with markup in every text.
+#[tokio::test]
+async fn a_user_is_created_edited_and_deleted() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open(USERS).await;
+    browser.sees("There is no user. The first validation of a user creates it.").await;
+    // Spaces belong to an external id.
+    let external_id = format!(" {MARKUP}");
+    browser.fill("External id", &external_id).await;
+    browser.fill("Name", MARKUP).await;
+    browser.fill("Email", MARKUP).await;
+    browser.click("Create user").await;
+    browser.sees("The user is there.").await;
+    let created = app.user(&external_id).await;
+    assert_eq!((&created["name"], &created["email"]), (&MARKUP.into(), &MARKUP.into()));
+    let id = created["id"].as_str().unwrap();
+    let path = format!("/api/v1/admin/users/{id}");
+    app.patch(&path, json!({ "metadata": { "note": MARKUP } })).await.data();
+
+    browser.open(USERS).await;
+    browser.click(MARKUP).await;
+    browser.is_at(&format!("{USERS}/{id}")).await;
+    assert_eq!(browser.heading().await, MARKUP);
+    browser.sees(&format!("{MARKUP} · {MARKUP}")).await;
+    browser.sees(&json!(MARKUP).to_string()).await;
+    browser.sees("user.updated").await;
+    browser.sees("by first key").await;
+    browser.fill("Name", "").await;
+    browser.fill("Email", &"x".repeat(256)).await;
+    browser.click("Save").await;
+    browser.sees("The email must be a string of 1 to 255 characters").await;
+    assert_eq!(browser.value("Name").await, "");
+    browser.fill("Email", "ada@example.com").await;
+    browser.click("Save").await;
+    browser.sees("The user is changed.").await;
+    let changed = app.user(&external_id).await;
+    assert_eq!((&changed["name"], &changed["email"]), (&json!(null), &"ada@example.com".into()));
+    assert_eq!(changed["metadata"], json!({ "note": MARKUP }));
+
+    let license = app.license(json!({ "maxSeats": 5 })).await;
+    app.assign(&license, &external_id).await.data();
+    assert_eq!(app.validate(&external_id).await.verdict(), "valid");
+    browser.reload().await;
+    browser.click(&format!("Delete {MARKUP}…")).await;
+    browser.sees("is removed from 1 license; 1 seat becomes free.").await;
+    browser.click(&format!("Delete {MARKUP} now")).await;
+    browser.sees("The user is deleted, and all seats of the user are free.").await;
+    assert!(app.user(&external_id).await.is_null());
+    assert_eq!(app.usage(&license).await["totalActivations"], 0);
+}
+
+#[tokio::test]
+async fn a_user_is_found_by_the_beginning_of_a_text() {
+    let app = App::start().await;
+    for (user, name) in [("ada", "Lovelace"), ("adam", "Smith"), ("<i>", "Grace")] {
+        let body = json!({ "externalId": user, "name": name });
+        app.post("/api/v1/admin/users", body).await.data();
+    }
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open(USERS).await;
+    let search = async |text: &str| {
+        browser.fill("External id, email or name", text).await;
+        browser.click("Find").await;
+    };
+    search("ada").await;
+    browser.sees("Lovelace").await;
+    let text = browser.text().await;
+    assert!(text.find("Lovelace") < text.find("Smith"), "{text}");
+    assert!(!text.contains("Grace"), "{text}");
+    // Nobody else begins so.
+    search("adam").await;
+    browser.is_at(&page_of(&app, "adam").await).await;
+    // A name may belong to several users.
+    browser.open(USERS).await;
+    search("grace").await;
+    browser.sees("<i>").await;
+    assert_eq!(browser.value("External id, email or name").await, "grace");
+    // The search on every page leads to the same place.
+    browser.fill("Find a user by external id, email or name", "<b>x</b>").await;
+    browser.press("Enter").await;
+    browser.sees("that begins with “<b>x</b>”").await;
+    assert_eq!(browser.value("External id").await, "<b>x</b>");
+    browser.click("Create user").await;
+    browser.sees("The user is there.").await;
+    assert_eq!(browser.heading().await, "<b>x</b>");
+}
+
+/// The list has pages, and a search has an end.
+#[tokio::test]
+async fn many_users_are_shown_in_portions() {
+    let app = App::start().await;
+    for number in 1..=51 {
+        new_user(&app, &format!("many-{number:02}")).await;
+    }
+    let browser = signed_in(&app).await;
+    browser.open(USERS).await;
+    browser.sees("many-51").await;
+    assert!(!browser.text().await.contains("many-01"));
+    browser.click("Older").await;
+    browser.sees("many-01").await;
+    assert!(!browser.text().await.contains("many-02"));
+    browser.click("Newest").await;
+    browser.sees("many-51").await;
+    browser.open(&format!("{USERS}?q=many-")).await;
+    browser.sees("More users begin with “many-”. A longer text finds them.").await;
+    browser.open(&format!("{USERS}?q=many-0")).await;
+    browser.sees("many-09").await;
+    assert!(!browser.text().await.contains("More users begin"));
+}
+
+/// The page shows what a validation would answer, each license in its order, and what happened.
+#[tokio::test]
+async fn a_users_page_explains_the_answer_of_a_validation() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "name": MARKUP, "maxSeats": 1 })).await;
+    let [revoked, full] = [app.license_of(&plan).await, app.license_of(&plan).await];
+    let endless = app.license(json!({ "name": "Farm" })).await;
+    app.assign(&full, "linus").await.data();
+    app.validate("linus").await.data();
+    for license in [&revoked, &full, &endless] {
+        app.assign(license, "grace").await.data();
+    }
+    app.set_status(&revoked, "revoked").await.data();
+    assert_eq!(app.validate("grace").await.verdict(), "exceeded_seats");
+    let browser = signed_in_as(&app, Role::Read, Mode::Live).await;
+    let page = page_of(&app, "grace").await;
+    until("the refusal is written", async || {
+        browser.open(&page).await;
+        browser.text().await.contains("1×")
+    })
+    .await;
+    browser.sees("Refused: exceeded_seats").await;
+    let explained = app.explain("grace").await;
+    browser.sees(explained["summary"].as_str().unwrap()).await;
+    let rungs = browser
+        .script("return [...document.querySelectorAll('.ladder > li')].map(li => li.innerText)")
+        .await;
+    let rungs: Vec<&str> =
+        rungs.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    let licenses = explained["licenses"].as_array().unwrap();
+    assert_eq!((rungs.len(), licenses.len()), (3, 3));
+    for (rung, license) in rungs.iter().zip(licenses) {
+        for shown in ["sentence", "verdict", "productName", "planName"] {
+            assert!(rung.contains(license[shown].as_str().unwrap()), "{shown} in {rung}");
+        }
+        assert!(rung.contains(&end(license["license"]["id"].as_str().unwrap())), "{rung}");
+        assert!(rung.contains("the user holds no seat"), "{rung}");
+    }
+    assert!(rungs[1].contains("1 of 1") && rungs[2].contains("0, no limit"), "{rungs:?}");
+    let decides = browser.script("return document.querySelector('.decides').innerText").await;
+    assert_eq!(decides, rungs[1]);
+    browser.sees("license.assigned").await;
+    browser.sees("by first key").await;
+    let text = browser.text().await;
+    for act in ["Free a seat", "Raise the limit", "Save", "Delete", "Assign another"] {
+        assert!(!text.contains(act), "{act} in {text}");
+    }
+    browser.open(USERS).await;
+    browser.sees("linus").await;
+    assert!(!browser.text().await.contains("Create a user"));
+
+    app.unassign(&full, "linus").await.data();
+    assert_eq!(app.validate("grace").await.verdict(), "valid");
+    browser.open(&page).await;
+    browser.sees("grace is licensed.").await;
+    browser.sees("the user holds a seat, last checked").await;
+}
+
+#[tokio::test]
+async fn a_license_is_assigned_to_a_user_who_has_none() {
+    let app = App::start().await;
+    let free = app.license(json!({ "maxSeats": 2 })).await;
+    let [full, suspended] =
+        [app.license(json!({ "maxSeats": 1 })).await, app.license(json!({})).await];
+    app.set_status(&suspended, "suspended").await.data();
+    app.assign(&full, "linus").await.data();
+    app.validate("linus").await.data();
+    new_user(&app, MARKUP).await;
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    browser.open(&page_of(&app, MARKUP).await).await;
+    browser.sees("Refused: no_license").await;
+    browser.sees(&format!("No license is assigned to {MARKUP}.")).await;
+    // Only a license that would help can be chosen.
+    let choices = "return [...document.querySelectorAll('option')].map(it => it.text)";
+    let free_one = format!("{} Studio · Team, 0 of 2 seats", end(&free));
+    assert_eq!(browser.script(choices).await, json!(["Choose…", &free_one]));
+    browser.click("Assign").await;
+    browser.sees("Choose a license, or give the id of one.").await;
+    browser.fill("Or any license, by its id", "lic_01h455vb4pex5vsknk084sn02q").await;
+    browser.click("Assign").await;
+    browser.sees("There is no license with this id.").await;
+    browser.fill("Or any license, by its id", "").await;
+    browser.choose("Assign a license", &free_one).await;
+    browser.click("Assign").await;
+    browser.sees("The license is assigned.").await;
+    browser.sees(&format!("{MARKUP} is licensed.")).await;
+    assert_eq!(app.validate(MARKUP).await["license"]["id"], free);
+    browser.click("Assign another license…").await;
+    browser.fill("Assign the license with this id", &format!(" {suspended} ")).await;
+    browser.click("Assign").await;
+    browser.sees("The license is assigned.").await;
+    assert_eq!(app.explain(MARKUP).await["licenses"].as_array().unwrap().len(), 2);
+}
+
+/// A browser on the page of a user who is refused for a reason.
+async fn refused(app: &App, browser: &Browser, user: &str, reason: &str) {
+    assert_eq!(app.validate(user).await.verdict(), reason);
+    browser.open(&page_of(app, user).await).await;
+    browser.sees(&format!("Refused: {reason}")).await;
+}
+
+/// The visitor is back on the user's page, and a validation is answered valid.
+async fn is_helped(app: &App, browser: &Browser, user: &str) {
+    browser.sees(&format!("{user} is licensed.")).await;
+    assert!(browser.path().await.starts_with(&page_of(app, user).await));
+    assert_eq!(app.validate(user).await.verdict(), "valid");
+}
+
+#[tokio::test]
+async fn a_full_license_gets_room_from_the_users_page() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 2 })).await;
+    for user in [MARKUP, "linus", "grace"] {
+        app.assign(&license, user).await.data();
+    }
+    app.validate(MARKUP).await.data();
+    let checked = app.validate("linus").await["activation"]["lastCheckedAt"].clone();
+    clock_passes(checked.as_str().unwrap()).await;
+    app.validate(MARKUP).await.data();
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    refused(&app, &browser, "grace", "exceeded_seats").await;
+    browser.click("Free a seat…").await;
+    browser.sees("Least recently checked holders first").await;
+    // The first seat was taken by the other, who was seen again since.
+    let text = browser.text().await;
+    assert!(text.find("Unassign linus") < text.find(&format!("Unassign {MARKUP}")), "{text}");
+    browser.click(&format!("Unassign {MARKUP}")).await;
+    is_helped(&app, &browser, "grace").await;
+    assert_eq!(app.validate(MARKUP).await.verdict(), "no_license");
+
+    app.assign(&license, MARKUP).await.data();
+    app.update(&license, json!({ "maxSeats": 1 })).await.data();
+    refused(&app, &browser, MARKUP, "exceeded_seats").await;
+    browser.click("Free a seat…").await;
+    browser.sees("2 holders must be unassigned before a seat is free.").await;
+    browser.click("Raise the limit to 3").await;
+    is_helped(&app, &browser, MARKUP).await;
+}
+
+#[tokio::test]
+async fn a_license_is_put_in_force_from_the_users_page() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "grace").await.data();
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    for status in ["suspended", "revoked", "expired"] {
+        app.set_status(&license, status).await.data();
+        refused(&app, &browser, "grace", status).await;
+        browser.click("Activate license").await;
+        is_helped(&app, &browser, "grace").await;
+    }
+    // It ended before it was created, which shows nothing of the time that was sold.
+    app.update(&license, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
+    refused(&app, &browser, "grace", "expired").await;
+    browser.sees("expired 2020-01-31 00:00 UTC").await;
+    assert!(!browser.text().await.contains("Activate license"));
+    let renew = "return [...document.querySelectorAll('button')]
+        .find(button => button.innerText.startsWith('Renew until ')).innerText";
+    let renew = browser.script(renew).await;
+    browser.click(renew.as_str().unwrap()).await;
+    is_helped(&app, &browser, "grace").await;
+    let day = renew.as_str().unwrap().strip_prefix("Renew until ").unwrap();
+    let end = app.get(&format!("/api/v1/admin/licenses/{license}")).await["expiresAt"].clone();
+    assert_eq!(end, format!("{day}T00:00:00.000Z"));
+
+    app.update(&license, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
+    refused(&app, &browser, "grace", "expired").await;
+    browser.click("Renew until another day…").await;
+    browser.fill("Day", "2090-01-31").await;
+    browser.click("Renew").await;
+    is_helped(&app, &browser, "grace").await;
+    browser.sees("expires 2090-01-31 00:00 UTC").await;
+}
+
+#[tokio::test]
+async fn the_pages_of_users_are_fit_for_everyone() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    app.license(json!({})).await;
+    // As long as texts may be.
+    let long = "eighteencharacters ".repeat(13) + "12345678";
+    for user in [&long, "grace"] {
+        app.assign(&license, user).await.data();
+        app.validate(user).await.data();
+    }
+    let body =
+        json!({ "externalId": long, "name": long, "email": long, "metadata": { "a": long } });
+    app.post("/api/v1/admin/users", body).await.data();
+    let browser = signed_in(&app).await;
+    is_fit_for_everyone(&browser, USERS).await;
+    is_fit_for_everyone(&browser, &page_of(&app, &long).await).await;
+    let refused = page_of(&app, "grace").await;
+    is_fit_for_everyone(&browser, &refused).await;
+    browser.open(&refused).await;
+    browser.click("Free a seat…").await;
+    browser.click("Assign another license…").await;
+    browser.click("Delete grace…").await;
+    browser.narrow().await;
+    browser.is_accessible().await;
+    assert!(!browser.overflows().await);
+}
