@@ -6,7 +6,9 @@
 
 pub mod assets;
 mod errors;
+mod event_line;
 pub mod events;
+mod fields;
 mod filters;
 mod form;
 mod html;

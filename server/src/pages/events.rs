@@ -8,9 +8,10 @@ use common::{Event, EventType, Open};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::event_line::EventLine;
 use super::html::page;
 use super::layout::Layout;
-use super::parts::{EventLine, Pager, ROWS};
+use super::parts::{Pager, ROWS};
 use super::visitor::Viewer;
 use crate::App;
 use crate::error::Error;

@@ -1,12 +1,10 @@
-//! The fields of forms: texts that become values, and the mistake that is shown beside a field.
+//! The mistake in a form, shown above it and beside the field.
 
 use std::fmt;
-use std::str::FromStr;
 
 use askama::Template;
 use askama::filters::HtmlSafe;
 use axum::http::StatusCode;
-use common::Invalid;
 
 use crate::error::Error;
 
@@ -112,41 +110,4 @@ pub struct Marks<'a> {
 pub struct Text<'a> {
     field: &'a str,
     message: &'a str,
-}
-
-/// The value of a field that must be filled in. `label` is its name on the page.
-pub fn required<T: FromStr<Err = Invalid>>(
-    field: &str,
-    label: &str,
-    text: &str,
-) -> Result<T, Error> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err(Error::invalid(field, format!("{label} must not be empty.")));
-    }
-    text.parse().map_err(|rule| Error::invalid(field, format!("{label} {rule}.")))
-}
-
-/// The value of a field that may be left empty.
-pub fn optional<T: FromStr<Err = Invalid>>(
-    field: &str,
-    label: &str,
-    text: &str,
-) -> Result<Option<T>, Error> {
-    if text.trim().is_empty() { Ok(None) } else { required(field, label, text).map(Some) }
-}
-
-/// The start of a day, in UTC, of a field of type `date`.
-pub fn day(field: &str, label: &str, text: &str) -> Result<common::Timestamp, Error> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err(Error::invalid(field, format!("{label} must not be empty.")));
-    }
-    let wrong = |_| Error::invalid(field, format!("{label} must be a date as in 2027-01-31."));
-    format!("{text}T00:00:00Z").parse().map_err(wrong)
-}
-
-/// A text that tells one rendering of a form from all others.
-pub fn once() -> String {
-    uuid::Uuid::now_v7().simple().to_string()
 }

@@ -8,8 +8,9 @@ use chrono::Duration;
 use common::{CreateKey, CreatedKey, Key, KeyId, Mode, Role, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::fields::{day, once, required};
 use super::filters;
-use super::form::{Mistake, day, once, required};
+use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
 use super::parts::{Badge, Pager, ROWS, Tone};

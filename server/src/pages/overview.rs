@@ -15,11 +15,12 @@ use form_urlencoded::byte_serialize;
 
 use self::charts::{Chart, Counts, first_day};
 use self::steps::{StepsPage, steps};
+use super::event_line::EventLine;
 use super::filters;
 use super::html::page;
 use super::keys::state;
 use super::layout::Layout;
-use super::parts::{EventLine, SeatsBar, short};
+use super::parts::{SeatsBar, short};
 use super::visitor::Viewer;
 use crate::App;
 use crate::error::Error;

@@ -9,11 +9,11 @@ use common::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::fields::{features, optional, required};
 use super::filters;
-use super::form::{Mistake, optional, required};
+use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
-use super::parts::features;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;

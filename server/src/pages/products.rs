@@ -6,11 +6,12 @@ use axum::response::Response;
 use common::{CreateProduct, Line, Plan, Product, ProductField, ProductId, UpdateProduct};
 use serde::{Deserialize, Serialize};
 
+use super::fields::{created_before, once, optional, required};
 use super::filters;
-use super::form::{Mistake, once, optional, required};
+use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
-use super::parts::{Pager, ROWS, created_before};
+use super::parts::{Pager, ROWS};
 use super::plans::PlanForm;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;

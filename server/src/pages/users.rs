@@ -9,11 +9,12 @@ use axum::response::Response;
 use common::{CreateUser, Invalid, User};
 use serde::{Deserialize, Serialize};
 
+use super::fields::{created_before, once, optional};
 use super::filters;
-use super::form::{Mistake, once, optional};
+use super::form::Mistake;
 use super::html::{page, see_other};
 use super::layout::{Layout, Notice};
-use super::parts::{Pager, ROWS, created_before};
+use super::parts::{Pager, ROWS};
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;

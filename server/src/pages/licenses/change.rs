@@ -3,10 +3,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use common::{AssignLicense, Feature, Features, LicenseField, LicenseId, Status, UpdateLicense};
+use common::{AssignLicense, LicenseField, LicenseId, Status, UpdateLicense};
 
 use super::show::{Attempt, Fields, day_of, show};
-use super::{Editor, Mistake, Notice, Visitor, day, external_id, lines, optional, required};
+use super::{Editor, Mistake, Notice, Visitor, day, external_id, features, optional, required};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
@@ -83,21 +83,13 @@ pub async fn set_features(
     Form { fields, .. }: Form<Fields>,
 ) -> Result<Response, Error> {
     let changed = async {
-        let features = Some(features(given("features", &fields.features)?)?);
+        let features = Some(features("features", given("features", &fields.features)?)?);
         let update = UpdateLicense { features, ..UpdateLicense::default() };
         licenses::update(begin(&app, &visitor).await?, id, update).await?;
         Ok(Notice::FeaturesChanged)
     };
     let changed = changed.await;
     answer(&app, visitor, id, fields, changed, "The features were not changed").await
-}
-
-fn features(text: &str) -> Result<Features, Error> {
-    let wrong =
-        |what: &str, rule: common::Invalid| Error::invalid("features", format!("{what} {rule}."));
-    let features = lines(text).map(|line| line.parse().map_err(|rule| wrong("Each feature", rule)));
-    let features = features.collect::<Result<Vec<Feature>, Error>>()?;
-    Features::new(features).map_err(|rule| wrong("The features", rule))
 }
 
 pub async fn assign(

@@ -3,12 +3,15 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{AssignLicense, CreateLicense, ExternalId, License, LicenseId, Success};
+use common::{AssignLicense, CreateLicense, ExternalId, LicenseId};
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Catalog, Offer};
 use super::show::{Attempt, show};
-use super::{Editor, Layout, Mistake, Notice, Visitor, external_id, lines, once, optional, page};
+use super::{
+    Editor, Layout, Mistake, Notice, Visitor, created_before, external_id, lines, once, optional,
+    page,
+};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Query};
@@ -99,7 +102,8 @@ pub async fn create(
             Ok(change) => licenses::create(change, new).await,
             Err(error) => Err(error),
         };
-        Ok((id_of(created)?, users))
+        let id = created.map(|Created(license)| license.id).or_else(created_before)?;
+        Ok((id, users))
     };
     let (id, users) = match created.await {
         Ok(created) => created,
@@ -112,19 +116,6 @@ pub async fn create(
     let left_out = Error::invalid("userId", left_out.join(" "));
     let title = "The license was created, and not assigned to everyone";
     show(&app, visitor, id, "", Attempt::failed(title, left_out)?).await
-}
-
-/// The license that was created now, or when the same form was sent before.
-fn id_of(created: Result<Created<License>, Error>) -> Result<LicenseId, Error> {
-    match created {
-        Ok(Created(license)) => Ok(license.id),
-        Err(Error::Replayed { body, .. }) => {
-            let stored: Success<License> =
-                serde_json::from_str(&body).map_err(|_| Error::Internal)?;
-            Ok(stored.data.id)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// Answers, for each user to whom the license could not be assigned, why.

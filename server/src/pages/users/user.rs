@@ -13,8 +13,9 @@ use common::{
 use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
 
+use super::super::fields::optional;
 use super::super::filters;
-use super::super::form::{Mistake, optional};
+use super::super::form::Mistake;
 use super::super::html::page;
 use super::super::layout::{Layout, Notice};
 use super::super::parts::{Badge, SeatsBar, Tone, short};

@@ -1,0 +1,125 @@
+//! An event as a line of a list.
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+use common::{ActorType, Event, EventActor, EventType, Open, SubjectType};
+
+use super::filters;
+use super::parts::short;
+
+/// An event in a line: its type, the records that it is about, who did it, and when.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"<code>{{ event.kind }}</code>
+        {%- if !records.is_empty() %} <b>{% for record in records %}{% if !loop.first %}, {% endif -%}
+        {% if let Some(path) = record.path %}<a href="{{ base }}{{ path }}">{{ record.kind }} {{ record.text }}</a>
+        {%- else %}{{ record.kind }} {{ record.text }}{% endif %}{% endfor %}</b>{% endif %} {# -#}
+        <small class="quiet">by {{ actor }}</small> <span class="when">{{ event.time|moment }}</span>"#
+)]
+pub struct EventLine<'a> {
+    base: &'a str,
+    event: &'a Event,
+    records: Vec<EventRecord<'a>>,
+    actor: String,
+}
+
+impl HtmlSafe for EventLine<'_> {}
+
+impl<'a> EventLine<'a> {
+    /// `base` is that of the page's links. On the page of a record, which is `of` this kind, the line
+    /// names only the other ones.
+    pub fn of(event: &'a Event, base: &'a str, of: Option<SubjectType>) -> Self {
+        let mut records = EventRecord::all_of(event);
+        records.retain(|record| of.is_none_or(|of| of.as_str() != record.kind));
+        Self { base, event, records, actor: actor(&event.actor) }
+    }
+}
+
+/// A record that an event is about.
+struct EventRecord<'a> {
+    kind: &'a str,
+    text: String,
+    /// Its page behind the mode, if it has one.
+    path: Option<String>,
+}
+
+impl<'a> EventRecord<'a> {
+    /// The event's subject, and the user whose seat or license it is.
+    fn all_of(event: &'a Event) -> Vec<Self> {
+        let (id, related) = (event.subject.id.as_str(), &event.related);
+        let external_id = related.external_id.as_ref().map(ToString::to_string);
+        let record = |kind: SubjectType, text: Option<String>, path: Option<String>| Self {
+            kind: kind.as_str(),
+            text: text.unwrap_or_else(|| id.to_owned()),
+            path,
+        };
+        let named = |kind, folder| {
+            let name = event.data.object.get("name").and_then(|name| name.as_str());
+            record(kind, name.map(str::to_owned), Some(format!("/{folder}/{id}")))
+        };
+        let is_gone = event.kind == Open::Known(EventType::UserDeleted);
+        let subject = match &event.subject.kind {
+            Open::Known(kind @ SubjectType::License) => {
+                let path = format!("/licenses/{id}");
+                record(*kind, related.license_id.map(short), Some(path))
+            }
+            Open::Known(kind @ SubjectType::User) => {
+                let path = (!is_gone).then(|| format!("/users/{id}"));
+                return vec![record(*kind, external_id, path)];
+            }
+            Open::Known(kind @ SubjectType::Key) => named(*kind, "keys"),
+            Open::Known(kind @ SubjectType::Product) => named(*kind, "products"),
+            Open::Known(kind @ SubjectType::Plan) => named(*kind, "plans"),
+            Open::Known(kind @ SubjectType::Tenant) => Self { path: None, ..named(*kind, "") },
+            Open::Unknown(kind) => Self { kind, text: id.to_owned(), path: None },
+        };
+        let user = related
+            .user_id
+            .map(|user| record(SubjectType::User, external_id, Some(format!("/users/{user}"))));
+        [subject].into_iter().chain(user).collect()
+    }
+}
+
+/// Who did something.
+fn actor(actor: &EventActor) -> String {
+    let name = || actor.name.clone().or_else(|| actor.id.clone()).unwrap_or_default();
+    match &actor.kind {
+        Open::Known(ActorType::Key | ActorType::Host) => name(),
+        Open::Known(ActorType::Session) => format!("{} (dashboard)", name()),
+        Open::Known(ActorType::System) => "licd".to_owned(),
+        Open::Unknown(kind) => format!("{kind} {}", name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Another node may be newer already.
+    #[test]
+    fn an_event_of_a_later_version_has_its_line() {
+        let event = json!({
+            "id": "evt_01h455vb4pex5vsknk084sn02q",
+            "sequence": 7,
+            "type": "invoice.sent",
+            "time": "2020-01-31T12:00:00.000Z",
+            "actor": { "type": "robot", "id": "rob_1", "name": null, "keyId": null },
+            "subject": { "type": "invoice", "id": "inv_1" },
+            "related": { "productId": null, "planId": null, "licenseId": null,
+                "userId": "usr_01h455vb4pex5vsknk084sn02q", "externalId": "a&b" },
+            "data": { "object": { "id": "inv_1" }, "previous": null },
+            "requestId": null,
+        });
+        let event: Event = serde_json::from_value(event).unwrap();
+        let line = EventLine::of(&event, "/dashboard/live", None).to_string();
+        let expected = "<code>invoice.sent</code> <b>invoice inv_1, \
+            <a href=\"/dashboard/live/users/usr_01h455vb4pex5vsknk084sn02q\">user a&#38;b</a></b> \
+            <small class=\"quiet\">by robot rob_1</small> <span class=\"when\">";
+        assert_eq!(&line[..expected.len()], expected, "{line}");
+        let on_page = EventLine::of(&event, "", Some(SubjectType::User)).to_string();
+        assert!(on_page.contains("<b>invoice inv_1</b>"), "{on_page}");
+    }
+}

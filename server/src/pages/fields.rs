@@ -1,0 +1,79 @@
+//! The fields of forms: texts that become values. A text that is none is an error about its field.
+
+use std::str::FromStr;
+
+use common::{ExternalId, Feature, Features, Invalid, Timestamp};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+
+/// The value of a field that must be filled in. `label` is its name on the page.
+pub fn required<T: FromStr<Err = Invalid>>(
+    field: &str,
+    label: &str,
+    text: &str,
+) -> Result<T, Error> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Error::invalid(field, format!("{label} must not be empty.")));
+    }
+    text.parse().map_err(|rule| Error::invalid(field, format!("{label} {rule}.")))
+}
+
+/// The value of a field that may be left empty.
+pub fn optional<T: FromStr<Err = Invalid>>(
+    field: &str,
+    label: &str,
+    text: &str,
+) -> Result<Option<T>, Error> {
+    if text.trim().is_empty() { Ok(None) } else { required(field, label, text).map(Some) }
+}
+
+/// The start of a day, in UTC, of a field of type `date`.
+pub fn day(field: &str, label: &str, text: &str) -> Result<Timestamp, Error> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Error::invalid(field, format!("{label} must not be empty.")));
+    }
+    let wrong = |_| Error::invalid(field, format!("{label} must be a date as in 2027-01-31."));
+    format!("{text}T00:00:00Z").parse().map_err(wrong)
+}
+
+/// A text that tells one rendering of a form from all others.
+pub fn once() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
+/// The user whom a field names, exactly as it is written: two that differ in a space are two.
+pub fn external_id(field: &str, text: &str) -> Result<ExternalId, Error> {
+    text.parse().map_err(|rule| Error::invalid(field, format!("The external id {rule}.")))
+}
+
+/// The lines of a text area, without the empty ones.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.is_empty())
+}
+
+/// The features of a text area, one on each line, exactly as they are written.
+pub fn features(field: &str, text: &str) -> Result<Features, Error> {
+    let wrong = |what: &str, rule: Invalid| Error::invalid(field, format!("{what} {rule}."));
+    let features = lines(text).map(|line| line.parse().map_err(|rule| wrong("Each feature", rule)));
+    let features = features.collect::<Result<Vec<Feature>, Error>>()?;
+    Features::new(features).map_err(|rule| wrong("The features", rule))
+}
+
+/// The id of the record that the same form created when it was sent before, if that is the error.
+pub fn created_before<T: DeserializeOwned>(error: Error) -> Result<T, Error> {
+    #[derive(Deserialize)]
+    struct Answer<T> {
+        data: Record<T>,
+    }
+    #[derive(Deserialize)]
+    struct Record<T> {
+        id: T,
+    }
+    let Error::Replayed { body, .. } = error else { return Err(error) };
+    let answer: Answer<T> = serde_json::from_str(&body).map_err(|_| Error::Internal)?;
+    Ok(answer.data.id)
+}
