@@ -51,6 +51,11 @@ async fn a_user_is_created_edited_and_deleted() {
     browser.sees(&json!(MARKUP).to_string()).await;
     browser.sees("user.updated").await;
     browser.sees("by first key").await;
+    new_user(&app, "someone else").await;
+    browser.click("All of this user").await;
+    browser.sees("user.updated").await;
+    assert!(!browser.text().await.contains("someone else"));
+    browser.open(&format!("{USERS}/{id}")).await;
     browser.fill("Name", "").await;
     browser.fill("Email", &"x".repeat(256)).await;
     browser.click("Save").await;
