@@ -3,6 +3,7 @@
 mod events;
 mod keys;
 mod licenses;
+mod long_texts;
 mod overview;
 mod products;
 mod reference;

@@ -55,12 +55,14 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.is_empty())
 }
 
-/// The features of a text area, one on each line, exactly as they are written.
+/// The features of a text area, one on each line. Blanks around them are a slip that nobody sees.
 pub fn features(field: &str, text: &str) -> Result<Features, Error> {
-    let wrong = |what: &str, rule: Invalid| Error::invalid(field, format!("{what} {rule}."));
-    let features = lines(text).map(|line| line.parse().map_err(|rule| wrong("Each feature", rule)));
-    let features = features.collect::<Result<Vec<Feature>, Error>>()?;
-    Features::new(features).map_err(|rule| wrong("The features", rule))
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let features: Result<Vec<Feature>, Invalid> = lines.map(str::parse).collect();
+    let features =
+        features.map_err(|rule| Error::invalid(field, format!("Each feature {rule}.")))?;
+    let rule = "There may be at most 100 features, no two alike.";
+    Features::new(features).map_err(|_| Error::invalid(field, rule))
 }
 
 /// The id of the record that the same form created when it was sent before, if that is the error.

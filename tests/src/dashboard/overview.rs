@@ -180,8 +180,8 @@ async fn cards_show_what_needs_a_look() {
         match path {
             Some(path) => browser.is_at(&path).await,
             None => {
-                let query = "return new URLSearchParams(location.search).get('q')";
-                until("the users are shown", async || browser.script(query).await == MARKUP).await;
+                let is_user = async || browser.path().await.contains("/users/usr_");
+                until("the user is shown", is_user).await;
             }
         }
     }

@@ -77,7 +77,8 @@ async fn an_event_tells_who_changed_what() {
           "actor": {
             "type": "key",
             "id": "key_1",
-            "name": "first key"
+            "name": "first key",
+            "keyId": "key_1"
           },
           "subject": {
             "type": "license",

@@ -70,7 +70,7 @@ async fn the_terms_are_changed_one_by_one() {
     assert_eq!(browser.value("Features").await, format!("{MARKUP}\nsso"));
     browser.fill("Features", "sso\nsso").await;
     browser.click("Save features").await;
-    browser.sees("The features must be an array of at most 100 strings, no two alike.").await;
+    browser.sees("There may be at most 100 features, no two alike.").await;
     browser.fill("Features", "").await;
     browser.click("Save features").await;
     browser.sees("The features are changed.").await;
