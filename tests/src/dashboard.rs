@@ -5,6 +5,7 @@ mod keys;
 mod licenses;
 mod long_texts;
 mod overview;
+mod pictures;
 mod products;
 mod reference;
 mod sign_in;

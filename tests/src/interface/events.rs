@@ -2,7 +2,7 @@
 
 use common::{Mode, Role};
 use insta::assert_snapshot;
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::harness::{App, Caller};
@@ -57,10 +57,9 @@ async fn an_event_tells_who_changed_what() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     let path = format!("/api/v1/admin/licenses/{license}/status");
-    let body = json!({ "status": "suspended" });
-    let change =
-        |request: reqwest::RequestBuilder| request.header("x-request-id", "ticket-7").json(&body);
-    app.send(Method::PATCH, &path, change).await.data();
+    let body = &json!({ "status": "suspended" });
+    let named = |request: RequestBuilder| request.header("x-request-id", "ticket-7").json(body);
+    app.send(Method::PATCH, &path, named).await.data();
     let mut events = app.get(&format!("{EVENTS}?type=license.status_changed")).await;
     assert_eq!(events.list()[0]["requestId"], "ticket-7");
     let previous = &mut events.body["data"][0]["data"]["previous"];

@@ -68,7 +68,6 @@ impl Browser {
     /// A picture of the documentation: `docs/images/NAME.webp` shows what the window shows. It is
     /// written anew when `LICD_TEST_PICTURES=write`; otherwise it only has to be there, as another
     /// machine's fonts draw another picture.
-    #[expect(dead_code, reason = "the documentation has no picture yet")]
     pub async fn picture(&self, name: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/images");
         let write = std::env::var(PICTURES).is_ok_and(|value| value == "write");
