@@ -6,6 +6,7 @@ mod browser;
 mod caller;
 mod contract;
 mod database;
+mod visitor;
 mod waiting;
 mod words;
 
@@ -14,4 +15,5 @@ pub use app::App;
 pub use browser::Browser;
 pub use caller::Caller;
 pub use database::TestDatabase;
+pub use visitor::{Visitor, cookie_of};
 pub use waiting::{clock_passes, find, until, until_within};

@@ -9,12 +9,12 @@
 //! `refusals` all errors, `lists` long lists, `worlds` the isolation of tenants and modes,
 //! `batches` validations of one batch, `races` concurrent callers and nodes, `neighbours` tenants
 //! beside a greedy one, `model` random calls against a model, `clocks` nodes whose clocks disagree,
-//! `sessions` the cookies of the dashboard, `connections` clients below the interface, `crashes`
-//! processes that stop and restart, `faults` disks that fail, `log` a log that cannot be written,
-//! `host` the commands of `licd`, `tenants` what they store, and `tidy` rules of the sources.
-//! `plans` covers how PostgreSQL finds its rows, `copy`, `backup` and `migrate` the commands on
-//! whole databases, `journey` licctl with licd, `dashboard` pages in a browser, `nodes` several
-//! processes on one database, and `cluster` the loss of PostgreSQL.
+//! `sessions` the cookies of the dashboard and `pages` what its pages share, `connections` clients
+//! below the interface, `crashes` processes that stop and restart, `faults` disks that fail, `log`
+//! a log that cannot be written, `host` the commands of `licd`, `tenants` what they store, and
+//! `tidy` rules of the sources. `plans` covers how PostgreSQL finds its rows, `copy`, `backup` and
+//! `migrate` the commands on whole databases, `journey` licctl with licd, `dashboard` pages in a
+//! browser, `nodes` several processes on one database, and `cluster` the loss of PostgreSQL.
 
 #![cfg(test)]
 
@@ -39,6 +39,7 @@ mod model;
 mod neighbours;
 mod nodes;
 mod operations;
+mod pages;
 mod plans;
 mod races;
 mod readme;

@@ -2,89 +2,87 @@
 
 use common::{KeyId, Mode, Role, SessionId, Timestamp};
 use reqwest::header::{LOCATION, SET_COOKIE};
-use reqwest::{Client, Response, redirect};
 use serde_json::json;
 
-use crate::harness::App;
+use crate::harness::{App, Visitor, cookie_of};
 
 const KEYS: &str = "/dashboard/live/keys";
+const SIGN_IN: &str = "/dashboard/sign-in";
 
-/// The cookie of a new session with this key.
-async fn session(app: &App, key: &str) -> String {
-    cookie_of(&post(app, "/dashboard/sign-in", &[("key", key)], &[]).await)
+/// A visitor with a new key of this role.
+async fn visitor(app: &App, role: Role) -> Visitor {
+    Visitor::with_key(app, &app.new_key("default", role, Mode::Live).await).await
 }
 
-/// The status of a page for the session with this cookie.
-async fn status(app: &App, path: &str, cookie: &str) -> u16 {
-    get(app, path, &[("cookie", cookie)]).await.status().as_u16()
-}
-
-/// A key has as many sessions as it likes, up to a bound; the oldest go.
 #[tokio::test]
 async fn a_session_lasts_as_long_as_its_key_and_its_time() {
     let app = App::start().await;
-    let (key, other) = (
-        app.new_key("default", Role::Read, Mode::Live).await,
-        app.new_key("default", Role::Read, Mode::Live).await,
-    );
-    let (cookie, others) = (session(&app, &key).await, session(&app, &other).await);
-    assert_eq!(status(&app, KEYS, &cookie).await, 200);
-
-    let current = app.with_key(&key).get("/api/v1/key").await;
-    let id = current.data()["id"].as_str().unwrap();
-    app.post(&format!("/api/v1/admin/keys/{id}/revoke"), json!({})).await.data();
-    let refused = get(&app, KEYS, &[("cookie", &cookie)]).await;
+    let id_of = async |key: &str| {
+        let current = app.with_key(key).get("/api/v1/key").await;
+        current.data()["id"].as_str().unwrap().to_owned()
+    };
+    let key = app.new_key("default", Role::Read, Mode::Live).await;
+    let first = Visitor::with_key(&app, &key).await;
+    assert_eq!(first.status(KEYS).await, 200);
+    let revoke = format!("/api/v1/admin/keys/{}/revoke", id_of(&key).await);
+    app.post(&revoke, json!({})).await.data();
+    let refused = first.get(KEYS).await;
     assert_eq!(refused.status(), 303);
     assert_eq!(refused.headers()[LOCATION], "/dashboard/sign-in?next=%2Fdashboard%2Flive%2Fkeys");
 
-    assert_eq!(status(&app, KEYS, &others).await, 200);
-    let current = app.with_key(&other).get("/api/v1/key").await;
-    app.expire_key(current.data()["id"].as_str().unwrap()).await;
-    assert_eq!(status(&app, KEYS, &others).await, 303);
+    let key = app.new_key("default", Role::Read, Mode::Live).await;
+    let second = Visitor::with_key(&app, &key).await;
+    assert_eq!(second.status(KEYS).await, 200);
+    app.expire_key(&id_of(&key).await).await;
+    assert_eq!(second.status(KEYS).await, 303);
 
-    let third = session(&app, &app.new_key("default", Role::Read, Mode::Live).await).await;
-    assert_eq!(status(&app, KEYS, &third).await, 200);
+    let third = visitor(&app, Role::Read).await;
+    assert_eq!(third.status(KEYS).await, 200);
     let end: Timestamp = "2020-01-01T00:00:00Z".parse().unwrap();
     let mut conn = app.db().write().await.unwrap();
     let over = conn.query("update sessions set expires_at = $1").bind(end).execute().await;
     assert_eq!(over.unwrap(), 3);
     drop(conn);
-    assert_eq!(status(&app, KEYS, &third).await, 303);
+    assert_eq!(third.status(KEYS).await, 303);
 }
 
 /// Only a hash is stored: who reads the database cannot enter.
 #[tokio::test]
 async fn a_stored_session_opens_nothing() {
     let app = App::start().await;
-    let cookie = session(&app, &app.new_key("default", Role::Read, Mode::Live).await).await;
-    let (name, token) = cookie.split_once('=').unwrap();
+    let visitor = visitor(&app, Role::Read).await;
+    let (name, token) = visitor.cookie.as_ref().unwrap().split_once('=').unwrap();
     let hash: Vec<(Vec<u8>,)> = app.rows("select hash from sessions").await;
     let hex: String = hash[0].0.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_ne!(hex, token);
-    assert_eq!(status(&app, KEYS, &format!("{name}={hex}")).await, 303);
-    assert_eq!(status(&app, KEYS, &format!("{name}={token}x")).await, 303);
-    assert_eq!(status(&app, KEYS, &format!("a=b; {name}={token}; c=d")).await, 200);
+    for (cookie, status) in [
+        (format!("{name}={hex}"), 303),
+        (format!("{name}={token}x"), 303),
+        (format!("a=b; {name}={token}; c=d"), 200),
+    ] {
+        assert_eq!(visitor.with_cookie(&cookie).status(KEYS).await, status, "{cookie}");
+    }
 }
 
 #[tokio::test]
 async fn a_key_keeps_its_newest_sessions() {
     let app = App::start().await;
     let key = app.new_key("default", Role::Read, Mode::Live).await;
-    let mut cookies = Vec::new();
+    let mut visitors = Vec::new();
     for _ in 0..21 {
-        cookies.push(session(&app, &key).await);
+        visitors.push(Visitor::with_key(&app, &key).await);
     }
     assert_eq!(app.number("select count(*) from sessions").await, 20);
-    assert_eq!(status(&app, KEYS, &cookies[0]).await, 303);
-    assert_eq!(status(&app, KEYS, &cookies[1]).await, 200);
-    assert_eq!(status(&app, KEYS, &cookies[20]).await, 200);
+    for (at, status) in [(0, 303), (1, 200), (20, 200)] {
+        assert_eq!(visitors[at].status(KEYS).await, status, "session {at}");
+    }
 }
 
 /// A session ends for those who see its key, and for nobody else.
 #[tokio::test]
 async fn only_who_sees_a_key_ends_its_sessions() {
     let app = App::start().await;
-    let reader = session(&app, &app.new_key("default", Role::Read, Mode::Live).await).await;
+    let reader = visitor(&app, Role::Read).await;
     let ids: Vec<(SessionId,)> = app.rows("select id from sessions").await;
     let id = ids[0].0;
     let stranger = app.other_tenant().await.key.unwrap();
@@ -93,28 +91,26 @@ async fn only_who_sees_a_key_ends_its_sessions() {
     for (key, mode, expected) in
         [(stranger, "live", 404), (test_admin, "test", 404), (read_only, "live", 403)]
     {
-        let cookie = session(&app, &key).await;
-        let path = format!("/dashboard/{mode}/sessions/{id}/end");
-        let answer = post(&app, &path, &[], &[("cookie", &cookie)]).await;
+        let visitor = Visitor::with_key(&app, &key).await;
+        let answer = visitor.post(&format!("/dashboard/{mode}/sessions/{id}/end"), &[]).await;
         assert_eq!(answer.status(), expected, "{mode}");
-        assert_eq!(status(&app, KEYS, &reader).await, 200);
+        assert_eq!(reader.status(KEYS).await, 200);
     }
-    let admin = session(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
-    let path = format!("/dashboard/live/sessions/{id}/end");
-    assert_eq!(post(&app, &path, &[], &[("cookie", &admin)]).await.status(), 303);
-    assert_eq!(status(&app, KEYS, &reader).await, 303);
+    let admin = visitor(&app, Role::Admin).await;
+    let answer = admin.post(&format!("/dashboard/live/sessions/{id}/end"), &[]).await;
+    assert_eq!(answer.status(), 303);
+    assert_eq!(reader.status(KEYS).await, 303);
 }
 
-/// What a session does counts as use of its key, and a key of the test mode stays in it.
+/// What a session does is an event of it and of its key, in the world in which it acts.
 #[tokio::test]
 async fn a_session_acts_with_its_key() {
     let app = App::start().await;
     let key = app.new_key("default", Role::Admin, Mode::Live).await;
     let id = app.with_key(&key).get("/api/v1/key").await.data()["id"].clone();
-    let cookie = session(&app, &key).await;
-    let fields = [("name", "made+in+test"), ("role", "read"), ("expires", "never")];
-    let created = post(&app, "/dashboard/test/keys", &fields, &[("cookie", &cookie)]).await;
-    assert_eq!(created.status(), 201);
+    let visitor = Visitor::with_key(&app, &key).await;
+    let fields = [("name", "made in test"), ("role", "read"), ("expires", "never")];
+    assert_eq!(visitor.post("/dashboard/test/keys", &fields).await.status(), 201);
     let events = app.test_mode().await.get("/api/v1/admin/events?type=key.created").await;
     let event = events.list().iter().find(|it| it["data"]["object"]["name"] == "made in test");
     let actor = &event.unwrap()["actor"];
@@ -126,8 +122,7 @@ async fn a_session_acts_with_its_key() {
 #[tokio::test]
 async fn forms_of_other_sites_are_refused() {
     let app = App::start().await;
-    let key = app.new_key("default", Role::Admin, Mode::Live).await;
-    let cookie = cookie_of(&post(&app, "/dashboard/sign-in", &[("key", &key)], &[]).await);
+    let visitor = visitor(&app, Role::Admin).await;
     let fields = [("name", "stolen"), ("role", "admin"), ("expires", "30")];
     let own = app.base.clone();
     for (name, value, status) in [
@@ -138,8 +133,7 @@ async fn forms_of_other_sites_are_refused() {
         ("sec-fetch-site", "same-origin", 201),
         ("origin", own.as_str(), 201),
     ] {
-        let headers = [("cookie", cookie.as_str()), (name, value)];
-        let answer = post(&app, "/dashboard/live/keys", &fields, &headers).await;
+        let answer = visitor.form(KEYS, &fields).header(name, value).send().await.unwrap();
         assert_eq!(answer.status(), status, "{name}: {value}");
     }
     let keys = app.get("/api/v1/admin/keys").await;
@@ -150,60 +144,31 @@ async fn forms_of_other_sites_are_refused() {
 #[tokio::test]
 async fn wrong_keys_of_an_address_are_limited() {
     let app = App::start().await;
-    let (wrong, right) = ("sk_live_wrong", app.new_key("default", Role::Read, Mode::Live).await);
+    let stranger = Visitor::stranger(&app);
     for _ in 0..10 {
-        let answer = post(&app, "/dashboard/sign-in", &[("key", wrong)], &[]).await;
+        let answer = stranger.post(SIGN_IN, &[("key", "sk_live_wrong")]).await;
         assert_eq!(answer.status(), 401);
     }
-    let answer = post(&app, "/dashboard/sign-in", &[("key", wrong)], &[]).await;
+    let answer = stranger.post(SIGN_IN, &[("key", "sk_live_wrong")]).await;
     assert_eq!(answer.status(), 429);
     assert!(answer.text().await.unwrap().contains("Too many wrong keys came from your address."));
-    assert_eq!(post(&app, "/dashboard/sign-in", &[("key", &right)], &[]).await.status(), 303);
+    visitor(&app, Role::Read).await;
 }
 
 /// Behind TLS the cookie can be neither sent in the clear nor set by a neighbour.
 #[tokio::test]
 async fn behind_tls_the_cookie_is_bound_to_the_host() {
+    const TLS: (&str, &str) = ("x-forwarded-proto", "https");
     let app = App::start().await;
     let key = app.new_key("default", Role::Read, Mode::Live).await;
-    let tls = [("x-forwarded-proto", "https")];
-    let answer = post(&app, "/dashboard/sign-in", &[("key", &key)], &tls).await;
+    let stranger = Visitor::stranger(&app);
+    let signs_in = stranger.form(SIGN_IN, &[("key", &key)]).header(TLS.0, TLS.1);
+    let answer = signs_in.send().await.unwrap();
     let set = answer.headers()[SET_COOKIE].to_str().unwrap();
     assert!(set.starts_with("__Host-licd-session="), "{set}");
     assert!(set.ends_with("; Path=/; Secure; Max-Age=43200; HttpOnly; SameSite=Strict"), "{set}");
-    let cookie = cookie_of(&answer);
-    let behind_tls = [("cookie", cookie.as_str()), tls[0]];
-    assert_eq!(get(&app, "/dashboard/live/keys", &behind_tls).await.status(), 200);
-    let plain = [("cookie", cookie.as_str())];
-    assert_eq!(get(&app, "/dashboard/live/keys", &plain).await.status(), 303);
-}
-
-fn client() -> Client {
-    Client::builder().no_proxy().redirect(redirect::Policy::none()).build().unwrap()
-}
-
-async fn get(app: &App, path: &str, headers: &[(&str, &str)]) -> Response {
-    let request = client().get(format!("{}{path}", app.base));
-    let request = headers.iter().fold(request, |it, (name, value)| it.header(*name, *value));
-    request.send().await.unwrap()
-}
-
-async fn post(
-    app: &App,
-    path: &str,
-    fields: &[(&str, &str)],
-    headers: &[(&str, &str)],
-) -> Response {
-    let request = client().post(format!("{}{path}", app.base));
-    let request = headers.iter().fold(request, |it, (name, value)| it.header(*name, *value));
-    let body = fields.iter().map(|(name, value)| format!("{name}={value}"));
-    let form = "application/x-www-form-urlencoded";
-    let request = request.header("content-type", form).body(body.collect::<Vec<_>>().join("&"));
-    request.send().await.unwrap()
-}
-
-/// What a browser would send back.
-fn cookie_of(response: &Response) -> String {
-    let set = response.headers()[SET_COOKIE].to_str().unwrap();
-    set.split(';').next().unwrap().to_owned()
+    let visitor = stranger.with_cookie(&cookie_of(&answer));
+    let behind_tls = visitor.request(reqwest::Method::GET, KEYS).header(TLS.0, TLS.1);
+    assert_eq!(behind_tls.send().await.unwrap().status(), 200);
+    assert_eq!(visitor.status(KEYS).await, 303);
 }

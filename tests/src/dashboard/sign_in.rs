@@ -111,3 +111,25 @@ async fn a_link_from_another_site_opens_the_page() {
     browser.come_from_elsewhere("/dashboard/live/keys").await;
     browser.is_at("/dashboard/sign-in?next=%2Fdashboard%2Flive%2Fkeys").await;
 }
+
+/// From signing in to a user's page without a mouse.
+#[tokio::test]
+async fn the_keyboard_is_enough() {
+    let app = App::start().await;
+    let license = app.license(serde_json::json!({})).await;
+    app.assign(&license, "ada").await.data();
+    let key = app.new_key("default", Role::Admin, Mode::Live).await;
+    let browser = Browser::start(&app).await;
+    browser.open("/dashboard").await;
+    browser.has_focus("API key").await;
+    browser.fill("API key", &key).await;
+    browser.press("Enter").await;
+    browser.sees("Sign out").await;
+    browser.press("Tab").await;
+    browser.has_focus("Skip to content").await;
+    browser.press("/").await;
+    browser.has_focus("Find a user by external id, email or name").await;
+    browser.fill("Find a user by external id, email or name", "ada").await;
+    browser.press("Enter").await;
+    browser.sees("ada is licensed.").await;
+}

@@ -318,7 +318,7 @@ async fn what_did_not_happen_is_no_event() {
     assert_eq!(app.post("/api/v1/admin/keys", past).await.status, 400);
     assert_eq!(follower.next().await, [] as [Value; 0]);
     for _ in 0..2 {
-        let once = |request: reqwest::RequestBuilder| {
+        let once = |request: RequestBuilder| {
             request.header("idempotency-key", "k").json(&json!({ "name": "Studio" }))
         };
         app.send(Method::POST, "/api/v1/admin/products", once).await.data();
