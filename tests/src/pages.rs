@@ -62,7 +62,7 @@ const PAGES: [&str; 12] = [
 
 /// Every form, with fields that it takes.
 const FORMS: [(&str, &[(&str, &str)]); 18] = [
-    ("/licenses", &[("plan", "PLAN")]),
+    ("/licenses", &[("planId", "PLAN")]),
     ("/licenses/LICENSE/status", &[("status", "suspended")]),
     ("/licenses/LICENSE/limit", &[("maxSeats", "7")]),
     ("/licenses/LICENSE/expiry", &[("expiresAt", "2090-01-31")]),

@@ -1,0 +1,77 @@
+//! A licensing day of a vendor who never opens a terminal. The vendor's application is `app`.
+
+use super::signed_in;
+use crate::harness::App;
+
+#[tokio::test]
+async fn a_licensing_day_needs_no_terminal() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+
+    // From the first product to the first validated user.
+    browser.open("/dashboard").await;
+    browser.sees("Nothing has been validated yet.").await;
+    browser.click("Create a product").await;
+    browser.fill("Product name", "Studio").await;
+    browser.click("Create product").await;
+    browser.sees("The product is created. Give it a plan.").await;
+    browser.fill("Name", "Team").await;
+    browser.fill("Seats", "1").await;
+    browser.fill("Valid for days", "365").await;
+    browser.fill("Features", "export\nsso").await;
+    browser.click("Create plan").await;
+    browser.sees("The plan is created. Create a license from it.").await;
+    browser.click("Licenses").await;
+    browser.click("Create license").await;
+    browser.choose("Plan", "Team").await;
+    browser.fill("Users to assign", "ada\ngrace").await;
+    browser.click("Create license").await;
+    browser.sees("The license is created.").await;
+    browser.click("Keys").await;
+    browser.fill("Name", "studio-app").await;
+    browser.click("Create key").await;
+    browser.sees("It is not shown again").await;
+    let secret = browser.script("return document.getElementById('secret').textContent").await;
+    let application = app.with_key(secret.as_str().unwrap());
+    assert_eq!(application.validate("ada").await.verdict(), "valid");
+
+    // A customer is refused, and gets the seat of somebody else.
+    assert_eq!(application.validate("grace").await.verdict(), "exceeded_seats");
+    browser.fill("Find a user by external id, email or name", "grace").await;
+    browser.press("Enter").await;
+    browser.sees("Refused: exceeded_seats").await;
+    browser.click("Free a seat…").await;
+    browser.click("Unassign ada").await;
+    browser.sees("grace is licensed.").await;
+    assert_eq!(application.validate("grace").await.verdict(), "valid");
+    assert_eq!(application.validate("ada").await.verdict(), "no_license");
+
+    // The license grows.
+    browser.click("Licenses").await;
+    browser.click_in("Licenses, newest first", &ending(&app).await).await;
+    browser.fill("Seats allowed", "2").await;
+    browser.click("Save limit").await;
+    browser.sees("1 of 2 used").await;
+    browser.fill("Assign a user by external id", "ada").await;
+    browser.click("Assign").await;
+    browser.sees("The license is assigned.").await;
+    assert_eq!(application.validate("ada").await.verdict(), "valid");
+
+    // The key leaks.
+    browser.click("Keys").await;
+    browser.click_in("Keys, newest first", "studio-app").await;
+    browser.click("Revoke studio-app…").await;
+    browser.sees("This stops something that is in use.").await;
+    browser.click("Revoke this key now").await;
+    browser.sees("The key is revoked.").await;
+    assert_eq!(application.validate("ada").await.status, 401);
+    browser.click("Events").await;
+    browser.sees("key.revoked").await;
+}
+
+/// The end of the only license's id, by which pages name it.
+async fn ending(app: &App) -> String {
+    let licenses = app.get("/api/v1/admin/licenses").await;
+    let id = licenses.list()[0]["id"].as_str().unwrap().to_owned();
+    format!("…{}", &id[id.len() - 6..])
+}
