@@ -25,4 +25,4 @@ mod visitor;
 
 pub use errors::{refuse_cross_site, render};
 pub use sign_in::SignInLimit;
-pub use visitor::{Viewer, home};
+pub use visitor::{Viewer, front_door, home};

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use common::{Mode, Role};
 use reqwest::Method;
-use reqwest::header::ACCEPT_ENCODING;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, LOCATION};
 use serde_json::json;
 
 use crate::harness::{App, Visitor};
@@ -166,6 +166,28 @@ async fn pages_are_kept_to_themselves_and_their_files_for_good() {
         assert_eq!(answer.status(), 200, "{file}");
         assert_eq!(answer.headers()["cache-control"], "public, max-age=31536000, immutable");
     }
+}
+
+/// A person who types the server's name comes to the dashboard; a program gets the usual refusal.
+#[tokio::test]
+async fn the_front_door_leads_people_to_the_dashboard() {
+    let app = App::start().await;
+    let stranger = Visitor::stranger(&app);
+    let person = stranger.request(Method::GET, "/").header(ACCEPT, "text/html,*/*;q=0.8");
+    let answer = person.send().await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()[LOCATION]),
+        (303, &"/dashboard".parse().unwrap())
+    );
+    let program = stranger.get("/").await;
+    assert_eq!(program.status(), 404);
+    assert_eq!(program.headers()["content-type"], "application/json");
+    let admin =
+        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    assert_eq!(admin.status("/dashboard/").await, 303);
+    assert_eq!(admin.status("/dashboard/live/").await, 200);
+    assert_eq!(admin.status("/dashboard/nowhere").await, 404);
+    assert_eq!(admin.status("/dashboard/live/keys/nowhere").await, 404);
 }
 
 /// At most 60 KB come with the first page, and 15 with each that follows.

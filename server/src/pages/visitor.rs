@@ -3,7 +3,8 @@
 //! As for the API, a permission is a parameter: a handler that changes something takes [`Editor`].
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{COOKIE, HOST};
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, COOKIE, HOST};
 use axum::http::request::Parts;
 use axum::response::Response;
 use common::{Key, Mode, Role, SessionId};
@@ -124,6 +125,13 @@ fn notice(parts: &Parts) -> Option<Notice> {
     let query = parts.uri.query()?.as_bytes();
     let (_, word) = form_urlencoded::parse(query).find(|(name, _)| name == "notice")?;
     Notice::parse(&word)
+}
+
+/// `/`: where a person comes who types the server's name. A program gets what it gets everywhere
+/// else.
+pub async fn front_door(headers: HeaderMap) -> Result<Response, Error> {
+    let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepts.contains("text/html") { see_other("/dashboard") } else { Err(Error::RouteNotFound) }
 }
 
 /// `/dashboard`: goes on to the world of the session's key.

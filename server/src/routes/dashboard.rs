@@ -9,17 +9,19 @@ use tower_http::csrf::CsrfLayer;
 use crate::App;
 use crate::error::Error;
 use crate::pages::{
-    Viewer, assets, events, home, keys, licenses, overview, plans, products, refuse_cross_site,
-    render, sign_in, users,
+    Viewer, assets, events, front_door, home, keys, licenses, overview, plans, products,
+    refuse_cross_site, render, sign_in, users,
 };
 
 #[rustfmt::skip]
 pub fn routes() -> Router<App> {
     Router::new()
         .route("/dashboard", get(home))
+        .route("/dashboard/", get(home))
         .route("/dashboard/sign-in", get(sign_in::show).post(sign_in::sign_in))
         .route("/dashboard/sign-out", post(sign_in::sign_out))
         .route("/dashboard/{mode}", get(overview::show))
+        .route("/dashboard/{mode}/", get(overview::show))
         .route("/dashboard/{mode}/licenses", get(licenses::list).post(licenses::create))
         .route("/dashboard/{mode}/licenses/new", get(licenses::new))
         .route("/dashboard/{mode}/licenses/{id}", get(licenses::get))
@@ -51,6 +53,7 @@ pub fn routes() -> Router<App> {
         )
         // Outside: they are nobody's page, and nobody's form.
         .route("/dashboard/assets/{name}", get(assets::get))
+        .route("/", get(front_door))
         // Tables of links shrink to an eighth.
         .layer(CompressionLayer::new())
 }
