@@ -1,16 +1,33 @@
 //! A licensing day of a vendor who never opens a terminal. The vendor's application is `app`.
 
 use super::signed_in;
-use crate::harness::App;
+use crate::harness::{App, Browser};
 
 #[tokio::test]
 async fn a_licensing_day_needs_no_terminal() {
     let app = App::start().await;
     let browser = signed_in(&app).await;
-
-    // From the first product to the first validated user.
     browser.open("/dashboard").await;
     browser.sees("Nothing has been validated yet.").await;
+    sell_a_first_license(&browser).await;
+    let application = app.with_key(&create_a_key(&browser).await);
+    assert_eq!(application.validate("ada").await.verdict(), "valid");
+
+    assert_eq!(application.validate("grace").await.verdict(), "exceeded_seats");
+    help_a_customer_who_is_refused(&browser).await;
+    assert_eq!(application.validate("grace").await.verdict(), "valid");
+    assert_eq!(application.validate("ada").await.verdict(), "no_license");
+
+    let_the_license_grow(&browser, &ending(&app).await).await;
+    assert_eq!(application.validate("ada").await.verdict(), "valid");
+
+    revoke_a_leaked_key(&browser).await;
+    assert_eq!(application.validate("ada").await.status, 401);
+    browser.click("Events").await;
+    browser.sees("key.revoked").await;
+}
+
+async fn sell_a_first_license(browser: &Browser) {
     browser.click("Create a product").await;
     browser.fill("Product name", "Studio").await;
     browser.click("Create product").await;
@@ -27,46 +44,44 @@ async fn a_licensing_day_needs_no_terminal() {
     browser.fill("Users to assign", "ada\ngrace").await;
     browser.click("Create license").await;
     browser.sees("The license is created.").await;
+}
+
+async fn create_a_key(browser: &Browser) -> String {
     browser.click("Keys").await;
     browser.fill("Name", "studio-app").await;
     browser.click("Create key").await;
     browser.sees("It is not shown again").await;
     let secret = browser.script("return document.getElementById('secret').textContent").await;
-    let application = app.with_key(secret.as_str().unwrap());
-    assert_eq!(application.validate("ada").await.verdict(), "valid");
+    secret.as_str().unwrap().to_owned()
+}
 
-    // A customer is refused, and gets the seat of somebody else.
-    assert_eq!(application.validate("grace").await.verdict(), "exceeded_seats");
+async fn help_a_customer_who_is_refused(browser: &Browser) {
     browser.fill("Find a user by external id, email or name", "grace").await;
     browser.press("Enter").await;
     browser.sees("Refused: exceeded_seats").await;
     browser.click("Free a seat…").await;
     browser.click("Unassign ada").await;
     browser.sees("grace is licensed.").await;
-    assert_eq!(application.validate("grace").await.verdict(), "valid");
-    assert_eq!(application.validate("ada").await.verdict(), "no_license");
+}
 
-    // The license grows.
+async fn let_the_license_grow(browser: &Browser, ending: &str) {
     browser.click("Licenses").await;
-    browser.click_in("Licenses, newest first", &ending(&app).await).await;
+    browser.click_in("Licenses, newest first", ending).await;
     browser.fill("Seats allowed", "2").await;
     browser.click("Save limit").await;
     browser.sees("1 of 2 used").await;
     browser.fill("Assign a user by external id", "ada").await;
     browser.click("Assign").await;
     browser.sees("The license is assigned.").await;
-    assert_eq!(application.validate("ada").await.verdict(), "valid");
+}
 
-    // The key leaks.
+async fn revoke_a_leaked_key(browser: &Browser) {
     browser.click("Keys").await;
     browser.click_in("Keys, newest first", "studio-app").await;
     browser.click("Revoke studio-app…").await;
     browser.sees("This stops something that is in use.").await;
     browser.click("Revoke this key now").await;
     browser.sees("The key is revoked.").await;
-    assert_eq!(application.validate("ada").await.status, 401);
-    browser.click("Events").await;
-    browser.sees("key.revoked").await;
 }
 
 /// The end of the only license's id, by which pages name it.
