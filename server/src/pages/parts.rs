@@ -1,5 +1,4 @@
-//! Small parts that several pages have: badges, the bar of seats, an event in a line, the links to a
-//! list's other parts.
+//! Small parts that several pages have: badges, the bar of seats, the links to a list's other parts.
 
 use askama::Template;
 use askama::filters::HtmlSafe;

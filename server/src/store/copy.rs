@@ -167,7 +167,8 @@ tables! {
     Event = events by (world, sequence) {
         world: i32, sequence: i64, id: Uuid, event_type: String, time: Time, actor_type: String,
         actor_key: Option<Uuid>, actor_session: Option<Uuid>, actor_name: Option<String>,
-        subject_type: String, subject_id: String, external_id: Option<String>, related: Written, object: Written,
+        subject_type: String, subject_id: String, external_id: Option<String>,
+        related: Written, object: Written,
         previous: Option<Written>, request_id: Option<String>,
     };
     OutcomeCount = outcomes by (world, hour, outcome) {

@@ -100,8 +100,8 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                 $item,
                 ")
                  insert into events (world, sequence, id, event_type, time, actor_type, actor_key,
-                     actor_session, actor_name, subject_type, subject_id, external_id, related, object, previous,
-                     request_id)
+                     actor_session, actor_name, subject_type, subject_id, external_id, related,
+                     object, previous, request_id)
                  select world, sequence, id, event_type, $2, actor_type, actor_key, actor_session,
                      coalesce(actor_name, (select k.name from keys k where k.id = item.actor_key)),
                      subject_type, subject_id, external_id, related, object, previous, request_id
@@ -114,7 +114,8 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
             "select key as n, value ->> '$[0][0]' as world, value ->> '$[0][1]' as sequence,
                  unhex(value ->> '$[0][2]') as id, value ->> '$[0][3]' as event_type,
                  value ->> '$[1][0]' as actor_type, unhex(value ->> '$[1][1]') as actor_key,
-                 value ->> '$[1][2]' as actor_name, unhex(value ->> '$[1][3]') as actor_session, value ->> '$[2][0]' as subject_type,
+                 value ->> '$[1][2]' as actor_name, unhex(value ->> '$[1][3]') as actor_session,
+                 value ->> '$[2][0]' as subject_type,
                  value ->> '$[2][1]' as subject_id, value ->> '$[2][2]' as external_id,
                  value ->> '$[3][0]' as related, value ->> '$[3][1]' as object,
                  value ->> '$[3][2]' as previous, value ->> '$[3][3]' as request_id
@@ -125,7 +126,8 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
                  cast(value #>> '{0,1}' as bigint) as sequence,
                  cast(value #>> '{0,2}' as uuid) as id, value #>> '{0,3}' as event_type,
                  value #>> '{1,0}' as actor_type, cast(value #>> '{1,1}' as uuid) as actor_key,
-                 value #>> '{1,2}' as actor_name, cast(value #>> '{1,3}' as uuid) as actor_session, value #>> '{2,0}' as subject_type,
+                 value #>> '{1,2}' as actor_name, cast(value #>> '{1,3}' as uuid) as actor_session,
+                 value #>> '{2,0}' as subject_type,
                  value #>> '{2,1}' as subject_id, value #>> '{2,2}' as external_id,
                  cast(value #>> '{3,0}' as json) as related,
                  cast(value #>> '{3,1}' as json) as object,
@@ -198,8 +200,8 @@ pub async fn page(
     macro_rules! select {
         ($rest:expr) => {
             concat!(
-                "select sequence, id, event_type, time, actor_type, actor_key, actor_session, actor_name, subject_type,
-                     subject_id, related, object, previous, request_id
+                "select sequence, id, event_type, time, actor_type, actor_key, actor_session,
+                     actor_name, subject_type, subject_id, related, object, previous, request_id
                  from events where world = $1 and ",
                 $rest
             )

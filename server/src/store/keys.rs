@@ -221,7 +221,8 @@ pub async fn touch(conn: &mut Conn, uses: &[(KeyId, KeyUse)]) -> Result<Vec<KeyI
                            value ->> 2 as address
                        from jsonb_array_elements($1)
                    ), free as (
-                       select k.id, item.used_at, item.address from item join keys k on k.id = item.id
+                       select k.id, item.used_at, item.address
+                       from item join keys k on k.id = item.id
                        for no key update of k skip locked
                    )
                    update keys set last_used_at = greatest(keys.last_used_at, free.used_at),
