@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use crate::http::ConnectionLimits;
+use crate::http::{ConnectionLimits, TrustedProxies};
 use crate::ops::events::Retention;
 use crate::validation::limit::{NewUserLimit, RateLimit};
 
 /// The settings of a service, beside its database.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     pub rate_limit: RateLimit,
     pub new_users: NewUserLimit,
     pub connections: ConnectionLimits,
+    pub trusted_proxies: TrustedProxies,
     pub events_kept: Retention,
 }
 

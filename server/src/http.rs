@@ -1,7 +1,8 @@
-//! What every request shares: connections, the context of a request, credentials, extractors,
-//! answers, and the OpenAPI document.
+//! What every request shares: connections, the client and the context of a request, credentials,
+//! extractors, answers, and the OpenAPI document.
 
 pub mod answer;
+mod client;
 pub mod connections;
 pub mod context;
 pub mod credentials;
@@ -13,4 +14,5 @@ pub mod json;
 pub mod newest_first;
 pub mod openapi;
 
-pub use connections::{ClientAddress, ConnectionLimits};
+pub use client::{Client, TrustedProxies};
+pub use connections::ConnectionLimits;

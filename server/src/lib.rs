@@ -99,7 +99,8 @@ pub async fn serve(
     let writing_outcomes = background::start_outcomes(db.clone(), outcomes.clone());
 
     let router = routes::router(app);
-    http::connections::serve(listener, router, config.connections, shutdown, DRAIN_TIMEOUT).await;
+    let (limits, proxies) = (config.connections, config.trusted_proxies.clone());
+    http::connections::serve(listener, router, limits, proxies, shutdown, DRAIN_TIMEOUT).await;
 
     // With the router the last callers are gone; the worker answers the requests that still wait.
     drop(tokio::time::timeout(FINISH_TIMEOUT, validating).await);

@@ -10,11 +10,12 @@
 //! `batches` validations of one batch, `races` concurrent callers and nodes, `neighbours` tenants
 //! beside a greedy one, `model` random calls against a model, `clocks` nodes whose clocks disagree,
 //! `sessions` the cookies of the dashboard and `pages` what its pages share, `connections` clients
-//! below the interface, `crashes` processes that stop and restart, `faults` disks that fail, `log`
-//! a log that cannot be written, `host` the commands of `licd`, `tenants` what they store, and
-//! `tidy` rules of the sources. `plans` covers how PostgreSQL finds its rows, `copy`, `backup` and
-//! `migrate` the commands on whole databases, `journey` licctl with licd, `dashboard` pages in a
-//! browser, `nodes` several processes on one database, and `cluster` the loss of PostgreSQL.
+//! below the interface, `proxies` those that a proxy names, `crashes` processes that stop and
+//! restart, `faults` disks that fail, `log` a log that cannot be written, `host` the commands of
+//! `licd`, `tenants` what they store, and `tidy` rules of the sources. `plans` covers how PostgreSQL
+//! finds its rows, `copy`, `backup` and `migrate` the commands on whole databases, `journey` licctl
+//! with licd, `dashboard` pages in a browser, `nodes` several processes on one database, and
+//! `cluster` the loss of PostgreSQL.
 
 #![cfg(test)]
 
@@ -41,6 +42,7 @@ mod nodes;
 mod operations;
 mod pages;
 mod plans;
+mod proxies;
 mod races;
 mod readme;
 mod refusals;

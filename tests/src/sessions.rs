@@ -1,6 +1,7 @@
 //! Sessions as HTTP knows them: the cookie, its hash beside the key, and forms that other sites send.
 
 use common::{KeyId, Mode, Role, SessionId, Timestamp};
+use licd::config::Config;
 use reqwest::header::{LOCATION, SET_COOKIE};
 use serde_json::json;
 
@@ -159,7 +160,8 @@ async fn wrong_keys_of_an_address_are_limited() {
 #[tokio::test]
 async fn behind_tls_the_cookie_is_bound_to_the_host() {
     const TLS: (&str, &str) = ("x-forwarded-proto", "https");
-    let app = App::start().await;
+    let trusted_proxies = "127.0.0.1".parse().unwrap();
+    let app = App::with(Config { trusted_proxies, ..Config::default() }).await;
     let key = app.new_key("default", Role::Read, Mode::Live).await;
     let stranger = Visitor::stranger(&app);
     let signs_in = stranger.form(SIGN_IN, &[("key", &key)]).header(TLS.0, TLS.1);

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use common::{ApiKey, Mode};
 use licd::config::Config;
+use licd::http::TrustedProxies;
 use licd::ops::events::Retention;
 use licd::ops::tenants;
 use licd::validation::limit::{NewUserLimit, RateLimit};
@@ -31,6 +32,10 @@ pub struct Serve {
     /// How long events are kept: a number of days, such as 400d, or forever.
     #[arg(long, env = "LICD_EVENTS_KEEP", default_value_t, value_name = "DAYS")]
     events_keep: Retention,
+    /// The proxies in front of licd, whose X-Forwarded-For and X-Forwarded-Proto are believed:
+    /// addresses and networks, as 10.0.0.0/8,192.0.2.7,::1.
+    #[arg(long, env = "LICD_TRUSTED_PROXIES", value_name = "NETWORKS")]
+    trusted_proxies: Option<TrustedProxies>,
 }
 
 impl Serve {
@@ -53,6 +58,7 @@ impl Serve {
             rate_limit: self.rate_limit,
             new_users: self.new_users,
             events_kept: self.events_keep,
+            trusted_proxies: self.trusted_proxies.unwrap_or_default(),
             ..Config::default()
         };
         signals::until_stopped(async move |stop| {

@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -33,10 +35,7 @@ pub use limits::ConnectionLimits;
 use state::{ConnectionState, Overdue, millis, now};
 use stream::Stream;
 
-/// Where a request comes from: the peer of its connection, which is the proxy if there is one. In
-/// the extensions of every request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientAddress(pub SocketAddr);
+use crate::http::TrustedProxies;
 
 /// With heads of 16 KiB, so many connections hold at most 128 MiB of them.
 const MAX_CONNECTIONS: usize = 8192;
@@ -59,10 +58,11 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     limits: ConnectionLimits,
+    proxies: TrustedProxies,
     shutdown: impl Future<Output = ()>,
     drain: Duration,
 ) {
-    let mut server = Server::new(router, limits);
+    let mut server = Server::new(router, limits, proxies);
     let mut shutdown = pin!(shutdown);
     loop {
         let may_accept = server.may_accept();
@@ -84,6 +84,7 @@ struct Server {
     router: Router,
     http: http1::Builder,
     limits: ConnectionLimits,
+    proxies: TrustedProxies,
     max_connections: usize,
     stopping: Arc<AtomicBool>,
     tasks: JoinSet<()>,
@@ -97,7 +98,8 @@ struct Server {
 }
 
 struct Connection {
-    client: ClientAddress,
+    /// A proxy, if there is one.
+    peer: SocketAddr,
     state: Arc<ConnectionState>,
     task: AbortHandle,
 }
@@ -108,11 +110,11 @@ struct Abuse {
     malformed_heads: u64,
     slow_heads: u64,
     slow_readers: u64,
-    last_client: Option<ClientAddress>,
+    last_client: Option<SocketAddr>,
 }
 
 impl Server {
-    fn new(router: Router, limits: ConnectionLimits) -> Self {
+    fn new(router: Router, limits: ConnectionLimits, proxies: TrustedProxies) -> Self {
         file_limit::raise();
         let bound = || file_limit::room_for_connections().min(MAX_CONNECTIONS);
         let max_connections = limits.max_connections.unwrap_or_else(bound).max(1);
@@ -123,6 +125,7 @@ impl Server {
             router,
             http,
             limits,
+            proxies,
             max_connections,
             stopping: Arc::default(),
             tasks: JoinSet::new(),
@@ -160,23 +163,25 @@ impl Server {
         // Neither can fail but for a connection that is gone already.
         drop(tcp.set_nodelay(true));
         drop(SockRef::from(&tcp).set_send_buffer_size(SEND_BUFFER));
-        let client = ClientAddress(SocketAddr::new(address.ip().to_canonical(), address.port()));
+        let peer = SocketAddr::new(address.ip().to_canonical(), address.port());
         let state = Arc::new(ConnectionState::new());
         let stream = TokioIo::new(Stream::new(tcp, state.clone()));
-        let (router, stopping) = (self.router.clone(), self.stopping.clone());
+        let (router, proxies) = (self.router.clone(), self.proxies.clone());
+        let stopping = self.stopping.clone();
         let service = {
             let state = state.clone();
-            service_fn(move |request| {
+            service_fn(move |request: Request<Incoming>| {
+                let client = proxies.client(peer.ip(), request.headers());
                 request::answer(request, router.clone(), client, state.clone(), stopping.clone())
             })
         };
         let connection = self.http.serve_connection(stream, service);
         let task = self.tasks.spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, client = %client.0, "a connection was broken off");
+                tracing::debug!(%error, client = %peer, "a connection was broken off");
             }
         });
-        self.connections.insert(task.id(), Connection { client, state, task });
+        self.connections.insert(task.id(), Connection { peer, state, task });
     }
 
     fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
@@ -188,7 +193,7 @@ impl Server {
             && connection.state.is_malformed()
         {
             self.abuse.malformed_heads += 1;
-            self.abuse.last_client = Some(connection.client);
+            self.abuse.last_client = Some(connection.peer);
         }
         if ended.is_err_and(|error| error.is_panic()) {
             tracing::error!("the task of a connection panicked");
@@ -249,7 +254,7 @@ impl Server {
                 Overdue::Reader => self.abuse.slow_readers += 1,
                 Overdue::Idle | Overdue::Lingering => continue,
             }
-            self.abuse.last_client = Some(connection.client);
+            self.abuse.last_client = Some(connection.peer);
         }
         self.report();
         let limits = &self.limits;
@@ -259,7 +264,7 @@ impl Server {
 
     /// Writes one line about all of them, however many.
     fn report(&mut self) {
-        let Some(ClientAddress(last_client)) = self.abuse.last_client else { return };
+        let Some(last_client) = self.abuse.last_client else { return };
         if is_due(&mut self.last_report) {
             let Abuse { malformed_heads, slow_heads, slow_readers, .. } = take(&mut self.abuse);
             tracing::info!(

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::http::{ClientAddress, head};
+use crate::http::{Client, head};
 use crate::validation::gate::CallerInfo;
 use crate::validation::limit::Allowance;
 use access_log::{Entry, Outcome};
@@ -53,7 +53,7 @@ impl RequestContext {
 /// Wraps the handling of every request.
 pub async fn run(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let client = request.extensions().get().map(|ClientAddress(address)| address.ip());
+    let client = request.extensions().get().map(|client: &Client| client.address);
     let context = RequestContext::new(request.headers(), client);
     let entry = Entry::new(&request);
     let is_page = request.uri().path().starts_with("/dashboard");

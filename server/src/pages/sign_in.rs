@@ -17,7 +17,7 @@ use super::layout::base;
 use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, is_secure, session_token};
 use crate::App;
 use crate::error::Error;
-use crate::http::ClientAddress;
+use crate::http::Client;
 use crate::http::context::RequestContext;
 use crate::http::extract::{Form, Query};
 use crate::ops::sessions::{self, Device, SessionToken};
@@ -173,10 +173,10 @@ impl FromRequestParts<App> for Connection {
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Error> {
         let browser = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-        let address = parts.extensions.get::<ClientAddress>();
+        let client = parts.extensions.get::<Client>();
         Ok(Self {
             context: RequestContext::of(&parts.extensions),
-            address: address.map(|ClientAddress(address)| address.ip()),
+            address: client.map(|client| client.address),
             browser: browser.map(str::to_owned),
             is_secure: is_secure(parts),
             has_session: session_token(parts).is_some(),

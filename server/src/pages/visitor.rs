@@ -14,6 +14,7 @@ use super::layout::{Layout, Notice, Visit, base};
 use crate::App;
 use crate::error::Error;
 use crate::events::{Actor, Origin};
+use crate::http::Client;
 use crate::http::context::RequestContext;
 use crate::http::extract::path_param;
 use crate::ops::sessions::{self, SessionToken};
@@ -107,11 +108,9 @@ pub fn session_token(parts: &Parts) -> Option<SessionToken> {
     SessionToken::parse(value.trim())
 }
 
-/// Whether the browser reached this service over TLS, as the proxy says that ended it. A browser
-/// cannot be made to send this header by another page.
+/// Whether the browser reached this service over TLS.
 pub fn is_secure(parts: &Parts) -> bool {
-    let scheme = parts.headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
-    scheme.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"))
+    parts.extensions.get::<Client>().is_some_and(|client| client.is_secure)
 }
 
 /// The address at which the browser found this service.

@@ -1,4 +1,4 @@
-//! A request on a connection: it is routed with the client's address, and lasts until its answer's
+//! A request on a connection: it is routed with its client, and lasts until its answer's
 //! last byte was produced.
 
 use std::convert::Infallible;
@@ -14,14 +14,14 @@ use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tower::Service;
 
-use super::ClientAddress;
 use super::state::ConnectionState;
+use crate::http::Client;
 
 /// Answers a request. While `stopping`, the answer is the connection's last.
 pub async fn answer(
     mut request: Request<Incoming>,
     mut router: Router,
-    client: ClientAddress,
+    client: Client,
     state: Arc<ConnectionState>,
     stopping: Arc<AtomicBool>,
 ) -> Result<Response<AnswerBody>, Infallible> {

@@ -12,7 +12,7 @@ use axum::http::Method;
 use common::KeyId;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
-use crate::http::ClientAddress;
+use crate::http::Client;
 
 /// How many lines about strangers are written at once, and then in a second.
 const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
@@ -58,7 +58,7 @@ impl Entry {
         Self {
             method: known.map_or("-", Method::as_str),
             route: request.extensions().get().cloned(),
-            client: request.extensions().get().map(|ClientAddress(address)| address.ip()),
+            client: request.extensions().get().map(|client: &Client| client.address),
         }
     }
 

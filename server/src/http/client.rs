@@ -1,0 +1,190 @@
+//! The client of a request: the peer of its connection or, when that is a trusted proxy, the one for
+//! whom the proxy asks.
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+
+static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Where a request comes from. In the extensions of every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    pub address: IpAddr,
+    /// Whether the request came over TLS, as the proxy says that ended it.
+    pub is_secure: bool,
+}
+
+/// The proxies whose `X-Forwarded-…` headers are believed: none by default, as any client can send
+/// such headers.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies(Arc<[IpNet]>);
+
+/// The text is no list of proxies.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{0}` is neither an address nor a network; name them as 10.0.0.0/8,192.0.2.7,::1")]
+pub struct MalformedProxy(String);
+
+impl FromStr for TrustedProxies {
+    type Err = MalformedProxy;
+
+    fn from_str(text: &str) -> Result<Self, MalformedProxy> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let networks = text.split(',').map(str::trim).map(|entry| {
+            let network = match entry.parse::<IpAddr>() {
+                Ok(address) => Ok(IpNet::from(address.to_canonical())),
+                Err(_) => entry.parse(),
+            };
+            network.map_err(|_| MalformedProxy(entry.to_owned()))
+        });
+        networks.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl TrustedProxies {
+    /// The client of a request with these headers, on a connection with this peer.
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
+        if !self.contains(peer) {
+            return Client { address: peer, is_secure: false };
+        }
+        Client { address: self.forwarded_for(peer, headers), is_secure: is_https(headers) }
+    }
+
+    fn contains(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// Each proxy appends the peer that it saw. So the header is read from its end, for as long as
+    /// trusted proxies wrote it: what stands before is the client's own text.
+    fn forwarded_for(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let lines = headers.get_all(&X_FORWARDED_FOR).iter().rev();
+        let entries = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
+        let mut client = peer;
+        for address in entries.map_while(address) {
+            client = address;
+            if !self.contains(address) {
+                break;
+            }
+        }
+        client
+    }
+}
+
+/// An entry's address. Some proxies add the port.
+fn address(entry: &[u8]) -> Option<IpAddr> {
+    let entry = str::from_utf8(entry).ok()?.trim();
+    let address = entry.parse().or_else(|_| entry.parse().map(|it: SocketAddr| it.ip())).ok()?;
+    Some(address.to_canonical())
+}
+
+fn is_https(headers: &HeaderMap) -> bool {
+    let scheme = headers.get(&X_FORWARDED_PROTO).and_then(|value| value.to_str().ok());
+    scheme.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROXY: &str = "10.0.0.1";
+
+    fn proxies() -> TrustedProxies {
+        "10.0.0.0/8, 192.0.2.7,::1,2001:db8::/32".parse().unwrap()
+    }
+
+    fn client(peer: &str, lines: &[&str]) -> String {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(&X_FORWARDED_FOR, line.parse().unwrap());
+        }
+        proxies().client(peer.parse().unwrap(), &headers).address.to_string()
+    }
+
+    #[test]
+    fn the_last_untrusted_address_is_the_client() {
+        for (lines, expected) in [
+            (&[][..], PROXY),
+            (&["203.0.113.9"], "203.0.113.9"),
+            (&[" 203.0.113.9 "], "203.0.113.9"),
+            // The client itself may send the header.
+            (&["127.0.0.1, 203.0.113.9"], "203.0.113.9"),
+            (&["198.51.100.1, 203.0.113.9,192.0.2.7 , 10.9.9.9"], "203.0.113.9"),
+            (&["198.51.100.1", "203.0.113.9", "10.9.9.9"], "203.0.113.9"),
+            (&["203.0.113.9,2001:db8::5"], "203.0.113.9"),
+            (&["203.0.113.9:4711, ::1"], "203.0.113.9"),
+            (&["[2001:db9::5]:4711"], "2001:db9::5"),
+            (&["::ffff:203.0.113.9, ::ffff:10.0.0.9"], "203.0.113.9"),
+            // All are trusted: the first asks for itself.
+            (&["10.1.1.1, 10.2.2.2"], "10.1.1.1"),
+        ] {
+            assert_eq!(client(PROXY, lines), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_entry_ends_the_reading() {
+        for (lines, expected) in [
+            (&[""][..], PROXY),
+            (&["unknown"], PROXY),
+            (&["203.0.113.9,"], PROXY),
+            (&["203.0.113.9", "\u{e4}"], PROXY),
+            (&["203.0.113.9, unknown, 10.2.2.2"], "10.2.2.2"),
+            (&["203.0.113.9, 10.0.0.0/8, 10.2.2.2"], "10.2.2.2"),
+            (&["nonsense, 203.0.113.9"], "203.0.113.9"),
+        ] {
+            assert_eq!(client(PROXY, lines), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn others_are_not_believed() {
+        for peer in ["192.0.2.8", "11.0.0.1", "::2", "2001:db9::1"] {
+            assert_eq!(client(peer, &["203.0.113.9"]), peer);
+        }
+        for peer in ["192.0.2.7", "10.255.0.1", "::1", "2001:db8::1"] {
+            assert_eq!(client(peer, &["203.0.113.9"]), "203.0.113.9");
+        }
+        let nobody = TrustedProxies::default();
+        assert!(!nobody.contains("127.0.0.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_says_that_a_request_is_secure() {
+        for (peer, scheme, expected) in [
+            (PROXY, "https", true),
+            (PROXY, "HTTPS", true),
+            (PROXY, "http", false),
+            ("192.0.2.8", "https", false),
+        ] {
+            let headers = HeaderMap::from_iter(
+                [(X_FORWARDED_PROTO.clone(), scheme)]
+                    .map(|(name, scheme)| (name, scheme.parse().unwrap())),
+            );
+            let client = proxies().client(peer.parse().unwrap(), &headers);
+            assert_eq!(client.is_secure, expected, "{peer} {scheme}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_setting_is_refused() {
+        for (text, entry) in [
+            ("10.0.0.0/33", "10.0.0.0/33"),
+            ("::1, proxy.example", "proxy.example"),
+            ("10.0.0.1,,::1", ""),
+            ("10.0.0.1;::1", "10.0.0.1;::1"),
+            ("10.0.0.1:80", "10.0.0.1:80"),
+        ] {
+            let error = text.parse::<TrustedProxies>().unwrap_err();
+            assert_eq!(error, MalformedProxy(entry.to_owned()), "{text}");
+        }
+        for text in ["", " "] {
+            assert!(text.parse::<TrustedProxies>().unwrap().0.is_empty());
+        }
+    }
+}
