@@ -5,6 +5,7 @@ mod copy;
 mod demo;
 mod keys;
 mod migrate;
+mod secret_file;
 mod serve;
 mod signals;
 mod tenants;
@@ -19,6 +20,7 @@ use licd::config::default_database;
 use licd::db::{DatabaseUrl, Db};
 
 use crate::log::{self, LogFilter, LogFormat};
+use secret_file::SecretFile;
 use url_parser::UrlParser;
 
 /// The licensing service: is this user licensed?
@@ -87,25 +89,30 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
 #[derive(clap::Args)]
 pub struct Database {
     /// sqlite://PATH or postgres://USER@HOST/DATABASE; by default an SQLite file in the user's data
-    /// folder.
+    /// folder. LICD_DATABASE_URL_FILE may name a file that holds it.
     #[arg(long, env = "LICD_DATABASE_URL", value_name = "URL", value_parser = UrlParser,
         hide_env_values = true)]
     database_url: Option<DatabaseUrl>,
 }
 
 impl Database {
-    fn url(&self) -> DatabaseUrl {
-        self.database_url.clone().unwrap_or_else(|| DatabaseUrl::Sqlite(default_database()))
+    /// As everywhere, the flag goes before the environment.
+    fn url(&self) -> anyhow::Result<DatabaseUrl> {
+        match (&self.database_url, SecretFile::of("LICD_DATABASE_URL")?) {
+            (Some(url), _) => Ok(url.clone()),
+            (None, Some(file)) => file.read(),
+            (None, None) => Ok(DatabaseUrl::Sqlite(default_database())),
+        }
     }
 
     async fn open(&self) -> anyhow::Result<Db> {
-        let url = self.url();
+        let url = self.url()?;
         Db::open(&url).await.with_context(|| url.to_string())
     }
 
     /// Opens it without migrating, so that a mistyped path creates no new file.
     async fn open_as_it_is(&self) -> anyhow::Result<Db> {
-        let url = self.url();
+        let url = self.url()?;
         Db::open_as_it_is(&url).await.with_context(|| url.to_string())
     }
 }

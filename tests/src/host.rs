@@ -1,5 +1,7 @@
 //! The commands of `licd` on the server's host, and the first start with its key.
 
+mod secret_files;
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 

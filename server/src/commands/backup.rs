@@ -17,7 +17,7 @@ pub struct Backup {
 
 impl Backup {
     pub async fn run(self) -> anyhow::Result<()> {
-        let DatabaseUrl::Sqlite(database) = self.database.url() else {
+        let DatabaseUrl::Sqlite(database) = self.database.url()? else {
             return Err(BackupError::Postgres.into());
         };
         let size = signals::until_stopped(async |stop| {

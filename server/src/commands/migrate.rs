@@ -13,7 +13,7 @@ pub struct Migrate {
 
 impl Migrate {
     pub async fn run(self) -> anyhow::Result<()> {
-        let url = self.database.url();
+        let url = self.database.url()?;
         let (db, upgrade) = Db::upgrade(&url).await.with_context(|| url.to_string())?;
         for (version, about) in &upgrade.applied {
             print(format_args!("{version}  {about}"))?;

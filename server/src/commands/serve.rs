@@ -9,13 +9,14 @@ use licd::ops::tenants;
 use licd::validation::limit::{NewUserLimit, RateLimit};
 use tokio::net::TcpListener;
 
-use super::{Database, signals};
+use super::{Database, SecretFile, signals};
 use crate::log;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 With LICD_BOOTSTRAP_KEY, an empty database gets this first admin key instead of a
-printed one. `licd keys generate` prints such a key.")]
+printed one. `licd keys generate` prints such a key. LICD_BOOTSTRAP_KEY_FILE may
+name a file that holds it.")]
 pub struct Serve {
     /// The address to listen on; port 0 takes a free port.
     #[arg(long, env = "LICD_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
@@ -90,13 +91,14 @@ only this once (`licd keys create --tenant default` creates another):
     written
 }
 
-/// From the environment alone: a flag would show the key in the process list.
+/// From the environment or a file: a flag would show the key in the process list.
 fn bootstrap_key() -> anyhow::Result<Option<ApiKey>> {
-    let Ok(text) = std::env::var("LICD_BOOTSTRAP_KEY") else { return Ok(None) };
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let key: ApiKey = text.parse().context("LICD_BOOTSTRAP_KEY")?;
-    anyhow::ensure!(key.mode() == Mode::Live, "LICD_BOOTSTRAP_KEY must be a live key: sk_live_…");
+    let variable = "LICD_BOOTSTRAP_KEY";
+    let key: ApiKey = match (SecretFile::of(variable)?, std::env::var(variable)) {
+        (Some(file), _) => file.read()?,
+        (None, Ok(text)) if !text.is_empty() => text.parse().context(variable)?,
+        (None, _) => return Ok(None),
+    };
+    anyhow::ensure!(key.mode() == Mode::Live, "{variable} must be a live key: sk_live_…");
     Ok(Some(key))
 }

@@ -46,7 +46,7 @@ impl Tenants {
 /// A tenant may be created before the first `licd serve`. As a mistyped path would look the same, a
 /// new database is reported.
 async fn open_or_create(database: &Database) -> anyhow::Result<Db> {
-    let url = database.url();
+    let url = database.url()?;
     let (db, upgrade) = Db::upgrade(&url).await.with_context(|| url.to_string())?;
     if upgrade.is_first() {
         say(format_args!("There was no database of licd at {url}; created one."));

@@ -1,0 +1,109 @@
+//! Secrets that a file holds in place of the environment.
+
+use super::{key_of, printed, refused, whose};
+use crate::harness::TestDatabase;
+use crate::nodes::process::{Process, first_key, licd_with};
+
+const URL: &str = "LICD_DATABASE_URL";
+const URL_FILE: &str = "LICD_DATABASE_URL_FILE";
+const KEY: &str = "LICD_BOOTSTRAP_KEY";
+const KEY_FILE: &str = "LICD_BOOTSTRAP_KEY_FILE";
+
+/// A file with this content, and its path.
+fn file(folder: &tempfile::TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The newline at the file's end, of any kind, is no part of the key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_holds_the_first_key() {
+    for end in ["", "\n", "\r\n"] {
+        let (database, folder) = (TestDatabase::empty().await, tempfile::TempDir::new().unwrap());
+        let key = first_key();
+        let path = file(&folder, "key", format!("{key}{end}"));
+        let licd = Process::launch_with(&database.url, &[(KEY_FILE, &path), (KEY, "")]).wait();
+        assert_eq!(whose(&licd, &key).await, "default first key admin live");
+        assert!(!licd.log().contains("sk_"), "{}", licd.log());
+    }
+}
+
+/// Every command that opens a database finds it there; a flag goes before it.
+#[test]
+fn a_file_holds_the_address_of_the_database() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let url = |name: &str| format!("sqlite://{}", folder.path().join(name).display());
+    let path = file(&folder, "url", format!("{}\n", url("licd.db")));
+    let backup = folder.path().join("backup.db");
+    for args in [
+        &["migrate"][..],
+        &["tenants", "create", "Acme"],
+        &["keys", "create", "--tenant", "Acme"],
+        &["tenants", "list"],
+        &["backup", backup.to_str().unwrap()],
+    ] {
+        let output = licd_with(&[(URL_FILE, &path)], args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(backup.exists());
+    assert!(printed(&["tenants", "list", "--database-url", &url("licd.db")]).contains("Acme"));
+
+    let other = ["tenants", "create", "Other", "--database-url", &url("other.db")];
+    let output = licd_with(&[(URL_FILE, "/there/is/none")], &other);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    key_of(&String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn a_value_and_its_file_exclude_each_other() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+    let (url_path, key) = (file(&folder, "url", &url), first_key());
+    let key_path = file(&folder, "key", &key);
+    for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"], &["tenants", "list"]] {
+        let told = refused(&[(URL, &url), (URL_FILE, &url_path)], args, &url);
+        let said = "licd: LICD_DATABASE_URL and LICD_DATABASE_URL_FILE are both set; set only one";
+        assert!(told.starts_with(said), "{args:?}: {told}");
+    }
+    let settings = [(URL, &*url), (KEY, &*key), (KEY_FILE, &*key_path)];
+    let told = refused(&settings, &["serve", "--listen", "127.0.0.1:0"], &url);
+    let said = "licd: LICD_BOOTSTRAP_KEY and LICD_BOOTSTRAP_KEY_FILE are both set; set only one";
+    assert!(told.starts_with(said) && !told.contains("sk_"), "{told}");
+    assert!(!folder.path().join("licd.db").exists());
+}
+
+/// The message has the variable, the path and the cause, and nothing of what the file holds.
+#[test]
+fn a_file_that_is_no_good_is_named_and_not_shown() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+    let serve = &["serve", "--listen", "127.0.0.1:0"][..];
+    let missing = folder.path().join("missing").to_str().unwrap().to_owned();
+    let key = first_key();
+    for (variable, path, said) in [
+        (URL_FILE, missing.clone(), "No such file or directory"),
+        (KEY_FILE, missing, "No such file or directory"),
+        (URL_FILE, folder.path().to_str().unwrap().to_owned(), "Is a directory"),
+        (URL_FILE, file(&folder, "1", "postgres://licd:SECRET@db:x/licd"), "port must be a number"),
+        (URL_FILE, file(&folder, "2", "SECRET"), "must be sqlite://PATH or postgres://"),
+        (URL_FILE, file(&folder, "3", "\n"), "must be sqlite://PATH or postgres://"),
+        (URL_FILE, file(&folder, "4", b"SECRET\xff"), "UTF-8"),
+        (KEY_FILE, file(&folder, "5", "SECRET"), "must be an API key"),
+        (KEY_FILE, file(&folder, "6", format!("{key}\n\n")), "must be an API key"),
+        (KEY_FILE, file(&folder, "7", ""), "must be an API key"),
+    ] {
+        let mut settings = vec![(variable, &*path)];
+        if variable == KEY_FILE {
+            settings.push((URL, &url));
+        }
+        let told = refused(&settings, serve, &url);
+        assert!(told.starts_with(&format!("licd: {variable}: {path}: ")), "{told}");
+        assert!(told.contains(said), "{told}");
+        assert!(!told.contains("SECRET") && !told.contains(&key), "{told}");
+    }
+    let test_key = file(&folder, "test", first_key().replace("live", "test"));
+    let told = refused(&[(URL, &url), (KEY_FILE, &test_key)], serve, &url);
+    assert!(told.contains("LICD_BOOTSTRAP_KEY"), "{told}");
+    assert!(!folder.path().join("licd.db").exists());
+}
