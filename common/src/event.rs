@@ -27,6 +27,7 @@ string_enum! {
         UserUpdated = "user.updated",
         UserDeleted = "user.deleted",
         KeyCreated = "key.created",
+        KeyRolled = "key.rolled",
         KeyRevoked = "key.revoked",
         TenantCreated = "tenant.created",
     }

@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
+use chrono::Duration;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::string_enum::string_enum;
-use crate::{KeyId, Name, TenantId, Timestamp};
+use crate::{KeyId, Name, OverlapSeconds, TenantId, Timestamp};
 
 string_enum! {
     /// What a key may do.
@@ -57,6 +58,24 @@ pub struct CreateKey {
     /// The mode; absent: that of the calling key.
     pub mode: Option<Mode>,
     pub expires_at: Option<Timestamp>,
+}
+
+/// The body of `POST /api/v1/admin/keys/{id}/roll`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RollKey {
+    /// How long the old key is still valid, in seconds; absent: 86400, which is a day.
+    pub overlap_seconds: Option<OverlapSeconds>,
+}
+
+impl RollKey {
+    /// When the old key ends that is rolled at `now`: after the overlap, unless it expires sooner.
+    pub fn end(&self, now: Timestamp, expires_at: Option<Timestamp>) -> Timestamp {
+        let overlap = self.overlap_seconds.map(|seconds| Duration::seconds(seconds.get().into()));
+        let end = now.plus(overlap.unwrap_or(Duration::days(1)));
+        expires_at.map_or(end, |expiry| expiry.min(end))
+    }
 }
 
 /// The record of a new key, with the key itself.

@@ -36,12 +36,14 @@ pub use id::{
     ActivationId, AssignmentId, EventId, KeyId, LicenseId, MalformedId, PlanId, ProductId,
     RefusalId, SessionId, TenantId, UserId,
 };
-pub use key::{ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, Tenant};
+pub use key::{
+    ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, RollKey, Tenant,
+};
 pub use license::{
     Activation, AssignLicense, Assignment, CreateLicense, License, LicenseField, LicenseWithSeats,
     Seats, SetStatus, Status, UpdateLicense, Usage, UsageActivation,
 };
-pub use number::{ExpiresInDays, MaxSeats};
+pub use number::{ExpiresInDays, MaxSeats, OverlapSeconds};
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
 pub use time::Timestamp;

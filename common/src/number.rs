@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::text::Invalid;
 
 macro_rules! numbers {
-    ($($(#[$doc:meta])* $name:ident to $max:literal, $what:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident from $min:literal to $max:literal, $what:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
         #[cfg_attr(feature = "server", derive(sqlx::Type), sqlx(transparent))]
@@ -19,10 +19,10 @@ macro_rules! numbers {
         impl $name {
             pub const MAX: i32 = $max;
 
-            /// Takes a number from 1 to [`Self::MAX`].
+            /// Takes a number from the least to [`Self::MAX`].
             pub fn new(number: i64) -> Result<Self, Invalid> {
                 match i32::try_from(number) {
-                    Ok(number @ 1..=$max) => Ok(Self(number)),
+                    Ok(number @ $min..=$max) => Ok(Self(number)),
                     _ => Err(Invalid($what)),
                 }
             }
@@ -85,7 +85,7 @@ macro_rules! numbers {
                 schemars::json_schema!({
                     "type": "integer",
                     "format": "int32",
-                    "minimum": 1,
+                    "minimum": $min,
                     "maximum": $max,
                 })
             }
@@ -95,9 +95,11 @@ macro_rules! numbers {
 
 numbers! {
     /// How many users may hold a seat at once.
-    MaxSeats to 1_000_000, "a whole number from 1 to 1000000";
+    MaxSeats from 1 to 1_000_000, "a whole number from 1 to 1000000";
     /// How long a license created from a plan is valid, in days of 24 hours.
-    ExpiresInDays to 36_500, "a whole number from 1 to 36500";
+    ExpiresInDays from 1 to 36_500, "a whole number from 1 to 36500";
+    /// How long a key that was rolled is still valid, in seconds, up to 30 days.
+    OverlapSeconds from 0 to 2_592_000, "a whole number from 0 to 2592000";
 }
 
 #[cfg(test)]

@@ -249,6 +249,10 @@ impl NewEvent {
         Self::of_key(EventType::KeyCreated, key)
     }
 
+    pub fn key_rolled(before: &Key, after: &Key) -> Self {
+        Self::of_key(EventType::KeyRolled, after).with_previous(before)
+    }
+
     pub fn key_revoked(before: &Key, after: &Key) -> Self {
         Self::of_key(EventType::KeyRevoked, after).with_previous(before)
     }

@@ -149,6 +149,8 @@ fn keys() -> ApiRouter<App> {
         .api_route("/api/v1/admin/keys",
             post_with(keys::create, op("createKey", "Create an API key, which is shown once"))
             .get_with(keys::list, op("listKeys", "List API keys")))
+        .api_route("/api/v1/admin/keys/{id}/roll",
+            post_with(keys::roll, op("rollKey", "Replace an API key by a new one, shown once")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
             post_with(keys::revoke, op("revokeKey", "Revoke an API key")))
 }

@@ -107,7 +107,8 @@ def existing_instead_of(text, operation):
     kind = text[:3]
     if not re.fullmatch(r"(prd|pln|lic|usr|key)_[0-9a-z]{26}", text) or ord(text[-1]) % 2:
         return text
-    return {"deleteUser": user, "revokeKey": key}.get(operation, lambda: existing[kind])()
+    spent = {"deleteUser": user, "rollKey": key, "revokeKey": key}
+    return spent.get(operation, lambda: existing[kind])()
 
 
 @schemathesis.hook
@@ -119,7 +120,7 @@ def before_call(context, case, kwargs):
                 if isinstance(part.get(name), str):
                     part[name] = existing_instead_of(part[name], operation)
             # For JSON Schema 2.0 is a whole number. It cannot say that it must be written as 2.
-            for name in ("maxSeats", "expiresInDays"):
+            for name in ("maxSeats", "expiresInDays", "overlapSeconds"):
                 if isinstance(part.get(name), float) and part[name].is_integer():
                     part[name] = int(part[name])
     if operation.startswith("unassign"):

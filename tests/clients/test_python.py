@@ -261,6 +261,11 @@ def test_keys(licd):
         models.CreateProduct(name="x"),
     )
     assert created.id in [key.id for key in licd.keys.list_keys().data]
+    rolled = licd.keys.roll_key(created.id, models.RollKey(overlap_seconds=3600)).data
+    assert isinstance(rolled, models.CreatedKey) and rolled.key != created.key
+    assert (rolled.name, rolled.role, rolled.expires_at) == ("CI", models.Role.READ, end)
+    old = reader.keys.get_current_key().data
+    assert old.expires_at == rolled.created_at + timedelta(hours=1)
     revoked = licd.keys.revoke_key(created.id).data
     assert isinstance(revoked, models.Key) and isinstance(revoked.revoked_at, datetime)
     failure, _ = refused(exceptions.UnauthorizedException, reader.keys.get_current_key)

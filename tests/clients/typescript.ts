@@ -260,6 +260,12 @@ test('keys', async () => {
     assert.equal(forbidden.code, 'forbidden');
     const ids = (await api.keys.listKeys({})).data.map((key) => key.id);
     assert.ok(ids.includes(created.id));
+    const rollKey = { overlapSeconds: 3600 };
+    const rolled: licd.CreatedKey = (await api.keys.rollKey({ id: created.id, rollKey })).data;
+    assert.notEqual(rolled.key, created.key);
+    assert.deepEqual([rolled.name, rolled.expiresAt], ['CI', expiresAt]);
+    const old = (await reader.keys.getCurrentKey()).data;
+    assert.equal(Number(old.expiresAt), Number(rolled.createdAt) + 3600 * 1000);
     const revoked: licd.Key = (await api.keys.revokeKey({ id: created.id })).data;
     assert.ok(revoked.revokedAt instanceof Date);
     const [unauthorized] = await refused(401, reader.keys.getCurrentKey());

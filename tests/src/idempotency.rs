@@ -156,6 +156,17 @@ async fn a_new_api_key_is_kept_nowhere_and_shown_once() {
     let kept: Vec<(Option<String>,)> = app.rows("select body from idempotency_keys").await;
     assert_eq!(kept, [(None,)]);
     assert_eq!(app.number("select count(*) from keys where name = 'app'").await, 1);
+
+    let path = format!("/api/v1/admin/keys/{}/roll", made.id());
+    let body = json!({ "overlapSeconds": 3600 });
+    let rolled = send(&app, "r", &path, body.clone()).await;
+    let again = send(&app, "r", &path, body).await;
+    assert_eq!((rolled.status, again.refusal().as_str()), (201, "409 conflict"));
+    let other = send(&app, "r", &path, json!({ "overlapSeconds": 0 })).await;
+    assert_eq!(other.refusal(), "422 idempotency_key_reused");
+    let kept: Vec<(Option<String>,)> = app.rows("select body from idempotency_keys").await;
+    assert_eq!(kept, [(None,), (None,)]);
+    assert_eq!(app.number("select count(*) from keys where name = 'app'").await, 2);
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 32] = [
+const OPERATIONS: [(&str, &str, &str); 33] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("GET", "/api/v1/key", ""),
     ("POST", "/api/v1/admin/explain", r#"{"userId":"ada"}"#),
@@ -47,6 +47,7 @@ const OPERATIONS: [(&str, &str, &str); 32] = [
     ("DELETE", "/api/v1/admin/users/{usr}", ""),
     ("POST", "/api/v1/admin/keys", r#"{"name":"CI","role":"read"}"#),
     ("GET", "/api/v1/admin/keys", ""),
+    ("POST", "/api/v1/admin/keys/{key}/roll", r#"{"overlapSeconds":0}"#),
     ("POST", "/api/v1/admin/keys/{key}/revoke", ""),
     ("GET", "/api/v1/admin/licenses?limit=1", ""),
     ("GET", "/api/v1/admin/refusals", ""),

@@ -34,7 +34,10 @@ async fn a_session_lasts_as_long_as_its_key_and_its_time() {
     let key = app.new_key("default", Role::Read, Mode::Live).await;
     let second = Visitor::with_key(&app, &key).await;
     assert_eq!(second.status(KEYS).await, 200);
-    app.expire_key(&id_of(&key).await).await;
+    let roll = format!("/api/v1/admin/keys/{}/roll", id_of(&key).await);
+    app.post(&roll, json!({})).await.data();
+    assert_eq!(second.status(KEYS).await, 200);
+    app.post(&roll, json!({ "overlapSeconds": 0 })).await.data();
     assert_eq!(second.status(KEYS).await, 303);
 
     let third = visitor(&app, Role::Read).await;

@@ -52,6 +52,7 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
         (Method::GET, admin(&format!("licenses/{license}/usage")), json!(null)),
         (Method::GET, admin(&format!("users/{user}")), json!(null)),
         (Method::PATCH, admin(&format!("users/{user}")), json!({ "name": "Mine" })),
+        (Method::POST, admin(&format!("keys/{key}/roll")), json!({})),
         (Method::POST, admin(&format!("keys/{key}/revoke")), json!({})),
         (Method::POST, admin("plans"), json!({ "productId": product, "name": "Mine" })),
         (Method::POST, admin("licenses"), json!({ "planId": plan })),

@@ -1,7 +1,7 @@
 //! API keys.
 
 use axum::extract::State;
-use common::{CreateKey, CreatedKey, CurrentKey, Key, KeyId, List};
+use common::{CreateKey, CreatedKey, CurrentKey, Key, KeyId, List, RollKey};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,6 +41,17 @@ pub async fn list(
     let view = app.ops.view(caller.scope);
     let params = ListParams { after: query.after, limit: query.limit };
     Streamed::list(params, move |page| keys::page(view.clone(), page)).await
+}
+
+pub async fn roll(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    Id(id): Id<KeyId>,
+    Json(body): Json<RollKey>,
+) -> Result<Created<CreatedKey>, Error> {
+    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
+    keys::roll(change, id, &body).await
 }
 
 pub async fn revoke(

@@ -1,7 +1,7 @@
 //! API keys. A live key sees and creates those of both modes, a test key only its own mode's.
 
 use chrono::TimeDelta;
-use common::{ApiKey, CreateKey, CreatedKey, Key, KeyId, Mode, Name, Role, Timestamp};
+use common::{ApiKey, CreateKey, CreatedKey, Key, KeyId, Mode, Name, Role, RollKey, Timestamp};
 
 use super::change::{Change, Events};
 use super::outcome::{Changed, Created};
@@ -107,6 +107,34 @@ pub async fn needing_attention(view: View, now: Timestamp, limit: i64) -> Result
     let (soon, long_ago) = (now.plus(EXPIRES_SOON), now.plus(-LONG_UNUSED));
     let mut conn = view.read().await?;
     Ok(keys::expiring_or_unused(&mut conn, view.scope, now, soon, long_ago, limit).await?)
+}
+
+/// Creates the key's successor, which is shown this once, and sets an end to the key. Both are valid
+/// until then.
+pub async fn roll(
+    mut change: Change,
+    id: KeyId,
+    roll: &RollKey,
+) -> Result<Created<CreatedKey>, Error> {
+    let (own, now) = (change.scope(), change.now);
+    // Locked as by `revoke`, so that no key is rolled and revoked at once.
+    keys::lock_live_admins(&mut change, own, now).await?;
+    let (before, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
+    if before.revoked_at.is_some() {
+        return Err(Error::Conflict("A revoked key cannot be rolled"));
+    }
+    if before.expires_at.is_some_and(|end| end <= now) {
+        return Err(Error::Conflict("An expired key cannot be rolled"));
+    }
+    let key = ApiKey::generate(before.mode);
+    let record = new_record(&key, before.name.clone(), before.role, before.expires_at, now);
+    keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
+    let end = roll.end(now, before.expires_at);
+    keys::set_expiry(&mut change, scope, id, end).await?;
+    let old = Key { expires_at: Some(end), ..before.clone() };
+    let events = [NewEvent::key_rolled(&before, &old), NewEvent::key_created(&record)];
+    let events = events.map(|event| event.in_scope(scope)).to_vec();
+    Ok(change.commit_secret(Created(CreatedKey { record, key }), events).await?)
 }
 
 /// Revokes the key, in force for every request that starts after this has returned.

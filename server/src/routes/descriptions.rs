@@ -21,7 +21,7 @@ pub fn of(id: &str) -> &'static str {
     found.map(|(_, text)| *text).unwrap_or_default()
 }
 
-const OPERATIONS: [(&str, &str); 33] = [
+const OPERATIONS: [(&str, &str); 34] = [
     (
         "validate",
         "Answers whether the user is licensed. Of the licenses assigned to the user, in the \
@@ -145,6 +145,13 @@ const OPERATIONS: [(&str, &str); 33] = [
         "listKeys",
         "Lists the tenant's keys, oldest first, revoked and expired ones too, never the keys \
          themselves. A live key also sees test keys.",
+    ),
+    (
+        "rollKey",
+        "Creates a key of the same name, role, mode and expiry, and shows it, this once. The old \
+         key is valid until `overlapSeconds` have passed, unless it expires sooner, so that \
+         applications can be given the new one. With 0 it is refused at once. Sent again with \
+         the same `Idempotency-Key` it is a 409, as the key is not kept.",
     ),
     (
         "revokeKey",

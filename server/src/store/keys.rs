@@ -170,6 +170,17 @@ pub async fn expiring_or_unused(
     .await
 }
 
+/// The scope is the key's own.
+pub async fn set_expiry(conn: &mut Conn, scope: Scope, id: KeyId, end: Timestamp) -> Result<()> {
+    conn.query("update keys set expires_at = $3 where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .bind(end)
+        .execute()
+        .await?;
+    Ok(())
+}
+
 /// A key that is already revoked keeps its time. The scope is the key's own.
 pub async fn revoke(conn: &mut Conn, scope: Scope, id: KeyId, now: Timestamp) -> Result<()> {
     conn.query(

@@ -259,6 +259,16 @@ async fn changes_of_keys_are_events_without_a_secret() {
     let mut record = made.data().clone();
     record.as_object_mut().unwrap().remove("key");
     assert_eq!(Follower::one(&tested.next().await, "key.created", &record), json!(null));
+    let rolled = app.post(&format!("/api/v1/admin/keys/{}/roll", made.id()), json!({})).await;
+    let events = tested.next().await;
+    let [old, _] = &events[..] else { panic!("not two events: {events:#?}") };
+    record["expiresAt"] = old["data"]["object"]["expiresAt"].clone();
+    assert!(record["expiresAt"].is_string());
+    assert_eq!(Follower::one(&events[..1], "key.rolled", &record), json!({ "expiresAt": null }));
+    assert_eq!(old["subject"], json!({ "type": "key", "id": made.id() }));
+    let mut successor = rolled.data().clone();
+    successor.as_object_mut().unwrap().remove("key");
+    assert_eq!(Follower::one(&events[1..], "key.created", &successor), json!(null));
     let path = format!("/api/v1/admin/keys/{}/revoke", made.id());
     let revoked = app.post(&path, json!({})).await;
     let previous = Follower::one(&tested.next().await, "key.revoked", revoked.data());
@@ -269,7 +279,8 @@ async fn changes_of_keys_are_events_without_a_secret() {
 
     let stored: Vec<(String, String)> =
         app.rows("select cast(object as text), cast(related as text) from events").await;
-    for key in [app.key.clone().unwrap(), made["key"].as_str().unwrap().to_owned()] {
+    let new = [&made["key"], &rolled["key"]].map(|key| key.as_str().unwrap().to_owned());
+    for key in [app.key.clone().unwrap()].into_iter().chain(new) {
         let secret = &key[12..];
         let shown = stored.iter().any(|(object, related)| {
             object.contains(secret) || related.contains(secret) || object.contains("hash")

@@ -1,8 +1,9 @@
-//! API keys: making, listing and revoking them, and asking whose a key is.
+//! API keys: making, listing, rolling and revoking them, and asking whose a key is.
 
+use chrono::TimeDelta;
 use common::Timestamp;
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::App;
 
@@ -123,6 +124,104 @@ async fn a_revoked_key_is_refused_at_once_and_for_good() {
         let refused = app.post(&format!("{KEYS}/{unknown}/revoke"), json!({})).await;
         assert_eq!(refused.refusal(), "404 not_found", "{unknown}");
     }
+}
+
+/// The time of a member.
+fn time(record: &Value) -> Timestamp {
+    record.as_str().unwrap().parse().unwrap()
+}
+
+/// The key of this id in the list.
+async fn listed(app: &App, id: &str) -> Value {
+    app.get(KEYS).await.list().iter().find(|key| key["id"] == *id).unwrap().clone()
+}
+
+/// The new key is as the old one was, and both are valid until the overlap has passed.
+#[tokio::test]
+async fn a_rolled_key_has_a_successor_and_an_end() {
+    let app = App::start().await;
+    let never = json!({ "name": "CI", "role": "read" });
+    let late = json!({ "name": "CI", "role": "admin", "mode": "test",
+        "expiresAt": "2999-01-01T00:00:00.000Z" });
+    for (body, roll, seconds) in [
+        (&never, json!({}), 86_400),
+        (&never, json!({ "overlapSeconds": null }), 86_400),
+        (&never, json!({ "overlapSeconds": 3600 }), 3600),
+        (&late, json!({ "overlapSeconds": 2_592_000 }), 2_592_000),
+    ] {
+        let old = app.post(KEYS, body.clone()).await;
+        let new = app.post(&format!("{KEYS}/{}/roll", old.id()), roll).await;
+        assert_eq!(new.status, 201);
+        for member in ["name", "role", "mode", "expiresAt", "lastUsedAt", "revokedAt"] {
+            assert_eq!(new[member], old[member], "{member}");
+        }
+        assert_ne!(new.id(), old.id());
+        let end = time(&listed(&app, &old.id()).await["expiresAt"]);
+        assert_eq!(end.since(time(&new["createdAt"])).num_seconds(), seconds);
+        let mut record = new.data().clone();
+        record.as_object_mut().unwrap().remove("key");
+        assert_eq!(listed(&app, &new.id()).await, record, "never again with the key");
+        for key in [&old["key"], &new["key"]] {
+            let current = app.with_key(key.as_str().unwrap()).get("/api/v1/key").await;
+            assert_eq!(current["role"], body["role"]);
+        }
+    }
+}
+
+/// Neither of them is valid for longer than the old one was.
+#[tokio::test]
+async fn rolling_prolongs_no_key() {
+    let app = App::start().await;
+    let soon = Timestamp::now().plus(TimeDelta::minutes(5)).to_string();
+    let body = json!({ "name": "CI", "role": "read", "expiresAt": soon });
+    let old = app.post(KEYS, body).await.id();
+    let new = app.post(&format!("{KEYS}/{old}/roll"), json!({})).await;
+    assert_eq!(new["expiresAt"], soon);
+    assert_eq!(listed(&app, &old).await["expiresAt"], soon);
+}
+
+/// Also the last live admin key, by itself: its successor is valid already.
+#[tokio::test]
+async fn a_key_that_is_rolled_without_an_overlap_is_refused_at_once() {
+    let app = App::start().await;
+    let own = app.get("/api/v1/key").await.id();
+    let roll = format!("{KEYS}/{own}/roll");
+    let new = app.post(&roll, json!({ "overlapSeconds": 0 })).await;
+    assert_eq!(app.get("/api/v1/key").await.refusal(), "401 unauthorized");
+    let successor = app.with_key(new["key"].as_str().unwrap());
+    assert_eq!(successor.get("/api/v1/key").await["role"], "admin");
+    let revoke = format!("{KEYS}/{}/revoke", new.id());
+    assert_eq!(successor.post(&revoke, json!({})).await.refusal(), "409 conflict");
+    assert_snapshot!(successor.post(&roll, json!({})).await, @r#"
+    409 {
+      "success": false,
+      "error": "An expired key cannot be rolled",
+      "code": "conflict",
+      "requestId": "<request id>"
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn a_key_that_has_ended_cannot_be_rolled() {
+    let app = App::start().await;
+    let revoked = app.post(KEYS, json!({ "name": "k", "role": "read" })).await.id();
+    app.post(&format!("{KEYS}/{revoked}/revoke"), json!({})).await.data();
+    let refused = app.post(&format!("{KEYS}/{revoked}/roll"), json!({})).await;
+    assert_eq!(refused.refusal(), "409 conflict");
+    assert_eq!(refused.body["error"], "A revoked key cannot be rolled");
+    assert_eq!(listed(&app, &revoked).await["expiresAt"], json!(null));
+    for unknown in ["key_01h455vb4pex5vsknk084sn02q", "x"] {
+        let refused = app.post(&format!("{KEYS}/{unknown}/roll"), json!({})).await;
+        assert_eq!(refused.refusal(), "404 not_found", "{unknown}");
+    }
+    let own = app.get("/api/v1/key").await.id();
+    for overlap in [json!(-1), json!(2_592_001), json!(1.5), json!("3600")] {
+        let body = json!({ "overlapSeconds": overlap });
+        let refused = app.post(&format!("{KEYS}/{own}/roll"), body).await;
+        assert_eq!(refused.refusal(), "400 invalid_request overlapSeconds", "{overlap}");
+    }
+    assert_eq!(app.get(KEYS).await.list().len(), 2, "and nothing was created");
 }
 
 /// The last live admin key cannot be revoked, neither by itself nor in favour of lesser keys.

@@ -1,4 +1,4 @@
-//! Keys that revoke each other.
+//! Keys that revoke and roll each other.
 
 use common::{Key, KeyId, Mode, Role, Timestamp};
 use licd::validation::LastUses;
@@ -30,6 +30,38 @@ async fn keys_that_revoke_each_other_leave_one() {
         let left = "select count(*) from keys where revoked_at is null";
         assert_eq!(app.number(left).await, 1);
     }
+}
+
+/// Admin keys that roll and revoke each other at once leave one that is valid.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_roll_and_revoke_each_other_leave_one() {
+    let app = App::start().await;
+    let mut callers = vec![(*app).clone()];
+    for _ in 0..3 {
+        callers.push(app.caller(Role::Admin, Mode::Live).await);
+    }
+    let ids: Vec<String> =
+        app.get("/api/v1/admin/keys").await.each("id").into_iter().map(str::to_owned).collect();
+    let (now, later) = (json!({ "overlapSeconds": 0 }), json!({ "overlapSeconds": 60 }));
+    let changes = [("roll", now), ("roll", later), ("revoke", json!({}))];
+    let changing = callers.iter().flat_map(|caller| {
+        ids.iter().zip(changes.iter().cycle()).map(|(id, (verb, body))| {
+            let (caller, path) = (caller.clone(), format!("/api/v1/admin/keys/{id}/{verb}"));
+            let body = body.clone();
+            async move { caller.post(&path, body).await.status }
+        })
+    });
+    let statuses = at_once(changing).await;
+    let expected = |status: &u16| matches!(status, 200 | 201 | 401 | 409);
+    assert!(statuses.iter().all(expected), "{statuses:?}");
+    let keys: Vec<(Option<Timestamp>, Option<Timestamp>)> =
+        app.rows("select expires_at, revoked_at from keys").await;
+    let is_valid = |end: &Option<Timestamp>| end.is_none_or(|end| Timestamp::now() < end);
+    assert!(keys.iter().any(|(end, revoked)| revoked.is_none() && is_valid(end)), "{keys:?}");
+    let rolled = statuses.iter().filter(|status| **status == 201).count();
+    assert_eq!(keys.len(), ids.len() + rolled);
+    let database = app.stop().await;
+    assert_eq!(database.deadlocks().await, 0);
 }
 
 /// The times of last use are written while keys are revoked: neither waits for the other in a

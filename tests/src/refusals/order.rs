@@ -9,7 +9,8 @@ use crate::harness::{App, Caller};
 const VALIDATE: &str = "/api/v1/validate";
 
 /// A body that every operation refuses.
-const BROKEN: &str = r#"{"userId":5,"name":5,"planId":5,"status":5,"externalId":5,"maxSeats":"x"}"#;
+const BROKEN: &str = r#"{"userId":5,"name":5,"planId":5,"status":5,"externalId":5,"maxSeats":"x",
+    "overlapSeconds":"x"}"#;
 
 /// 401 before 400 and 404, and 403 before them: the body is not even looked at.
 #[tokio::test]

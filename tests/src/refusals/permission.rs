@@ -79,6 +79,9 @@ async fn a_test_key_reaches_no_live_key() {
     let revoke = |id: &str| format!("{keys}/{id}/revoke");
     let unknown = test.post(&revoke("key_01h455vb4pex5vsknk084sn02q"), json!({})).await.told();
     assert_eq!(test.post(&revoke(&live), json!({})).await.told(), unknown);
+    let roll = |id: &str| format!("{keys}/{id}/roll");
+    assert_eq!(test.post(&roll(&live), json!({})).await.told(), unknown);
+    assert_eq!(app.post(&roll(&made.id()), json!({})).await["mode"], "test");
     let revoked = app.post(&revoke(&made.id()), json!({})).await;
     assert_eq!(revoked.status, 200, "a live key takes test keys away");
 }

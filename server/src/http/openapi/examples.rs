@@ -10,9 +10,10 @@ use common::{
     CreatePlan, CreateProduct, CreateUser, CreatedKey, CurrentKey, Event, EventActor, EventData,
     EventSubject, EventType, Explain, ExplainedLicense, Explanation, ExternalId, Feature, Features,
     HourStatistics, Key, License, LicenseField, LicenseWithSeats, Line, List, Metadata, Mode, Name,
-    Open, Paged, Plan, Product, Reason, RelatedRecords, Role, Seats, SetStatus, Statistics, Status,
-    SubjectType, Success, Tenant, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
-    Usage, UsageActivation, User, UserRefusal, Validate, Validation, Verdict,
+    Open, Paged, Plan, Product, Reason, RelatedRecords, Role, RollKey, Seats, SetStatus,
+    Statistics, Status, SubjectType, Success, Tenant, Timestamp, UpdateLicense, UpdatePlan,
+    UpdateProduct, UpdateUser, Usage, UsageActivation, User, UserRefusal, Validate, Validation,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -123,6 +124,7 @@ examples! {
     }
     UpdateUser { email: Some(email()), name: None, metadata: None, clear: None, }
     CreateKey { name: Name::from_static("CI"), role: Role::Read, mode: Some(Mode::Test), expires_at: None, }
+    RollKey { overlap_seconds: Some(parsed("3600")), }
 }
 
 // Answers.
