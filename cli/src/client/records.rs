@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use common::{
     AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
     CreatedKey, CurrentKey, Event, Explain, Explanation, ExternalId, Key, License,
-    LicenseWithSeats, List, Plan, Product, SetStatus, Statistics, UpdateLicense, UpdatePlan,
-    UpdateProduct, UpdateUser, Usage, User, UserRefusal, Validate, Validation,
+    LicenseWithSeats, List, Plan, Product, RollKey, SetStatus, Statistics, UpdateLicense,
+    UpdatePlan, UpdateProduct, UpdateUser, Usage, User, UserRefusal, Validate, Validation,
 };
 use futures_util::stream::Stream;
 use reqwest::Method;
@@ -172,6 +172,11 @@ impl Records<'_, User> {
 }
 
 impl Records<'_, Key> {
+    pub async fn roll(self, id: impl Display, body: &RollKey) -> Done<CreatedKey> {
+        let path = format!("{}/roll", Self::path(id));
+        self.client.write(Method::POST, &path, Some(body)).await
+    }
+
     pub async fn revoke(self, id: impl Display) -> Done<Key> {
         let path = format!("{}/revoke", Self::path(id));
         self.client.write(Method::POST, &path, NO_BODY).await

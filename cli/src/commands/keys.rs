@@ -1,7 +1,7 @@
 //! `licctl keys`: API keys. The secret of a new one is shown once, on stdout, and nowhere else.
 
 use clap::{Args, Subcommand};
-use common::{CreateKey, Key, Mode, Name, Role, Timestamp};
+use common::{CreateKey, CreatedKey, Key, Mode, Name, OverlapSeconds, Role, RollKey, Timestamp};
 
 use super::lists::{self, Kind, ListFlags};
 use super::planned;
@@ -15,7 +15,8 @@ use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
-use crate::time::{Moment, Span};
+use crate::time::{Moment, Span, relative};
+use crate::values::Patience;
 
 const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),
@@ -67,6 +68,16 @@ Examples:
   licctl keys create --name ci --role admin --mode test --expires-in 90d -q"
     )]
     Create(CreateArgs),
+    /// Replace a key by a new one and print its secret once
+    #[command(after_help = "\
+The new key has the name, role, mode and expiry of the old one. Give it to all that use the old one
+before that ends.
+
+Examples:
+  licctl keys roll ci
+  licctl keys roll \"Acme Studio 4.2\" --overlap 7d -q
+  licctl keys roll ci --overlap 0 --yes")]
+    Roll(RollArgs),
     /// Revoke a key at once and permanently
     #[command(after_help = "\
 Examples:
@@ -99,10 +110,28 @@ pub struct CreateArgs {
     expires_in: Option<Span>,
 }
 
+#[derive(Args)]
+pub struct RollArgs {
+    /// Key id or name
+    #[arg(add = completion::keys())]
+    key: Option<String>,
+    /// How long the old key stays valid, up to 30d; 0 refuses it at once
+    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = overlap)]
+    overlap: OverlapSeconds,
+}
+
+fn overlap(text: &str) -> std::result::Result<OverlapSeconds, &'static str> {
+    let Patience(span) = text.parse()?;
+    let seconds = i64::try_from(span.as_secs()).ok().filter(|_| span.subsec_nanos() == 0);
+    let overlap = seconds.and_then(|seconds| OverlapSeconds::new(seconds).ok());
+    overlap.ok_or("must be whole seconds, up to 30d")
+}
+
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List(flags) => list(ctx, &flags).await,
         Verb::Create(args) => create(ctx, args).await,
+        Verb::Roll(args) => roll(ctx, args).await,
         Verb::Revoke { key } => revoke(ctx, key.as_deref()).await,
     }
 }
@@ -137,13 +166,17 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let Some(made) = ctx.client().await?.keys().create(&body).await? else {
         return planned();
     };
-    let key = made.data;
+    let what = format!("{} key {}", made.data.record.role, made.data.record.name);
+    let done = format!("Created {what}. Store the secret now: it is shown only once.");
+    Ok(secret(&made.data)?.changed(done))
+}
+
+/// The view of a new key.
+fn secret(key: &ApiRecord<CreatedKey>) -> Result<View> {
     // `-q` prints the secret: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
     let secret = key.key.expose().to_owned();
-    let view = View::new(&key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
-    let view = view.fields(&[&FIELDS[..], &Field::members(["key"])].concat());
-    let what = format!("{} key {}", key.record.role, key.record.name);
-    Ok(view.changed(format!("Created {what}. Store the secret now: it is shown only once.")))
+    let view = View::new(key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
+    Ok(view.fields(&[&FIELDS[..], &Field::members(["key"])].concat()))
 }
 
 fn ask_role(ctx: &Context) -> Result<Role> {
@@ -159,8 +192,12 @@ fn ask_role(ctx: &Context) -> Result<Role> {
     Ok(role)
 }
 
-/// Prompts for a key that is not revoked yet.
-async fn choose(ctx: &Context) -> Result<ApiRecord<Key>> {
+/// The key that an argument means; without one, prompts for a key that is not revoked yet.
+async fn named(ctx: &Context, given: Option<&str>) -> Result<ApiRecord<Key>> {
+    prompt::require(ctx, &[("KEY", given.is_some())])?;
+    if let Some(given) = given {
+        return resolve::key(ctx, given).await;
+    }
     let mut keys = ctx.client().await?.keys().list(&[]).await?;
     keys.retain(|key| key.revoked_at.is_none());
     let label =
@@ -171,20 +208,56 @@ async fn choose(ctx: &Context) -> Result<ApiRecord<Key>> {
     Ok(chosen.clone())
 }
 
-async fn revoke(ctx: &Context, given: Option<&str>) -> Result<View> {
-    prompt::require(ctx, &[("KEY", given.is_some())])?;
-    let key = match given {
-        Some(given) => resolve::key(ctx, given).await?,
-        None => choose(ctx).await?,
+fn described(key: &Key) -> String {
+    format!("{} key {} ({}…)", key.role, key.name, key.prefix)
+}
+
+/// Asks before a key is refused at once.
+async fn confirm_end(ctx: &Context, key: &Key, question: &str) -> Result<()> {
+    let users = if is_in_use(ctx, key).await? {
+        "licctl itself uses this key now, and loses access with all others that use it."
+    } else {
+        "Applications that use it lose access."
     };
-    let what = format!("{} key {} ({}…)", key.role, key.name, key.prefix);
+    prompt::confirm_loss(ctx, &format!("{question} {users}")).await
+}
+
+/// Whether licctl itself uses the key now.
+async fn is_in_use(ctx: &Context, key: &Key) -> Result<bool> {
+    Ok(ctx.client().await?.key().prefix() == key.prefix)
+}
+
+async fn roll(ctx: &Context, args: RollArgs) -> Result<View> {
+    let key = named(ctx, args.key.as_deref()).await?;
+    let what = described(&key);
+    if args.overlap.get() == 0 {
+        confirm_end(ctx, &key, &format!("Refuse the {what} as soon as it is rolled?")).await?;
+    }
+    let body = RollKey { overlap_seconds: Some(args.overlap) };
+    let Some(made) = ctx.client().await?.keys().roll(key.id, &body).await? else {
+        return planned();
+    };
+    let new = &made.data.record;
+    // By the server's clock, which decides.
+    let end = body.end(new.created_at, new.expires_at);
+    let until = if end > new.created_at {
+        format!("expires {}", relative(end, new.created_at))
+    } else {
+        "is refused from now on".to_owned()
+    };
+    let done = format!(
+        "Rolled the {what}. Store the secret of the new key now: it is shown only once. The old one \
+         {until}."
+    );
+    let view = secret(&made.data)?.changed(done);
+    Ok(if is_in_use(ctx, &key).await? { view.next("licctl login") } else { view })
+}
+
+async fn revoke(ctx: &Context, given: Option<&str>) -> Result<View> {
+    let key = named(ctx, given).await?;
+    let what = described(&key);
     if key.revoked_at.is_none() {
-        let users = if ctx.client().await?.key().prefix() == key.prefix {
-            "licctl itself uses this key now, and loses access with all others that use it."
-        } else {
-            "Applications that use it lose access."
-        };
-        prompt::confirm_loss(ctx, &format!("Revoke the {what}? {users}")).await?;
+        confirm_end(ctx, &key, &format!("Revoke the {what}?")).await?;
     }
     let revoked = ctx.client().await?.keys().revoke(key.id).await?;
     let Some(revoked) = revoked.map(|written| written.data) else {

@@ -137,7 +137,13 @@ pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
     if let Some(at) = all.iter().position(|key| key.id.to_string() == given) {
         return Ok(all[at].clone());
     }
-    pick(ctx, given, &all, Purpose::Write)
+    // A key that was rolled leaves its name to the new one as soon as it has ended.
+    let has_ended = |key: &ApiRecord<Key>| {
+        key.revoked_at.is_some() || key.expires_at.is_some_and(|end| end <= ctx.now)
+    };
+    let named: Vec<_> =
+        all.iter().filter(|key| key.name.as_str() == given && !has_ended(key)).cloned().collect();
+    pick(ctx, given, if named.is_empty() { &all } else { &named }, Purpose::Write)
 }
 
 /// The user with this external id, if there is one.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, Home, Reply, answer, plan, product, service};
+use crate::support::{FakeServer, Home, OTHER_KEY, Reply, answer, key, plan, product, service};
 
 /// Products that each have a plan `Pro`. The last digits of the ids are the product's number.
 fn with_products(count: usize) -> FakeServer {
@@ -48,6 +48,27 @@ fn with_products(count: usize) -> FakeServer {
 fn planned(server: &FakeServer) -> Value {
     let writes = server.received().into_iter().filter(|request| request.method == "POST");
     writes.collect::<Vec<_>>().last().map_or(Value::Null, |request| request.body["planId"].clone())
+}
+
+/// A key that was rolled and its successor have one name.
+#[test]
+fn the_name_of_keys_means_the_one_that_is_valid() {
+    let keys = ["2026-01-31T12:00:00.000Z", "2999-01-31T12:00:00.000Z"].map(|end| {
+        let mut key = key();
+        key["expiresAt"] = end.into();
+        key["id"] = format!("key_01h455vb4pex5vsknk084sn{}", &end[1..4]).into();
+        key
+    });
+    let valid = keys[1]["id"].as_str().unwrap().to_owned();
+    let server = FakeServer::answering(move |request| match request.method.as_str() {
+        "GET" if request.path.starts_with("/api/v1/admin/keys") => Reply::list(&keys),
+        _ => answer(request),
+    });
+    let ran = Home::with(&server).run(&["keys", "roll", "ci"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (0, OTHER_KEY), "{}", ran.stderr);
+    let sent = server.received().pop().unwrap();
+    assert_eq!(sent.path, format!("/api/v1/admin/keys/{valid}/roll"));
+    assert_eq!(sent.body, json!({ "overlapSeconds": 86_400 }));
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn a_loss_is_confirmed_with_its_place() {
         (KEY, "live", &["users", "delete", "alice"], "Delete user alice"),
         (KEY, "live", &["keys", "revoke", "ci"], "Applications that use it lose access."),
         (OTHER_KEY, "test", &["keys", "revoke", "ci"], "licctl itself uses this key now"),
+        (KEY, "live", &["keys", "roll", "ci", "--overlap", "0"], "Applications that use it"),
     ] {
         let home = Home::bare().set("LICCTL_SERVER", &server.address).set("LICCTL_API_KEY", key);
         let mut terminal = on_a_terminal(&home, args);
@@ -133,6 +134,7 @@ fn a_record_is_asked_for_when_no_argument_names_it() {
         (&["users", "update", "--name", "none"], "User (external id)"),
         (&["users", "delete"], "User (external id)"),
         (&["keys", "revoke"], "Key"),
+        (&["keys", "roll"], "Key"),
     ] {
         let mut terminal = on_a_terminal(&home, args);
         terminal.exp_string(question).unwrap();

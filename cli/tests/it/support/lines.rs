@@ -41,6 +41,7 @@ pub const LINES: &[&str] = &[
     "users import HERE/users.csv --report HERE/out.jsonl",
     "keys list",
     "keys create --name ci --role validate --mode test",
+    "keys roll ci --overlap 7d",
     "keys revoke ci --yes",
     "events list",
     "events tail --after 0 --until license.status_changed",

@@ -88,6 +88,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
             Reply::data(200, &explanation(Some("exceeded_seats"), &licenses))
         }
         ("POST", ["admin", "keys"]) => Reply::data(201, &with(key(), "key", OTHER_KEY)),
+        ("POST", ["admin", "keys", _, "roll"]) => Reply::data(201, &with(key(), "key", OTHER_KEY)),
         ("POST", ["admin", "keys", _, "revoke"]) => {
             Reply::data(200, &with(key(), "revokedAt", "2026-02-01T12:00:00.000Z"))
         }
