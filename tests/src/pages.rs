@@ -61,7 +61,7 @@ const PAGES: [&str; 12] = [
 ];
 
 /// Every form, with fields that it takes.
-const FORMS: [(&str, &[(&str, &str)]); 18] = [
+const FORMS: [(&str, &[(&str, &str)]); 19] = [
     ("/licenses", &[("planId", "PLAN")]),
     ("/licenses/LICENSE/status", &[("status", "suspended")]),
     ("/licenses/LICENSE/limit", &[("maxSeats", "7")]),
@@ -78,6 +78,7 @@ const FORMS: [(&str, &[(&str, &str)]); 18] = [
     ("/products/PRODUCT/plans", &[("name", "Farm")]),
     ("/plans/PLAN", &[("name", "Farm")]),
     ("/keys", &[("name", "new"), ("role", "admin"), ("expires", "never")]),
+    ("/keys/KEY/roll", &[("overlap", "0")]),
     ("/keys/KEY/revoke", &[]),
     ("/sessions/ses_01h455vb4pex5vsknk084sn02q/end", &[]),
 ];

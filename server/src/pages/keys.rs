@@ -1,11 +1,13 @@
-//! Keys, and the sessions that were opened with them.
+//! Keys: created, rolled and revoked, and the sessions that were opened with them.
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::Duration;
-use common::{CreateKey, CreatedKey, Key, KeyId, Mode, Role, SessionId, Timestamp};
+use common::{
+    CreateKey, CreatedKey, Key, KeyId, Mode, OverlapSeconds, Role, RollKey, SessionId, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 use super::fields::{day, once, required};
@@ -39,6 +41,10 @@ const ROLES: [(&str, &str); 3] = [
     ("read", "Reads everything and signs in to look; changes nothing."),
     ("admin", "Everything, keys included."),
 ];
+
+/// The choices for how long a key that is rolled stays valid: in the form, and in words.
+const OVERLAPS: [(&str, &str); 3] =
+    [("86400", "24 hours"), ("604800", "7 days"), ("0", "not at all")];
 
 #[derive(Template)]
 #[template(path = "keys.html")]
@@ -151,6 +157,8 @@ struct KeyCreatedPage {
     /// Where the browser found this service.
     origin: String,
     created: CreatedKey,
+    /// When its predecessor ends, if it has one.
+    old_key_ends: Option<Timestamp>,
 }
 
 /// The answer shows the key: nothing else ever does.
@@ -166,16 +174,21 @@ pub async fn create(
         keys::create(change, new).await
     };
     match created.await {
-        Ok(Created(created)) => {
-            let origin = visitor.server.clone();
-            let shown = KeyCreatedPage { layout: visitor.layout, origin, created };
-            page(StatusCode::CREATED, &shown)
-        }
+        Ok(Created(created)) => show_created(visitor, created, None),
         Err(error) => {
             let mistake = Mistake::of(error)?;
             show_list(&app, &visitor, &KeysQuery::default(), fields, mistake).await
         }
     }
+}
+
+fn show_created(
+    visitor: Visitor,
+    created: CreatedKey,
+    old_key_ends: Option<Timestamp>,
+) -> Result<Response, Error> {
+    let Visitor { layout, server: origin, .. } = visitor;
+    page(StatusCode::CREATED, &KeyCreatedPage { layout, origin, created, old_key_ends })
 }
 
 #[derive(Template)]
@@ -186,7 +199,17 @@ struct KeyPage {
     uses: KeyUses,
     sessions: Vec<ListedSession>,
     is_own: bool,
+    once: String,
     mistake: Mistake,
+    roll_mistake: Mistake,
+}
+
+impl KeyPage {
+    /// Whether the key is in force, so that it can have a successor.
+    fn may_be_rolled(&self) -> bool {
+        let has_ended = self.key.expires_at.is_some_and(|end| end <= Timestamp::now());
+        self.layout.may_act() && self.key.revoked_at.is_none() && !has_ended
+    }
 }
 
 pub async fn get(
@@ -194,17 +217,54 @@ pub async fn get(
     Viewer(visitor): Viewer,
     Id(id): Id<KeyId>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, Mistake::default()).await
+    show(&app, visitor, id, Mistake::default(), Mistake::default()).await
 }
 
-async fn show(app: &App, visitor: Visitor, id: KeyId, mistake: Mistake) -> Result<Response, Error> {
+async fn show(
+    app: &App,
+    visitor: Visitor,
+    id: KeyId,
+    mistake: Mistake,
+    roll_mistake: Mistake,
+) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let key = keys::get(view.clone(), id).await?;
     let uses = keys::uses(view.clone(), id).await?;
     let sessions = sessions::of_key(view, id).await?;
     let is_own = visitor.key.id == id;
-    let layout = visitor.layout;
-    page(mistake.status(), &KeyPage { layout, key, uses, sessions, is_own, mistake })
+    let (layout, once) = (visitor.layout, once());
+    let status = mistake.status().max(roll_mistake.status());
+    let shown = KeyPage { layout, key, uses, sessions, is_own, once, mistake, roll_mistake };
+    page(status, &shown)
+}
+
+/// The form that replaces a key by a new one.
+#[derive(Deserialize, Serialize)]
+pub struct RollForm {
+    /// One of [`OVERLAPS`].
+    overlap: String,
+}
+
+/// The answer shows the new key, as that to [`create`] does.
+pub async fn roll(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<KeyId>,
+    form: Form<RollForm>,
+) -> Result<Response, Error> {
+    let Form { fields, idempotency } = form;
+    let rolled = async {
+        let overlap = required::<OverlapSeconds>("overlap", "The overlap", &fields.overlap)?;
+        let roll = RollKey { overlap_seconds: Some(overlap) };
+        let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
+        let Created(created) = keys::roll(change, id, &roll).await?;
+        let end = roll.end(created.record.created_at, created.record.expires_at);
+        Ok((created, end))
+    };
+    match rolled.await {
+        Ok((created, end)) => show_created(visitor, created, Some(end)),
+        Err(error) => show(&app, visitor, id, Mistake::default(), Mistake::of(error)?).await,
+    }
 }
 
 pub async fn revoke(
@@ -215,7 +275,7 @@ pub async fn revoke(
     let revoked = async { keys::revoke(app.ops.change(visitor.origin(), None).await?, id).await };
     match revoked.await {
         Ok(_) => visitor.go_to("/keys", Notice::KeyRevoked),
-        Err(error) => show(&app, visitor, id, Mistake::of(error)?).await,
+        Err(error) => show(&app, visitor, id, Mistake::of(error)?, Mistake::default()).await,
     }
 }
 

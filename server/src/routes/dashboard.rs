@@ -42,6 +42,7 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/events", get(events::list))
         .route("/dashboard/{mode}/keys", get(keys::list).post(keys::create))
         .route("/dashboard/{mode}/keys/{id}", get(keys::get))
+        .route("/dashboard/{mode}/keys/{id}/roll", post(keys::roll))
         .route("/dashboard/{mode}/keys/{id}/revoke", post(keys::revoke))
         .route("/dashboard/{mode}/sessions/{id}/end", post(keys::end_session))
         .route("/dashboard/{mode}/{*rest}", get(async |_: Viewer| Error::RouteNotFound))

@@ -1,6 +1,7 @@
-//! Keys: created, shown once, used, and revoked.
+//! Keys: created, shown once, used, rolled, and revoked.
 
 use common::{Mode, Role};
+use serde_json::json;
 
 use super::{MARKUP, is_fit_for_everyone, signed_in, signed_in_as};
 use crate::harness::App;
@@ -43,6 +44,47 @@ async fn a_key_is_created_shown_once_used_and_revoked() {
     assert_eq!(actor["name"], "key of a test");
 }
 
+/// In forms alone, too: the new key works, and the old one until the time that the page names.
+#[tokio::test]
+async fn a_key_is_rolled_and_the_old_one_works_for_a_while() {
+    let app = App::start().await;
+    let new = json!({ "name": "studio-app", "role": "validate" });
+    let old = app.post("/api/v1/admin/keys", new).await;
+    let page = format!("/dashboard/live/keys/{}", old.id());
+    let first = app.with_key(old["key"].as_str().unwrap());
+    let browser = signed_in(&app).await;
+    browser.without_script().await;
+    let secret = async || {
+        let shown = browser.script("return document.getElementById('secret').textContent").await;
+        app.with_key(shown.as_str().unwrap())
+    };
+    browser.open(&page).await;
+    browser.choose("The old key keeps working for", "7 days").await;
+    browser.click("Roll this key").await;
+    browser.sees("Key studio-app created").await;
+    browser.sees("The old key works until").await;
+    let second = secret().await;
+    assert_eq!(second.validate("ada").await.verdict(), "no_license");
+    assert_eq!(first.validate("ada").await.verdict(), "no_license");
+    browser.reload().await;
+    browser.sees("The key was not rolled").await;
+    browser.sees("This was done before, and its answer is shown only once").await;
+    let keys = app.get("/api/v1/admin/keys").await;
+    assert_eq!(keys.list().iter().filter(|key| key["name"] == "studio-app").count(), 2);
+
+    browser.open(&page).await;
+    browser.sees("No longer than until").await;
+    browser.choose("The old key keeps working for", "not at all").await;
+    browser.click("Roll this key").await;
+    browser.sees("The old key is refused from now on.").await;
+    let third = secret().await;
+    assert_eq!(third.validate("ada").await.verdict(), "no_license");
+    assert_eq!(first.validate("ada").await.status, 401);
+    browser.open(&page).await;
+    browser.sees("expired").await;
+    assert!(!browser.text().await.contains("Roll this key"));
+}
+
 /// A session lasts no longer than its key.
 #[tokio::test]
 async fn a_revoked_key_ends_its_sessions() {
@@ -66,7 +108,7 @@ async fn the_last_admin_key_is_kept() {
     let listed = app.get("/api/v1/admin/keys").await;
     let other = listed.list().iter().find(|key| key["name"] == "first key").unwrap();
     let path = format!("/api/v1/admin/keys/{}/revoke", other["id"].as_str().unwrap());
-    app.post(&path, serde_json::json!({})).await.data();
+    app.post(&path, json!({})).await.data();
     browser.open("/dashboard/live/keys").await;
     browser.click_in("Keys, newest first", "key of a test").await;
     browser.click("Revoke key of a test…").await;
@@ -126,7 +168,8 @@ async fn a_read_key_sees_keys_and_cannot_change_them() {
     assert!(!text.contains("Create key") && !text.contains("End session"), "{text}");
     browser.click("first key").await;
     browser.sees("Last used").await;
-    assert!(!browser.text().await.contains("Revoke"));
+    let text = browser.text().await;
+    assert!(!text.contains("Revoke") && !text.contains("Roll"), "{text}");
 }
 
 #[tokio::test]
