@@ -54,8 +54,9 @@ async fn sessions_and_keys_have_the_address_of_the_client() {
 #[tokio::test]
 async fn who_is_no_trusted_proxy_speaks_for_itself() {
     let peer = "127.0.0.1".to_owned();
-    for app in [App::start().await, behind("10.0.0.0/8").await] {
-        assert_eq!(seen(app).await, (peer.clone(), peer.clone(), false));
+    // Where no proxy is named, TLS is believed: it only makes the cookie stricter.
+    for (app, is_secure) in [(App::start().await, true), (behind("10.0.0.0/8").await, false)] {
+        assert_eq!(seen(app).await, (peer.clone(), peer.clone(), is_secure));
     }
 }
 

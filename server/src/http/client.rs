@@ -19,8 +19,7 @@ pub struct Client {
     pub is_secure: bool,
 }
 
-/// The proxies whose `X-Forwarded-…` headers are believed: none by default, as any client can send
-/// such headers.
+/// The proxies whose `X-Forwarded-…` headers are believed, and nobody else's.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies(Arc<[IpNet]>);
 
@@ -49,11 +48,14 @@ impl FromStr for TrustedProxies {
 
 impl TrustedProxies {
     /// The client of a request with these headers, on a connection with this peer.
+    ///
+    /// Where no proxy is named, everybody is believed about TLS, and nobody about addresses: no page
+    /// can make a browser send that header, and all it does is to make a session's cookie stricter.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
-        if !self.contains(peer) {
-            return Client { address: peer, is_secure: false };
-        }
-        Client { address: self.forwarded_for(peer, headers), is_secure: is_https(headers) }
+        let is_proxy = self.contains(peer);
+        let address = if is_proxy { self.forwarded_for(peer, headers) } else { peer };
+        let is_secure = (is_proxy || self.0.is_empty()) && is_https(headers);
+        Client { address, is_secure }
     }
 
     fn contains(&self, address: IpAddr) -> bool {
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_says_that_a_request_is_secure() {
+    fn where_proxies_are_named_only_they_say_that_a_request_is_secure() {
         for (peer, scheme, expected) in [
             (PROXY, "https", true),
             (PROXY, "HTTPS", true),
@@ -166,8 +168,10 @@ mod tests {
                 [(X_FORWARDED_PROTO.clone(), scheme)]
                     .map(|(name, scheme)| (name, scheme.parse().unwrap())),
             );
-            let client = proxies().client(peer.parse().unwrap(), &headers);
-            assert_eq!(client.is_secure, expected, "{peer} {scheme}");
+            let peer = peer.parse().unwrap();
+            assert_eq!(proxies().client(peer, &headers).is_secure, expected, "{peer} {scheme}");
+            let unnamed = TrustedProxies::default().client(peer, &headers);
+            assert_eq!(unnamed, Client { address: peer, is_secure: scheme != "http" });
         }
     }
 
