@@ -61,13 +61,13 @@ fn a_value_and_its_file_exclude_each_other() {
     let url = format!("sqlite://{}", folder.path().join("licd.db").display());
     let (url_path, key) = (file(&folder, "url", &url), first_key());
     let key_path = file(&folder, "key", &key);
-    for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"], &["tenants", "list"]] {
+    for args in [&["migrate"][..], &["tenants", "list"]] {
         let told = refused(&[(URL, &url), (URL_FILE, &url_path)], args, &url);
         let said = "licd: LICD_DATABASE_URL and LICD_DATABASE_URL_FILE are both set; set only one";
         assert!(told.starts_with(said), "{args:?}: {told}");
     }
     let settings = [(URL, &*url), (KEY, &*key), (KEY_FILE, &*key_path)];
-    let told = refused(&settings, &["serve", "--listen", "127.0.0.1:0"], &url);
+    let told = refused(&settings, &["serve", "--listen", "nonsense"], &url);
     let said = "licd: LICD_BOOTSTRAP_KEY and LICD_BOOTSTRAP_KEY_FILE are both set; set only one";
     assert!(told.starts_with(said) && !told.contains("sk_"), "{told}");
     assert!(!folder.path().join("licd.db").exists());
