@@ -3,16 +3,14 @@
 //! The browser keeps a token, of which only the hash is stored. Every request looks it up together
 //! with the key, so that a key that is revoked ends its sessions by itself.
 
-use std::fmt::Write;
-
 use chrono::Duration;
-use common::{ApiKey, KeyId, Mode, SessionId, Timestamp};
+use common::{ApiKey, KeyId, Mode, Role, SessionId, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::view::View;
 use crate::db::{self, Db};
 use crate::error::Error;
-use crate::store::keys::{Hash, KeyWithTenant};
+use crate::store::keys::{Hash, KeyWithTenant, hex};
 use crate::store::sessions::{self, ListedSession, Session};
 use crate::store::{Scope, worlds};
 use crate::validation::gate::{self, CallerInfo, KeyGate, Permission};
@@ -37,11 +35,7 @@ impl SessionToken {
     fn generate() -> Result<Self, Error> {
         let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes).map_err(|_| Error::Internal)?;
-        let mut text = String::with_capacity(2 * TOKEN_BYTES);
-        for byte in bytes {
-            write!(text, "{byte:02x}").map_err(|_| Error::Internal)?;
-        }
-        Ok(Self(text))
+        Ok(Self(hex(&bytes)))
     }
 
     /// A token as a cookie has it.
@@ -94,13 +88,18 @@ pub async fn open(
     Ok((token, session, key))
 }
 
-/// The world of that mode for a session whose key belongs to `own`. A live admin key may enter the
-/// test world, as it may create admin keys for it; every other key stays in its own.
-pub async fn enter(db: &Db, own: Scope, mode: Mode, may_administer: bool) -> Result<Scope, Error> {
+/// Whether a session with a key of this mode and role may enter the other mode. A live admin key may,
+/// as it may create admin keys for the test mode; every other key stays in its own.
+pub fn may_switch(own: Mode, role: Role) -> bool {
+    own == Mode::Live && role == Role::Admin
+}
+
+/// The world of that mode for a session whose key belongs to `own` and has this role.
+pub async fn enter(db: &Db, own: Scope, mode: Mode, role: Role) -> Result<Scope, Error> {
     if own.mode == mode {
         return Ok(own);
     }
-    if own.mode == Mode::Test || !may_administer {
+    if !may_switch(own.mode, role) {
         return Err(Error::Forbidden);
     }
     worlds::find(&mut db.read().await?, own.tenant, mode).await?.ok_or(Error::Internal)

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, COOKIE, HOST};
 use axum::http::request::Parts;
 use axum::response::Response;
-use common::{Key, Mode, Role, SessionId};
+use common::{Key, SessionId};
 
 use super::html::see_other;
 use super::layout::{Layout, Notice, Visit, base};
@@ -67,13 +67,13 @@ impl FromRequestParts<App> for Viewer {
             Some(mode) => mode.parse().map_err(|_| Error::RouteNotFound)?,
             None => own.mode,
         };
-        let scope = sessions::enter(&app.db, own, mode, role == Role::Admin).await?;
+        let scope = sessions::enter(&app.db, own, mode, role).await?;
         let layout = Layout {
             tenant: found.key.tenant_name,
             mode,
             key: found.key.key.name.clone(),
             role,
-            may_switch: own.mode == Mode::Live && role == Role::Admin,
+            may_switch: sessions::may_switch(own.mode, role),
             notice: notice(parts),
             path: parts.uri.path().to_owned(),
         };
