@@ -76,7 +76,7 @@ pub async fn get(view: View, id: KeyId) -> Result<Key, Error> {
 #[derive(Debug, PartialEq)]
 pub struct KeyUses {
     pub last_used_at: Option<Timestamp>,
-    /// Of the peer of the connection, which is the proxy if there is one.
+    /// Of the client, as far as a trusted proxy names it.
     pub last_used_address: Option<String>,
     /// How many requests it made in the hour that has begun and the 23 before.
     pub last_24_hours: i64,

@@ -129,6 +129,18 @@ pub struct Names {
     pub plans: HashMap<PlanId, Name>,
 }
 
+impl Names {
+    /// The name of the license's product; empty if it is not among these.
+    pub fn product_of(&self, license: &License) -> &str {
+        self.products.get(&license.product_id).map_or("", Name::as_str)
+    }
+
+    /// The name of the license's plan; empty if it is not among these.
+    pub fn plan_of(&self, license: &License) -> &str {
+        self.plans.get(&license.plan_id).map_or("", Name::as_str)
+    }
+}
+
 /// The names of the products and plans of these licenses.
 pub async fn names(view: View, of: &[LicenseWithSeats]) -> Result<Names, Error> {
     let products: HashSet<_> = of.iter().map(|of| of.license.product_id).collect();

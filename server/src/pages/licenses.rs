@@ -11,8 +11,6 @@ pub use list::list;
 pub use new::{create, new};
 pub use show::get;
 
-use common::License;
-
 use super::fields::{created_before, day, external_id, features, lines, once, optional, required};
 use super::filters;
 use super::form::Mistake;
@@ -20,14 +18,3 @@ use super::html::page;
 use super::layout::{Layout, Notice};
 use super::parts::{Badge, Pager, ROWS, SeatsBar, short};
 use super::visitor::{Editor, Viewer, Visitor};
-use crate::ops::licenses::Names;
-
-/// The name of the license's product.
-fn product_of<'a>(names: &'a Names, license: &License) -> &'a str {
-    names.products.get(&license.product_id).map_or("", |name| name.as_str())
-}
-
-/// The name of the license's plan.
-fn plan_of<'a>(names: &'a Names, license: &License) -> &'a str {
-    names.plans.get(&license.plan_id).map_or("", |name| name.as_str())
-}

@@ -135,10 +135,7 @@ impl Licenses {
 impl OverviewPage {
     /// What the license is for.
     fn terms(&self, license: &License) -> String {
-        let product = self.names.products.get(&license.product_id);
-        let plan = self.names.plans.get(&license.plan_id);
-        let names = [product, plan].into_iter().flatten();
-        names.map(|name| name.as_str()).collect::<Vec<_>>().join(" · ")
+        format!("{} · {}", self.names.product_of(license), self.names.plan_of(license))
     }
 
     /// The time to look at: of its end if that is near, or else of its last use.

@@ -9,8 +9,7 @@ use serde::Deserialize;
 
 use super::catalog::Catalog;
 use super::{
-    Badge, Layout, Mistake, Pager, ROWS, SeatsBar, Viewer, filters, optional, page, plan_of,
-    product_of, short,
+    Badge, Layout, Mistake, Pager, ROWS, SeatsBar, Viewer, filters, optional, page, short,
 };
 use crate::App;
 use crate::error::Error;

@@ -7,9 +7,7 @@ use common::{Event, LicenseId, LicenseWithSeats, Status, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    Badge, Layout, Mistake, SeatsBar, Viewer, Visitor, filters, page, plan_of, product_of, short,
-};
+use super::{Badge, Layout, Mistake, SeatsBar, Viewer, Visitor, filters, page, short};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Id, Query};

@@ -138,8 +138,7 @@ async fn find_free_licenses(
     found.truncate(SHOWN_LICENSES);
     let names = licenses::names(view, &found).await?;
     let label = |found: &LicenseWithSeats| {
-        let product = names.products.get(&found.product_id).map_or("", Name::as_str);
-        let plan = names.plans.get(&found.plan_id).map_or("", Name::as_str);
+        let (product, plan) = (names.product_of(found), names.plan_of(found));
         let seats = match found.seats.allowed {
             Some(allowed) => format!("{} of {allowed} seats", found.seats.used),
             None => "no limit".to_owned(),
