@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::http::{Client, head};
 use crate::validation::gate::CallerInfo;
-use crate::validation::limit::Allowance;
+use crate::validation::limit::{Allowance, Policy};
 use access_log::{Entry, Outcome};
 
 pub use access_log::report_omitted;
@@ -97,14 +97,22 @@ fn complete(headers: &mut HeaderMap, allowance: Option<Allowance>, request_id: &
     }
 }
 
-/// Writes the headers of the key's rate.
+/// Writes the headers of the key's rate: as draft-ietf-httpapi-ratelimit-headers-10 has them, and by
+/// the names of its early versions, which more clients know.
 fn write_allowance(headers: &mut HeaderMap, allowance: Allowance) {
-    let (limit, remaining, reset) = match allowance {
+    let (Policy { quota, window }, remaining, reset) = match allowance {
         Allowance::Unlimited => return,
-        Allowance::Granted { limit, remaining, reset } => (limit, remaining, reset),
-        Allowance::Refused { limit, wait } => (limit, 0, wait),
+        Allowance::Granted { policy, remaining, reset } => (policy, remaining, reset),
+        Allowance::Refused { policy, wait } => (policy, 0, wait),
     };
-    headers.insert(HeaderName::from_static("ratelimit-limit"), HeaderValue::from(limit));
+    let mut structured = |name, text: String| {
+        if let Ok(value) = HeaderValue::try_from(text) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    structured("ratelimit-policy", format!(r#""key";q={quota};w={window}"#));
+    structured("ratelimit", format!(r#""key";r={remaining};t={reset}"#));
+    headers.insert(HeaderName::from_static("ratelimit-limit"), HeaderValue::from(quota));
     headers.insert(HeaderName::from_static("ratelimit-remaining"), HeaderValue::from(remaining));
     headers.insert(HeaderName::from_static("ratelimit-reset"), HeaderValue::from(reset));
 }

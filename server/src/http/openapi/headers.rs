@@ -12,7 +12,8 @@ pub const ALLOW: &str = "Allow";
 pub const ACCEPT_ENCODING: &str = "Accept-Encoding";
 pub const REPLAYED: &str = "Idempotency-Replayed";
 /// Those of the key's rate.
-pub const RATE: [&str; 3] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+pub const RATE: [&str; 5] =
+    ["RateLimit-Policy", "RateLimit", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 
 /// References to headers by their names.
 pub fn references<C>(names: Vec<&str>) -> C
@@ -50,14 +51,22 @@ pub fn describe(components: &mut Components) {
          `Idempotency-Key`; absent otherwise.",
         json_schema!({ "type": "string", "examples": ["true"] }),
     );
-    let [limit, remaining, reset] = RATE;
+    let [policy, rate, limit, remaining, reset] = RATE;
     add(
-        limit,
+        policy,
         false,
-        "How many requests may come at once. The three headers of the rate are absent if the key is \
-         not valid, or if the operator has turned the limit off.",
-        number(1),
+        "The rate of each key, as draft-ietf-httpapi-ratelimit-headers-10 has it: `q` requests may \
+         come at once, and in each `w` seconds as many are earned again, evenly. The headers of the \
+         rate are absent if the key is not valid, or if the operator has turned the limit off.",
+        json_schema!({ "type": "string", "examples": [r#""key";q=10000;w=1"#] }),
     );
+    add(
+        rate,
+        false,
+        "What is left of it: `r` is `RateLimit-Remaining`, `t` is `RateLimit-Reset`.",
+        json_schema!({ "type": "string", "examples": [r#""key";r=9999;t=1"#] }),
+    );
+    add(limit, false, "How many requests may come at once.", number(1));
     add(remaining, false, "How many requests may come now.", number(0));
     add(
         reset,
