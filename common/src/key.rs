@@ -48,6 +48,16 @@ pub struct Key {
     pub revoked_at: Option<Timestamp>,
 }
 
+impl Key {
+    /// After how long without use nobody may need a key any more.
+    pub const LONG_UNUSED: Duration = Duration::days(90);
+
+    /// Whether it was not used for that long; one that was never used counts from when it was made.
+    pub fn is_long_unused(&self, now: Timestamp) -> bool {
+        now.since(self.last_used_at.unwrap_or(self.created_at)) > Self::LONG_UNUSED
+    }
+}
+
 /// The body of `POST /api/v1/admin/keys`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
@@ -70,6 +80,15 @@ pub struct RollKey {
 }
 
 impl RollKey {
+    /// The old key once it is rolled at `now`. Without an overlap it is revoked, which no clock of
+    /// another node can delay.
+    pub fn retire(&self, key: Key, now: Timestamp) -> Key {
+        match self.overlap_seconds {
+            Some(seconds) if seconds.get() == 0 => Key { revoked_at: Some(now), ..key },
+            _ => Key { expires_at: Some(self.end(now, key.expires_at)), ..key },
+        }
+    }
+
     /// When the old key ends that is rolled at `now`: after the overlap, unless it expires sooner.
     pub fn end(&self, now: Timestamp, expires_at: Option<Timestamp>) -> Timestamp {
         let overlap = self.overlap_seconds.map(|seconds| Duration::seconds(seconds.get().into()));

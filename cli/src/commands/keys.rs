@@ -240,10 +240,10 @@ async fn roll(ctx: &Context, args: RollArgs) -> Result<View> {
     let new = &made.data.record;
     // By the server's clock, which decides.
     let end = body.end(new.created_at, new.expires_at);
-    let until = if end > new.created_at {
-        format!("expires {}", relative(end, new.created_at))
+    let until = if args.overlap.get() == 0 {
+        "is revoked".to_owned()
     } else {
-        "is refused from now on".to_owned()
+        format!("expires {}", relative(end, new.created_at))
     };
     let done = format!(
         "Rolled the {what}. Store the secret of the new key now: it is shown only once. The old one \
@@ -290,7 +290,36 @@ fn state(key: &Key, now: Timestamp) -> TextCell {
         TextCell::text("revoked").toned(Tone::Bad)
     } else if key.expires_at.is_some_and(|end| end <= now) {
         TextCell::text("expired").toned(Tone::Warning)
+    } else if key.is_long_unused(now) {
+        TextCell::text("unused for 90 days").toned(Tone::Warning)
     } else {
         TextCell::text("active").toned(Tone::Good)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_that_nobody_needs_any_more_is_marked() {
+        let now: Timestamp = "2026-06-30T12:00:00Z".parse().unwrap();
+        let days = |days| now.plus(TimeDelta::days(days));
+        let key: Key = serde_json::from_value(json!({
+            "id": "key_01h455vb4pex5vsknk084sn02q", "name": "ci", "prefix": "sk_live_0000",
+            "role": "validate", "mode": "live", "createdAt": days(-91), "expiresAt": null,
+            "lastUsedAt": null, "revokedAt": null,
+        }))
+        .unwrap();
+        let shown = |key: &Key| state(key, now).plain;
+        assert_eq!(shown(&key), "unused for 90 days");
+        assert_eq!(shown(&Key { created_at: days(-90), ..key.clone() }), "active");
+        assert_eq!(shown(&Key { last_used_at: Some(days(-89)), ..key.clone() }), "active");
+        assert_eq!(shown(&Key { last_used_at: Some(days(-90)), ..key.clone() }), "active");
+        assert_eq!(shown(&Key { expires_at: Some(now), ..key.clone() }), "expired");
+        assert_eq!(shown(&Key { revoked_at: Some(now), ..key }), "revoked");
     }
 }

@@ -99,18 +99,16 @@ pub async fn uses(view: View, id: KeyId) -> Result<KeyUses, Error> {
 
 /// How long before its end a key is to be replaced.
 pub const EXPIRES_SOON: TimeDelta = TimeDelta::days(14);
-/// After how long without use nobody may need a key any more.
-pub const LONG_UNUSED: TimeDelta = TimeDelta::days(90);
 
 /// The valid keys that expire soon or were not used for long, newest first.
 pub async fn needing_attention(view: View, now: Timestamp, limit: i64) -> Result<Vec<Key>, Error> {
-    let (soon, long_ago) = (now.plus(EXPIRES_SOON), now.plus(-LONG_UNUSED));
+    let (soon, long_ago) = (now.plus(EXPIRES_SOON), now.plus(-Key::LONG_UNUSED));
     let mut conn = view.read().await?;
     Ok(keys::expiring_or_unused(&mut conn, view.scope, now, soon, long_ago, limit).await?)
 }
 
-/// Creates the key's successor, which is shown this once, and sets an end to the key. Both are valid
-/// until then.
+/// Creates the key's successor, which is shown this once, and sets an end to the key, or revokes it
+/// if they shall not overlap.
 pub async fn roll(
     mut change: Change,
     id: KeyId,
@@ -129,9 +127,8 @@ pub async fn roll(
     let key = ApiKey::generate(before.mode);
     let record = new_record(&key, before.name.clone(), before.role, before.expires_at, now);
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
-    let end = roll.end(now, before.expires_at);
-    keys::set_expiry(&mut change, scope, id, end).await?;
-    let old = Key { expires_at: Some(end), ..before.clone() };
+    let old = roll.retire(before.clone(), now);
+    keys::set_end(&mut change, scope, &old).await?;
     let events = [NewEvent::key_rolled(&before, &old), NewEvent::key_created(&record)];
     let events = events.map(|event| event.in_scope(scope)).to_vec();
     Ok(change.commit_secret(Created(CreatedKey { record, key }), events).await?)
@@ -150,7 +147,7 @@ pub async fn revoke(mut change: Change, id: KeyId) -> Result<Changed<Key>, Error
         return Ok(change.commit(Changed(before), Events::none()).await?);
     }
     let key = Key { revoked_at: Some(now), ..before.clone() };
-    keys::revoke(&mut change, scope, id, now).await?;
+    keys::set_end(&mut change, scope, &key).await?;
     let event = NewEvent::key_revoked(&before, &key).in_scope(scope);
     Ok(change.commit(Changed(key), event).await?)
 }

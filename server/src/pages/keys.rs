@@ -20,7 +20,7 @@ use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
-use crate::ops::keys::{EXPIRES_SOON, KeyUses, LONG_UNUSED};
+use crate::ops::keys::{EXPIRES_SOON, KeyUses};
 use crate::ops::outcome::Created;
 use crate::ops::{keys, sessions};
 use crate::store::Page;
@@ -95,12 +95,11 @@ async fn show_list(
 /// Whether a key is in force, and what one should know about that.
 pub fn state(key: &Key) -> Badge {
     let now = Timestamp::now();
-    let last_seen = key.last_used_at.unwrap_or(key.created_at);
     let (tone, word) = match key.expires_at {
         _ if key.revoked_at.is_some() => (Tone::Bad, "revoked"),
         Some(end) if end <= now => (Tone::Off, "expired"),
         Some(end) if end.since(now) < EXPIRES_SOON => (Tone::Warn, "expires soon"),
-        _ if now.since(last_seen) > LONG_UNUSED => (Tone::Warn, "unused for 90 days"),
+        _ if key.is_long_unused(now) => (Tone::Warn, "unused for 90 days"),
         _ => (Tone::Ok, "active"),
     };
     Badge { tone, word }

@@ -150,7 +150,7 @@ const OPERATIONS: [(&str, &str); 34] = [
         "rollKey",
         "Creates a key of the same name, role, mode and expiry, and shows it, this once. The old \
          key is valid until `overlapSeconds` have passed, unless it expires sooner, so that \
-         applications can be given the new one. With 0 it is refused at once. Sent again with \
+         applications can be given the new one. With 0 it is revoked at once. Sent again with \
          the same `Idempotency-Key` it is a 409, as the key is not kept.",
     ),
     (

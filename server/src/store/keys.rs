@@ -170,27 +170,15 @@ pub async fn expiring_or_unused(
     .await
 }
 
-/// The scope is the key's own.
-pub async fn set_expiry(conn: &mut Conn, scope: Scope, id: KeyId, end: Timestamp) -> Result<()> {
-    conn.query("update keys set expires_at = $3 where id = $2 and world = $1")
+/// Stores when the key ends. The scope is the key's own.
+pub async fn set_end(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
+    conn.query("update keys set expires_at = $3, revoked_at = $4 where id = $2 and world = $1")
         .bind_scope(scope)
-        .bind(id)
-        .bind(end)
+        .bind(key.id)
+        .bind(key.expires_at)
+        .bind(key.revoked_at)
         .execute()
         .await?;
-    Ok(())
-}
-
-/// A key that is already revoked keeps its time. The scope is the key's own.
-pub async fn revoke(conn: &mut Conn, scope: Scope, id: KeyId, now: Timestamp) -> Result<()> {
-    conn.query(
-        "update keys set revoked_at = $3 where id = $2 and world = $1 and revoked_at is null",
-    )
-    .bind_scope(scope)
-    .bind(id)
-    .bind(now)
-    .execute()
-    .await?;
     Ok(())
 }
 

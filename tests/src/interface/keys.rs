@@ -189,13 +189,17 @@ async fn a_key_that_is_rolled_without_an_overlap_is_refused_at_once() {
     let new = app.post(&roll, json!({ "overlapSeconds": 0 })).await;
     assert_eq!(app.get("/api/v1/key").await.refusal(), "401 unauthorized");
     let successor = app.with_key(new["key"].as_str().unwrap());
+    let old =
+        successor.get(KEYS).await.list().iter().find(|key| key["id"] == *own).unwrap().clone();
+    // Revoked, not expired: a node whose clock is behind refuses it too.
+    assert_eq!((&old["revokedAt"], &old["expiresAt"]), (&new["createdAt"], &json!(null)));
     assert_eq!(successor.get("/api/v1/key").await["role"], "admin");
     let revoke = format!("{KEYS}/{}/revoke", new.id());
     assert_eq!(successor.post(&revoke, json!({})).await.refusal(), "409 conflict");
     assert_snapshot!(successor.post(&roll, json!({})).await, @r#"
     409 {
       "success": false,
-      "error": "An expired key cannot be rolled",
+      "error": "A revoked key cannot be rolled",
       "code": "conflict",
       "requestId": "<request id>"
     }
@@ -211,6 +215,10 @@ async fn a_key_that_has_ended_cannot_be_rolled() {
     assert_eq!(refused.refusal(), "409 conflict");
     assert_eq!(refused.body["error"], "A revoked key cannot be rolled");
     assert_eq!(listed(&app, &revoked).await["expiresAt"], json!(null));
+    let expired = app.post(KEYS, json!({ "name": "k", "role": "read" })).await.id();
+    app.expire_key(&expired).await;
+    let refused = app.post(&format!("{KEYS}/{expired}/roll"), json!({})).await;
+    assert_eq!(refused.body["error"], "An expired key cannot be rolled");
     for unknown in ["key_01h455vb4pex5vsknk084sn02q", "x"] {
         let refused = app.post(&format!("{KEYS}/{unknown}/roll"), json!({})).await;
         assert_eq!(refused.refusal(), "404 not_found", "{unknown}");
@@ -221,7 +229,7 @@ async fn a_key_that_has_ended_cannot_be_rolled() {
         let refused = app.post(&format!("{KEYS}/{own}/roll"), body).await;
         assert_eq!(refused.refusal(), "400 invalid_request overlapSeconds", "{overlap}");
     }
-    assert_eq!(app.get(KEYS).await.list().len(), 2, "and nothing was created");
+    assert_eq!(app.get(KEYS).await.list().len(), 3, "and nothing was created");
 }
 
 /// The last live admin key cannot be revoked, neither by itself nor in favour of lesser keys.
