@@ -35,14 +35,14 @@ use ops::readiness::Readiness;
 use pages::SignInLimit;
 use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
-use validation::{Answer, Lane, OutcomeCounts, Placements, ValidationRequest};
+use validation::{Answer, OutcomeCounts, Placements, ValidationRequest};
 
 /// The state that every handler can use. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App {
     db: Db,
     ops: Operations,
-    validations: BatchQueue<Lane, ValidationRequest, Answer>,
+    validations: BatchQueue<ValidationRequest, Answer>,
     placements: Arc<Placements>,
     gate: Arc<KeyGate>,
     readiness: Arc<Readiness>,

@@ -17,7 +17,7 @@ pub struct Turns(Arc<Mutex<State>>);
 
 struct State {
     free: usize,
-    waiting: Lanes<TenantId, oneshot::Sender<Turn>>,
+    waiting: Lanes<TenantId, (), oneshot::Sender<Turn>>,
 }
 
 impl Turns {
@@ -36,7 +36,7 @@ impl Turns {
                 state.free -= 1;
                 return Ok(Turn(Some(self.clone())));
             }
-            state.waiting.push(tenant, sender)
+            state.waiting.push(tenant, (), sender)
         };
         drop(pushed.map_err(|_| Error::Overloaded)?);
         receiver.await.map_err(|_| Error::Overloaded)

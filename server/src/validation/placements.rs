@@ -1,5 +1,5 @@
-//! The placement of a validation in the queue: in the lane of its tenant, with the cost of its
-//! key's former validations.
+//! The placement of a validation in the queue: among those of its tenant and its key, with the cost of
+//! the key's former validations.
 //!
 //! The tenant of a key is in the database, and that look-up is what a validation waits for. So
 //! placements follow from earlier batches. They decide on the order of the queue and nothing else:
@@ -17,17 +17,14 @@ use crate::validation::queue::Placement;
 /// How many keys are remembered. Beyond, all are forgotten and learned anew.
 const KEYS: usize = 100_000;
 
-/// A tenant's lane, or the one of all keys that are not known.
-pub type Lane = Option<TenantId>;
-
 /// The places of the keys that were seen.
 #[derive(Default)]
-pub struct Placements(Mutex<HashMap<Hash, Placement<Lane>>>);
+pub struct Placements(Mutex<HashMap<Hash, Placement>>);
 
 impl Placements {
-    pub fn of(&self, key: &Hash) -> Placement<Lane> {
+    pub fn of(&self, key: &Hash) -> Placement {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        places.get(key).copied().unwrap_or(Placement { lane: None, cost: 1 })
+        places.get(key).copied().unwrap_or(Placement { tenant: None, key: *key, cost: 1 })
     }
 
     /// Notes that a validation with this key was the tenant's and read so many licenses. A costly
@@ -36,7 +33,7 @@ impl Placements {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = places.get(key).map_or(0, |place| place.cost);
         let cost = licenses.max(before - before.div_ceil(8)).max(1);
-        let place = Placement { lane: Some(tenant), cost };
+        let place = Placement { tenant: Some(tenant), key: *key, cost };
         if before == 0 && places.len() >= KEYS {
             places.clear();
         }
@@ -53,15 +50,18 @@ mod tests {
     #[test]
     fn a_key_waits_in_the_lane_of_its_tenant_and_at_its_cost() {
         let (placements, tenant) = (Placements::default(), TenantId::new(Timestamp::now()));
-        assert_eq!(placements.of(&[1; 32]), Placement { lane: None, cost: 1 });
+        assert_eq!(placements.of(&[1; 32]), Placement { tenant: None, key: [1; 32], cost: 1 });
         placements.learn(&[1; 32], tenant, 80);
-        assert_eq!(placements.of(&[1; 32]), Placement { lane: Some(tenant), cost: 80 });
+        assert_eq!(
+            placements.of(&[1; 32]),
+            Placement { tenant: Some(tenant), key: [1; 32], cost: 80 }
+        );
         placements.learn(&[1; 32], tenant, 0);
         assert_eq!(placements.of(&[1; 32]).cost, 70);
         for _ in 0..100 {
             placements.learn(&[1; 32], tenant, 0);
         }
         assert_eq!(placements.of(&[1; 32]).cost, 1);
-        assert_eq!(placements.of(&[2; 32]).lane, None);
+        assert_eq!(placements.of(&[2; 32]).tenant, None);
     }
 }

@@ -2,21 +2,22 @@
 //! and then takes what has come in meanwhile. There is no timer: a request that comes alone is
 //! answered at once and alone; the more come, the more share the cost.
 //!
-//! The queue has lanes, which are served in turn (see [`fair`](crate::fair)), and a batch has a
+//! Tenants, and the keys of a tenant, are served in turn (see [`fair`](crate::fair)), and a batch has a
 //! bound in number and in cost, so that a batch of one tenant's expensive requests does not hold up
 //! the others' cheap ones. How long a caller waits is bounded by the caller.
 
 use std::future::Future;
-use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use common::TenantId;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Duration, timeout};
 
 use crate::error::Error;
 use crate::fair::Lanes;
+use crate::store::keys::Hash;
 use crate::supervise::supervise;
 
 /// How many requests may wait. More are refused at once.
@@ -28,10 +29,12 @@ const MAX_BATCH_COST: usize = 1024;
 /// How long a batch may take before the database counts as unavailable.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The lane in which a request waits, and its expected cost.
+/// The lane and the queue in which a request waits, and its expected cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement<K> {
-    pub lane: K,
+pub struct Placement {
+    /// None for all keys whose tenant is not known.
+    pub tenant: Option<TenantId>,
+    pub key: Hash,
     pub cost: usize,
 }
 
@@ -42,8 +45,8 @@ struct Waiting<Q, A> {
 }
 
 /// The state that the sending end of the queue and its worker share.
-struct Queue<K, Q, A> {
-    waiting: Mutex<Lanes<K, Waiting<Q, A>>>,
+struct Queue<Q, A> {
+    waiting: Mutex<Lanes<Option<TenantId>, Hash, Waiting<Q, A>>>,
     arrived: Notify,
     closed: AtomicBool,
     working: AtomicBool,
@@ -51,26 +54,25 @@ struct Queue<K, Q, A> {
 
 /// The sending end of the queue. After its last clone is dropped, the worker answers the requests
 /// that wait, and ends.
-pub struct BatchQueue<K, Q, A>(Arc<Open<K, Q, A>>);
+pub struct BatchQueue<Q, A>(Arc<Open<Q, A>>);
 
-struct Open<K, Q, A>(Arc<Queue<K, Q, A>>);
+struct Open<Q, A>(Arc<Queue<Q, A>>);
 
-impl<K, Q, A> Clone for BatchQueue<K, Q, A> {
+impl<Q, A> Clone for BatchQueue<Q, A> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<K, Q, A> Drop for Open<K, Q, A> {
+impl<Q, A> Drop for Open<Q, A> {
     fn drop(&mut self) {
         self.0.closed.store(true, Ordering::Release);
         self.0.arrived.notify_one();
     }
 }
 
-impl<K, Q, A> BatchQueue<K, Q, A>
+impl<Q, A> BatchQueue<Q, A>
 where
-    K: Copy + Eq + Hash + Send + 'static,
     Q: Clone + Send + 'static,
     A: Send + 'static,
 {
@@ -92,11 +94,11 @@ where
         (open, tokio::spawn(work))
     }
 
-    pub async fn submit(&self, place: Placement<K>, request: Q) -> Result<A, Error> {
+    pub async fn submit(&self, place: Placement, request: Q) -> Result<A, Error> {
         let (reply, answer) = oneshot::channel();
         let queue = &self.0.0;
         let waiting = Waiting { request, cost: place.cost, reply };
-        let pushed = queue.lock().push(place.lane, waiting);
+        let pushed = queue.lock().push(place.tenant, place.key, waiting);
         let displaced = pushed.map_err(|_| Error::Overloaded)?;
         queue.arrived.notify_one();
         if let Some(displaced) = displaced {
@@ -112,8 +114,8 @@ where
     }
 }
 
-impl<K: Copy + Eq + Hash, Q, A> Queue<K, Q, A> {
-    fn lock(&self) -> MutexGuard<'_, Lanes<K, Waiting<Q, A>>> {
+impl<Q, A> Queue<Q, A> {
+    fn lock(&self) -> MutexGuard<'_, Lanes<Option<TenantId>, Hash, Waiting<Q, A>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,9 +133,8 @@ impl<K: Copy + Eq + Hash, Q, A> Queue<K, Q, A> {
     }
 }
 
-async fn work<K, Q, A, F, R>(queue: Arc<Queue<K, Q, A>>, answer: F)
+async fn work<Q, A, F, R>(queue: Arc<Queue<Q, A>>, answer: F)
 where
-    K: Copy + Eq + Hash,
     Q: Clone + Send + 'static,
     A: Send + 'static,
     F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,

@@ -16,14 +16,14 @@ use tokio::task::JoinHandle;
 use super::{BatchQueue, MAX_BATCH, MAX_BATCH_COST, MAX_WAITING, Placement};
 use crate::error::Error;
 
-/// All of these requests are one lane's.
-const PLACE: Placement<()> = Placement { lane: (), cost: 1 };
+/// All of these requests are made with one key.
+const PLACE: Placement = Placement { tenant: None, key: [0; 32], cost: 1 };
 
 type Asking<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
 /// A worker that answers each request with itself, as many batches as it is allowed to.
 struct Held {
-    batcher: BatchQueue<(), usize, usize>,
+    batcher: BatchQueue<usize, usize>,
     worker: JoinHandle<()>,
     allowed: Arc<Semaphore>,
     begun: Arc<Semaphore>,
@@ -126,7 +126,7 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
 #[tokio::test]
 async fn who_is_refused_leaves_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
-    let (batcher, _worker) = BatchQueue::<(), Arc<()>, ()>::start({
+    let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start({
         let begun = begun.clone();
         move |_| {
             begun.add_permits(1);
@@ -254,8 +254,7 @@ async fn a_batch_has_a_bound_in_cost() {
     let mut waiting: Vec<Asking<usize>> = Vec::new();
     for n in 0..6 {
         let batcher = held.batcher.clone();
-        waiting
-            .push(Box::pin(async move { batcher.submit(Placement { lane: (), cost }, n).await }));
+        waiting.push(Box::pin(async move { batcher.submit(Placement { cost, ..PLACE }, n).await }));
     }
     assert!(waiting.iter_mut().all(is_waiting));
     held.let_go();

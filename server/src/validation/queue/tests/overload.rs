@@ -95,7 +95,7 @@ impl Held {
     fn submit(&self, user: &str) -> (bool, Asking) {
         let validations = self.app.validations.clone();
         let (key, user) = (hash(&self.key), user.parse().unwrap());
-        let place = Placement { lane: None, cost: 1 };
+        let place = Placement { tenant: None, key, cost: 1 };
         let request = ValidationRequest {
             key,
             caller: CallerInfo::default(),
