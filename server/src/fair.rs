@@ -31,6 +31,11 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> Lanes<K, Q, T> {
         self.len == 0
     }
 
+    /// In how many lanes something waits.
+    pub fn count(&self) -> usize {
+        self.lanes.order.len()
+    }
+
     /// Puts the item at the end of its queue. When there is no room, the last item of the longest
     /// lane has to go and is the result, if that lane is longer than the item's own would be; or
     /// else that of the longest queue in its own lane, by the same rule; or else the item comes back

@@ -124,6 +124,15 @@ impl Bench {
         Server::start(command, address)
     }
 
+    /// Makes a tenant beside the one of the bench, and returns its admin key.
+    pub fn tenant(&self, database: &str, name: &str) -> anyhow::Result<ApiKey> {
+        let mut command = Command::new(&self.licd);
+        command.args(["tenants", "create", name]).env("LICD_DATABASE_URL", database);
+        let made = command.stderr(Stdio::inherit()).output()?;
+        ensure!(made.status.success(), "no tenant {name} could be made");
+        Ok(String::from_utf8(made.stdout)?.trim().parse()?)
+    }
+
     pub fn handler(&self) -> anyhow::Result<Server> {
         let address = free_address()?;
         let mut command = Command::new(std::env::current_exe()?);

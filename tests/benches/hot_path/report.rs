@@ -7,6 +7,7 @@ use crate::bench::Bench;
 use crate::goals::Goal;
 use crate::options::Plan;
 use crate::stages::CONNECTIONS;
+use crate::stages::neighbours::{FEW, MANY};
 use crate::stages::pages::PageTime;
 use crate::stages::pairs::Pair;
 use crate::stages::seats::Seats;
@@ -124,6 +125,30 @@ pub fn pairs(title: &str, sides: [&str; 2], all: &[Pair]) -> anyhow::Result<()> 
             format!("{:.2}", pair.plain.median(|round| round.p99)),
             format!("{:.2}", pair.changed.median(|round| round.p99)),
         ]
+    });
+    table(&head, &rows.collect::<Vec<_>>())
+}
+
+/// What a flood of other requests costs: rates, latencies, and the second in times the first.
+pub fn neighbours(title: &str, sides: [&str; 2], all: &[Pair]) -> anyhow::Result<()> {
+    let [plain, changed] = sides;
+    let head = [
+        &*format!("{title}, {FEW} connections, {MANY} of the flood"),
+        &*format!("{plain}, /s"),
+        &*format!("{changed}, /s"),
+        &*format!("{plain}, p50 ms"),
+        &*format!("{changed}, p50 ms"),
+        &*format!("{plain}, p99 ms"),
+        &*format!("{changed}, p99 ms"),
+    ];
+    let rows = all.iter().map(|pair| {
+        let both = |of: fn(&Round) -> f64| {
+            [&pair.plain, &pair.changed].map(|series| format!("{:.2}", series.median(of)))
+        };
+        let rates =
+            [&pair.plain, &pair.changed].map(|series| format!("{:.0}", series.median(rate)));
+        let cells = [rates, both(|round| round.p50), both(|round| round.p99)].concat();
+        [vec![pair.subject.name().into()], cells].concat()
     });
     table(&head, &rows.collect::<Vec<_>>())
 }

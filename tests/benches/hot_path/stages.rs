@@ -1,6 +1,7 @@
 //! The stages of a run. Each starts what it measures, and stops it again.
 
 pub mod busy;
+pub mod neighbours;
 pub mod pages;
 pub mod pairs;
 pub mod seats;
@@ -11,6 +12,7 @@ use crate::options::Stage;
 use crate::report;
 use crate::stats::Series;
 use crate::subject::Subject;
+use neighbours::Neighbours;
 use pages::Pages;
 use pairs::Pair;
 use seats::Seats;
@@ -29,6 +31,7 @@ pub struct Results {
     pub logging: Vec<Pair>,
     pub growth: Vec<Pair>,
     pub seats: Vec<Seats>,
+    pub neighbours: Neighbours,
     pub pages: Pages,
 }
 
@@ -65,6 +68,12 @@ impl Results {
             Stage::Seats => {
                 self.seats = seats::run(bench).await?;
                 report::seats(&self.seats)
+            }
+            Stage::Neighbours => {
+                self.neighbours = neighbours::run(bench).await?;
+                let sides = ["alone", "beside a flood"];
+                report::neighbours("another tenant", sides, &self.neighbours.tenants)?;
+                report::neighbours("another key", sides, &self.neighbours.keys)
             }
             Stage::Pages => {
                 self.pages = pages::run(bench).await?;

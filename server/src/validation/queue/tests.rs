@@ -10,10 +10,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use common::{TenantId, Timestamp};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::{BatchQueue, MAX_BATCH, MAX_BATCH_COST, MAX_WAITING, Placement};
+use super::{BatchQueue, MAX_BATCH, MAX_BATCH_COST, MAX_SHARED, MAX_WAITING, Placement};
 use crate::error::Error;
 
 /// All of these requests are made with one key.
@@ -244,6 +245,24 @@ async fn at_the_end_what_waits_is_answered() {
     let expected: Vec<_> = (0..2 * MAX_BATCH).map(Ok).collect();
     assert_eq!(answers(waiting).await, expected);
     worker.await.unwrap();
+}
+
+/// Who asks little does not wait for the longest batch of who asks much.
+#[tokio::test]
+async fn a_batch_that_tenants_share_is_shorter() {
+    let (held, first) = Held::busy(|_| Ok(())).await;
+    let mut waiting = held.queue(0..MAX_BATCH);
+    let tenant = Some(TenantId::new(Timestamp::now()));
+    let batcher = held.batcher.clone();
+    waiting
+        .push(Box::pin(async move { batcher.submit(Placement { tenant, ..PLACE }, 7777).await }));
+    assert!(waiting.iter_mut().all(is_waiting));
+    held.let_go();
+    first.await.unwrap();
+    answers(waiting).await;
+    let batches = held.batches();
+    assert_eq!((batches[1].len(), batches[1][1]), (2 * MAX_SHARED, 7777), "{batches:?}");
+    assert_eq!(batches[2].len(), MAX_BATCH + 1 - 2 * MAX_SHARED, "it is alone again");
 }
 
 /// A batch of costly requests is small, so that it is over soon.
