@@ -82,6 +82,23 @@ async fn a_key_keeps_its_newest_sessions() {
     }
 }
 
+/// Its page counts them all, however many newer sessions other keys have.
+#[tokio::test]
+async fn a_key_shows_its_sessions_beside_many_others() {
+    let app = App::start().await;
+    let admin = visitor(&app, Role::Admin).await;
+    let own = app.get("/api/v1/admin/keys").await;
+    let id = own.list().last().unwrap()["id"].as_str().unwrap().to_owned();
+    for _ in 0..6 {
+        let key = app.new_key("default", Role::Read, Mode::Live).await;
+        for _ in 0..18 {
+            Visitor::with_key(&app, &key).await;
+        }
+    }
+    let page = admin.get(&format!("{KEYS}/{id}")).await.text().await.unwrap();
+    assert!(page.contains("<dd>1 in the dashboard</dd>"), "{page}");
+}
+
 /// A session ends for those who see its key, and for nobody else.
 #[tokio::test]
 async fn only_who_sees_a_key_ends_its_sessions() {

@@ -113,8 +113,8 @@ pub async fn newest(view: View) -> Result<Vec<ListedSession>, Error> {
 
 /// The sessions in force of one key.
 pub async fn of_key(view: View, key: KeyId) -> Result<Vec<ListedSession>, Error> {
-    let all = newest(view).await?;
-    Ok(all.into_iter().filter(|listed| listed.session.key_id == key).collect())
+    let now = Timestamp::now();
+    Ok(sessions::of_key(&mut view.read().await?, view.scope, key, now, MAX_SESSIONS).await?)
 }
 
 /// Ends the session: its next request is refused.

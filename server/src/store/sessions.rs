@@ -88,6 +88,22 @@ pub async fn keep_newest(conn: &mut Conn, scope: Scope, key: KeyId, count: i64) 
     Ok(())
 }
 
+/// The sessions in force that match, newest first.
+macro_rules! select_listed {
+    ($condition:literal) => {
+        concat!(
+            "select s.id, s.key_id, s.created_at, s.expires_at, s.address, s.browser,
+                 k.name as key_name, k.role, w.mode
+             from sessions s join keys k on k.id = s.key_id join worlds w on w.id = s.world
+             where ",
+            $condition,
+            " and s.expires_at > $3
+                 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
+             order by s.id desc limit $4"
+        )
+    };
+}
+
 /// The newest sessions in force of the keys that the scope sees.
 pub async fn newest(
     conn: &mut Conn,
@@ -95,20 +111,34 @@ pub async fn newest(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<ListedSession>> {
-    conn.query(
-        "select s.id, s.key_id, s.created_at, s.expires_at, s.address, s.browser,
-             k.name as key_name, k.role, w.mode
-         from sessions s join keys k on k.id = s.key_id join worlds w on w.id = s.world
-         where s.world in (
-                 select id from worlds where tenant_id = $1 and (mode = $2 or $2 = 'live'))
-             and s.world > 0 and s.expires_at > $3
-             and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
-         order by s.id desc limit $4",
-    )
+    conn.query(select_listed!(
+        "s.world in (select id from worlds where tenant_id = $1 and (mode = $2 or $2 = 'live'))
+             and s.world > 0"
+    ))
     .bind(scope.tenant)
     .bind(scope.mode)
     .bind(now)
     .bind(limit)
+    .fetch_all()
+    .await
+}
+
+/// The newest sessions in force of one key, if the scope sees it.
+pub async fn of_key(
+    conn: &mut Conn,
+    scope: Scope,
+    key: KeyId,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<ListedSession>> {
+    conn.query(select_listed!(
+        "s.key_id = $5 and w.tenant_id = $1 and (w.mode = $2 or $2 = 'live')"
+    ))
+    .bind(scope.tenant)
+    .bind(scope.mode)
+    .bind(now)
+    .bind(limit)
+    .bind(key)
     .fetch_all()
     .await
 }

@@ -1,4 +1,4 @@
-//! The placement of a validation in the queue: among those of its tenant and its key, with the cost of
+//! The placement of a validation in the queue: among those of its tenant and key, with the cost of
 //! the key's former validations.
 //!
 //! The tenant of a key is in the database, and that look-up is what a validation waits for. So

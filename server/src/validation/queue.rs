@@ -2,7 +2,7 @@
 //! and then takes what has come in meanwhile. There is no timer: a request that comes alone is
 //! answered at once and alone; the more come, the more share the cost.
 //!
-//! Tenants, and the keys of a tenant, are served in turn (see [`fair`](crate::fair)), and a batch has a
+//! Tenants, and the keys of a tenant, are served in turn (see [`fair`](crate::fair)). A batch has a
 //! bound in number and in cost, so that a batch of one tenant's expensive requests does not hold up
 //! the others' cheap ones. How long a caller waits is bounded by the caller.
 

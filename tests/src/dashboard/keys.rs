@@ -81,7 +81,7 @@ async fn a_key_is_rolled_and_the_old_one_works_for_a_while() {
     assert_eq!(third.validate("ada").await.verdict(), "no_license");
     assert_eq!(first.validate("ada").await.status, 401);
     browser.open(&page).await;
-    browser.sees("expired").await;
+    browser.sees("revoked").await;
     assert!(!browser.text().await.contains("Roll this key"));
 }
 
