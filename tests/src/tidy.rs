@@ -5,6 +5,7 @@
 mod borders;
 mod form;
 mod modules;
+mod promises;
 
 use std::fs;
 use std::path::{Path, PathBuf};
