@@ -81,8 +81,8 @@ impl<'a> EventRecord<'a> {
     }
 }
 
-/// Who did something.
-fn actor(actor: &EventActor) -> String {
+/// Who did something, in words.
+pub fn actor(actor: &EventActor) -> String {
     let name = || actor.name.clone().or_else(|| actor.id.clone()).unwrap_or_default();
     match &actor.kind {
         Open::Known(ActorType::Key | ActorType::Host) => name(),

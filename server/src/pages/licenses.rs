@@ -11,6 +11,7 @@ pub use list::list;
 pub use new::{create, new};
 pub use show::get;
 
+use super::event_line::actor;
 use super::fields::{created_before, day, external_id, features, lines, once, optional, required};
 use super::filters;
 use super::form::Mistake;

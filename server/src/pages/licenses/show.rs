@@ -7,7 +7,7 @@ use common::{Event, LicenseId, LicenseWithSeats, Status, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Badge, Layout, Mistake, SeatsBar, Viewer, Visitor, filters, page, short};
+use super::{Badge, Layout, Mistake, SeatsBar, Viewer, Visitor, actor, filters, page, short};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Id, Query};
@@ -156,11 +156,6 @@ pub fn day_of(at: Timestamp) -> String {
 /// Whether the end of the license has passed.
 fn is_over(license: &LicenseWithSeats) -> bool {
     license.expires_at.is_some_and(|end| end <= Timestamp::now())
-}
-
-/// Who caused the event.
-fn actor(event: &Event) -> String {
-    event.actor.name.clone().unwrap_or_else(|| event.actor.kind.to_string())
 }
 
 /// What the event changed: each member with its value before and after.

@@ -13,6 +13,7 @@ use common::{
 use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
 
+use super::super::event_line::actor;
 use super::super::fields::optional;
 use super::super::filters;
 use super::super::form::Mistake;
