@@ -31,9 +31,12 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> Lanes<K, Q, T> {
         self.len == 0
     }
 
-    /// In how many lanes something waits.
-    pub fn count(&self) -> usize {
-        self.lanes.order.len()
+    /// How many take turns: lanes in which something waits or, if there is one, its queues.
+    pub fn in_turn(&self) -> usize {
+        match (self.lanes.order.len(), self.lanes.values.values().next()) {
+            (1, Some(lane)) => lane.queues.order.len(),
+            (lanes, _) => lanes,
+        }
     }
 
     /// Puts the item at the end of its queue. When there is no room, the last item of the longest

@@ -24,8 +24,8 @@ use crate::supervise::supervise;
 const MAX_WAITING: usize = 4096;
 /// How many requests are answered together at most.
 const MAX_BATCH: usize = 256;
-/// How many requests for each tenant are answered together at most when several tenants wait: who
-/// asks little then waits for a shorter batch, and a batch this long is nearly as cheap.
+/// How many requests are answered together at most for each tenant that waits, or each key of the
+/// one that does, when there are several: who asks little then waits for a shorter batch.
 const MAX_SHARED: usize = 32;
 /// How much the requests that are answered together may cost; a usual one costs 1.
 const MAX_BATCH_COST: usize = 1024;
@@ -126,9 +126,9 @@ impl<Q, A> Queue<Q, A> {
     fn take(&self) -> (Vec<Q>, Vec<oneshot::Sender<Result<A, Error>>>) {
         let mut waiting = self.lock();
         let (mut requests, mut replies, mut cost) = (Vec::new(), Vec::new(), 0);
-        let most = match waiting.count() {
+        let most = match waiting.in_turn() {
             0 | 1 => MAX_BATCH,
-            tenants => MAX_BATCH.min(tenants * MAX_SHARED),
+            sharers => MAX_BATCH.min(sharers * MAX_SHARED),
         };
         while requests.len() < most && cost < MAX_BATCH_COST {
             let Some(next) = waiting.pop(|next| next.reply.is_closed()) else { break };

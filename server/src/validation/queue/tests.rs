@@ -249,13 +249,18 @@ async fn at_the_end_what_waits_is_answered() {
 
 /// Who asks little does not wait for the longest batch of who asks much.
 #[tokio::test]
-async fn a_batch_that_tenants_share_is_shorter() {
+async fn a_batch_that_is_shared_is_shorter() {
+    let tenant = Some(TenantId::new(Timestamp::now()));
+    for other in [Placement { tenant, ..PLACE }, Placement { key: [1; 32], ..PLACE }] {
+        a_batch_shared_with(other).await;
+    }
+}
+
+async fn a_batch_shared_with(other: Placement) {
     let (held, first) = Held::busy(|_| Ok(())).await;
     let mut waiting = held.queue(0..MAX_BATCH);
-    let tenant = Some(TenantId::new(Timestamp::now()));
     let batcher = held.batcher.clone();
-    waiting
-        .push(Box::pin(async move { batcher.submit(Placement { tenant, ..PLACE }, 7777).await }));
+    waiting.push(Box::pin(async move { batcher.submit(other, 7777).await }));
     assert!(waiting.iter_mut().all(is_waiting));
     held.let_go();
     first.await.unwrap();
