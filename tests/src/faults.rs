@@ -2,7 +2,9 @@
 //! answered request is lost, and the first request after the fault succeeds.
 //!
 //! A preloaded library injects the faults. The tests compile it from `faults/shim.c` with the C
-//! compiler that building licd needs.
+//! compiler that building licd needs. `full_disk` needs none.
+
+mod full_disk;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -185,6 +185,11 @@ impl Process {
         Caller::new(self.base.clone(), key)
     }
 
+    /// The root of the files as the process sees them, which may have mounts of its own.
+    pub fn root(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root", self.child.id()))
+    }
+
     /// The peak memory of the process, in KiB. The kernel counts roughly: a later value may be lower
     /// by some hundred.
     pub fn peak_memory(&self) -> u64 {
