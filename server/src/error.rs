@@ -88,10 +88,10 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
                     .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 8 | 9 | 10 | 13 | 14))
             })
         }
-        // Connection lost, out of resources, operator's intervention, a standby's read-only state,
-        // a lock or a statement that took too long.
+        // Connection lost, out of resources, operator's intervention, a disk that fails, a standby's
+        // read-only state, a lock or a statement that took too long.
         _ => has_code(error, |code| {
-            matches!(&code[..2.min(code.len())], "08" | "53" | "57")
+            matches!(&code[..2.min(code.len())], "08" | "53" | "57" | "58")
                 || matches!(code, "25006" | "55P03")
         }),
     }

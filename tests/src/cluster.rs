@@ -4,6 +4,7 @@
 //! `tests/run` runs them. A cluster lives in a temporary folder, belongs to an unprivileged user
 //! (PostgreSQL refuses root), and goes when its value does, also when the test fails.
 
+mod connections;
 mod failover;
 mod outage;
 mod pgbouncer;
@@ -111,6 +112,11 @@ impl Cluster {
     /// Ends all its processes at once, as a crash does.
     pub fn crash(&self) {
         self.run("pg_ctl", &["stop", "-D", &self.data(), "-m", "immediate", "-s"]);
+    }
+
+    /// Rolls back what runs, and shuts down, as a restart by an administrator does.
+    pub fn shut_down(&self) {
+        self.run("pg_ctl", &["stop", "-D", &self.data(), "-m", "fast", "-s"]);
     }
 
     pub fn url(&self, database: &str) -> String {

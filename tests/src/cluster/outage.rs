@@ -15,7 +15,7 @@ use crate::nodes::process::{Process, first_key};
 
 /// The longest wait while the database is away: a time-out of 5 s for the key and one of 5 s for the
 /// rest, with a margin for a busy machine.
-const MAX_WAIT: Duration = Duration::from_secs(15);
+pub const MAX_WAIT: Duration = Duration::from_secs(15);
 
 /// Clients that create and seat one new user after another until they are stopped.
 pub struct Load {
@@ -121,7 +121,7 @@ pub async fn all_seated(cluster: &Cluster, callers: &[Caller], license: &str, us
     assert!(counted >= users.len() as i64);
 }
 
-async fn away(caller: &Caller) {
+pub async fn away(caller: &Caller) {
     let begun = Instant::now();
     let ready = caller.get("/readyz").await;
     assert!(begun.elapsed() < MAX_WAIT, "/readyz took {:?}", begun.elapsed());
@@ -130,24 +130,31 @@ async fn away(caller: &Caller) {
     assert_eq!(caller.get("/healthz").await.status, 200);
 }
 
+/// A crash, a restart, and a pause: how the server goes away, and how it comes back.
+const OUTAGES: [(fn(&Cluster), fn(&Cluster)); 3] = [
+    (Cluster::crash, Cluster::begin),
+    (Cluster::shut_down, Cluster::begin),
+    (Cluster::freeze, Cluster::thaw),
+];
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
-async fn a_database_that_crashes_in_a_storm_loses_nothing_that_was_answered() {
+async fn a_database_that_goes_away_in_a_storm_loses_nothing_that_was_answered() {
     let (cluster, key) = (Cluster::start().await, first_key());
     let nodes = [(); 2].map(|()| Process::start(&cluster.url("licd"), &key));
     let callers = [nodes[0].caller(&key), nodes[1].caller(&key)];
     let license = callers[0].license(json!({})).await;
     let load = Load::new();
     let outages = async {
-        for _ in 0..2 {
+        for (go, come_back) in OUTAGES {
             load.seats_more(200).await;
             let before = load.refusals();
-            cluster.crash();
+            go(&cluster);
             for caller in &callers {
                 away(caller).await;
             }
             until("the storm is told", async || load.refusals() > before).await;
-            cluster.begin();
+            come_back(&cluster);
             for caller in &callers {
                 until("/readyz is 200 again", async || caller.get("/readyz").await.status == 200)
                     .await;
