@@ -22,9 +22,9 @@ impl Timestamp {
         Self(Utc::now().trunc_subsecs(3))
     }
 
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970; none for a moment before, to which a calculation may lead.
     pub fn millis(self) -> u64 {
-        self.0.timestamp_millis().unsigned_abs()
+        u64::try_from(self.0.timestamp_millis()).unwrap_or_default()
     }
 
     /// The moment so many milliseconds after the beginning of 1970, if a calendar has it.

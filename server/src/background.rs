@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::db::Db;
+use crate::ops::age::Clocks;
 use crate::ops::events::{self, Retention};
 use crate::ops::{idempotency, sessions};
 use crate::supervise::supervise;
@@ -41,16 +42,18 @@ async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention, rep
         if let Err(error) = gate.last_uses.write(&db).await {
             tracing::warn!(%error, "the uses of keys could not be written");
         }
-        if let Err(error) = last_uses::forget_old(&db).await {
+        // A clock that jumps ahead deletes nothing that is young.
+        let now = Clocks::now().earliest;
+        if let Err(error) = last_uses::forget_old(&db, now).await {
             tracing::warn!(%error, "old uses of keys could not be deleted");
         }
-        if let Err(error) = idempotency::forget_old(&db).await {
+        if let Err(error) = idempotency::forget_old(&db, now).await {
             tracing::warn!(%error, "old idempotency keys could not be deleted");
         }
-        if let Err(error) = sessions::forget_ended(&db).await {
+        if let Err(error) = sessions::forget_ended(&db, now).await {
             tracing::warn!(%error, "sessions that have ended could not be deleted");
         }
-        if let Err(error) = events::forget_old(&db, events_kept).await {
+        if let Err(error) = events::forget_old(&db, events_kept, now).await {
             tracing::warn!(%error, "old events could not be deleted");
         }
     }
@@ -70,7 +73,7 @@ async fn write_outcomes(db: Db, outcomes: Arc<OutcomeCounts>) {
         if let Err(error) = outcomes.flush(&db).await {
             tracing::warn!(%error, "the outcomes of validations could not be written");
         }
-        if let Err(error) = outcome_counts::forget_old(&db).await {
+        if let Err(error) = outcome_counts::forget_old(&db, Clocks::now().earliest).await {
             tracing::warn!(%error, "old outcomes could not be deleted");
         }
     }

@@ -26,7 +26,7 @@ struct Disk {
 impl Disk {
     fn start() -> Self {
         let folder = TempDir::new().unwrap();
-        let shim = build_shim(folder.path());
+        let shim = build_shim("faults/shim.c", folder.path());
         let (key, fault) = (first_key(), folder.path().join("fault"));
         let url = format!("sqlite://{}", folder.path().join("licd.db").display());
         let settings = [
@@ -49,8 +49,9 @@ impl Disk {
     }
 }
 
-fn build_shim(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/faults/shim.c");
+/// Compiles a library for `LD_PRELOAD` from a file of these tests.
+pub fn build_shim(source: &str, folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(source);
     let shim = folder.join("shim.so");
     let built = Command::new("cc")
         .args(["-shared", "-fPIC", "-O1", "-o"])

@@ -89,7 +89,7 @@ async fn old_answers_are_forgotten_in_portions() {
         assert_eq!(insert.bind(&[0u8; 32][..]).execute().await.unwrap(), count as u64);
     }
     drop(conn);
-    licd::ops::idempotency::forget_old(&db).await.unwrap();
+    licd::ops::idempotency::forget_old(&db, now).await.unwrap();
     let mut conn = db.read().await.unwrap();
     let left: Vec<(i64,)> =
         conn.query("select count(*) from idempotency_keys").fetch_all().await.unwrap();

@@ -84,9 +84,9 @@ impl fmt::Display for Retention {
 }
 
 /// Deletes the events that are older, a portion at a time, and lets others write in between.
-pub async fn forget_old(db: &Db, retention: Retention) -> db::Result<()> {
+pub async fn forget_old(db: &Db, retention: Retention, now: Timestamp) -> db::Result<()> {
     let Some(days) = retention.0 else { return Ok(()) };
-    let horizon = Timestamp::now().plus(-Duration::days(days.into()));
+    let horizon = now.plus(-Duration::days(days.into()));
     // An id begins with its time: 48 bits of milliseconds.
     let oldest = EventId::from(Uuid::from_u128(u128::from(horizon.millis()) << 80));
     while events::forget_old(&mut db.write().await?, oldest).await? {}

@@ -5,16 +5,20 @@
 //! with the effect, and answered again for a day. A validation needs none of this: it is decided
 //! anew each time, and an old answer would be a wrong one.
 
-mod age;
-
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use chrono::TimeDelta;
+use common::Timestamp;
+
+use super::age::Clocks;
 use crate::db::{self, Conn, Db};
 use crate::error::Error;
 use crate::store::Scope;
 use crate::store::idempotency::{self, Answered};
-use age::Clocks;
+
+/// Answers are kept for a day.
+const KEPT: TimeDelta = TimeDelta::days(1);
 
 /// What marks a request that may be sent again.
 pub struct IdempotencyKey {
@@ -59,11 +63,12 @@ impl Attempt {
     /// Claims the key. When the very same request was answered before, ends with that answer.
     pub async fn claim(&self, conn: &mut Conn) -> Result<(), Error> {
         let (scope, name, clocks) = (self.scope, &*self.name, Clocks::now());
-        idempotency::forget(conn, scope, name, clocks.horizon()).await?;
-        if idempotency::claim(conn, scope, name, &self.fingerprint, clocks.given()).await? {
+        let horizon = clocks.earliest.plus(-KEPT);
+        idempotency::forget(conn, scope, name, horizon).await?;
+        if idempotency::claim(conn, scope, name, &self.fingerprint, clocks.latest).await? {
             return Ok(());
         }
-        match idempotency::find(conn, scope, name, clocks.horizon()).await? {
+        match idempotency::find(conn, scope, name, horizon).await? {
             Some(answered) if answered.fingerprint == self.fingerprint => Err(replay(answered)),
             Some(_) => Err(Error::IdempotencyKeyReused),
             None => Err(Error::Unavailable),
@@ -91,8 +96,8 @@ fn replay(answered: Answered) -> Error {
 
 /// Deletes the keys that are older than a day, a portion at a time, and lets others write in
 /// between.
-pub async fn forget_old(db: &Db) -> db::Result<()> {
-    let horizon = Clocks::now().horizon();
+pub async fn forget_old(db: &Db, now: Timestamp) -> db::Result<()> {
+    let horizon = now.plus(-KEPT);
     while idempotency::forget_old(&mut db.write().await?, horizon).await? {}
     Ok(())
 }

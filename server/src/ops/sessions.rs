@@ -127,8 +127,7 @@ pub async fn end(db: &Db, scope: Scope, id: SessionId) -> Result<(), Error> {
 }
 
 /// Deletes the sessions that have ended, a portion at a time, and lets others write in between.
-pub async fn forget_ended(db: &Db) -> db::Result<()> {
-    let now = Timestamp::now();
+pub async fn forget_ended(db: &Db, now: Timestamp) -> db::Result<()> {
     while sessions::forget_ended(&mut db.write().await?, now).await? {}
     Ok(())
 }

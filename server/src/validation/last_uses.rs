@@ -81,8 +81,8 @@ impl LastUses {
 }
 
 /// Forgets the uses of old hours, a portion at a time, and lets others write in between.
-pub async fn forget_old(db: &Db) -> Result<()> {
-    let since = Timestamp::now().plus(-KEPT);
+pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
+    let since = now.plus(-KEPT);
     while key_uses::forget_old(&mut db.write().await?, since).await? {}
     Ok(())
 }

@@ -82,8 +82,8 @@ impl OutcomeCounts {
 }
 
 /// Forgets the outcomes of old hours, a portion at a time, and lets others write in between.
-pub async fn forget_old(db: &Db) -> Result<()> {
-    let since = Timestamp::now().plus(-KEPT);
+pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
+    let since = now.plus(-KEPT);
     while outcomes::forget_old_counts(&mut db.write().await?, since).await? {}
     while outcomes::forget_old_refusals(&mut db.write().await?, since).await? {}
     Ok(())

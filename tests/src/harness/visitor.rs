@@ -14,13 +14,22 @@ pub struct Visitor {
 
 impl Visitor {
     pub fn stranger(app: &App) -> Self {
+        Self::stranger_at(&app.base)
+    }
+
+    fn stranger_at(base: &str) -> Self {
         let client = Client::builder().no_proxy().redirect(redirect::Policy::none());
-        Self { client: client.build().unwrap(), base: app.base.clone(), cookie: None }
+        Self { client: client.build().unwrap(), base: base.to_owned(), cookie: None }
     }
 
     /// A visitor with a session of this key.
     pub async fn with_key(app: &App, key: &str) -> Self {
-        let stranger = Self::stranger(app);
+        Self::at(&app.base, key).await
+    }
+
+    /// The same, at the address of a node.
+    pub async fn at(base: &str, key: &str) -> Self {
+        let stranger = Self::stranger_at(base);
         let answer = stranger.post("/dashboard/sign-in", &[("key", key)]).await;
         assert_eq!(answer.status(), 303, "the key signs in");
         Self { cookie: Some(cookie_of(&answer)), ..stranger }

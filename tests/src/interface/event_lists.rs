@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use common::Timestamp;
 use licd::config::Config;
 use serde_json::{Value, json};
 
@@ -84,7 +85,7 @@ async fn old_events_are_deleted() {
     drop(conn);
     for (retention, left) in [("forever", 6), ("10000d", 6), ("400d", 5), ("1d", 5)] {
         let kept = retention.parse().unwrap();
-        licd::ops::events::forget_old(app.db(), kept).await.unwrap();
+        licd::ops::events::forget_old(app.db(), kept, Timestamp::now()).await.unwrap();
         assert_eq!(app.get(EVENTS).await.list().len(), left, "{retention}");
     }
 }

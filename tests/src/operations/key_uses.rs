@@ -97,7 +97,7 @@ async fn uses_are_counted_by_the_hour_for_thirty_days() {
     let found = uses(&app, key).await;
     assert_eq!((found.last_24_hours, found.last_7_days), (4, 8));
     assert_eq!(uses(&app, other).await.last_24_hours, 1);
-    last_uses::forget_old(app.db()).await.unwrap();
+    last_uses::forget_old(app.db(), now).await.unwrap();
     let kept = "select cast(sum(count) as bigint) from key_uses
          where key_id in (select id from keys where name = 'app')";
     assert_eq!(app.number(kept).await, 13);
