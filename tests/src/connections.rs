@@ -5,7 +5,7 @@ mod bound;
 mod protocol;
 mod slow;
 mod stop;
-mod wire;
+pub mod wire;
 
 use licd::config::Config;
 use licd::http::ConnectionLimits;

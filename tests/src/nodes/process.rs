@@ -198,6 +198,11 @@ impl Process {
         peak.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
+    /// How many files and sockets it has open.
+    pub fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
     pub fn send(&self, signal: &str) {
         send(signal, &self.child);
     }

@@ -1,0 +1,186 @@
+//! Storms made with wrk and slowhttptest: meanwhile `/readyz` is 200 for a new client, and another
+//! tenant's validations are right; memory stays under a bound, and when a storm is over, all is as
+//! before. Each prints what it measured: `tests/run overload:: -- --nocapture`.
+//!
+//! These tests need the two programs, so a plain `cargo test` lists them as ignored; `tests/run`
+//! installs and runs them.
+
+mod queue;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::task::spawn_blocking;
+
+use crate::connections::wire::Wire;
+use crate::harness::{Caller, TestDatabase, until_within};
+use crate::nodes::process::{Process, command, command_after, first_key, licd};
+
+/// The peak memory that licd may reach.
+const MAX_MEMORY_KIB: u64 = 200 * 1024;
+/// How long `/readyz` and another tenant's validation may take on two busy cores, which licd shares
+/// with the storm.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// How long after a storm all must be as before.
+const RECOVERY: Duration = Duration::from_secs(15);
+/// How many files may be open afterwards that were not before: further connections to the database,
+/// and those of the clients that look.
+const MORE_FILES: usize = 24;
+/// How long wrk sends.
+const SECONDS: &str = "4";
+
+/// A licd with a tenant that asks calmly and one that storms.
+struct Besieged {
+    node: Process,
+    calm: Caller,
+    storming: String,
+    _database: TestDatabase,
+}
+
+impl Besieged {
+    async fn start(serve: Command) -> Self {
+        let (database, key) = (TestDatabase::ready().await, first_key());
+        let settings = [("LICD_BOOTSTRAP_KEY", &*key)];
+        let node = Process::launch_command(serve, &database.url, &settings).wait();
+        let calm = node.caller(&key);
+        let made = licd(&["tenants", "create", "Storm", "--database-url", &database.url]);
+        let storming = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        for caller in [&calm, &calm.with_key(&storming)] {
+            let license = caller.license(json!({})).await;
+            caller.assign(&license, "ada").await.data();
+            assert_eq!(caller.validate("ada").await.verdict(), "valid");
+        }
+        Self { node, calm, storming, _database: database }
+    }
+
+    /// wrk with so many connections, which send bodies of that size.
+    fn wrk(&self, connections: &str, path: &str, bytes: &str) -> Command {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/overload/requests.lua");
+        let mut wrk = Command::new("wrk");
+        wrk.args(["-t", "2", "-c", connections, "-d", SECONDS, "--timeout", "10s", "-s"]);
+        wrk.arg(script).arg(format!("{}{path}", self.node.base));
+        wrk.env("STORM_KEY", &self.storming).env("STORM_BYTES", bytes);
+        wrk
+    }
+
+    /// slowhttptest with 1000 connections for six seconds.
+    fn slow(&self, path: &str, mode: &[&str]) -> Command {
+        let mut slow = Command::new("slowhttptest");
+        slow.args(["-c", "1000", "-r", "500", "-i", "1", "-l", "6", "-p", "5", "-v", "1", "-u"]);
+        slow.arg(format!("{}{path}", self.node.base)).args(mode);
+        slow
+    }
+
+    /// Runs the storm, looks at licd from outside meanwhile, and waits until all is as before.
+    async fn endures(self, mut storm: Command) {
+        let files = self.node.open_files();
+        let name = format!("{:?} {:?}", storm.get_program(), storm.get_args().collect::<Vec<_>>());
+        let running = spawn_blocking(move || storm.output());
+        let (mut looks, mut slowest, mut most_files) = (0, [Duration::ZERO; 2], 0);
+        while !running.is_finished() {
+            for (slowest, took) in slowest.iter_mut().zip(self.look().await) {
+                *slowest = took.max(*slowest);
+            }
+            most_files = self.node.open_files().max(most_files);
+            looks += 1;
+        }
+        let ended = running.await.unwrap().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let over = Instant::now();
+        until_within(RECOVERY, "connections are gone", async || {
+            self.node.open_files() <= files + MORE_FILES
+        })
+        .await;
+        self.look().await;
+        let (recovered, peak) = (over.elapsed(), self.node.peak_memory());
+        println!(
+            "{name}\n  {looks} looks; /readyz took {:?} at most, a validation {:?}; \
+             {peak} KiB, {most_files} files; as before in {recovered:?}",
+            slowest[0], slowest[1],
+        );
+        let told = String::from_utf8_lossy(&ended.stdout);
+        let is_result = |line: &&str| line.contains("requests in") || line.contains("Non-2xx");
+        told.lines().filter(is_result).for_each(|line| println!("{line}"));
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        assert!(looks > 0 && most_files > files + 100, "there was a storm");
+        assert!(slowest.iter().all(|slowest| *slowest < MAX_WAIT), "{slowest:?}");
+        assert!(peak < MAX_MEMORY_KIB, "licd had {peak} KiB in use");
+        let log = self.node.log();
+        assert!(!log.contains("panicked") && !log.contains(r#""level":"ERROR""#), "{log}");
+        assert!(spawn_blocking(|| self.node.stop()).await.unwrap().success());
+    }
+
+    /// Asks `/readyz` on a connection of its own, and validates. Answers how long each took.
+    async fn look(&self) -> [Duration; 2] {
+        let begun = Instant::now();
+        let mut stranger = Wire::connect(&self.node.base).await;
+        stranger.get("/readyz").await;
+        assert_eq!(stranger.answer().await.status, 200);
+        let ready = begun.elapsed();
+        let begun = Instant::now();
+        assert_eq!(self.calm.validate("ada").await.verdict(), "valid");
+        [ready, begun.elapsed()]
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs wrk; tests/run installs it"]
+async fn four_thousand_connections() {
+    let licd = Besieged::start(command(&["serve"])).await;
+    let storm = licd.wrk("4000", "/api/v1/validate", "0");
+    licd.endures(storm).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs wrk; tests/run installs it"]
+async fn a_connection_for_each_request() {
+    let licd = Besieged::start(command(&["serve"])).await;
+    let mut storm = licd.wrk("400", "/api/v1/validate", "0");
+    storm.env("STORM_CLOSE", "1");
+    licd.endures(storm).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs wrk; tests/run installs it"]
+async fn bodies_of_a_mebibyte_by_the_hundred() {
+    let licd = Besieged::start(command(&["serve"])).await;
+    let storm = licd.wrk("300", "/api/v1/admin/users", "1040000");
+    licd.endures(storm).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs slowhttptest; tests/run installs it"]
+async fn slow_heads() {
+    let licd = Besieged::start(command(&["serve"])).await;
+    let storm = licd.slow("/api/v1/validate", &["-H"]);
+    licd.endures(storm).await;
+}
+
+/// The form of the sign-in is read before anybody is known.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs slowhttptest; tests/run installs it"]
+async fn slow_bodies() {
+    let licd = Besieged::start(command(&["serve"])).await;
+    let storm = licd.slow("/dashboard/sign-in", &["-B", "-s", "8192", "-x", "8"]);
+    licd.endures(storm).await;
+}
+
+/// They ask for the OpenAPI document ten times each, and take a byte a second.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs slowhttptest; tests/run installs it"]
+async fn readers_that_never_read() {
+    let licd = Besieged::start(command(&["serve"])).await;
+    let window = ["-X", "-w", "1", "-y", "1", "-z", "1", "-n", "1", "-k", "10"];
+    let storm = licd.slow("/api/v1/openapi.json", &window);
+    licd.endures(storm).await;
+}
+
+/// More connections than licd may open files: those without a whole request make room.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs slowhttptest; tests/run installs it"]
+async fn an_exhausted_file_limit() {
+    let licd = Besieged::start(command_after("ulimit -n 256", &["serve"])).await;
+    let storm = licd.slow("/api/v1/validate", &["-H"]);
+    licd.endures(storm).await;
+}
