@@ -68,6 +68,8 @@ pub fn quote(word: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -92,5 +94,20 @@ mod tests {
         assert_eq!(quote("Acme Studio"), "\"Acme Studio\"");
         assert_eq!(quote(""), "\"\"");
         assert_eq!(quote("it's $5"), r"'it'\''s $5'");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_unsafe_is_left(text: String) {
+            let safe = clean(&text);
+            prop_assert!(!safe.contains(unsafe_to_show));
+            prop_assert_eq!(clean(&safe).into_owned(), safe.into_owned());
+        }
+
+        #[test]
+        fn no_key_is_left(before in "\\PC{0,8}", key in "[0-9A-Za-z]{38}", after in "\\PC{0,8}") {
+            let text = format!("{before}sk_live_{key}{after}sk_test_{key}");
+            prop_assert!(!redact(&text).contains(&key), "{}", text);
+        }
     }
 }

@@ -103,6 +103,8 @@ fn rough(span: TimeDelta) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -139,6 +141,39 @@ mod tests {
             ("2032-01-31T12:00:00Z", "in 5y"),
         ] {
             assert_eq!(relative(time.parse().unwrap(), now), told, "{time}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_span_is_a_number_and_a_unit_up_to_a_century(number: u32, at in 0..6usize) {
+            let (unit, millis) = [
+                ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
+                ("w", 604_800_000u64),
+            ][at];
+            let millis = u64::from(number) * millis;
+            let told = format!("{number}{unit}").parse().map(Span::std).ok();
+            let within = (1..=36_500 * 86_400_000).contains(&millis);
+            prop_assert_eq!(told, within.then(|| Duration::from_millis(millis)));
+        }
+
+        #[test]
+        fn any_text_is_a_span_or_an_error(text in "\\PC*|[0-9]{0,12}[a-z]{0,3}") {
+            if let Ok(span) = text.parse::<Span>() {
+                prop_assert!(span.delta() > TimeDelta::zero());
+            }
+            prop_assert!(Span::seconds(&text).is_ok() || text.parse::<Span>().is_err());
+        }
+
+        #[test]
+        fn any_text_is_a_moment_or_an_error(text in "\\PC*|[0-9TtZz:.+-]{8,32}") {
+            prop_assert!(text.parse::<Moment>().is_err() || text.len() >= 10);
+        }
+
+        #[test]
+        fn any_two_times_can_be_compared(time in 0..253_402_300_799_999i64, now in 0..253_402_300_799_999i64) {
+            let [time, now] = [time, now].map(|millis| Timestamp::from_millis(millis).unwrap());
+            prop_assert!(!relative(time, now).is_empty());
         }
     }
 }

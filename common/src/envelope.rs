@@ -157,3 +157,39 @@ string_enum! {
         Unavailable = "unavailable",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_failure_reads_back(
+            error: String,
+            code in ".*",
+            field: Option<String>,
+            request_id: String,
+            retry_after: Option<u64>,
+        ) {
+            let failure =
+                Failure { success: ConstBool, error, code, field, request_id, retry_after };
+            let json = serde_json::to_value(&failure).unwrap();
+            let read: Failure = serde_json::from_value(json.clone()).unwrap();
+            prop_assert_eq!(serde_json::to_value(read).unwrap(), json);
+        }
+
+        /// A failure is never taken for a success, nor the other way round, whatever comes.
+        #[test]
+        fn an_envelope_is_one_of_both(
+            text in r#"\PC*|\{"success":(true|false|1|"true"|null)(,"[a-z]{0,6}":[0-9a-z"\[\]{}]{0,6})*\}"#,
+        ) {
+            let success = serde_json::from_str::<Success<Value>>(&text).is_ok();
+            let list = serde_json::from_str::<List<Value>>(&text).is_ok();
+            let failure = serde_json::from_str::<Failure>(&text).is_ok();
+            prop_assert!(!(failure && (success || list)));
+        }
+    }
+}

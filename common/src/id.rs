@@ -321,5 +321,18 @@ mod tests {
             let id = PlanId(Uuid::from_u128(bits));
             prop_assert_eq!(id.to_string().parse(), Ok(id));
         }
+
+        /// The pattern of the OpenAPI document.
+        #[test]
+        fn takes_what_the_pattern_describes(text in "pln_[0-7][0-9a-hjkmnp-tv-z]{25}") {
+            prop_assert_eq!(text.parse::<PlanId>().unwrap().to_string(), text);
+        }
+
+        #[test]
+        fn takes_one_spelling_of_an_id(text in "\\PC*|(pln_)?[0-9A-Za-z_]{24,28}") {
+            if let Ok(id) = text.parse::<PlanId>() {
+                prop_assert_eq!(id.to_string(), text);
+            }
+        }
     }
 }

@@ -231,6 +231,8 @@ fn checksum(signed: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const KNOWN: &str = "sk_live_00000000000000000000000000000000";
@@ -259,6 +261,26 @@ mod tests {
             assert_eq!(key.mode(), mode);
             assert_eq!(key.prefix().len(), 12);
             assert!(key != ApiKey::generate(mode));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn takes_any_letters_and_digits_with_their_checksum(
+            signed in "sk_(live|test)_[0-9A-Za-z]{32}",
+        ) {
+            let key = format!("{signed}{}", checksum(&signed));
+            let parsed = key.parse::<ApiKey>().map_err(|error| error.to_string()).unwrap();
+            prop_assert_eq!(parsed.expose(), &key);
+            prop_assert_eq!(parsed.prefix(), &key[..12]);
+        }
+
+        #[test]
+        fn takes_no_other_text(text in "\\PC*|sk_(live|test)_[0-9A-Za-z]{0,40}\\PC{0,4}") {
+            if let Ok(key) = text.parse::<ApiKey>() {
+                prop_assert_eq!(key.expose(), &text);
+                prop_assert_eq!(checksum(&text[..40]), &text[40..]);
+            }
         }
     }
 }

@@ -104,6 +104,8 @@ numbers! {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -122,6 +124,25 @@ mod tests {
             ("true", false),
         ] {
             assert_eq!(serde_json::from_str::<MaxSeats>(json).is_ok(), taken, "{json}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn takes_exactly_what_lies_within(number: i64) {
+            let near = number % 2_000_000;
+            for number in [number, near] {
+                let within = (1..=1_000_000).contains(&number);
+                prop_assert_eq!(number.to_string().parse::<MaxSeats>().is_ok(), within);
+                prop_assert_eq!(serde_json::from_str::<MaxSeats>(&number.to_string()).is_ok(), within);
+            }
+        }
+
+        #[test]
+        fn takes_no_number_that_it_cannot_write(text in "\\PC*|[-+0-9.e]{1,12}") {
+            if let Ok(number) = text.parse::<MaxSeats>() {
+                prop_assert_eq!(number.to_string().parse(), Ok(number));
+            }
         }
     }
 }

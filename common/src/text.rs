@@ -247,6 +247,8 @@ impl<'de> Deserialize<'de> for Metadata {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use serde_json::json;
 
     use super::*;
@@ -295,5 +297,29 @@ mod tests {
         let nested = |levels| (1..levels).fold(json!({}), |inner, _| json!({ "a": inner }));
         assert!(read(nested(32)).is_ok());
         assert!(read(nested(33)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn takes_every_line_unchanged(text in "[^\\p{Cc}]{1,255}") {
+            let user = text.parse::<ExternalId>().unwrap();
+            prop_assert_eq!(user.as_str(), &text);
+            let json = serde_json::to_string(&user).unwrap();
+            prop_assert_eq!(serde_json::from_str::<ExternalId>(&json).unwrap(), user);
+        }
+
+        #[test]
+        fn refuses_every_control_character(text in "[^\\p{Cc}]{0,20}\\p{Cc}[^\\p{Cc}]{1,20}") {
+            prop_assert!(text.parse::<ExternalId>().is_err());
+            let name = format!("a{text}");
+            prop_assert!(name.parse::<Name>().is_err());
+        }
+
+        #[test]
+        fn a_name_is_read_back_as_it_was_read(text: String) {
+            if let Ok(name) = text.parse::<Name>() {
+                prop_assert_eq!(name.as_str().parse::<Name>(), Ok(name.clone()));
+            }
+        }
     }
 }

@@ -166,6 +166,8 @@ impl schemars::JsonSchema for Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -186,6 +188,35 @@ mod tests {
     fn refuses_what_is_no_moment() {
         for text in ["", "tomorrow", "2027-01-31", "2027-02-30T00:00:00Z", "1969-12-31T23:59:59Z"] {
             assert!(text.parse::<Timestamp>().is_err(), "{text}");
+        }
+    }
+
+    /// The last millisecond of the year 9999.
+    const END: i64 = 253_402_300_799_999;
+
+    proptest! {
+        #[test]
+        fn reads_what_it_writes(millis in 0..=END) {
+            let time = Timestamp::from_millis(millis).unwrap();
+            prop_assert_eq!(time.to_string().parse(), Ok(time));
+            prop_assert_eq!(time.millis(), millis as u64);
+        }
+
+        #[test]
+        fn reads_every_offset(millis in 0..=END / 2, minutes in -1439..1440i32) {
+            let time = Timestamp::from_millis(millis).unwrap();
+            let offset = chrono::FixedOffset::east_opt(minutes * 60).unwrap();
+            let elsewhere = time.0.with_timezone(&offset);
+            // In years of four digits, as RFC 3339 has them.
+            prop_assume!(elsewhere.year() >= 1000);
+            prop_assert_eq!(elsewhere.to_rfc3339().parse(), Ok(time));
+        }
+
+        #[test]
+        fn takes_no_time_that_it_cannot_write(text in "\\PC*|[0-9TtZz:.+-]{10,32}") {
+            if let Ok(time) = text.parse::<Timestamp>() {
+                prop_assert_eq!(time.to_string().parse(), Ok(time));
+            }
         }
     }
 }

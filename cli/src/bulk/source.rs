@@ -175,6 +175,8 @@ fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn users(text: &str, mapping: &[&str]) -> Result<Vec<String>> {
@@ -226,5 +228,55 @@ mod tests {
         assert!(error.contains("line 3: alice is already on line 2"), "{error}");
         assert!(error.contains("line 4: userId must be"), "{error}");
         assert!(error.contains("and 2 more"), "{error}");
+    }
+
+    /// What a spreadsheet may hold: quotes, separators and line ends included.
+    fn rows() -> impl Strategy<Value = Vec<(String, String)>> {
+        let user = "[a-z,;\"' ü漢]{1,12}";
+        let email = "|[a-z@,;\"']{1,12}";
+        prop::collection::hash_map(user, email, 1..8).prop_map(|rows| rows.into_iter().collect())
+    }
+
+    fn read(text: &str) -> Vec<(String, String)> {
+        let told = |row: UserRow| {
+            let email = row.email.map_or_else(String::new, |email| email.to_string());
+            (row.user.to_string(), email)
+        };
+        parse("users", text.as_bytes(), &[]).unwrap().into_iter().map(told).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_read_back_from_csv(rows in rows(), separator in prop::sample::select(b",;\t".to_vec())) {
+            let mut writer = csv::WriterBuilder::new().delimiter(separator).from_writer(Vec::new());
+            writer.write_record(["userId", "email"]).unwrap();
+            for (user, email) in &rows {
+                writer.write_record([user, email]).unwrap();
+            }
+            let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
+            prop_assert_eq!(read(&text), rows);
+        }
+
+        #[test]
+        fn rows_read_back_from_lines_of_json(rows in rows()) {
+            let line = |(user, email): &(String, String)| {
+                let email = (!email.is_empty()).then_some(email);
+                serde_json::json!({ "userId": user, "email": email }).to_string()
+            };
+            let lines: Vec<String> = rows.iter().map(line).collect();
+            prop_assert_eq!(read(&lines.join("\n")), rows);
+        }
+
+        #[test]
+        fn any_bytes_are_rows_or_an_error(bytes: Vec<u8>) {
+            drop(parse("users", &bytes, &[]));
+        }
+
+        #[test]
+        fn any_text_is_rows_or_an_error(text in "(userId|email|metadata|\u{feff})?([,;\t\"\r\n{}:a-z é]{0,4}\\PC?){0,20}") {
+            if let Ok(rows) = parse("users", text.as_bytes(), &[]) {
+                prop_assert!(!rows.is_empty());
+            }
+        }
     }
 }

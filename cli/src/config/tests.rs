@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
@@ -142,4 +143,19 @@ async fn files_are_readable_by_their_owner_only() {
     assert_eq!(mode(&folder.file(FILE)), 0o600);
     assert_eq!(mode(&folder.file("lock")), 0o600);
     assert_eq!(mode(&folder.file("")), 0o700);
+}
+
+proptest! {
+    /// Whatever a file holds, it is read or refused, and never quoted: it may be a key.
+    #[test]
+    fn any_text_is_a_configuration_or_an_error(
+        text in "\\PC*|((current|key|\\[profiles\\.a\\]|server)? ?=? ?[\"'a-z:/.\n\\[\\]é]{0,9}\n?){0,6}",
+    ) {
+        let (_dir, folder) = folder();
+        written(&folder, &format!("{text}\nkey = \"sk_live_TOPSECRET\"\n[profiles.b]\nserver = TOPSECRET"));
+        let error = Config::load(&folder).unwrap_err().text(None);
+        prop_assert!(error.contains("config.toml") && !error.contains("SECRET"), "{}", error);
+        written(&folder, &text);
+        drop(Config::load(&folder));
+    }
 }

@@ -73,6 +73,8 @@ fn text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use serde_json::json;
 
     use super::*;
@@ -101,5 +103,30 @@ mod tests {
           plans:
           - name: Pro annual
         "#);
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            "[-~#:{}\\[\\]!&*?|>%@,'\" .0-9a-z]{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map("\\PC{0,6}", inner, 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_reads_back(value in any_value()) {
+            let text = yaml(&value);
+            prop_assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), value, "{}", text);
+        }
     }
 }

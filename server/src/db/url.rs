@@ -141,6 +141,8 @@ fn is_port(port: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -188,6 +190,33 @@ mod tests {
             ("sqlite://licd.db?mode=memory", InvalidUrl::SqliteOptions),
         ] {
             assert_eq!(url.parse::<DatabaseUrl>().err(), Some(wrong), "{url}");
+        }
+    }
+
+    proptest! {
+        /// Whatever else is wrong with an address, nothing shows its password.
+        #[test]
+        fn a_password_is_never_shown(
+            scheme in "postgres(ql)?|sqlite|Postgres|[a-z]{0,4}",
+            before in "[a-z:@/?#,%\\[\\]]{0,4}",
+            after in "[a-z0-9:@/?#,%&=\\[\\].]{0,24}",
+        ) {
+            let url = format!("{scheme}://user:{before}TOPSECRET{after}@db/licd");
+            match url.parse::<DatabaseUrl>() {
+                // The path of a file is no secret.
+                Ok(DatabaseUrl::Sqlite(_)) => {}
+                Ok(url) => prop_assert!(!url.to_string().contains("TOPSECRET"), "{}", url),
+                Err(error) => prop_assert!(!error.to_string().contains("TOPSECRET")),
+            }
+        }
+
+        #[test]
+        fn any_text_is_an_address_or_an_error(
+            text in "\\PC*|(sqlite|postgres)://[a-z0-9:@/?#,%&=\\[\\].]{0,40}",
+        ) {
+            if let Ok(url @ DatabaseUrl::Sqlite(_)) = text.parse::<DatabaseUrl>() {
+                prop_assert!(url.to_string().parse::<DatabaseUrl>().is_ok());
+            }
         }
     }
 }

@@ -92,6 +92,8 @@ fn is_https(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const PROXY: &str = "10.0.0.1";
@@ -189,6 +191,23 @@ mod tests {
         }
         for text in ["", " "] {
             assert!(text.parse::<TrustedProxies>().unwrap().0.is_empty());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_list_of_networks_or_an_error(text in "\\PC*|[0-9a-f:./, ]{0,40}") {
+            drop(text.parse::<TrustedProxies>());
+        }
+
+        /// Whatever a client sends: its own address is that of its connection, unless that is a proxy.
+        #[test]
+        fn a_header_of_anybody_else_changes_no_address(line: Vec<u8>) {
+            let Ok(value) = axum::http::HeaderValue::from_bytes(&line) else { return Ok(()) };
+            let headers = HeaderMap::from_iter([(X_FORWARDED_FOR.clone(), value)]);
+            let stranger: IpAddr = [203, 0, 113, 9].into();
+            prop_assert_eq!(proxies().client(stranger, &headers).address, stranger);
+            proxies().client(PROXY.parse().unwrap(), &headers);
         }
     }
 }

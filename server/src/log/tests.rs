@@ -80,3 +80,16 @@ fn only_levels_stand_alone_in_a_filter() {
         assert!(bad.parse::<LogFilter>().is_err(), "{bad}");
     }
 }
+
+proptest::proptest! {
+    /// What is taken, the log takes too: it would leave out a directive that it cannot read.
+    #[test]
+    fn any_text_is_a_filter_or_an_error(
+        text in "\\PC*|((info|warn|off|TRACE|licd|sqlx)?[=,\\[\\]{}a-z0-9: ]{0,6}){0,5}",
+    ) {
+        if let Ok(filter) = text.parse::<LogFilter>() {
+            proptest::prop_assert!(EnvFilter::try_new(&filter.0).is_ok());
+            proptest::prop_assert!(filter.0.parse::<LogFilter>().is_ok());
+        }
+    }
+}

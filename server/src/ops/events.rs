@@ -95,6 +95,8 @@ pub async fn forget_old(db: &Db, retention: Retention, now: Timestamp) -> db::Re
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -105,6 +107,15 @@ mod tests {
         assert_eq!("400".parse::<Retention>().unwrap().to_string(), "400d");
         for text in ["", "d", "0d", "-1d", "10001d", "400dd", "1y", "never"] {
             assert!(text.parse::<Retention>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_retention_that_reads_back_or_an_error(text in "\\PC*|[+0-9]{0,6}d?") {
+            if let Ok(retention) = text.parse::<Retention>() {
+                prop_assert_eq!(retention.to_string().parse::<Retention>().ok(), Some(retention));
+            }
         }
     }
 }

@@ -140,6 +140,8 @@ fn whole<T: Clone>(value: Option<&T>) -> Option<Edit<T>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const GOOD: &str = "
@@ -175,6 +177,17 @@ mod tests {
         ] {
             let error = Manifest::parse(&GOOD.replace(from, to)).unwrap_err();
             assert!(error.contains(why), "{to}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_manifest_or_an_error(
+            text in "\\PC*|(version: 1\n)?((products|plans|name|- name|features| ){1,2}: ?[-a-z0-9{}&*!\"\n ]{0,9}\n){0,8}",
+        ) {
+            if let Err(why) = Manifest::parse(&text) {
+                prop_assert!(!why.is_empty());
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The errors of malformed bodies and queries.
 
-use common::{AssignLicense, CreatePlan, SetStatus, UpdateLicense, Validate};
+use common::{AssignLicense, CreatePlan, ProductId, SetStatus, UpdateLicense, Validate};
+
+use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
 
@@ -80,5 +83,88 @@ fn absent_and_null_mean_the_same() {
     for body in [r#"{"userId":"a","productId":null}"#, r#"{"userId":"a"}"#] {
         let read: Validate = parse(body.as_bytes()).unwrap();
         assert!(read.product_id.is_none(), "{body}");
+    }
+}
+
+/// A query of a list, as of most lists.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListQuery {
+    limit: Option<Limit>,
+    after: Option<Sequence>,
+    #[serde(default, deserialize_with = "filter")]
+    product_id: Option<ProductId>,
+}
+
+/// Bodies that look like those of this service, and are not.
+fn any_body() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,12}|usr_[0-9a-z]{26}".prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(4, 24, 4, |inner| {
+        let name = "userId|productId|planId|name|features|metadata|maxSeats|clear|[a-z]{0,3}";
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::hash_map(name, inner, 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    });
+    value.prop_map(|value| value.to_string())
+}
+
+/// Whatever comes is read, or refused in one line.
+fn is_read_or_refused<T: DeserializeOwned>(body: &[u8]) {
+    if let Err(error) = parse::<T>(body) {
+        let told = error.sentence();
+        assert!(!told.is_empty() && !told.contains(char::is_control), "{told:?}");
+    }
+}
+
+fn all_read_or_refuse(body: &[u8]) {
+    is_read_or_refused::<Validate>(body);
+    is_read_or_refused::<AssignLicense>(body);
+    is_read_or_refused::<CreatePlan>(body);
+    is_read_or_refused::<UpdateLicense>(body);
+    is_read_or_refused::<SetStatus>(body);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_body_or_an_error(body: Vec<u8>) {
+        all_read_or_refuse(&body);
+        all_read_or_refuse(&[b"{", &*body].concat());
+    }
+
+    #[test]
+    fn any_json_is_a_body_or_an_error(body in any_body(), cut: prop::sample::Index) {
+        all_read_or_refuse(body.as_bytes());
+        all_read_or_refuse(&body.as_bytes()[..cut.index(body.len() + 1)]);
+    }
+
+    #[test]
+    fn any_query_is_a_list_or_an_error(
+        text in "((limit|after|productId|x)=[-+0-9a-z%]{0,20}&?){0,3}|[!-~&&[^#<>\"`{}|^\\\\]]{0,30}",
+    ) {
+        let uri: Uri = format!("/?{text}").parse().unwrap();
+        match query::<ListQuery>(&uri) {
+            Ok(list) => {
+                prop_assert!(list.limit.is_none_or(|limit| (1..=1000).contains(&limit.0)));
+                prop_assert!(list.after.is_none_or(|after| after.0 >= 0));
+                prop_assert!(list.product_id.is_none_or(|_| text.contains("productId")));
+            }
+            Err(error) => prop_assert!(!error.sentence().contains(char::is_control)),
+        }
+    }
+
+    #[test]
+    fn a_page_has_up_to_a_thousand_records(limit: i64) {
+        for limit in [limit, limit % 1100] {
+            let uri: Uri = format!("/?limit={limit}").parse().unwrap();
+            prop_assert_eq!(query::<ListQuery>(&uri).is_ok(), (1..=1000).contains(&limit));
+        }
     }
 }

@@ -120,6 +120,13 @@ fn new_users_may_come_in_a_burst() {
 }
 
 proptest! {
+    #[test]
+    fn any_text_is_a_limit_that_reads_back_or_an_error(text in "\\PC*|[+0-9]{0,12}/?[a-z]?|off") {
+        if let Ok(limit) = text.parse::<RateLimit>() {
+            prop_assert_eq!(limit.to_string().parse().ok(), Some(limit));
+        }
+    }
+
     /// However requests come, no window of any length w sees more than n + w / interval, and no
     /// request is refused while the bucket is not full.
     #[test]
