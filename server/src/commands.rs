@@ -3,6 +3,7 @@
 mod backup;
 mod copy;
 mod demo;
+mod exposed_files;
 mod keys;
 mod migrate;
 mod secret_file;
@@ -20,6 +21,7 @@ use licd::config::default_database;
 use licd::db::{DatabaseUrl, Db};
 
 use crate::log::{self, LogFilter, LogFormat};
+use exposed_files::ExposedFiles;
 use secret_file::SecretFile;
 use url_parser::UrlParser;
 
@@ -93,11 +95,20 @@ pub struct Database {
     #[arg(long, env = "LICD_DATABASE_URL", value_name = "URL", value_parser = UrlParser,
         hide_env_values = true)]
     database_url: Option<DatabaseUrl>,
+    #[command(flatten)]
+    exposed_files: ExposedFiles,
 }
 
 impl Database {
-    /// As everywhere, the flag goes before the environment.
+    /// The database, unless others on this machine may read or change its files.
     fn url(&self) -> anyhow::Result<DatabaseUrl> {
+        let url = self.named()?;
+        self.exposed_files.check(&url)?;
+        Ok(url)
+    }
+
+    /// As everywhere, the flag goes before the environment.
+    fn named(&self) -> anyhow::Result<DatabaseUrl> {
         match (&self.database_url, SecretFile::of("LICD_DATABASE_URL")?) {
             (Some(url), _) => Ok(url.clone()),
             (None, Some(file)) => file.read(),

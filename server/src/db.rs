@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use crate::fair::{Turn, Turns};
 
+pub use files::{Exposure, quoted};
 pub use json::AsWritten;
 pub use open_error::OpenError;
 use postgres::{PgConn, PgConnections};

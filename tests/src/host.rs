@@ -1,11 +1,11 @@
 //! The commands of `licd` on the server's host, and the first start with its key.
 
+mod exposed_files;
 mod secret_files;
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdout, Stdio};
-
-use licd::db::Db;
 
 use crate::crashes::shutdown::{begin, until_nobody_listens};
 use crate::harness::{Caller, TestDatabase};
@@ -193,36 +193,6 @@ fn an_unknown_log_level_is_refused() {
     assert!(licd_with(&trace, &["keys", "generate"]).status.success());
 }
 
-/// Files that others can read or write are warned of, with the command that mends it.
-#[tokio::test]
-async fn exposed_files_are_warned_of() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let path = folder.path().join("licd.db");
-    let (path, parent) = (path.to_str().unwrap(), folder.path().to_str().unwrap());
-    let url = format!("sqlite://{path}");
-    let list = ["tenants", "list", "--database-url", &url];
-    let said = || String::from_utf8(licd(&list).stderr).unwrap();
-    licd(&["tenants", "create", "Acme", "--database-url", &url]);
-    assert_eq!(said(), "");
-    let allow = |path: &str, mode| {
-        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
-    };
-    allow(path, 0o644);
-    assert!(said().contains(&format!("fix it with: chmod 600 {path}")), "{}", said());
-    allow(path, 0o600);
-    // SQLite's files beside it exist while the database is open.
-    let db = Db::open(&url.parse().unwrap()).await.unwrap();
-    licd(&["tenants", "create", "Other", "--database-url", &url]);
-    let log = format!("{path}-wal");
-    allow(&log, 0o606);
-    assert!(said().contains(&format!("fix it with: chmod 600 {log}")), "{}", said());
-    db.close().await;
-    allow(parent, 0o777);
-    assert!(said().contains(&format!("fix it with: chmod go-w {parent}")), "{}", said());
-    allow(parent, 0o1777);
-    assert_eq!(said(), "", "nobody can replace a file of others there");
-}
-
 /// A demo whose folder, server and key are known.
 struct Demo {
     process: Child,
@@ -265,7 +235,9 @@ impl Demo {
 async fn every_end_of_a_demo_leaves_nothing_behind() {
     for signal in ["HUP", "TERM", "INT"] {
         let demo = Demo::start();
-        assert_eq!(std::fs::read_dir(demo.folder.path()).unwrap().count(), 1);
+        let folders = std::fs::read_dir(demo.folder.path()).unwrap();
+        let modes = folders.map(|folder| folder.unwrap().metadata().unwrap().permissions().mode());
+        assert_eq!(modes.collect::<Vec<_>>(), [0o40700], "it is for its owner alone");
         send(signal, &demo.process);
         assert_eq!(tokio::task::spawn_blocking(|| demo.end()).await.unwrap(), Some(0));
     }

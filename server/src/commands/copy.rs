@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use licd::copy::{self, Step, TableDigest};
 use licd::db::{DatabaseUrl, Db};
 
-use super::{UrlParser, print, say};
+use super::{ExposedFiles, UrlParser, print, say};
 
 #[derive(clap::Args)]
 pub struct Copy {
@@ -23,10 +23,14 @@ pub struct Copy {
     #[arg(long, env = "LICD_COPY_TO", value_name = "URL", value_parser = UrlParser,
         hide_env_values = true)]
     to: DatabaseUrl,
+    #[command(flatten)]
+    exposed_files: ExposedFiles,
 }
 
 impl Copy {
     pub async fn run(self) -> anyhow::Result<()> {
+        self.exposed_files.check(&self.from)?;
+        self.exposed_files.check(&self.to)?;
         let from = Db::open_as_it_is(&self.from).await.with_context(|| self.from.to_string())?;
         let to = Db::open(&self.to).await.with_context(|| self.to.to_string())?;
         let mut meter = Meter::new(copy::count(&from).await.ok());

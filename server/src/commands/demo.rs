@@ -5,6 +5,9 @@
 
 mod sample;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, Color, Table};
@@ -33,7 +36,8 @@ impl Demo {
 
     /// The folder goes when this ends, and also when it is dropped.
     async fn show(self, stop: signals::Stop) -> anyhow::Result<()> {
-        let folder = tempfile::Builder::new().prefix("licd-demo-").tempdir()?;
+        let own = Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().prefix("licd-demo-").permissions(own).tempdir()?;
         let db = Db::open(&DatabaseUrl::Sqlite(folder.path().join("demo.db"))).await?;
         let (tenant, key) = tenants::create(&db, Name::from_static("Acme")).await?;
         let listener = self.listen().await?;

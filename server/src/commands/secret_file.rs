@@ -2,11 +2,17 @@
 //! systemd and container platforms hand out secrets.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::{env, fs};
 
 use anyhow::{Context, ensure};
+use licd::db::quoted;
+use zeroize::Zeroizing;
+
+/// Of a file: others may read or write it.
+const EXPOSED: u32 = 0o006;
 
 /// A file that an environment variable names.
 pub struct SecretFile {
@@ -27,15 +33,28 @@ impl SecretFile {
         Ok(Some(Self { variable, path: path.into() }))
     }
 
-    /// Reads the value, which ends before the file's last newline.
+    /// Reads the value, which ends before the file's last newline. Warns if others may read it.
     pub fn read<T>(&self) -> anyhow::Result<T>
     where
         T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
     {
         let place = || format!("{}: {}", self.variable, self.path.display());
-        let text = fs::read_to_string(&self.path).with_context(place)?;
+        let text = Zeroizing::new(fs::read_to_string(&self.path).with_context(place)?);
+        if let Some(fix) = self.fix_of_exposure() {
+            let variable = &self.variable;
+            tracing::warn!("others can read or change the file of {variable}; fix it with: {fix}");
+        }
         let line = text.strip_suffix('\n').unwrap_or(&text);
         line.strip_suffix('\r').unwrap_or(line).parse().with_context(place)
+    }
+
+    /// The command that ends that others may read or write the file.
+    ///
+    /// They are no reason to refuse it: Kubernetes makes the files of secrets readable for all by
+    /// default, in a container that nobody else is in.
+    pub fn fix_of_exposure(&self) -> Option<String> {
+        let mode = fs::metadata(&self.path).map_or(0, |file| file.permissions().mode());
+        (mode & EXPOSED != 0).then(|| format!("chmod o= {}", quoted(&self.path)))
     }
 }
 

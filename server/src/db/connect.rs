@@ -75,9 +75,6 @@ impl Db {
             DatabaseUrl::Sqlite(path) => connect_sqlite(path).await,
             DatabaseUrl::Postgres(hosts) => connect_postgres(hosts).await,
         };
-        if let DatabaseUrl::Sqlite(path) = url {
-            files::warn_if_exposed(path);
-        }
         connected.map_err(OpenError::Connect)
     }
 }

@@ -2,6 +2,7 @@
 //! read or write them.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -38,21 +39,37 @@ pub(super) fn find(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Warns when others on this machine may read or change the database, and names the command that
-/// ends it.
-pub(super) fn warn_if_exposed(path: &Path) {
+/// A way in which others on this machine may read or change a database.
+pub struct Exposure {
+    what: &'static str,
+    /// The command that ends it.
+    pub fix: String,
+}
+
+impl fmt::Display for Exposure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, fix } = self;
+        write!(f, "others can {what} the database; fix it with: {fix}")
+    }
+}
+
+/// Looks at the file, at those that SQLite keeps beside it, and at their folder. What does not exist
+/// is not exposed: licd makes it for its owner alone.
+pub(super) fn exposures(path: &Path) -> Vec<Exposure> {
+    let mut found = Vec::new();
     let files = ["", "-wal", "-shm"].map(|suffix| beside(path, suffix));
-    let files: Vec<&PathBuf> = files.iter().filter(|file| mode(file) & EXPOSED_FILE != 0).collect();
+    let is_exposed = |file: &&PathBuf| file.is_file() && mode(file) & EXPOSED_FILE != 0;
+    let files: Vec<&PathBuf> = files.iter().filter(is_exposed).collect();
     if !files.is_empty() {
         let files = files.into_iter().map(|file| quoted(file)).collect::<Vec<_>>().join(" ");
-        tracing::warn!("others can read or change the database; fix it with: chmod 600 {files}");
+        found.push(Exposure { what: "read or change", fix: format!("chmod 600 {files}") });
     }
     let folder = folder(path);
     let mode = mode(folder);
     if mode & EXPOSED_FOLDER != 0 && mode & STICKY == 0 {
-        let folder = quoted(folder);
-        tracing::warn!("others can replace the database; fix it with: chmod go-w {folder}");
+        found.push(Exposure { what: "replace", fix: format!("chmod go-w {}", quoted(folder)) });
     }
+    found
 }
 
 fn folder(path: &Path) -> &Path {
@@ -71,7 +88,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// As a shell reads it.
-fn quoted(path: &Path) -> String {
+pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::files::{self, Exposure};
 use super::hosts::{Hosts, POOLER};
 
 /// The options after `?` that mean something to the driver or to licd. The driver ignores others,
@@ -38,6 +39,16 @@ const SSL_MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-c
 pub enum DatabaseUrl {
     Sqlite(PathBuf),
     Postgres(Hosts),
+}
+
+impl DatabaseUrl {
+    /// The ways in which others on this machine may read or change the files of an SQLite database.
+    pub fn exposures(&self) -> Vec<Exposure> {
+        match self {
+            Self::Sqlite(path) => files::exposures(path),
+            Self::Postgres(_) => Vec::new(),
+        }
+    }
 }
 
 impl fmt::Display for DatabaseUrl {

@@ -1,5 +1,8 @@
 //! Secrets that a file holds in place of the environment.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use super::{key_of, printed, refused, whose};
 use crate::harness::TestDatabase;
 use crate::nodes::process::{Process, first_key, licd_with};
@@ -9,10 +12,11 @@ const URL_FILE: &str = "LICD_DATABASE_URL_FILE";
 const KEY: &str = "LICD_BOOTSTRAP_KEY";
 const KEY_FILE: &str = "LICD_BOOTSTRAP_KEY_FILE";
 
-/// A file with this content, and its path.
+/// A file with this content, for its owner alone, and its path.
 fn file(folder: &tempfile::TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
@@ -106,4 +110,20 @@ fn a_file_that_is_no_good_is_named_and_not_shown() {
     let told = refused(&[(URL, &url), (KEY_FILE, &test_key)], serve, &url);
     assert!(told.contains("LICD_BOOTSTRAP_KEY"), "{told}");
     assert!(!folder.path().join("licd.db").exists());
+}
+
+/// A file that all may read is warned of and taken: by default Kubernetes makes them so.
+#[test]
+fn a_file_that_others_can_read_is_warned_of() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+    let path = file(&folder, "url", &url);
+    for (mode, is_exposed) in [(0o644, true), (0o602, true), (0o440, false), (0o400, false)] {
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let output = licd_with(&[(URL_FILE, &path)], &["migrate"]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{told}");
+        let said = format!("the file of {URL_FILE}; fix it with: chmod o= {path}");
+        assert_eq!(told.contains(&said), is_exposed, "{mode:o}: {told}");
+    }
 }
