@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use chrono::Duration;
 use serde::{Deserialize, Serialize, Serializer};
+use zeroize::Zeroizing;
 
 use crate::string_enum::string_enum;
 use crate::{KeyId, Name, OverlapSeconds, TenantId, Timestamp};
@@ -140,14 +141,16 @@ pub struct MalformedKey;
 /// An API key in the clear: `sk_live_` or `sk_test_`, 32 random letters and digits, and 6 more that
 /// are the CRC-32 of all before them, so that a damaged key is recognized without a look-up.
 ///
-/// It has neither `Debug` nor `Display` nor `Serialize`, so that it reaches no log by accident.
+/// It has neither `Debug` nor `Display` nor `Serialize`, so that it reaches no log by accident. When
+/// it is dropped, its memory is overwritten.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(String);
+pub struct ApiKey(Zeroizing<String>);
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const MARK_LENGTH: usize = "sk_live_".len();
 const SECRET_LENGTH: usize = 32;
 const CHECK_LENGTH: usize = 6;
+const LENGTH: usize = MARK_LENGTH + SECRET_LENGTH + CHECK_LENGTH;
 const SHOWN_LENGTH: usize = 12;
 
 impl ApiKey {
@@ -155,17 +158,20 @@ impl ApiKey {
     #[cfg(feature = "server")]
     #[expect(clippy::expect_used, reason = "without randomness no key is safe to give out")]
     pub fn generate(mode: Mode) -> Self {
-        let mut text = mark(mode).to_owned();
+        // A text that grows leaves copies behind.
+        let mut text = Zeroizing::new(String::with_capacity(LENGTH));
+        text.push_str(mark(mode));
         while text.len() < MARK_LENGTH + SECRET_LENGTH {
-            let mut bytes = [0; SECRET_LENGTH];
-            getrandom::fill(&mut bytes).expect("the system gives random bytes");
+            let mut bytes = Zeroizing::new([0; SECRET_LENGTH]);
+            getrandom::fill(&mut *bytes).expect("the system gives random bytes");
             // 248 is four times 62: what lies above would favour some letters.
             let fair = bytes.iter().filter(|&&byte| byte < 248);
             let wanted = MARK_LENGTH + SECRET_LENGTH - text.len();
             text.extend(fair.take(wanted).map(|byte| char::from(DIGITS[usize::from(byte % 62)])));
         }
         let check = checksum(&text);
-        Self(text + &check)
+        text.push_str(&check);
+        Self(text)
     }
 
     /// The key itself. Whoever calls this sees to it that it goes nowhere else.
@@ -192,9 +198,8 @@ impl FromStr for ApiKey {
 
     fn from_str(text: &str) -> Result<Self, MalformedKey> {
         let marked = [Mode::Live, Mode::Test].iter().any(|&mode| text.starts_with(mark(mode)));
-        let complete = text.len() == MARK_LENGTH + SECRET_LENGTH + CHECK_LENGTH;
         if !marked
-            || !complete
+            || text.len() != LENGTH
             || !text.bytes().skip(MARK_LENGTH).all(|b| b.is_ascii_alphanumeric())
         {
             return Err(MalformedKey);
@@ -203,13 +208,14 @@ impl FromStr for ApiKey {
         if checksum(signed) != check {
             return Err(MalformedKey);
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self(Zeroizing::new(text.to_owned())))
     }
 }
 
 impl<'de> Deserialize<'de> for ApiKey {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        let text = Zeroizing::<String>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -6,6 +6,7 @@ mod log;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Answers are made in one thread and freed in another, which costs the system's allocator a
 /// twelfth more CPU for each validation. Huge pages are left alone: they would take 15 MB.
@@ -13,6 +14,7 @@ use clap::Parser;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    allow_no_core();
     let args = commands::Args::parse();
     let Ok(_flush) = log::start(&args.log_filter(), args.log_format) else {
         // Without a thread or a descriptor nothing else works either, and no message can be
@@ -28,6 +30,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A core file would hold keys and a database's password. An operator who wants one all the same
+/// raises the limit of the running process, by `prlimit --core`.
+fn allow_no_core() {
+    let maximum = getrlimit(Resource::Core).maximum;
+    // A limit can always be lowered.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum });
 }
 
 fn run(command: commands::Command) -> anyhow::Result<()> {

@@ -11,12 +11,12 @@
 //! beside a greedy one, `model` random calls against a model, `clocks` nodes whose clocks disagree,
 //! `sessions` the cookies of the dashboard and `pages` what its pages share, `connections` clients
 //! below the interface, `proxies` those that a proxy names, `crashes` processes that stop and
-//! restart, `faults` disks that fail, `overload` storms of public
-//! tools, `log` a log that cannot be written, `host` the commands of
-//! `licd`, `tenants` what they store, and `tidy` rules of the sources. `plans` covers how PostgreSQL
-//! finds its rows, `copy`, `backup` and `migrate` the commands on whole databases, `journey` licctl
-//! with licd, `dashboard` pages in a browser, `nodes` several processes on one database, and
-//! `cluster` the loss of PostgreSQL.
+//! restart, `faults` disks that fail, `overload` storms of public tools, `log` a log that cannot be
+//! written, `host` the commands of `licd`, `tenants` what they store, `secrets` where keys must not
+//! be found, and `tidy` rules of the sources. `plans` covers how PostgreSQL finds its rows, `copy`,
+//! `backup` and `migrate` the commands on whole databases, `journey` licctl with licd, `dashboard`
+//! pages in a browser, `nodes` several processes on one database, and `cluster` the loss of
+//! PostgreSQL.
 
 #![cfg(test)]
 
@@ -48,6 +48,7 @@ mod proxies;
 mod races;
 mod readme;
 mod refusals;
+mod secrets;
 mod sessions;
 mod tenants;
 mod tidy;

@@ -8,6 +8,7 @@ use licd::ops::events::Retention;
 use licd::ops::tenants;
 use licd::validation::limit::{NewUserLimit, RateLimit};
 use tokio::net::TcpListener;
+use zeroize::Zeroizing;
 
 use super::{Database, SecretFile, signals};
 use crate::log;
@@ -92,9 +93,10 @@ only this once (`licd keys create --tenant default` creates another):
 }
 
 /// From the environment or a file: a flag would show the key in the process list.
-fn bootstrap_key() -> anyhow::Result<Option<ApiKey>> {
+pub fn bootstrap_key() -> anyhow::Result<Option<ApiKey>> {
     let variable = "LICD_BOOTSTRAP_KEY";
-    let key: ApiKey = match (SecretFile::of(variable)?, std::env::var(variable)) {
+    let value = std::env::var(variable).map(Zeroizing::new);
+    let key: ApiKey = match (SecretFile::of(variable)?, value) {
         (Some(file), _) => file.read()?,
         (None, Ok(text)) if !text.is_empty() => text.parse().context(variable)?,
         (None, _) => return Ok(None),

@@ -10,6 +10,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use common::ApiKey;
 use serde::Deserialize;
+use zeroize::Zeroizing;
 
 use super::assets::{ASSETS, Assets};
 use super::html::{page, see_other};
@@ -80,13 +81,13 @@ pub async fn show(
 #[derive(Deserialize)]
 #[serde(default)]
 pub struct SignInForm {
-    key: String,
+    key: Zeroizing<String>,
     next: String,
 }
 
 impl Default for SignInForm {
     fn default() -> Self {
-        Self { key: String::new(), next: "/dashboard".to_owned() }
+        Self { key: Zeroizing::default(), next: "/dashboard".to_owned() }
     }
 }
 

@@ -203,6 +203,10 @@ impl Process {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn send(&self, signal: &str) {
         send(signal, &self.child);
     }

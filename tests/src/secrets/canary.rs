@@ -1,0 +1,180 @@
+//! Every secret that passes through licd, in every way, with the most talkative log: none is found
+//! anywhere but in the answers that show it.
+
+use std::fs::File;
+use std::path::Path;
+
+use common::{ApiKey, Mode};
+use reqwest::{Client, redirect};
+use serde_json::json;
+use sqlx::{Connection, PgConnection};
+use tempfile::TempDir;
+
+use crate::harness::{Caller, TestDatabase};
+use crate::nodes::process::{Process, licd, licd_with};
+
+const TRACE: (&str, &str) = ("LICD_LOG", "trace,sqlx=trace,hyper=trace");
+const PASSWORD: &str = "CANARYpasswordCANARY";
+
+/// Secrets, and the places where they were looked for.
+#[derive(Default)]
+struct Canaries(Vec<String>);
+
+impl Canaries {
+    fn add(&mut self, secret: &str) -> String {
+        self.0.push(secret.to_owned());
+        secret.to_owned()
+    }
+
+    /// What follows the shown characters of a key is nowhere, not even its beginning.
+    fn absent_from(&self, place: &str, content: &[u8]) {
+        for secret in &self.0 {
+            let part = &secret.as_bytes()[12..20];
+            let found = content.windows(part.len()).position(|window| window == part);
+            let shown = found.map(|at| {
+                let context = &content[at.saturating_sub(300)..(at + 40).min(content.len())];
+                String::from_utf8_lossy(context).into_owned()
+            });
+            assert_eq!(shown, None, "a secret is in {place}");
+        }
+    }
+}
+
+/// A key whose checksum is that of another, as one mistyped letter makes it.
+fn mistyped(key: &str) -> String {
+    let other = if key.as_bytes()[20] == b'x' { "y" } else { "x" };
+    format!("{}{other}{}", &key[..20], &key[21..])
+}
+
+/// Creates, uses, rolls, mistypes and revokes keys over the API.
+async fn use_the_api(admin: &Caller, canaries: &mut Canaries) {
+    let body = json!({ "name": "canary", "role": "admin" });
+    let once = |request: reqwest::RequestBuilder| request.header("idempotency-key", "once");
+    let create = |request: reqwest::RequestBuilder| once(request).json(&body);
+    let made = admin.send(reqwest::Method::POST, "/api/v1/admin/keys", create).await;
+    let key = canaries.add(made["key"].as_str().unwrap());
+    let rolled = admin.post(&format!("/api/v1/admin/keys/{}/roll", made.id()), json!({})).await;
+    let successor = canaries.add(rolled["key"].as_str().unwrap());
+    let unknown = canaries.add(ApiKey::generate(Mode::Test).expose());
+    for (key, status) in
+        [(&key, 200), (&successor, 200), (&canaries.add(&mistyped(&key)), 401), (&unknown, 401)]
+    {
+        let caller = admin.with_key(key);
+        assert_eq!(caller.get("/api/v1/key").await.status, status);
+        caller.validate("ada").await;
+        // In wrong places.
+        caller.get(&format!("/api/v1/admin/keys/{key}")).await;
+        caller.get(&format!("/api/v1/admin/products?after={key}")).await;
+        caller.post("/api/v1/admin/products", json!({ "name": "x", key: key })).await;
+        let basic = |request: reqwest::RequestBuilder| request.basic_auth(key, Some(key));
+        caller.without_key().send(reqwest::Method::GET, "/api/v1/key", basic).await;
+    }
+    let revoke = format!("/api/v1/admin/keys/{}/revoke", rolled.id());
+    admin.post(&revoke, json!({})).await.data();
+    assert_eq!(admin.with_key(&successor).get("/api/v1/key").await.status, 401);
+}
+
+/// Signs in with keys, right, wrong and mistyped ones, and creates one in the dashboard.
+async fn use_the_dashboard(licd: &Process, key: &str, canaries: &mut Canaries) {
+    let client = Client::builder().no_proxy().redirect(redirect::Policy::none()).build().unwrap();
+    let wrong = canaries.add(ApiKey::generate(Mode::Live).expose());
+    let mistyped = canaries.add(&mistyped(key));
+    for (key, status) in [(&*mistyped, 401), (&*wrong, 401), (key, 303)] {
+        let form = form_urlencoded::Serializer::new(String::new()).append_pair("key", key).finish();
+        let request = client.post(format!("{}/dashboard/sign-in", licd.base)).body(form);
+        let typed = request.header("content-type", "application/x-www-form-urlencoded");
+        let answer = typed.send().await.unwrap();
+        assert_eq!(answer.status(), status);
+        assert!(!answer.text().await.unwrap().contains(&key[12..20]), "it is not shown again");
+    }
+}
+
+/// What the commands on the host write to standard error while they make keys.
+fn use_the_host(url: &str, canaries: &mut Canaries) -> Vec<u8> {
+    let mut said = Vec::new();
+    let at = ["--database-url", url];
+    for args in [
+        &["keys", "generate"][..],
+        &["keys", "create", "--tenant", "default", at[0], at[1]],
+        &["tenants", "create", "Canary", at[0], at[1]],
+    ] {
+        let output = licd_with(&[TRACE], args);
+        assert!(output.status.success());
+        canaries.add(String::from_utf8(output.stdout).unwrap().trim());
+        said.extend(output.stderr);
+    }
+    canaries.add(PASSWORD);
+    let secret = format!("postgres://u:{PASSWORD}@127.0.0.1:1/licd");
+    for args in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"], &["doctor"]] {
+        let output = licd_with(&[TRACE, ("LICD_DATABASE_URL", &secret)], args);
+        assert!(!output.status.success());
+        said.extend([output.stderr, output.stdout].concat());
+    }
+    let damaged = mistyped(&canaries.add(ApiKey::generate(Mode::Live).expose()));
+    canaries.add(&damaged);
+    let settings = [TRACE, ("LICD_BOOTSTRAP_KEY", &*damaged), ("LICD_DATABASE_URL", url)];
+    let output = licd_with(&settings, &["serve", "--listen", "127.0.0.1:0"]);
+    assert!(!output.status.success());
+    said.extend(output.stderr);
+    said
+}
+
+/// All that is stored, as files or as text.
+async fn stored(database: &TestDatabase, folder: &Path) -> Vec<u8> {
+    if database.is_postgres() {
+        let mut conn = PgConnection::connect(&database.url).await.unwrap();
+        let dump = "select cast(schema_to_xml('public', true, false, '') as text)";
+        let text: String = sqlx::query_scalar(dump).fetch_one(&mut conn).await.unwrap();
+        assert!(text.contains("canary"));
+        return text.into_bytes();
+    }
+    let backup = folder.join("backup.db");
+    let made = licd(&["backup", backup.to_str().unwrap(), "--database-url", &database.url]);
+    assert!(made.status.success());
+    let path = database.url.strip_prefix("sqlite://").unwrap();
+    let files = [path, &format!("{path}-wal"), backup.to_str().unwrap()];
+    files.map(|file| std::fs::read(file).unwrap()).concat()
+}
+
+async fn no_secret_is_found(format: &str) {
+    let (database, folder) = (TestDatabase::empty().await, TempDir::new().unwrap());
+    let mut canaries = Canaries::default();
+    let first = canaries.add(ApiKey::generate(Mode::Live).expose());
+    let key_file = folder.path().join("key");
+    std::fs::write(&key_file, &first).unwrap();
+    let log = folder.path().join("log");
+    let settings = [
+        TRACE,
+        ("LICD_LOG_FORMAT", format),
+        ("LICD_BOOTSTRAP_KEY_FILE", key_file.to_str().unwrap()),
+    ];
+    let stderr = File::create(&log).unwrap();
+    let node = Process::start_logging_to(stderr, &database.url, &settings).await;
+    let admin = node.caller(&first);
+    use_the_api(&admin, &mut canaries).await;
+    use_the_dashboard(&node, &first, &mut canaries).await;
+    let said = use_the_host(&database.url, &mut canaries);
+    canaries.absent_from("the log of a command", &said);
+
+    let events = admin.get("/api/v1/admin/events").await;
+    assert!(events.body.to_string().contains("key.rolled"));
+    canaries.absent_from("the events", events.body.to_string().as_bytes());
+    let command_line = std::fs::read(format!("/proc/{}/cmdline", node.id())).unwrap();
+    canaries.absent_from("the list of processes", &command_line);
+    canaries.absent_from("the database", &stored(&database, folder.path()).await);
+    assert!(node.stop().success());
+    let said = std::fs::read(&log).unwrap();
+    let text = String::from_utf8_lossy(&said);
+    assert!(text.contains("TRACE") && text.contains("insert into keys"), "the log is talkative");
+    canaries.absent_from("the log", &said);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_is_in_a_log_of_text_an_event_a_process_or_a_database() {
+    no_secret_is_found("text").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_is_in_a_log_of_json_an_event_a_process_or_a_database() {
+    no_secret_is_found("json").await;
+}
