@@ -3,6 +3,7 @@
 mod backup;
 mod copy;
 mod demo;
+mod doctor;
 mod exposed_files;
 mod keys;
 mod migrate;
@@ -58,6 +59,8 @@ pub enum Command {
     Copy(copy::Copy),
     /// Write a copy of an SQLite database to a file, also while licd serves it.
     Backup(backup::Backup),
+    /// Check what the service needs, and print a fix for each fault.
+    Doctor(doctor::Doctor),
     /// Print the OpenAPI document of the service.
     Openapi,
 }
@@ -68,6 +71,8 @@ impl Args {
         match (&self.log, &self.command) {
             (Some(filter), _) => filter.clone(),
             (None, Command::Serve(_)) => LogFilter::from_static("info"),
+            // It prints what it finds.
+            (None, Command::Doctor(_)) => LogFilter::from_static("error"),
             // Moving a database takes long statements, which are nothing to warn of.
             (None, _) => LogFilter::from_static("warn,sqlx=error"),
         }
@@ -83,6 +88,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Migrate(migrate) => migrate.run().await,
         Command::Copy(copy) => copy.run().await,
         Command::Backup(backup) => backup.run().await,
+        Command::Doctor(doctor) => doctor.run().await,
         Command::Openapi => print(serde_json::to_string_pretty(&licd::routes::document())?),
     }
 }

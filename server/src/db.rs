@@ -10,6 +10,7 @@ mod connect;
 mod files;
 mod hosts;
 mod identity;
+pub mod inspect;
 mod json;
 mod open_error;
 mod postgres;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use crate::fair::{Turn, Turns};
 
 pub use files::{Exposure, quoted};
+pub use hosts::Hosts;
 pub use json::AsWritten;
 pub use open_error::OpenError;
 use postgres::{PgConn, PgConnections};

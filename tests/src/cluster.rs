@@ -5,6 +5,7 @@
 //! (PostgreSQL refuses root), and goes when its value does, also when the test fails.
 
 mod connections;
+mod doctor;
 mod failover;
 mod outage;
 mod pgbouncer;
@@ -47,7 +48,8 @@ impl Cluster {
     pub async fn start() -> Self {
         let cluster = Self::folder();
         let data = cluster.data();
-        cluster.run("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "--no-sync"]);
+        let form = ["-E", "UTF8", "--locale=C", "-A", "trust", "--no-sync"];
+        cluster.run("initdb", &[&["-D", &data, "-U", "postgres"], &form[..]].concat());
         fs::write(Path::new(&data).join("postgresql.auto.conf"), SETTINGS).unwrap();
         cluster.begin();
         let mut conn = PgConnection::connect(&cluster.url("postgres")).await.unwrap();

@@ -1,5 +1,6 @@
 //! The commands of `licd` on the server's host, and the first start with its key.
 
+mod doctor;
 mod exposed_files;
 mod secret_files;
 

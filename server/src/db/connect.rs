@@ -120,14 +120,19 @@ fn is_locked(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code.parse::<i32>().is_ok_and(|code| code & 0xff == 5))
 }
 
-async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
+/// The servers, with the settings that each connection asks for.
+pub(super) fn with_settings(hosts: &Hosts) -> Hosts {
     let timeout = format!("{}ms", STATEMENT_TIMEOUT.as_millis());
     // The locks of a node that is cut off are free again after the same time.
     let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
-    let hosts = hosts.with(|options| {
+    hosts.with(|options| {
         let options = options.application_name("licd");
         options.options(limits.map(|limit| (limit, &timeout))).options(PLANS)
-    });
+    })
+}
+
+async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
+    let hosts = with_settings(hosts);
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .max_lifetime(POSTGRES_MAX_AGE)

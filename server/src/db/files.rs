@@ -41,15 +41,14 @@ pub(super) fn find(path: &Path) -> Result<(), OpenError> {
 
 /// A way in which others on this machine may read or change a database.
 pub struct Exposure {
-    what: &'static str,
+    pub what: &'static str,
     /// The command that ends it.
     pub fix: String,
 }
 
 impl fmt::Display for Exposure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, fix } = self;
-        write!(f, "others can {what} the database; fix it with: {fix}")
+        write!(f, "{}; fix it with: {}", self.what, self.fix)
     }
 }
 
@@ -62,12 +61,18 @@ pub(super) fn exposures(path: &Path) -> Vec<Exposure> {
     let files: Vec<&PathBuf> = files.iter().filter(is_exposed).collect();
     if !files.is_empty() {
         let files = files.into_iter().map(|file| quoted(file)).collect::<Vec<_>>().join(" ");
-        found.push(Exposure { what: "read or change", fix: format!("chmod 600 {files}") });
+        found.push(Exposure {
+            what: "others can read or change the database",
+            fix: format!("chmod 600 {files}"),
+        });
     }
     let folder = folder(path);
     let mode = mode(folder);
     if mode & EXPOSED_FOLDER != 0 && mode & STICKY == 0 {
-        found.push(Exposure { what: "replace", fix: format!("chmod go-w {}", quoted(folder)) });
+        found.push(Exposure {
+            what: "others can replace the database",
+            fix: format!("chmod go-w {}", quoted(folder)),
+        });
     }
     found
 }

@@ -68,6 +68,10 @@ impl Hosts {
         Self { each: self.each.iter().cloned().map(change).collect(), ..*self }
     }
 
+    pub fn into_each(self) -> impl Iterator<Item = PgConnectOptions> {
+        self.each.into_iter()
+    }
+
     /// The first server that takes writes, or why the last one does not.
     pub async fn primary(&self) -> Result<PgConnectOptions> {
         Ok(self.find().await?.0)

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migrator};
-use sqlx::{AssertSqlSafe, Connection, Executor, SqlSafeStr};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr, SqliteConnection};
 
 use super::open_error::OpenError;
 use super::{Db, Result};
@@ -89,25 +89,36 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
 
 /// Refuses a database whose schema is not exactly the one this licd knows.
 pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
-    let table = &MIGRATIONS.table_name;
-    let applied = match db {
+    match db {
         Db::Sqlite(connections) => {
             let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
-            let applied = conn.list_applied_migrations(table).await;
+            let checked = check_on(&mut conn).await;
             conn.close().await.map_err(OpenError::Connect)?;
-            applied
+            checked
         }
         Db::Postgres { connections, .. } => {
-            let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
-            let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
-            tx.execute(FORGET).await.map_err(OpenError::Connect)?;
-            let applied = tx.list_applied_migrations(table).await;
-            if applied.is_ok() {
-                tx.execute(FORGET).await.map_err(OpenError::Connect)?;
-            }
-            applied
+            check_on_postgres(&mut connections.detached().await.map_err(OpenError::Connect)?).await
         }
-    };
+    }
+}
+
+/// The same on a connection to SQLite.
+pub(super) async fn check_on(conn: &mut SqliteConnection) -> Result<(), OpenError> {
+    fits(conn.list_applied_migrations(&MIGRATIONS.table_name).await)
+}
+
+/// The same on a connection to PostgreSQL, perhaps through a pooler.
+pub(super) async fn check_on_postgres(conn: &mut PgConnection) -> Result<(), OpenError> {
+    let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
+    tx.execute(FORGET).await.map_err(OpenError::Connect)?;
+    let applied = tx.list_applied_migrations(&MIGRATIONS.table_name).await;
+    if applied.is_ok() {
+        tx.execute(FORGET).await.map_err(OpenError::Connect)?;
+    }
+    fits(applied)
+}
+
+fn fits(applied: Result<Vec<AppliedMigration>, MigrateError>) -> Result<(), OpenError> {
     // Without the table in which migrations are noted, none were.
     let database = newest(&applied.unwrap_or_default()).ok_or(OpenError::Empty)?;
     match database.cmp(&version()) {

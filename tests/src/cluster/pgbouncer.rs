@@ -12,13 +12,13 @@ use crate::nodes::process::{Process, Starting, first_key, licd};
 use crate::nodes::race_for_seats;
 
 /// A running PgBouncer; it ends with the value.
-struct Bouncer {
+pub struct Bouncer {
     process: Child,
     port: u16,
 }
 
 impl Bouncer {
-    async fn before(cluster: &Cluster) -> Self {
+    pub async fn before(cluster: &Cluster) -> Self {
         let port = free_port();
         let settings = format!(
             "[databases]
@@ -44,7 +44,7 @@ impl Bouncer {
         bouncer
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/licd?pooler=transaction", self.port)
     }
 }

@@ -1,0 +1,88 @@
+//! `licd doctor`: checks what a service needs, and prints a fix for each fault. It changes nothing,
+//! and may run beside a licd that serves.
+
+mod clock;
+mod finding;
+mod host;
+mod postgres;
+mod settings;
+mod sqlite;
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
+
+use anyhow::bail;
+use indicatif::ProgressBar;
+use licd::db::DatabaseUrl;
+use tokio::time::sleep;
+
+use super::{Database, print};
+use finding::{Finding, State};
+
+/// After so long a terminal shows that something goes on.
+const PATIENCE: Duration = Duration::from_secs(1);
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Run it as the user and with the environment of `licd serve`. It changes
+nothing, and each check takes at most 5 seconds. The exit code is 0 if there is
+no problem, else 1.")]
+pub struct Doctor {
+    #[command(flatten)]
+    database: Database,
+    /// Print a JSON array with the members check, state, detail and fix.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub async fn run(self) -> anyhow::Result<()> {
+        let findings = with_spinner(self.findings()).await;
+        if self.json {
+            print(serde_json::to_string_pretty(&findings)?)?;
+        } else {
+            findings.iter().try_for_each(print)?;
+        }
+        match findings.iter().filter(|finding| finding.state == State::Problem).count() {
+            0 => Ok(()),
+            1 => bail!("there is a problem"),
+            problems => bail!("there are {problems} problems"),
+        }
+    }
+
+    async fn findings(&self) -> Vec<Finding> {
+        let mut findings = settings::check();
+        findings.push(host::open_files());
+        match self.database.named() {
+            Err(error) => findings.push(Finding::problem("database", format!("{error:#}"))),
+            Ok(DatabaseUrl::Postgres(hosts)) => findings.extend(postgres::check(&hosts).await),
+            Ok(url @ DatabaseUrl::Sqlite(_)) => {
+                let is_allowed = self.database.exposed_files.allowed;
+                findings.extend(host::files(url.clone(), is_allowed).await);
+                if let DatabaseUrl::Sqlite(path) = url {
+                    findings.extend(sqlite::check(&path).await);
+                }
+            }
+        }
+        findings
+    }
+}
+
+/// Shows on a terminal that something goes on, if it takes long.
+async fn with_spinner<T>(work: impl Future<Output = T>) -> T {
+    let spinner = ProgressBar::new_spinner();
+    let spin = async {
+        sleep(PATIENCE).await;
+        spinner.set_message("Checking the database");
+        spinner.enable_steady_tick(SPINNER_INTERVAL);
+        pending::<Infallible>().await
+    };
+    let done = tokio::select! {
+        done = work => done,
+        endless = spin => match endless {},
+    };
+    spinner.finish_and_clear();
+    done
+}

@@ -1,0 +1,118 @@
+//! This machine: the limit on open files, and the files of an SQLite database with their disk.
+
+use std::path::Path;
+
+use licd::db::DatabaseUrl;
+use rustix::fs::statvfs;
+use rustix::process::{Resource, getrlimit};
+use tokio::task::spawn_blocking;
+
+use super::finding::{Finding, in_time};
+
+/// All connections that licd serves at once, and what it needs beside.
+const OPEN_FILES: u64 = 8256;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+pub fn open_files() -> Finding {
+    judge_limit(getrlimit(Resource::Nofile).maximum)
+}
+
+/// licd raises its limit to the maximum by itself.
+fn judge_limit(maximum: Option<u64>) -> Finding {
+    match maximum {
+        Some(limit) if limit < OPEN_FILES => Finding::warning(
+            "open files",
+            format!("at most {limit} may be open; {OPEN_FILES} are enough for all connections"),
+        )
+        .fix(format!(
+            "LimitNOFILE={OPEN_FILES} in systemd, or ulimit -Hn in the shell that starts licd"
+        )),
+        Some(limit) => Finding::ok("open files", format!("up to {limit} may be open")),
+        None => Finding::ok("open files", "there is no limit"),
+    }
+}
+
+/// Who can read the files, and whether they can grow. A disk that hangs holds up neither.
+pub async fn files(url: DatabaseUrl, is_allowed: bool) -> Vec<Finding> {
+    let looking = async {
+        let looked = spawn_blocking(move || {
+            let mut findings = permissions(&url, is_allowed);
+            if let DatabaseUrl::Sqlite(path) = &url {
+                findings.push(disk(path));
+            }
+            findings
+        });
+        looked.await.map_err(|error| Finding::problem("files", error.to_string()))
+    };
+    in_time("files", looking).await.unwrap_or_else(|finding| vec![finding])
+}
+
+fn permissions(url: &DatabaseUrl, is_allowed: bool) -> Vec<Finding> {
+    let exposures = url.exposures();
+    if exposures.is_empty() {
+        return vec![Finding::ok("files", "no other user can read or change the database")];
+    }
+    let exposed = exposures.into_iter().map(|exposure| {
+        let detail = exposure.what;
+        let finding = if is_allowed {
+            Finding::warning("files", format!("{detail}, which is allowed"))
+        } else {
+            Finding::problem("files", format!("{detail}, so that licd does not start"))
+        };
+        finding.fix(exposure.fix)
+    });
+    exposed.collect()
+}
+
+fn disk(path: &Path) -> Finding {
+    let exists = |folder: &&Path| folder.exists();
+    let here = Path::new(".");
+    let folder = path.ancestors().skip(1).find(exists).unwrap_or(here);
+    match statvfs(folder) {
+        Ok(disk) => judge_space(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize),
+        Err(error) => {
+            Finding::problem("disk space", format!("cannot look at {}: {error}", folder.display()))
+        }
+    }
+}
+
+/// In bytes.
+fn judge_space(free: u64, total: u64) -> Finding {
+    let percent = u128::from(free) * 100 / u128::from(total.max(1));
+    let detail = format!("{} MiB are free, {percent} %", free / MIB);
+    let fix = "make room, or move the database to a larger disk";
+    match free {
+        free if free < 100 * MIB => Finding::problem("disk space", detail).fix(fix),
+        free if free < GIB || percent < 5 => Finding::warning("disk space", detail).fix(fix),
+        _ => Finding::ok("disk space", detail),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::State;
+    use super::*;
+
+    #[test]
+    fn little_space_is_noticed() {
+        for (free, total, state) in [
+            (0, 0, State::Problem),
+            (100 * MIB - 1, GIB, State::Problem),
+            (100 * MIB, GIB, State::Warning),
+            (GIB - 1, 2 * GIB, State::Warning),
+            (GIB, 20 * GIB, State::Ok),
+            (GIB, 21 * GIB, State::Warning),
+            (50 * GIB, 100 * GIB, State::Ok),
+        ] {
+            assert_eq!(judge_space(free, total).state, state, "{free} of {total}");
+        }
+    }
+
+    #[test]
+    fn a_low_limit_on_open_files_is_noticed() {
+        assert_eq!(judge_limit(Some(OPEN_FILES - 1)).state, State::Warning);
+        assert_eq!(judge_limit(Some(OPEN_FILES)).state, State::Ok);
+        assert_eq!(judge_limit(None).state, State::Ok);
+    }
+}

@@ -1,0 +1,72 @@
+//! An SQLite database: whether it opens, is intact, and fits this licd.
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::Timestamp;
+use licd::db::inspect::Sqlite;
+
+use super::clock;
+use super::finding::{Finding, in_time, settled};
+
+/// For a check of some gigabytes. It ends before the time of a check does.
+const INTEGRITY_LIMIT: Duration = Duration::from_secs(4);
+
+/// Later checks depend on the first.
+pub async fn check(path: &Path) -> Vec<Finding> {
+    let opening = async {
+        let failed = |error: String| Finding::problem("database", error);
+        let mut sqlite = Sqlite::open(path).await.map_err(|error| failed(error.to_string()))?;
+        let mode = sqlite.journal_mode().await.map_err(|error| failed(error.to_string()))?;
+        Ok((sqlite, mode))
+    };
+    let (mut sqlite, mode) = match in_time("database", opening).await {
+        Ok(opened) => opened,
+        Err(finding) => return vec![finding],
+    };
+    let place = format!("sqlite://{} opens", path.display());
+    let mut findings = vec![Finding::ok("database", place), journal(&mode)];
+    findings.push(settled(in_time("integrity", integrity(&mut sqlite)).await));
+    let schema = async {
+        let checked = sqlite.check_schema().await;
+        checked.map_err(|error| Finding::problem("schema", error.to_string()))
+    };
+    match in_time("schema", schema).await {
+        Ok(()) => findings.push(Finding::ok("schema", "it is the one of this licd")),
+        Err(finding) => {
+            findings.push(finding);
+            return findings;
+        }
+    }
+    let newest = async {
+        let newest = sqlite.newest_event().await;
+        let newest = newest.map_err(|error| Finding::problem("clock", error.to_string()))?;
+        Ok(clock::against_records(newest, Timestamp::now()))
+    };
+    findings.push(settled(in_time("clock", newest).await));
+    findings
+}
+
+fn journal(mode: &str) -> Finding {
+    match mode {
+        "wal" => Finding::ok("journal", "a write-ahead log"),
+        mode => Finding::warning("journal", format!("its mode is {mode}, not wal"))
+            .fix("none is needed: licd serve changes it when it starts"),
+    }
+}
+
+async fn integrity(sqlite: &mut Sqlite) -> Result<Finding, Finding> {
+    let restore = "restore a backup; see docs/deployment.md";
+    match sqlite.faults(INTEGRITY_LIMIT).await {
+        Ok(None) => Ok(Finding::ok(
+            "integrity",
+            format!(
+                "not checked to the end, as it takes longer than {} s; `licd backup` checks its copy",
+                INTEGRITY_LIMIT.as_secs()
+            ),
+        )),
+        Ok(Some(faults)) if faults.is_empty() => Ok(Finding::ok("integrity", "the file is intact")),
+        Ok(Some(faults)) => Err(Finding::problem("integrity", faults.join("; ")).fix(restore)),
+        Err(error) => Err(Finding::problem("integrity", error.to_string()).fix(restore)),
+    }
+}

@@ -1,0 +1,129 @@
+//! A PostgreSQL server, reached as licd reaches it. All goes in statements that are not prepared,
+//! which a pooler of any kind passes on.
+
+use std::net::IpAddr;
+
+use common::Timestamp;
+use sqlx::postgres::{PgConnectOptions, PgRow};
+use sqlx::{ConnectOptions, Executor, PgConnection, Row};
+
+use crate::db::connect::with_settings;
+use crate::db::hosts::Hosts;
+use crate::db::open_error::OpenError;
+use crate::db::{Result, STATEMENT_TIMEOUT, schema, within_statement_timeout};
+
+/// One of the servers that a URL names.
+pub struct Postgres {
+    options: PgConnectOptions,
+    /// The URL says that it is a pooler which lends connections for a transaction each.
+    pub pooler: bool,
+}
+
+/// The servers of a URL, in its order.
+pub fn postgres_servers(hosts: &Hosts) -> Vec<Postgres> {
+    let pooler = hosts.pooler;
+    with_settings(hosts).into_each().map(|options| Postgres { options, pooler }).collect()
+}
+
+/// What a server says of itself.
+pub struct PostgresFacts {
+    /// As 150004 for 15.4.
+    pub version: i32,
+    pub version_name: String,
+    pub synchronous_commit: String,
+    pub fsync: bool,
+    pub full_page_writes: bool,
+    /// Connections that licd's user may open to its database.
+    pub max_connections: i32,
+    pub encoding: String,
+    pub is_standby: bool,
+    pub is_read_only: bool,
+    /// Of the connection to the server, or of the pooler's.
+    pub is_encrypted: bool,
+    /// It took the settings that licd asks for. A pooler may drop them.
+    pub took_settings: bool,
+    /// The server's time, which it read between the two of this machine.
+    pub time: Timestamp,
+    pub before: Timestamp,
+    pub after: Timestamp,
+}
+
+const FACTS: &str = "
+    select current_setting('server_version_num') as version,
+        current_setting('server_version') as version_name,
+        current_setting('synchronous_commit') as synchronous_commit,
+        current_setting('fsync') as fsync,
+        current_setting('full_page_writes') as full_page_writes,
+        cast(least(
+            cast(current_setting('max_connections') as int)
+                - cast(current_setting('superuser_reserved_connections') as int),
+            (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
+            (select nullif(datconnlimit, -1) from pg_database where datname = current_database())
+        ) as text) as max_connections,
+        current_setting('server_encoding') as encoding,
+        cast(pg_is_in_recovery() as text) as is_standby,
+        current_setting('transaction_read_only') as is_read_only,
+        cast(coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as text)
+            as is_encrypted,
+        current_setting('statement_timeout') as statement_timeout,
+        cast(cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as text) as millis";
+
+impl Postgres {
+    /// Host and port.
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.options.get_host(), self.options.get_port())
+    }
+
+    /// Nobody on a network sees what is sent to it.
+    pub fn is_local(&self) -> bool {
+        let host = self.options.get_host().trim_matches(['[', ']']);
+        let ip: Option<IpAddr> = host.parse().ok();
+        self.options.get_socket().is_some()
+            || host == "localhost"
+            || host.starts_with('/')
+            || ip.is_some_and(|ip| ip.is_loopback())
+    }
+
+    pub async fn connect(&self) -> Result<PgConnection> {
+        within_statement_timeout(self.options.connect()).await
+    }
+
+    pub async fn facts(&self, conn: &mut PgConnection) -> Result<PostgresFacts> {
+        // Before, so that the time of the answer is not that of planning.
+        let before = Timestamp::now();
+        let row = within_statement_timeout(conn.fetch_one(FACTS)).await?;
+        let after = Timestamp::now();
+        let is_on = |name| text(&row, name).map(|value| matches!(value, "on" | "true"));
+        let timeout = format!("{}s", STATEMENT_TIMEOUT.as_secs());
+        let millis = number(text(&row, "millis")?)?;
+        Ok(PostgresFacts {
+            version: number(text(&row, "version")?)?,
+            version_name: text(&row, "version_name")?.to_owned(),
+            synchronous_commit: text(&row, "synchronous_commit")?.to_owned(),
+            fsync: is_on("fsync")?,
+            full_page_writes: is_on("full_page_writes")?,
+            max_connections: number(text(&row, "max_connections")?)?,
+            encoding: text(&row, "encoding")?.to_owned(),
+            is_standby: is_on("is_standby")?,
+            is_read_only: is_on("is_read_only")?,
+            is_encrypted: is_on("is_encrypted")?,
+            took_settings: text(&row, "statement_timeout")? == timeout,
+            time: Timestamp::from_millis(millis).ok_or(sqlx::Error::RowNotFound)?,
+            before,
+            after,
+        })
+    }
+
+    /// Fails unless the schema is the one that this licd knows.
+    pub async fn check_schema(&self, conn: &mut PgConnection) -> Result<(), OpenError> {
+        schema::check_on_postgres(conn).await
+    }
+}
+
+fn text<'r>(row: &'r PgRow, name: &str) -> Result<&'r str> {
+    row.try_get(name)
+}
+
+fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(text: &str) -> Result<T> {
+    text.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}

@@ -1,0 +1,94 @@
+//! A file of SQLite, opened to be read alone.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::Timestamp;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::types::Uuid;
+use sqlx::{ConnectOptions, SqliteConnection};
+
+use crate::db::open_error::OpenError;
+use crate::db::{Result, STATEMENT_TIMEOUT, files, schema, within_statement_timeout};
+
+/// How many of SQLite's instructions run between two looks at the clock.
+const CLOCK_CHECK: i32 = 1000;
+/// SQLite's code of a statement that was broken off.
+const INTERRUPTED: &str = "9";
+
+pub struct Sqlite(SqliteConnection);
+
+impl Sqlite {
+    /// Opens a file that exists.
+    pub async fn open(path: &Path) -> Result<Self, OpenError> {
+        files::find(path)?;
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .read_only(true)
+            .busy_timeout(STATEMENT_TIMEOUT);
+        let conn = within_statement_timeout(options.connect()).await;
+        conn.map(Self).map_err(OpenError::Connect)
+    }
+
+    /// Fails, for one, if the file is no database.
+    pub async fn journal_mode(&mut self) -> Result<String> {
+        let mode = sqlx::query_scalar("pragma journal_mode").fetch_one(&mut self.0);
+        within_statement_timeout(mode).await
+    }
+
+    /// Fails unless the schema is the one that this licd knows.
+    pub async fn check_schema(&mut self) -> Result<(), OpenError> {
+        schema::check_on(&mut self.0).await
+    }
+
+    /// The faults that SQLite finds in the file; none if it was not done within `limit`.
+    pub async fn faults(&mut self, limit: Duration) -> Result<Option<Vec<String>>> {
+        let end = Instant::now() + limit;
+        let goes_on = move || Instant::now() < end;
+        self.0.lock_handle().await?.set_progress_handler(CLOCK_CHECK, goes_on);
+        let check = sqlx::query_scalar("pragma quick_check").fetch_all(&mut self.0);
+        let checked: Result<Vec<String>> = within_statement_timeout(check).await;
+        self.0.lock_handle().await?.remove_progress_handler();
+        let code = |error: &sqlx::Error| error.as_database_error()?.code().map(String::from);
+        match checked {
+            Ok(lines) => Ok(Some(lines.into_iter().filter(|line| line != "ok").collect())),
+            Err(error) if code(&error).as_deref() == Some(INTERRUPTED) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// When the newest event was made, by its id: ids never go back.
+    pub async fn newest_event(&mut self) -> Result<Option<Timestamp>> {
+        let newest = sqlx::query_scalar("select id from events order by id desc limit 1")
+            .fetch_optional(&mut self.0);
+        let id: Option<Uuid> = within_statement_timeout(newest).await?;
+        Ok(id.and_then(|id| {
+            let (seconds, nanos) = id.get_timestamp()?.to_unix();
+            Timestamp::from_millis(
+                i64::try_from(seconds).ok()? * 1000 + i64::from(nanos) / 1_000_000,
+            )
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::{DatabaseUrl, Db};
+
+    /// A check of a large file ends in time, says so, and spoils nothing that follows.
+    #[tokio::test]
+    async fn a_check_that_takes_too_long_is_broken_off() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("licd.db");
+        let db = Db::open(&DatabaseUrl::Sqlite(path.clone())).await.unwrap();
+        let rows = "with recursive n(n) as (select 1 union all select n + 1 from n where n < 300)
+             insert into worlds (id, tenant_id, tenant_name, mode, created_at)
+             select n, randomblob(16), hex(randomblob(10000)), 'live', 0 from n";
+        db.write().await.unwrap().query(rows).execute().await.unwrap();
+        db.close().await;
+        let mut sqlite = Sqlite::open(&path).await.unwrap();
+        assert_eq!(sqlite.faults(Duration::ZERO).await.unwrap(), None);
+        assert_eq!(sqlite.faults(Duration::from_secs(5)).await.unwrap(), Some(vec![]));
+    }
+}

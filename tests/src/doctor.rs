@@ -1,0 +1,153 @@
+//! `licd doctor`: what it finds on a sound database, and on one with each fault. What only one of the
+//! two databases can have is in `host::doctor` and in `cluster::doctor`.
+
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use crate::harness::TestDatabase;
+use crate::nodes::process::{Process, command, first_key};
+
+/// What the doctor printed.
+pub struct Examination {
+    pub code: Option<i32>,
+    findings: Vec<Value>,
+}
+
+impl Examination {
+    pub fn of(url: &str, settings: &[(&str, &str)]) -> Self {
+        Self::by(command(&["doctor", "--json", "--database-url", url]).envs(settings.to_vec()))
+    }
+
+    pub fn by(doctor: &mut std::process::Command) -> Self {
+        let output = doctor.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let findings = serde_json::from_slice(&output.stdout);
+        Self { code: output.status.code(), findings: findings.unwrap_or_else(|_| panic!("{told}")) }
+    }
+
+    /// The findings in this state, each as `check: detail [fix]`.
+    pub fn with(&self, state: &str) -> Vec<String> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let line = |finding: &Value| {
+            let [check, detail, fix] = ["check", "detail", "fix"].map(|name| text(&finding[name]));
+            format!("{check}: {detail} [{fix}]")
+        };
+        self.findings.iter().filter(|finding| finding["state"] == state).map(line).collect()
+    }
+
+    /// The one finding in this state that is not about the disk of the machine that runs the tests,
+    /// nor its limits, nor about how its PostgreSQL is set up.
+    pub fn only(&self, state: &str) -> String {
+        let about_machine = ["disk space:", "open files:", "durability: f"];
+        let mut found = self.with(state);
+        found.retain(|line| !about_machine.iter().any(|about| line.starts_with(about)));
+        assert_eq!(found.len(), 1, "{found:#?} in {:#?}", self.findings);
+        found.remove(0)
+    }
+}
+
+/// All is well beside a licd that serves. PostgreSQL for tests runs without fsync, so it is sound but
+/// for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sound_database_has_no_problem() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let found = Examination::of(&database.url, &[]);
+    let mut problems = found.with("problem");
+    if database.is_postgres() {
+        problems.retain(|line| !line.starts_with("durability: f"));
+        assert_eq!(found.with("ok").len(), 10, "{:?}", found.with("ok"));
+    } else {
+        assert_eq!(found.code, Some(0), "{problems:?}");
+        assert!(found.with("ok").len() >= 7, "{:?}", found.with("ok"));
+        let oks = found.with("ok").join("\n");
+        assert!(oks.contains("clock: no event is from the future"), "{oks}");
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+    assert!(licd.stop().success());
+}
+
+/// Runs a statement in the database.
+async fn change(database: &TestDatabase, statement: &'static str) {
+    let db = database.open().await;
+    assert_eq!(db.write().await.unwrap().query(statement).execute().await.unwrap(), 1);
+    db.close().await;
+}
+
+/// The schema is compared with that of this licd, and left alone.
+#[tokio::test]
+async fn another_schema_is_a_problem() {
+    for (version, said) in [
+        ("update _sqlx_migrations set version = 0", "bring it up to date with `licd migrate`"),
+        ("update _sqlx_migrations set version = 9999", "a newer licd has upgraded it"),
+        ("delete from _sqlx_migrations", "there is nothing of licd in this database"),
+    ] {
+        let database = TestDatabase::ready().await;
+        change(&database, version).await;
+        for _ in 0..2 {
+            let found = Examination::of(&database.url, &[]);
+            assert_eq!(found.code, Some(1));
+            let problem = found.only("problem");
+            assert!(problem.starts_with("schema: ") && problem.contains(said), "{problem}");
+        }
+    }
+}
+
+/// The settings that PostgreSQL applies to licd's database.
+#[tokio::test]
+async fn settings_of_postgresql_are_checked() {
+    let database = TestDatabase::ready().await;
+    if !database.is_postgres() {
+        let found = Examination::of(&database.url, &[]);
+        assert!(!found.with("ok").iter().any(|line| line.starts_with("durability")));
+        return;
+    }
+    let clock = "
+        create schema shadow;
+        create function shadow.clock_timestamp() returns timestamptz language sql
+            as 'select pg_catalog.clock_timestamp() - interval ''20 s''';
+        alter database {} set search_path = shadow, pg_catalog, public";
+    for (set, reset, state, said) in [
+        (
+            "alter database {} set synchronous_commit = off",
+            "synchronous_commit",
+            "problem",
+            "durability: synchronous_commit is off",
+        ),
+        (
+            "alter database {} set synchronous_commit = local",
+            "synchronous_commit",
+            "warning",
+            "durability: synchronous_commit is local",
+        ),
+        (
+            "alter database {} set default_transaction_read_only = on",
+            "all",
+            "problem",
+            "database: it takes no writes",
+        ),
+        (clock, "search_path", "problem", "clock: this machine is 20.0 s ahead of the database"),
+        ("alter database {} connection limit 16", "all", "problem", "connections: 16 are room"),
+        ("alter database {} connection limit 20", "all", "warning", "connections: 20 are room"),
+    ] {
+        let (server, name) = database.url.rsplit_once('/').unwrap();
+        let mut conn = PgConnection::connect(&format!("{server}/postgres")).await.unwrap();
+        let mut inside = PgConnection::connect(&database.url).await.unwrap();
+        let conn = if set == clock { &mut inside } else { &mut conn };
+        let set = AssertSqlSafe(set.replace("{}", name));
+        sqlx::raw_sql(set).execute(&mut *conn).await.unwrap();
+        let found = Examination::of(&database.url, &[]).only(state);
+        assert!(found.starts_with(said), "{found}");
+        let reset = AssertSqlSafe(format!("alter database {name} reset {reset}"));
+        sqlx::raw_sql(reset).execute(&mut *conn).await.unwrap();
+        let unlimited = AssertSqlSafe(format!("alter database {name} connection limit -1"));
+        sqlx::raw_sql(unlimited).execute(&mut *conn).await.unwrap();
+    }
+    // The way to 0.0.0.0 is not known to stay on this machine.
+    let far = database.url.replace("127.0.0.1", "0.0.0.0");
+    let found = Examination::of(&far, &[]).only("warning");
+    assert!(
+        found.starts_with("encryption: connections are not encrypted [add ?sslmode="),
+        "{found}"
+    );
+}

@@ -1,0 +1,173 @@
+//! What `licd doctor` says of the environment, and of an SQLite file.
+
+use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use common::{EventId, Timestamp};
+use licd::db::Db;
+use sqlx::types::Uuid;
+use tempfile::TempDir;
+
+use crate::doctor::Examination;
+use crate::nodes::process::{command, command_after, first_key, licd};
+
+/// A database that is well.
+struct Sound {
+    folder: TempDir,
+    path: PathBuf,
+    url: String,
+}
+
+impl Sound {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("licd.db");
+        let url = format!("sqlite://{}", path.display());
+        assert!(licd(&["tenants", "create", "Acme", "--database-url", &url]).status.success());
+        Self { folder, path, url }
+    }
+
+    fn examine(&self, settings: &[(&str, &str)]) -> Examination {
+        Examination::of(&self.url, settings)
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn settings_that_licd_does_not_know_or_take_are_found() {
+    let sound = Sound::new();
+    let key = first_key();
+    let test_key = key.replace("live", "test");
+    let (file, damaged) = (sound.folder.path().join("key"), &key[..45]);
+    fs::write(&file, &key).unwrap();
+    let file = file.to_str().unwrap();
+    for (mode, name, value, state, said) in [
+        (
+            0o600,
+            "LICD_RATE_LIMITS",
+            "1/s",
+            "warning",
+            "LICD_RATE_LIMITS [did you mean LICD_RATE_LIMIT?]",
+        ),
+        (0o600, "LICD_NO_SUCH_THING_AT_ALL", "", "warning", "THING_AT_ALL [unset it]"),
+        (0o600, "LICD_RATE_LIMIT", "often", "problem", "'often' for '--rate-limit <RATE>'"),
+        (0o600, "LICD_BOOTSTRAP_KEY", damaged, "problem", "LICD_BOOTSTRAP_KEY: must be an API key"),
+        (0o600, "LICD_BOOTSTRAP_KEY", &test_key, "problem", "LICD_BOOTSTRAP_KEY"),
+        (0o644, "LICD_BOOTSTRAP_KEY_FILE", file, "warning", "chmod o= "),
+    ] {
+        set_mode(Path::new(file), mode);
+        let found = sound.examine(&[(name, value)]);
+        let line = found.only(state);
+        assert!(line.starts_with("settings: ") && line.contains(said), "{line}");
+        assert!(!line.contains(&key[12..40]), "{line}");
+        assert_eq!(found.code, Some(i32::from(state == "problem")));
+    }
+    set_mode(Path::new(file), 0o600);
+    let good = sound.examine(&[("LICD_BOOTSTRAP_KEY_FILE", file), ("LICD_RATE_LIMIT", "1/s")]);
+    assert!(good.with("ok")[0].contains("2 variables are set, and are good"));
+    let both = sound.examine(&[("LICD_BOOTSTRAP_KEY_FILE", file), ("LICD_BOOTSTRAP_KEY", &key)]);
+    assert!(both.only("problem").contains("are both set"));
+}
+
+#[test]
+fn files_that_others_can_read_are_found() {
+    let sound = Sound::new();
+    set_mode(&sound.path, 0o644);
+    let found = sound.examine(&[]);
+    assert_eq!(found.code, Some(1));
+    let fix = format!("[chmod 600 {}]", sound.path.display());
+    assert!(found.only("problem").ends_with(&fix), "{}", found.only("problem"));
+    let allowed = sound.examine(&[("LICD_ALLOW_EXPOSED_FILES", "true")]);
+    assert_eq!(allowed.code, Some(0));
+    assert!(allowed.only("warning").ends_with(&fix));
+}
+
+/// Neither made, nor changed: not its bytes, not its mode of journal.
+#[tokio::test]
+async fn the_doctor_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("no/licd.db");
+    let missing = Examination::of(&format!("sqlite://{}", path.display()), &[]);
+    assert_eq!(missing.code, Some(1));
+    assert!(missing.only("problem").starts_with("database: there is no such file"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let sound = Sound::new();
+    let db = Db::open(&sound.url.parse().unwrap()).await.unwrap();
+    db.close().await;
+    let mut conn = sqlx::ConnectOptions::connect(
+        &sqlx::sqlite::SqliteConnectOptions::new().filename(&sound.path),
+    )
+    .await
+    .unwrap();
+    sqlx::query("pragma journal_mode = delete").execute(&mut conn).await.unwrap();
+    sqlx::Connection::close(conn).await.unwrap();
+    let before = fs::read(&sound.path).unwrap();
+    assert!(sound.examine(&[]).only("warning").starts_with("journal: its mode is delete"));
+    assert_eq!(fs::read(&sound.path).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_found() {
+    let sound = Sound::new();
+    // The last to close it leaves nothing in the log beside it.
+    Db::open(&sound.url.parse().unwrap()).await.unwrap().close().await;
+    let file = fs::File::options().write(true).open(&sound.path).unwrap();
+    // The pages after the first, which has the schema.
+    file.write_all_at(&[0xa5; 40_000], 8192).unwrap();
+    let found = sound.examine(&[]);
+    assert_eq!(found.code, Some(1));
+    let problems = found.with("problem");
+    assert!(problems.iter().any(|line| line.starts_with("integrity: ")), "{problems:?}");
+    file.write_all_at(&[0xa5; 8192], 0).unwrap();
+    let problem = sound.examine(&[]).only("problem");
+    assert!(problem.contains("file is not a database"), "{problem}");
+}
+
+#[tokio::test]
+async fn an_event_from_the_future_is_found() {
+    let sound = Sound::new();
+    let db = Db::open(&sound.url.parse().unwrap()).await.unwrap();
+    let later = Timestamp::now().plus(chrono::Duration::hours(1));
+    let id = Uuid::from_u128(u128::from(later.millis()) << 80 | 0x7abc << 64 | 0x8abc << 48);
+    let newest = "update events set id = $1 where id = (select max(id) from events)";
+    db.write().await.unwrap().query(newest).bind(EventId::from(id)).execute().await.unwrap();
+    db.close().await;
+    let found = sound.examine(&[]);
+    assert_eq!(found.code, Some(0));
+    let said = format!("clock: the newest event is from the future: {later}");
+    assert!(found.only("warning").starts_with(&said), "{}", found.only("warning"));
+}
+
+#[test]
+fn few_open_files_are_found() {
+    let sound = Sound::new();
+    let args = ["doctor", "--json", "--database-url", &sound.url];
+    let found = Examination::by(&mut command_after("ulimit -n 1000", &args));
+    assert_eq!(found.code, Some(0));
+    let warnings = found.with("warning");
+    let said = "open files: at most 1000 may be open; 8256 are enough for all connections";
+    assert!(warnings.iter().any(|line| line.starts_with(said)), "{warnings:?}");
+}
+
+/// The list for people: a line for each check, and its fix below.
+#[test]
+fn the_list_has_a_line_for_each_check() {
+    let sound = Sound::new();
+    set_mode(&sound.path, 0o644);
+    let output = command(&["doctor", "--database-url", &sound.url]).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let path = sound.path.display();
+    let lines = format!(
+        "\nproblem  files        others can read or change the database, so that licd does not start
+                      fix: chmod 600 {path}\n"
+    );
+    assert!(printed.contains(&lines), "{printed}");
+    assert!(printed.starts_with("ok       settings     all have their defaults\n"), "{printed}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "licd: there is a problem\n");
+    assert_eq!(output.status.code(), Some(1));
+}
