@@ -6,6 +6,7 @@ pub mod explain;
 pub mod health;
 pub mod keys;
 pub mod licenses;
+pub mod metrics;
 pub mod plans;
 pub mod products;
 pub mod reference;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::db::Db;
+use crate::db::{self, Db};
+use crate::metrics::Metrics;
 use crate::ops::age::Clocks;
 use crate::ops::events::{self, Retention};
 use crate::ops::{idempotency, sessions};
@@ -27,33 +28,51 @@ pub fn start(
     gate: Arc<KeyGate>,
     events_kept: Retention,
     report_omitted: fn(),
+    metrics: Arc<Metrics>,
 ) -> JoinHandle<()> {
-    let task = move || run_maintenance(db.clone(), gate.clone(), events_kept, report_omitted);
-    tokio::spawn(supervise("maintenance", task))
+    let task = {
+        let metrics = metrics.clone();
+        move || {
+            let (db, gate, metrics) = (db.clone(), gate.clone(), metrics.clone());
+            run_maintenance(db, gate, events_kept, report_omitted, metrics)
+        }
+    };
+    tokio::spawn(supervise("maintenance", metrics, task))
 }
 
-async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention, report_omitted: fn()) {
+async fn run_maintenance(
+    db: Db,
+    gate: Arc<KeyGate>,
+    events_kept: Retention,
+    report_omitted: fn(),
+    metrics: Arc<Metrics>,
+) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         gate.forget_idle();
         report_omitted();
-        if let Err(error) = gate.last_uses.write(&db).await {
+        let done = gate.last_uses.write(&db).await;
+        if let Err(error) = noted(&metrics, "key_uses", done) {
             tracing::warn!(%error, "the uses of keys could not be written");
         }
         // A clock that jumps ahead deletes nothing that is young.
         let now = Clocks::now().earliest;
-        if let Err(error) = last_uses::forget_old(&db, now).await {
+        let done = last_uses::forget_old(&db, now).await;
+        if let Err(error) = noted(&metrics, "key_uses_retention", done) {
             tracing::warn!(%error, "old uses of keys could not be deleted");
         }
-        if let Err(error) = idempotency::forget_old(&db, now).await {
+        let done = idempotency::forget_old(&db, now).await;
+        if let Err(error) = noted(&metrics, "idempotency_retention", done) {
             tracing::warn!(%error, "old idempotency keys could not be deleted");
         }
-        if let Err(error) = sessions::forget_ended(&db, now).await {
+        let done = sessions::forget_ended(&db, now).await;
+        if let Err(error) = noted(&metrics, "sessions_retention", done) {
             tracing::warn!(%error, "sessions that have ended could not be deleted");
         }
-        if let Err(error) = events::forget_old(&db, events_kept, now).await {
+        let done = events::forget_old(&db, events_kept, now).await;
+        if let Err(error) = noted(&metrics, "events_retention", done) {
             tracing::warn!(%error, "old events could not be deleted");
         }
     }
@@ -61,20 +80,36 @@ async fn run_maintenance(db: Db, gate: Arc<KeyGate>, events_kept: Retention, rep
 
 /// Starts the task that writes outcomes, which ends when it is aborted. It works apart from the
 /// others, as it may have much to write.
-pub fn start_outcomes(db: Db, outcomes: Arc<OutcomeCounts>) -> JoinHandle<()> {
-    tokio::spawn(supervise("outcomes", move || write_outcomes(db.clone(), outcomes.clone())))
+pub fn start_outcomes(
+    db: Db,
+    outcomes: Arc<OutcomeCounts>,
+    metrics: Arc<Metrics>,
+) -> JoinHandle<()> {
+    let task = {
+        let metrics = metrics.clone();
+        move || write_outcomes(db.clone(), outcomes.clone(), metrics.clone())
+    };
+    tokio::spawn(supervise("outcomes", metrics, task))
 }
 
-async fn write_outcomes(db: Db, outcomes: Arc<OutcomeCounts>) {
+async fn write_outcomes(db: Db, outcomes: Arc<OutcomeCounts>, metrics: Arc<Metrics>) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        if let Err(error) = outcomes.flush(&db).await {
+        let done = outcomes.flush(&db).await;
+        if let Err(error) = noted(&metrics, "outcomes", done) {
             tracing::warn!(%error, "the outcomes of validations could not be written");
         }
-        if let Err(error) = outcome_counts::forget_old(&db, Clocks::now().earliest).await {
+        let done = outcome_counts::forget_old(&db, Clocks::now().earliest).await;
+        if let Err(error) = noted(&metrics, "outcomes_retention", done) {
             tracing::warn!(%error, "old outcomes could not be deleted");
         }
     }
+}
+
+/// Notes in the metrics how a task's run ended.
+fn noted(metrics: &Metrics, task: &'static str, done: db::Result<()>) -> db::Result<()> {
+    metrics.task_ran(task, done.is_ok());
+    done
 }

@@ -78,7 +78,34 @@ pub struct AdminTurns {
     pub writes: Turns,
 }
 
+impl AdminTurns {
+    /// Each kind of turn once, with its name.
+    pub fn kinds(&self) -> Vec<(&'static str, &Turns)> {
+        if self.reads.is_same(&self.writes) {
+            return vec![("any", &self.reads)];
+        }
+        vec![("read", &self.reads), ("write", &self.writes)]
+    }
+}
+
+/// The connections of one pool.
+pub struct PoolState {
+    pub name: &'static str,
+    pub in_use: usize,
+    pub idle: usize,
+    /// How many there may be.
+    pub max: usize,
+}
+
 impl Db {
+    /// The state of each pool at this moment.
+    pub fn pools(&self) -> Vec<PoolState> {
+        match self {
+            Self::Sqlite(connections) => connections.pools().into(),
+            Self::Postgres { connections, .. } => vec![connections.pool_state()],
+        }
+    }
+
     pub fn admin_turns(&self) -> AdminTurns {
         match self {
             Self::Sqlite(_) => AdminTurns {

@@ -27,6 +27,10 @@ impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash, T> Lanes<K, Q, T> {
         Self { lanes: Rotation::new(), len: 0, capacity }
     }
 
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -14,6 +14,7 @@ pub mod error;
 pub mod events;
 pub mod fair;
 pub mod http;
+pub mod metrics;
 pub mod ops;
 pub mod pages;
 pub mod routes;
@@ -26,10 +27,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use api::metrics::Scrape;
 use config::Config;
 use db::Db;
+use http::{ConnectionLimits, TrustedProxies};
+use metrics::{Gauge, Metrics};
 use ops::Operations;
 use ops::readiness::Readiness;
 use pages::SignInLimit;
@@ -45,6 +50,8 @@ pub struct App {
     validations: BatchQueue<ValidationRequest, Answer>,
     placements: Arc<Placements>,
     gate: Arc<KeyGate>,
+    outcomes: Arc<OutcomeCounts>,
+    metrics: Arc<Metrics>,
     readiness: Arc<Readiness>,
     sign_ins: Arc<SignInLimit>,
 }
@@ -55,16 +62,19 @@ impl App {
     fn start(db: Db, config: &Config, outcomes: Arc<OutcomeCounts>) -> (Self, JoinHandle<()>) {
         let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users));
         let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
-        let (validations, worker) = BatchQueue::start({
+        let metrics = Arc::<Metrics>::default();
+        let (validations, worker) = BatchQueue::start(metrics.clone(), {
             let (db, gate) = (db.clone(), gate.clone());
             let (placements, readiness) = (placements.clone(), readiness.clone());
+            let (outcomes, metrics) = (outcomes.clone(), metrics.clone());
             move |requests: Vec<ValidationRequest>| {
                 let (db, gate) = (db.clone(), gate.clone());
                 let (placements, readiness) = (placements.clone(), readiness.clone());
-                let outcomes = outcomes.clone();
+                let (outcomes, metrics) = (outcomes.clone(), metrics.clone());
                 async move {
                     let answers =
-                        validation::answer(&db, &gate, &placements, &outcomes, &requests).await;
+                        validation::answer(&db, &gate, &placements, &outcomes, &metrics, &requests)
+                            .await;
                     readiness.note_batch(answers.as_ref().map(drop));
                     answers
                 }
@@ -72,7 +82,9 @@ impl App {
         });
         let ops = Operations::new(db.clone());
         let sign_ins = Arc::default();
-        (Self { db, ops, validations, placements, gate, readiness, sign_ins }, worker)
+        let app =
+            Self { db, ops, validations, placements, gate, outcomes, metrics, readiness, sign_ins };
+        (app, worker)
     }
 }
 
@@ -81,26 +93,77 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long each of the last writes may take after that.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(6);
 
+/// How long a scrape in flight may take after the service has ended.
+const SCRAPE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The bounds of connections for scrapes: a few monitors, and none that holds one for long.
+const SCRAPE_CONNECTIONS: ConnectionLimits = ConnectionLimits {
+    max_connections: Some(16),
+    head_timeout: Duration::from_secs(5),
+    idle_timeout: Duration::from_secs(75),
+    write_timeout: Duration::from_secs(5),
+};
+
+/// Where metrics are shown.
+pub struct MetricsEndpoint {
+    pub listener: TcpListener,
+    /// How many lines the log has lost.
+    pub log_lines_lost: fn() -> u64,
+}
+
+impl MetricsEndpoint {
+    /// Answers scrapes until `shutdown` completes or its sender is gone.
+    async fn serve(self, app: App, shutdown: oneshot::Receiver<()>) {
+        let router = routes::metrics(Scrape { app, log_lines_lost: self.log_lines_lost });
+        let shutdown = async { drop(shutdown.await) };
+        http::connections::serve(
+            self.listener,
+            router,
+            SCRAPE_CONNECTIONS,
+            TrustedProxies::default(),
+            Gauge::default(),
+            shutdown,
+            SCRAPE_TIMEOUT,
+        )
+        .await;
+    }
+}
+
 /// Answers on `listener` until `shutdown` completes; then takes no more connections, finishes what
-/// is in flight, and returns.
+/// is in flight, and returns. Metrics are shown as long as requests are answered.
 pub async fn serve(
     db: Db,
     config: &Config,
     listener: TcpListener,
+    metrics_endpoint: Option<MetricsEndpoint>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
     let outcomes = Arc::<OutcomeCounts>::default();
     let (app, validating) = App::start(db.clone(), config, outcomes.clone());
-    let gate = app.gate.clone();
+    let (gate, metrics) = (app.gate.clone(), app.metrics.clone());
     let report_omitted = http::context::report_omitted;
-    let maintenance =
-        background::start(db.clone(), gate.clone(), config.events_kept, report_omitted);
-    let writing_outcomes = background::start_outcomes(db.clone(), outcomes.clone());
+    let maintenance = background::start(
+        db.clone(),
+        gate.clone(),
+        config.events_kept,
+        report_omitted,
+        metrics.clone(),
+    );
+    let writing_outcomes =
+        background::start_outcomes(db.clone(), outcomes.clone(), metrics.clone());
 
+    let (end_scrapes, scrapes_end) = oneshot::channel();
+    let scrapes =
+        metrics_endpoint.map(|endpoint| tokio::spawn(endpoint.serve(app.clone(), scrapes_end)));
     let router = routes::router(app);
     let (limits, proxies) = (config.connections, config.trusted_proxies.clone());
-    http::connections::serve(listener, router, limits, proxies, shutdown, DRAIN_TIMEOUT).await;
+    let open = metrics.connections.clone();
+    http::connections::serve(listener, router, limits, proxies, open, shutdown, DRAIN_TIMEOUT)
+        .await;
+    drop(end_scrapes);
+    if let Some(scrapes) = scrapes {
+        drop(scrapes.await);
+    }
 
     // With the router the last callers are gone; the worker answers the requests that still wait.
     drop(tokio::time::timeout(FINISH_TIMEOUT, validating).await);

@@ -123,6 +123,11 @@ pub fn flush() -> bool {
     LOG.flush(FLUSH_TIMEOUT)
 }
 
+/// How many lines were lost since the start.
+pub fn lines_lost() -> u64 {
+    LOG.lock().lost
+}
+
 fn log_panic(panic: &PanicHookInfo<'_>) {
     let thread = thread::current();
     let backtrace = std::backtrace::Backtrace::capture();

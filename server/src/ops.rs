@@ -43,6 +43,11 @@ impl Operations {
         Self { db, turns, in_flight: InFlight::default() }
     }
 
+    /// For each kind of turn, how many have one, and how many wait.
+    pub fn turns(&self) -> Vec<(&'static str, (usize, usize))> {
+        self.turns.kinds().iter().map(|(kind, turns)| (*kind, turns.taken_and_awaited())).collect()
+    }
+
     /// What a caller in this world can see.
     pub fn view(&self, scope: Scope) -> View {
         View::new(self.db.clone(), self.turns.reads.clone(), scope)

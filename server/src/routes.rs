@@ -16,8 +16,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::App;
 use crate::api::{
-    events, explain, health, keys, licenses, plans, products, reference, refusals, statistics,
-    usage, users, validate,
+    events, explain, health, keys, licenses, metrics, plans, products, reference, refusals,
+    statistics, usage, users, validate,
 };
 use crate::error::Error;
 use crate::http::{context, openapi};
@@ -26,6 +26,7 @@ use crate::http::{context, openapi};
 pub fn router(app: App) -> Router {
     let (api, document) = api();
     let document = openapi::text(&document);
+    let context = middleware::from_fn_with_state(app.metrics.clone(), context::run);
     api.route("/api/v1/openapi.json", get(async move || openapi::serve(document)))
         .route("/docs", get(reference::page))
         .route(reference::REDOC_PATH, get(reference::redoc))
@@ -34,11 +35,14 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         // As one layer: each by itself would box every request's future once more.
         .layer(
-            ServiceBuilder::new()
-                .layer(middleware::from_fn(context::run))
-                .layer(CatchPanicLayer::custom(context::panicked)),
+            ServiceBuilder::new().layer(context).layer(CatchPanicLayer::custom(context::panicked)),
         )
         .with_state(app)
+}
+
+/// The router of the listener for metrics, which has no keys.
+pub fn metrics(scrape: metrics::Scrape) -> Router {
+    Router::new().route("/metrics", get(metrics::show)).with_state(scrape)
 }
 
 /// The interface as an OpenAPI 3.1 document.

@@ -2,10 +2,13 @@
 //! its current work and not the service.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
+
+use crate::metrics::Metrics;
 
 /// Between a task's end by a panic and its next start, so that one that panics at once does not
 /// take a core.
@@ -13,19 +16,21 @@ const RESTART_DELAY: Duration = Duration::from_millis(100);
 
 /// Runs the future of `task`, again after each panic, until it returns. Dropping the future ends
 /// the task.
-pub async fn supervise<F, T>(name: &'static str, task: F)
+pub async fn supervise<F, T>(name: &'static str, metrics: Arc<Metrics>, task: F)
 where
     F: Fn() -> T,
     T: Future<Output = ()> + Send + 'static,
 {
     // A set ends its tasks when it is dropped.
     let mut running = JoinSet::new();
+    metrics.task_began(name, false);
     loop {
         running.spawn(task());
         match running.join_next().await {
             Some(Err(error)) if error.is_panic() => {
                 tracing::error!(task = name, %error, "a background task broke off, and is restarted");
                 sleep(RESTART_DELAY).await;
+                metrics.task_began(name, true);
             }
             _ => return,
         }
@@ -34,7 +39,6 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -43,11 +47,14 @@ mod tests {
     async fn a_task_that_panics_is_started_again() {
         let starts = Arc::new(AtomicUsize::new(0));
         let counted = starts.clone();
-        supervise("test", move || {
+        let metrics = Arc::<Metrics>::default();
+        supervise("test", metrics.clone(), move || {
             let starts = counted.clone();
             async move { assert!(starts.fetch_add(1, Ordering::Relaxed) == 2, "not yet") }
         })
         .await;
         assert_eq!(starts.load(Ordering::Relaxed), 3);
+        let text = metrics.text().unwrap();
+        assert!(text.contains("licd_task_restarts_total{task=\"test\"} 2\n"), "{text}");
     }
 }

@@ -5,6 +5,7 @@
 
 use common::{ApiKey, Mode, Role, Validation};
 use licd::error::Error;
+use licd::metrics::Metrics;
 use licd::validation::gate::{CallerInfo, KeyGate, hash};
 use licd::validation::limit::{NewUserLimit, RateLimit};
 use licd::validation::{OutcomeCounts, Placements, ValidationRequest, answer};
@@ -24,7 +25,8 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
     };
     let questions: Vec<ValidationRequest> = questions.iter().map(question).collect();
     let (placements, outcomes) = (Placements::default(), OutcomeCounts::default());
-    answer(app.db(), &gate, &placements, &outcomes, &questions).await.unwrap()
+    let metrics = Metrics::default();
+    answer(app.db(), &gate, &placements, &outcomes, &metrics, &questions).await.unwrap()
 }
 
 fn told(answer: &Result<Validation, Error>) -> String {

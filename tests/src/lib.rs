@@ -37,6 +37,7 @@ mod interface;
 mod journey;
 mod lists;
 mod log;
+mod metrics;
 mod migrate;
 mod model;
 mod neighbours;

@@ -31,9 +31,14 @@ pub async fn healthz() -> Data<Health> {
 
 /// The node can write to its database and answer validations.
 pub async fn readyz(State(app): State<App>) -> Result<Data<Health>, Error> {
+    check(&app).await?;
+    Ok(Data(OK))
+}
+
+/// Fails while the node cannot serve.
+pub async fn check(app: &App) -> Result<(), Error> {
     if !app.validations.is_working() {
         return Err(Error::Unavailable);
     }
-    app.readiness.check(&app.db).await?;
-    Ok(Data(OK))
+    app.readiness.check(&app.db).await
 }

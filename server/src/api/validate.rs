@@ -21,7 +21,12 @@ pub async fn validate(
     request: ValidationRequest,
 ) -> Result<Data<Validation>, Error> {
     let placement = app.placements.of(&request.key);
-    app.validations.submit(placement, request).await?.map(Data)
+    let validation = app.validations.submit(placement, request).await??;
+    app.metrics.decided(match &validation {
+        Validation::Valid(_) => None,
+        Validation::Invalid(answer) => Some(answer.reason),
+    });
+    Ok(Data(validation))
 }
 
 /// The key of a good request is looked up together with those of its neighbours. The key of a bad

@@ -48,7 +48,7 @@ impl Demo {
         ))?;
 
         let config = Config::default();
-        let service = licd::serve(db, &config, listener, stop.requested());
+        let service = licd::serve(db, &config, listener, None, stop.requested());
         let tour = async {
             let answers = sample::fill_and_ask(&server, &key).await?;
             print(table(&answers).trim_fmt())?;

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use common::{ApiKey, Mode};
+use licd::MetricsEndpoint;
 use licd::config::Config;
 use licd::http::TrustedProxies;
 use licd::ops::events::Retention;
@@ -22,6 +23,10 @@ pub struct Serve {
     /// The address to listen on; port 0 takes a free port.
     #[arg(long, env = "LICD_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: String,
+    /// The address to show metrics for Prometheus on, at /metrics, such as 127.0.0.1:9464; by
+    /// default none. It asks for no key, so keep it private.
+    #[arg(long, env = "LICD_METRICS_LISTEN", value_name = "ADDRESS")]
+    metrics_listen: Option<String>,
     #[command(flatten)]
     database: Database,
     /// How many requests each API key may make: 10000/s, 600/m, or off.
@@ -44,10 +49,12 @@ impl Serve {
     pub async fn run(self) -> anyhow::Result<()> {
         let bootstrap_key = bootstrap_key()?;
         // First of all: a port that is taken must not cost a first key that is shown only once.
-        let listener = TcpListener::bind(&self.listen)
-            .await
-            .with_context(|| format!("cannot listen on {}", self.listen))?;
+        let listener = listen(&self.listen).await?;
         let address = listener.local_addr()?;
+        let metrics_listener = match &self.metrics_listen {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
         let db = self.database.open().await?;
         match bootstrap_key {
             Some(key) => tenants::bootstrap(&db, &key, || true).await?,
@@ -64,13 +71,24 @@ impl Serve {
             ..Config::default()
         };
         signals::until_stopped(async move |stop| {
+            let metrics = metrics_listener.map(show_metrics).transpose()?;
             tracing::info!(%address, "listening");
-            Ok(licd::serve(db, &config, listener, stop.requested()).await?)
+            Ok(licd::serve(db, &config, listener, metrics, stop.requested()).await?)
         })
         .await?;
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+async fn listen(address: &str) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address}"))
+}
+
+fn show_metrics(listener: TcpListener) -> anyhow::Result<MetricsEndpoint> {
+    tracing::info!(address = %listener.local_addr()?, "showing metrics");
+    Ok(MetricsEndpoint { listener, log_lines_lost: log::lines_lost })
 }
 
 /// Shows the first key. It is kept only if it was written, as nobody would know it otherwise.

@@ -17,7 +17,7 @@ use sqlx::{Executor, PgConnection, PgPool, Postgres};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
-use super::{Result, with_timeout};
+use super::{PoolState, Result, with_timeout};
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
 /// takes longer is closed.
@@ -59,6 +59,18 @@ impl PgConnections {
         conn.open = true;
         conn.execute(statement).await?;
         Ok(conn)
+    }
+
+    /// The pool with its spare, which is idle.
+    pub fn pool_state(&self) -> PoolState {
+        let has_spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let idle = self.pool.num_idle() + usize::from(has_spare);
+        PoolState {
+            name: "postgres",
+            in_use: (self.pool.size() as usize).saturating_sub(idle),
+            idle,
+            max: self.pool.options().get_max_connections() as usize,
+        }
     }
 
     /// A connection that the caller owns and closes.

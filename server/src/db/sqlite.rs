@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::identity::DatabaseFile;
-use super::{Result, STATEMENT_TIMEOUT, with_timeout};
+use super::{PoolState, Result, STATEMENT_TIMEOUT, with_timeout};
 
 /// None until the first write, and after a failure.
 type Writer = Arc<Mutex<Option<SqliteConnection>>>;
@@ -71,6 +71,25 @@ impl SqliteConnections {
             Ok(writer)
         });
         opening.await.map_err(|_| sqlx::Error::WorkerCrashed)?
+    }
+
+    /// The state of the writer and of the readers.
+    pub fn pools(&self) -> [PoolState; 2] {
+        let (in_use, idle) = match self.writer.try_lock() {
+            Ok(writer) => (0, usize::from(writer.is_some())),
+            Err(_) => (1, 0),
+        };
+        let readers = &self.readers;
+        let idle_readers = readers.num_idle();
+        [
+            PoolState { name: "writer", in_use, idle, max: 1 },
+            PoolState {
+                name: "readers",
+                in_use: (readers.size() as usize).saturating_sub(idle_readers),
+                idle: idle_readers,
+                max: readers.options().get_max_connections() as usize,
+            },
+        ]
     }
 
     /// A connection that the caller owns and closes.

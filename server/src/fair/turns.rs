@@ -16,13 +16,26 @@ const MAX_WAITING: usize = 4096;
 pub struct Turns(Arc<Mutex<State>>);
 
 struct State {
+    at_once: usize,
     free: usize,
     waiting: Lanes<TenantId, (), oneshot::Sender<Turn>>,
 }
 
 impl Turns {
     pub fn new(at_once: usize) -> Self {
-        Self(Arc::new(Mutex::new(State { free: at_once, waiting: Lanes::new(MAX_WAITING) })))
+        let waiting = Lanes::new(MAX_WAITING);
+        Self(Arc::new(Mutex::new(State { at_once, free: at_once, waiting })))
+    }
+
+    /// Whether both are clones of one.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// How many have their turn, and how many wait for it.
+    pub fn taken_and_awaited(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.at_once - state.free, state.waiting.len())
     }
 
     /// Waits until it is the tenant's turn, as long as the caller cares to. [`Error::Overloaded`]

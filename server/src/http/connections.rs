@@ -36,6 +36,7 @@ use state::{ConnectionState, Overdue, millis, now};
 use stream::Stream;
 
 use crate::http::TrustedProxies;
+use crate::metrics::Gauge;
 
 /// With heads of 16 KiB, so many connections hold at most 128 MiB of them.
 const MAX_CONNECTIONS: usize = 8192;
@@ -53,12 +54,13 @@ const SHORT_SWEEP: Duration = Duration::from_millis(25);
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Answers on `listener` until `shutdown` completes. Then ends the connections that wait, and gives
-/// those with a request in flight the time `drain` to finish it.
+/// those with a request in flight the time `drain` to finish it. `open` shows their number.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     limits: ConnectionLimits,
     proxies: TrustedProxies,
+    open: Gauge,
     shutdown: impl Future<Output = ()>,
     drain: Duration,
 ) {
@@ -66,6 +68,7 @@ pub async fn serve(
     let mut shutdown = pin!(shutdown);
     loop {
         let may_accept = server.may_accept();
+        open.set(server.connections.len() as i64);
         tokio::select! {
             () = &mut shutdown => break,
             Some(ended) = server.tasks.join_next_with_id() => server.forget(ended),

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::{Body, HttpBody};
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -18,11 +18,12 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::http::{Client, head};
+use crate::metrics::{Answer, Metrics};
 use crate::validation::gate::CallerInfo;
 use crate::validation::limit::{Allowance, Policy};
 use access_log::{Entry, Outcome};
 
-pub use access_log::report_omitted;
+pub use access_log::{omitted, report_omitted};
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -51,8 +52,13 @@ impl RequestContext {
 }
 
 /// Wraps the handling of every request.
-pub async fn run(mut request: Request, next: Next) -> Response {
+pub async fn run(
+    State(metrics): State<Arc<Metrics>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let started = Instant::now();
+    let _in_flight = metrics.requests.begin();
     let client = request.extensions().get().map(|client: &Client| client.address);
     let context = RequestContext::new(request.headers(), client);
     let entry = Entry::new(&request);
@@ -68,16 +74,21 @@ pub async fn run(mut request: Request, next: Next) -> Response {
         }
     };
     let mut response = arrival.answer_in_time(started, handling).await;
-    if let Some(error) = response.extensions_mut().remove::<Error>() {
-        refuse(&mut response, &error, &context.id, is_page);
+    let error = response.extensions_mut().remove::<Error>();
+    if let Some(error) = &error {
+        refuse(&mut response, error, &context.id, is_page);
     }
     let allowance = context.caller.allowance();
+    let (status, took) = (response.status().as_u16(), started.elapsed());
+    let code = error.map_or("", |error| error.code().as_str());
+    let answer = Answer { method: entry.method(), status, code };
+    metrics.requests.answered(entry.route(), answer, took);
     entry.write(&Outcome {
         request_id: &context.id,
         key: context.caller.key(),
-        status: response.status().as_u16(),
+        status,
         is_rate_limited: matches!(allowance, Some(Allowance::Refused { .. })),
-        millis: started.elapsed().as_secs_f64() * 1000.0,
+        millis: took.as_secs_f64() * 1000.0,
     });
     arrival.finish(started, response.headers_mut()).await;
     complete(response.headers_mut(), allowance, &context.id);

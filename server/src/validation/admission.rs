@@ -10,6 +10,7 @@ use super::request::{AdmittedRequest, ValidationRequest};
 use super::{Answer, Placements, batch};
 use crate::db::Db;
 use crate::error::Error;
+use crate::metrics::Metrics;
 use crate::store::keys::KeyAuth;
 use crate::store::validations::{self, BatchHit, BatchQuery};
 
@@ -19,6 +20,7 @@ pub async fn answer(
     gate: &KeyGate,
     placements: &Placements,
     outcomes: &OutcomeCounts,
+    metrics: &Metrics,
     requests: &[ValidationRequest],
 ) -> Result<Vec<Answer>, Error> {
     let mut query = BatchQuery::default();
@@ -43,6 +45,7 @@ pub async fn answer(
         auths.push(auth);
     }
     let outcome = batch::answer(db, gate, conn, &query, found, &admitted, now).await?;
+    metrics.seats_taken.inc_by(outcome.seats_taken());
     outcomes.note_batch(decided(&admitted, &outcome), now);
     let mut answers = outcome.answers.into_iter();
     let answer = |auth: Result<KeyAuth, Error>| {

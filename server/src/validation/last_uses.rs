@@ -34,6 +34,11 @@ impl LastUses {
         *noted.hours.entry(hour_of(now)).or_default() += 1;
     }
 
+    /// How many keys have uses that are not written.
+    pub fn unwritten(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Writes what was noted, in portions. What could not be written stays noted; but a use whose
     /// commit was not confirmed is not counted again. One call waits for another.
     pub async fn write(&self, db: &Db) -> Result<()> {

@@ -110,6 +110,11 @@ impl<'a> Outcome<'a> {
         !self.claims.is_empty()
     }
 
+    /// How many seats are newly taken.
+    pub fn seats_taken(&self) -> u64 {
+        self.claims.len() as u64
+    }
+
     pub fn claimed_rows(&self) -> Vec<BatchRow<'static>> {
         let row = |claim: &Claim<'_>| BatchRow::seat(claim.request.scope, &claim.seat);
         self.claims.iter().map(row).collect()

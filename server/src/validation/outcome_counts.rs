@@ -64,6 +64,12 @@ impl OutcomeCounts {
         }
     }
 
+    /// How many counts and refused users are not written.
+    pub fn unwritten(&self) -> usize {
+        let noted = self.lock();
+        noted.counts.len() + noted.users
+    }
+
     /// Writes what was noted, in portions. What could not be written is noted again. One call waits
     /// for another.
     pub async fn flush(&self, db: &Db) -> Result<()> {

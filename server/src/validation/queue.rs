@@ -13,10 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use common::TenantId;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Duration, timeout};
+use tokio::time::{Duration, Instant, timeout};
 
 use crate::error::Error;
 use crate::fair::Lanes;
+use crate::metrics::Metrics;
 use crate::store::keys::Hash;
 use crate::supervise::supervise;
 
@@ -44,6 +45,7 @@ pub struct Placement {
 struct Waiting<Q, A> {
     request: Q,
     cost: usize,
+    since: Instant,
     reply: oneshot::Sender<Result<A, Error>>,
 }
 
@@ -81,7 +83,7 @@ where
 {
     /// Starts the worker, which answers each batch with `answer`: one answer for each request, in
     /// their order. A worker that breaks off is started anew.
-    pub fn start<F, R>(answer: F) -> (Self, JoinHandle<()>)
+    pub fn start<F, R>(metrics: Arc<Metrics>, answer: F) -> (Self, JoinHandle<()>)
     where
         F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
         R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
@@ -93,14 +95,16 @@ where
             working: AtomicBool::new(true),
         });
         let open = Self(Arc::new(Open(queue.clone())));
-        let work = supervise("batches", move || work(queue.clone(), answer.clone()));
+        let work = supervise("batches", metrics.clone(), move || {
+            work(queue.clone(), metrics.clone(), answer.clone())
+        });
         (open, tokio::spawn(work))
     }
 
     pub async fn submit(&self, place: Placement, request: Q) -> Result<A, Error> {
         let (reply, answer) = oneshot::channel();
         let queue = &self.0.0;
-        let waiting = Waiting { request, cost: place.cost, reply };
+        let waiting = Waiting { request, cost: place.cost, since: Instant::now(), reply };
         let pushed = queue.lock().push(place.tenant, place.key, waiting);
         let displaced = pushed.map_err(|_| Error::Overloaded)?;
         queue.arrived.notify_one();
@@ -109,6 +113,11 @@ where
             drop(displaced.reply.send(Err(Error::Overloaded)));
         }
         answer.await.map_err(|_| Error::Internal)?
+    }
+
+    /// How many requests wait.
+    pub fn waiting(&self) -> usize {
+        self.0.0.lock().len()
     }
 
     /// Whether the worker runs.
@@ -123,24 +132,23 @@ impl<Q, A> Queue<Q, A> {
     }
 
     /// The next batch; empty when nothing waits. Callers that have hung up need no answer.
-    fn take(&self) -> (Vec<Q>, Vec<oneshot::Sender<Result<A, Error>>>) {
+    fn take(&self) -> Vec<Waiting<Q, A>> {
         let mut waiting = self.lock();
-        let (mut requests, mut replies, mut cost) = (Vec::new(), Vec::new(), 0);
+        let (mut batch, mut cost) = (Vec::new(), 0);
         let most = match waiting.in_turn() {
             0 | 1 => MAX_BATCH,
             sharers => MAX_BATCH.min(sharers * MAX_SHARED),
         };
-        while requests.len() < most && cost < MAX_BATCH_COST {
+        while batch.len() < most && cost < MAX_BATCH_COST {
             let Some(next) = waiting.pop(|next| next.reply.is_closed()) else { break };
             cost += next.cost;
-            requests.push(next.request);
-            replies.push(next.reply);
+            batch.push(next);
         }
-        (requests, replies)
+        batch
     }
 }
 
-async fn work<Q, A, F, R>(queue: Arc<Queue<Q, A>>, answer: F)
+async fn work<Q, A, F, R>(queue: Arc<Queue<Q, A>>, metrics: Arc<Metrics>, answer: F)
 where
     Q: Clone + Send + 'static,
     A: Send + 'static,
@@ -150,17 +158,23 @@ where
     let _working = Working::begin(&queue.working);
     loop {
         let batch = queue.take();
-        if batch.0.is_empty() {
+        if batch.is_empty() {
             if queue.closed.load(Ordering::Acquire) && queue.lock().is_empty() {
                 return;
             }
             queue.arrived.notified().await;
             continue;
         }
+        let begun = Instant::now();
+        metrics.batch_size.observe(batch.len() as f64);
+        for waiting in &batch {
+            metrics.queue_wait.observe((begun - waiting.since).as_secs_f64());
+        }
         // A task of its own, so that a panic costs this batch and not the worker.
         if let Err(panic) = tokio::spawn(settle(batch, answer.clone())).await {
             tracing::error!(%panic, "a batch broke off");
         }
+        metrics.batch_time.observe(begun.elapsed().as_secs_f64());
     }
 }
 
@@ -180,14 +194,14 @@ impl Drop for Working<'_> {
     }
 }
 
-async fn settle<Q, A, F, R>(
-    (requests, replies): (Vec<Q>, Vec<oneshot::Sender<Result<A, Error>>>),
-    answer: F,
-) where
+async fn settle<Q, A, F, R>(batch: Vec<Waiting<Q, A>>, answer: F)
+where
     Q: Clone,
     F: Fn(Vec<Q>) -> R,
     R: Future<Output = Result<Vec<A>, Error>>,
 {
+    let split = |waiting: Waiting<Q, A>| (waiting.request, waiting.reply);
+    let (requests, replies): (Vec<_>, Vec<_>) = batch.into_iter().map(split).unzip();
     let in_time = async |batch| {
         timeout(BATCH_TIMEOUT, answer(batch)).await.unwrap_or(Err(Error::Unavailable))
     };

@@ -141,7 +141,7 @@ impl Node {
         let served = db.clone();
         let ended = tokio::spawn(async move {
             let stop = async move { drop(stopped.await) };
-            licd::serve(served, &config, listener, stop).await
+            licd::serve(served, &config, listener, None, stop).await
         });
         Self { base, db, stop, ended }
     }

@@ -20,8 +20,9 @@ const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 static STRANGERS: LazyLock<DefaultDirectRateLimiter> =
     LazyLock::new(|| RateLimiter::direct(Quota::per_second(LINES_PER_SECOND).allow_burst(BURST)));
-/// How many lines were left out since [`report_omitted`] last reported.
+/// How many lines were left out, and how many of them [`report_omitted`] has reported.
 static OMITTED: AtomicU64 = AtomicU64::new(0);
+static REPORTED: AtomicU64 = AtomicU64::new(0);
 
 /// The methods that are logged. Others are the caller's own text, of any length.
 static METHODS: [Method; 9] = [
@@ -62,6 +63,15 @@ impl Entry {
         }
     }
 
+    pub fn method(&self) -> &'static str {
+        self.method
+    }
+
+    /// The route's template; a dash for an address without a route.
+    pub fn route(&self) -> &str {
+        self.route.as_ref().map_or("-", MatchedPath::as_str)
+    }
+
     pub fn write(&self, outcome: &Outcome<'_>) {
         let is_stranger = outcome.key.is_none() || outcome.is_rate_limited;
         if is_stranger && STRANGERS.check().is_err() {
@@ -73,7 +83,7 @@ impl Entry {
             key = outcome.key.map(tracing::field::display),
             client = self.client.map(tracing::field::display),
             method = self.method,
-            route = self.route.as_ref().map_or("-", MatchedPath::as_str),
+            route = self.route(),
             status = outcome.status,
             ms = outcome.millis,
             "request"
@@ -83,8 +93,14 @@ impl Entry {
 
 /// Logs how many lines were left out, if any were. Called every few seconds.
 pub fn report_omitted() {
-    let lines = OMITTED.swap(0, Ordering::Relaxed);
+    let omitted = omitted();
+    let lines = omitted - REPORTED.swap(omitted, Ordering::Relaxed).min(omitted);
     if lines > 0 {
         tracing::info!(lines, "left out lines about requests without a key or past its rate");
     }
+}
+
+/// How many lines were left out since the process began.
+pub fn omitted() -> u64 {
+    OMITTED.load(Ordering::Relaxed)
 }

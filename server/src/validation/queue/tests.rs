@@ -36,7 +36,7 @@ impl Held {
     fn start(verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let batches: Arc<Mutex<Vec<Vec<usize>>>> = Arc::default();
-        let (batcher, worker) = BatchQueue::start({
+        let (batcher, worker) = BatchQueue::start(Arc::default(), {
             let (allowed, begun, batches) = (allowed.clone(), begun.clone(), batches.clone());
             move |requests: Vec<usize>| {
                 let (allowed, begun) = (allowed.clone(), begun.clone());
@@ -127,7 +127,7 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
 #[tokio::test]
 async fn who_is_refused_leaves_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
-    let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start({
+    let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start(Arc::default(), {
         let begun = begun.clone();
         move |_| {
             begun.add_permits(1);

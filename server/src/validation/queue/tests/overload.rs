@@ -51,17 +51,18 @@ impl Held {
         let (_, key) = tenants::create(&db, name).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (mut app, _) = App::start(db, &Config::default(), Arc::default());
-        let (validations, _) = BatchQueue::start({
+        let (validations, _) = BatchQueue::start(app.metrics.clone(), {
             let (db, gate, placements) = (app.db.clone(), app.gate.clone(), app.placements.clone());
-            let (allowed, begun) = (allowed.clone(), begun.clone());
+            let (allowed, begun, metrics) = (allowed.clone(), begun.clone(), app.metrics.clone());
             move |requests: Vec<ValidationRequest>| {
                 let (db, gate, placements) = (db.clone(), gate.clone(), placements.clone());
-                let allowed = allowed.clone();
+                let (allowed, metrics) = (allowed.clone(), metrics.clone());
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
                     let outcomes = OutcomeCounts::default();
-                    validation::answer(&db, &gate, &placements, &outcomes, &requests).await
+                    validation::answer(&db, &gate, &placements, &outcomes, &metrics, &requests)
+                        .await
                 }
             }
         });

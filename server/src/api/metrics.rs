@@ -1,0 +1,55 @@
+//! The metrics for Prometheus. What is not counted while it happens is read here, when somebody asks.
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+
+use super::health;
+use crate::App;
+use crate::error::Error;
+use crate::http::context;
+use crate::metrics::{KindLabel, PoolLabel, PoolLabels};
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What a scrape reads.
+#[derive(Clone)]
+pub struct Scrape {
+    pub app: App,
+    /// How many log lines were lost since the process began.
+    pub log_lines_lost: fn() -> u64,
+}
+
+/// All metrics, as they are now. Readiness is asked for as `/readyz` does, so this takes two seconds
+/// while the database does not answer.
+pub async fn show(State(scrape): State<Scrape>) -> Response {
+    let ready = health::check(&scrape.app).await.is_ok();
+    scrape.app.metrics.ready.set(ready.into());
+    read(&scrape);
+    let metrics = scrape.app.metrics;
+    // Reads files, and formats some hundred lines.
+    let text = tokio::task::spawn_blocking(move || metrics.text()).await;
+    match text {
+        Ok(Ok(text)) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        _ => Error::Internal.into_response(),
+    }
+}
+
+fn read(Scrape { app, log_lines_lost }: &Scrape) {
+    let metrics = &app.metrics;
+    metrics.queue_length.set(app.validations.waiting() as i64);
+    metrics.key_uses_unwritten.set(app.gate.last_uses.unwritten() as i64);
+    metrics.outcomes_unwritten.set(app.outcomes.unwritten() as i64);
+    for (kind, (taken, awaited)) in app.ops.turns() {
+        metrics.turns_in_use.get_or_create(&KindLabel { kind }).set(taken as i64);
+        metrics.turns_waiting.get_or_create(&KindLabel { kind }).set(awaited as i64);
+    }
+    for pool in app.db.pools() {
+        metrics.pool_max.get_or_create(&PoolLabel { pool: pool.name }).set(pool.max as i64);
+        for (state, count) in [("in_use", pool.in_use), ("idle", pool.idle)] {
+            let labels = PoolLabels { pool: pool.name, state };
+            metrics.pool.get_or_create(&labels).set(count as i64);
+        }
+    }
+    metrics.set_log_lines(log_lines_lost(), context::omitted());
+}

@@ -1,0 +1,191 @@
+//! Metrics in the terms of Prometheus: what is counted while requests are answered, and what is read
+//! when somebody asks. `api::metrics` does the reading; docs/operations.md explains each of them.
+//!
+//! No label holds anything of a caller, so their number is bounded: routes, methods, statuses, codes,
+//! outcomes and names of the program's own.
+
+mod process;
+mod requests;
+
+use std::sync::atomic::Ordering;
+
+use common::{Reason, Timestamp};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use process::Process;
+pub use prometheus_client::metrics::gauge::Gauge;
+use requests::Requests;
+pub use requests::{Answer, InFlight};
+
+/// Buckets of the time that a caller waits, in seconds.
+const TIMES: [f64; 13] =
+    [0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 5.0];
+/// Buckets of the number of requests in a batch, of which 256 is the most.
+const SIZES: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+/// Declares the metrics: each field's comment is its help, and its text is its name. The library
+/// adds `_total` to the names of counters.
+macro_rules! metrics {
+    ($(#[doc = $help:literal] $field:ident: $type:ty = $name:literal, $made:expr;)*) => {
+        /// The metrics of a process. Counting takes no lock for longer than it takes to count.
+        pub struct Metrics {
+            $(#[doc = $help] pub $field: $type,)*
+            pub requests: Requests,
+            process: Process,
+            registry: Registry,
+        }
+
+        impl Default for Metrics {
+            fn default() -> Self {
+                let mut registry = Registry::default();
+                $(
+                    let $field: $type = $made;
+                    registry.register($name, help($help), $field.clone());
+                )*
+                let requests = Requests::register(&mut registry);
+                let process = Process::register(&mut registry);
+                let metrics = Self { $($field,)* requests, process, registry };
+                metrics.begin();
+                metrics
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Connections of clients that are open.
+    connections: Gauge = "licd_http_connections", Gauge::default();
+    /// Validations that were decided, by outcome: valid, or the reason why not.
+    validations: Family<OutcomeLabel, Counter> = "licd_validations", Family::default();
+    /// Seats that validations took for users who held none.
+    seats_taken: Counter = "licd_seats_taken", Counter::default();
+    /// Validations that wait for a batch.
+    queue_length: Gauge = "licd_validation_queue_length", Gauge::default();
+    /// How long validations waited for their batch to begin.
+    queue_wait: Histogram = "licd_validation_queue_wait_seconds", Histogram::new(TIMES);
+    /// How many validations were answered together.
+    batch_size: Histogram = "licd_validation_batch_size", Histogram::new(SIZES);
+    /// How long batches of validations took, reads and writes included.
+    batch_time: Histogram = "licd_validation_batch_seconds", Histogram::new(TIMES);
+    /// Administrative requests that wait for their turn at the database, by kind of turn.
+    turns_waiting: Family<KindLabel, Gauge> = "licd_admin_turns_waiting", Family::default();
+    /// Administrative requests that have their turn at the database, by kind of turn.
+    turns_in_use: Family<KindLabel, Gauge> = "licd_admin_turns_in_use", Family::default();
+    /// Connections to the database, by pool and state.
+    pool: Family<PoolLabels, Gauge> = "licd_database_connections", Family::default();
+    /// How many connections each pool may have.
+    pool_max: Family<PoolLabel, Gauge> = "licd_database_connections_max", Family::default();
+    /// When each background task last did all of its work.
+    task_success: Family<TaskLabel, Gauge> =
+        "licd_task_last_success_timestamp_seconds", Family::default();
+    /// How often each background task could not do its work.
+    task_failures: Family<TaskLabel, Counter> = "licd_task_failures", Family::default();
+    /// How often supervised tasks broke off and were restarted.
+    task_restarts: Family<TaskLabel, Counter> = "licd_task_restarts", Family::default();
+    /// Keys whose last uses are in memory alone.
+    key_uses_unwritten: Gauge = "licd_key_uses_unwritten", Gauge::default();
+    /// Counts of outcomes, and refused users, that are in memory alone.
+    outcomes_unwritten: Gauge = "licd_outcomes_unwritten", Gauge::default();
+    /// Log lines that could not be written.
+    log_lines_lost: Counter = "licd_log_lines_lost", Counter::default();
+    /// Log lines about requests without a key or past its rate that were left out.
+    log_lines_omitted: Counter = "licd_log_lines_omitted", Counter::default();
+    /// Whether this node can serve, as /readyz would answer.
+    ready: Gauge = "licd_ready", Gauge::default();
+    /// The version of licd, as a label of a constant 1.
+    build: Family<VersionLabel, Gauge> = "licd_build_info", Family::default();
+}
+
+/// The text of a comment. The library adds the full stop.
+fn help(comment: &str) -> &str {
+    comment.trim().trim_end_matches('.')
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct KindLabel {
+    pub kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct PoolLabel {
+    pub pool: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct PoolLabels {
+    pub pool: &'static str,
+    pub state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct TaskLabel {
+    task: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct VersionLabel {
+    version: &'static str,
+}
+
+impl OutcomeLabel {
+    fn of(reason: Option<Reason>) -> Self {
+        Self { outcome: reason.map_or("valid", Reason::as_str) }
+    }
+}
+
+impl Metrics {
+    /// Shows the version, and every outcome from the start: what appears with its first count has no
+    /// rate before the second.
+    fn begin(&self) {
+        let version = env!("CARGO_PKG_VERSION");
+        self.build.get_or_create(&VersionLabel { version }).set(1);
+        for reason in [None].into_iter().chain(Reason::ALL.iter().copied().map(Some)) {
+            drop(self.validations.get_or_create(&OutcomeLabel::of(reason)));
+        }
+    }
+
+    /// A validation was answered: it is valid, or there is a reason why not.
+    pub fn decided(&self, reason: Option<Reason>) {
+        self.validations.get_or_create(&OutcomeLabel::of(reason)).inc();
+    }
+
+    /// A background task has run once, and did all of its work or failed.
+    pub fn task_ran(&self, task: &'static str, is_done: bool) {
+        let label = TaskLabel { task };
+        let failures = self.task_failures.get_or_create_owned(&label);
+        if is_done {
+            self.task_success.get_or_create(&label).set(Timestamp::now().millis() as i64 / 1000);
+        } else {
+            failures.inc();
+        }
+    }
+
+    /// A task that is supervised begins, or begins anew after a panic.
+    pub fn task_began(&self, task: &'static str, is_restart: bool) {
+        self.task_restarts.get_or_create(&TaskLabel { task }).inc_by(u64::from(is_restart));
+    }
+
+    /// How many lines were lost and left out of the log since the process began.
+    pub fn set_log_lines(&self, lost: u64, omitted: u64) {
+        self.log_lines_lost.inner().store(lost, Ordering::Relaxed);
+        self.log_lines_omitted.inner().store(omitted, Ordering::Relaxed);
+    }
+
+    /// All metrics in OpenMetrics' text. Reads files of the system, and so blocks for some
+    /// microseconds.
+    pub fn text(&self) -> Result<String, std::fmt::Error> {
+        self.process.read();
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
