@@ -22,8 +22,8 @@ use requests::Requests;
 pub use requests::{Answer, InFlight};
 
 /// Buckets of the time that a caller waits, in seconds.
-const TIMES: [f64; 13] =
-    [0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 5.0];
+const TIMES: [f64; 14] =
+    [0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.0, 5.0];
 /// Buckets of the number of requests in a batch, of which 256 is the most.
 const SIZES: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 

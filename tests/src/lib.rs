@@ -12,11 +12,12 @@
 //! `sessions` the cookies of the dashboard and `pages` what its pages share, `connections` clients
 //! below the interface, `proxies` those that a proxy names, `crashes` processes that stop and
 //! restart, `faults` disks that fail, `overload` storms of public tools, `log` a log that cannot be
-//! written, `host` the commands of `licd`, `tenants` what they store, `doctor` what `licd doctor`
-//! finds, `secrets` where keys must not be found, and `tidy` rules of the sources. `plans` covers how
-//! PostgreSQL finds its rows, `copy`, `backup` and `migrate` the commands on whole databases,
-//! `journey` licctl with licd, `dashboard` pages in a browser, `nodes` several processes on one
-//! database, and `cluster` the loss of PostgreSQL.
+//! written, `metrics` what monitors see, `tls` what only an encrypted connection can do, `host` the
+//! commands of `licd`, `tenants` what they store, `doctor` what `licd doctor` finds, `secrets` where
+//! keys must not be found, and `tidy` rules of the sources. `plans` covers how PostgreSQL finds its
+//! rows, `copy`, `backup` and `migrate` the commands on whole databases, `journey` licctl with licd,
+//! `dashboard` pages in a browser, `nodes` several processes on one database, and `cluster` the loss
+//! of PostgreSQL.
 
 #![cfg(test)]
 

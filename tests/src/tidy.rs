@@ -4,6 +4,7 @@
 
 mod borders;
 mod form;
+mod log_lines;
 mod modules;
 mod promises;
 

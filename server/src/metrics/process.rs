@@ -1,5 +1,5 @@
-//! The process as Linux shows it, under the names that all programs use. Elsewhere the values that are
-//! not known are 0.
+//! The process as Linux shows it, under the names that all programs use. Elsewhere what is not known
+//! is 0.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
