@@ -11,6 +11,8 @@ mod secret_file;
 mod serve;
 mod signals;
 mod tenants;
+#[cfg(feature = "otel")]
+mod traces;
 mod url_parser;
 
 use std::fmt;

@@ -2,6 +2,7 @@
 //! the alerts and the guide name what exists.
 
 mod listener;
+mod log;
 mod names;
 mod scrape;
 

@@ -48,6 +48,8 @@ pub struct Serve {
 impl Serve {
     pub async fn run(self) -> anyhow::Result<()> {
         let bootstrap_key = bootstrap_key()?;
+        #[cfg(feature = "otel")]
+        let _traces = super::traces::start()?;
         // First of all: a port that is taken must not cost a first key that is shown only once.
         let listener = listen(&self.listen).await?;
         let address = listener.local_addr()?;

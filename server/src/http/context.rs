@@ -3,6 +3,8 @@
 
 mod access_log;
 mod arrival;
+#[cfg(feature = "otel")]
+mod span;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -62,6 +64,8 @@ pub async fn run(
     let client = request.extensions().get().map(|client: &Client| client.address);
     let context = RequestContext::new(request.headers(), client);
     let entry = Entry::new(&request);
+    #[cfg(feature = "otel")]
+    let span = span::RequestSpan::begin(request.headers(), entry.method(), entry.route());
     let is_page = request.uri().path().starts_with("/dashboard");
     request.extensions_mut().insert(context.clone());
 
@@ -83,6 +87,8 @@ pub async fn run(
     let code = error.map_or("", |error| error.code().as_str());
     let answer = Answer { method: entry.method(), status, code };
     metrics.requests.answered(entry.route(), answer, took);
+    #[cfg(feature = "otel")]
+    span.end(&context.id, context.caller.key(), status);
     entry.write(&Outcome {
         request_id: &context.id,
         key: context.caller.key(),
