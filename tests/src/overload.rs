@@ -21,15 +21,15 @@ use crate::nodes::process::{Process, command, command_after, first_key, licd};
 /// The peak memory that licd may reach.
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
 /// How long `/readyz` and another tenant's validation may take on two busy cores, which licd shares
-/// with the storm.
-const MAX_WAIT: Duration = Duration::from_secs(10);
+/// with the storm. A storm is longer: who is answered only after it fails.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 /// How long after a storm all must be as before.
 const RECOVERY: Duration = Duration::from_secs(15);
 /// How many files may be open afterwards that were not before: further connections to the database,
 /// and those of the clients that look.
 const MORE_FILES: usize = 24;
 /// How long wrk sends.
-const SECONDS: &str = "4";
+const SECONDS: &str = "7";
 
 /// A licd with a tenant that asks calmly and one that storms.
 struct Besieged {
@@ -65,10 +65,10 @@ impl Besieged {
         wrk
     }
 
-    /// slowhttptest with 1000 connections for six seconds.
+    /// slowhttptest with 1000 connections for eight seconds.
     fn slow(&self, path: &str, mode: &[&str]) -> Command {
         let mut slow = Command::new("slowhttptest");
-        slow.args(["-c", "1000", "-r", "500", "-i", "1", "-l", "6", "-p", "5", "-v", "1", "-u"]);
+        slow.args(["-c", "1000", "-r", "500", "-i", "1", "-l", "8", "-p", "5", "-v", "1", "-u"]);
         slow.arg(format!("{}{path}", self.node.base)).args(mode);
         slow
     }
@@ -103,7 +103,7 @@ impl Besieged {
         let is_result = |line: &&str| line.contains("requests in") || line.contains("Non-2xx");
         told.lines().filter(is_result).for_each(|line| println!("{line}"));
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-        assert!(looks > 0 && most_files > files + 100, "there was a storm");
+        assert!(looks > 1 && most_files > files + 100, "there was a storm");
         assert!(slowest.iter().all(|slowest| *slowest < MAX_WAIT), "{slowest:?}");
         assert!(peak < MAX_MEMORY_KIB, "licd had {peak} KiB in use");
         let log = self.node.log();
