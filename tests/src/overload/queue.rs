@@ -8,6 +8,7 @@ use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::harness::{Caller, until};
 use crate::nodes::process::{Process, first_key};
@@ -49,9 +50,10 @@ async fn a_full_queue_refuses_at_once_and_nobody_waits_in_vain() {
         assert_eq!(answer.status, 503, "{answer}");
         assert!(answer.number("retry-after") >= 1, "{answer}");
     }
+    assert!(refusals.len() > 20, "the queue takes {ASKED}");
     let (median, slowest) = (refusals[refusals.len() / 2], refusals.last());
     println!("{} found the queue full: {median:?}, at most {slowest:?}", refusals.len());
-    assert!(refusals.len() > 20 && median < AT_ONCE, "{refusals:?}");
+    assert!(median < AT_ONCE, "{refusals:?}");
     until("validations are answered", async || admin.validate("ada").await.status == 200).await;
     assert!(node.stop().success());
 }
@@ -59,8 +61,10 @@ async fn a_full_queue_refuses_at_once_and_nobody_waits_in_vain() {
 /// Waits until the queue is full, and asks one after the other until there is a place. Answers how
 /// long each refusal took, the shortest first.
 async fn refusals(admin: &Caller, full: &Notify) -> Vec<Duration> {
-    full.notified().await;
     let mut took = Vec::new();
+    if timeout(MAX_WAIT, full.notified()).await.is_err() {
+        return took;
+    }
     while took.len() < 200 {
         let begun = Instant::now();
         if admin.validate("ada").await.body["code"] != "overloaded" {
