@@ -130,8 +130,11 @@ pub async fn away(caller: &Caller) {
     assert_eq!(caller.get("/healthz").await.status, 200);
 }
 
+/// What is done to the server.
+type Step = fn(&Cluster);
+
 /// A crash, a restart, and a pause: how the server goes away, and how it comes back.
-const OUTAGES: [(fn(&Cluster), fn(&Cluster)); 3] = [
+const OUTAGES: [(Step, Step); 3] = [
     (Cluster::crash, Cluster::begin),
     (Cluster::shut_down, Cluster::begin),
     (Cluster::freeze, Cluster::thaw),
