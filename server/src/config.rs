@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::http::{ConnectionLimits, TrustedProxies};
+use crate::http::{ConnectionLimits, Tls, TrustedProxies};
 use crate::ops::events::Retention;
 use crate::validation::limit::{NewUserLimit, RateLimit};
 
@@ -13,6 +13,8 @@ pub struct Config {
     pub new_users: NewUserLimit,
     pub connections: ConnectionLimits,
     pub trusted_proxies: TrustedProxies,
+    /// None for plain HTTP.
+    pub tls: Option<Tls>,
     pub events_kept: Retention,
 }
 

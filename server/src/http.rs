@@ -13,6 +13,8 @@ pub mod idempotency;
 pub mod json;
 pub mod newest_first;
 pub mod openapi;
+mod tls;
 
 pub use client::{Client, TrustedProxies};
 pub use connections::ConnectionLimits;
+pub use tls::{Tls, TlsError};

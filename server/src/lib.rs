@@ -115,16 +115,13 @@ impl MetricsEndpoint {
     async fn serve(self, app: App, shutdown: oneshot::Receiver<()>) {
         let router = routes::metrics(Scrape { app, log_lines_lost: self.log_lines_lost });
         let shutdown = async { drop(shutdown.await) };
-        http::connections::serve(
-            self.listener,
-            router,
-            SCRAPE_CONNECTIONS,
-            TrustedProxies::default(),
-            Gauge::default(),
-            shutdown,
-            SCRAPE_TIMEOUT,
-        )
-        .await;
+        let settings = http::connections::Settings {
+            limits: SCRAPE_CONNECTIONS,
+            proxies: TrustedProxies::default(),
+            tls: None,
+            open: Gauge::default(),
+        };
+        http::connections::serve(self.listener, router, settings, shutdown, SCRAPE_TIMEOUT).await;
     }
 }
 
@@ -156,13 +153,23 @@ pub async fn serve(
     let scrapes =
         metrics_endpoint.map(|endpoint| tokio::spawn(endpoint.serve(app.clone(), scrapes_end)));
     let router = routes::router(app);
-    let (limits, proxies) = (config.connections, config.trusted_proxies.clone());
-    let open = metrics.connections.clone();
-    http::connections::serve(listener, router, limits, proxies, open, shutdown, DRAIN_TIMEOUT)
-        .await;
+    let watching = config.tls.clone().map(|tls| {
+        let watch = move || tls.clone().watch();
+        tokio::spawn(supervise::supervise("tls_certificate", metrics.clone(), watch))
+    });
+    let settings = http::connections::Settings {
+        limits: config.connections,
+        proxies: config.trusted_proxies.clone(),
+        tls: config.tls.clone(),
+        open: metrics.connections.clone(),
+    };
+    http::connections::serve(listener, router, settings, shutdown, DRAIN_TIMEOUT).await;
     drop(end_scrapes);
     if let Some(scrapes) = scrapes {
         drop(scrapes.await);
+    }
+    if let Some(watching) = watching {
+        watching.abort();
     }
 
     // With the router the last callers are gone; the worker answers the requests that still wait.

@@ -15,7 +15,7 @@ static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-prot
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
     pub address: IpAddr,
-    /// Whether the request came over TLS, as the proxy says that ended it.
+    /// Whether the request came over TLS: licd's own, or that of a proxy, which says so.
     pub is_secure: bool,
 }
 
@@ -47,15 +47,21 @@ impl FromStr for TrustedProxies {
 }
 
 impl TrustedProxies {
-    /// The client of a request with these headers, on a connection with this peer.
+    /// The client of a request with these headers, on a connection with this peer that may be over
+    /// TLS.
     ///
     /// Where no proxy is named, everybody is believed about TLS, and nobody about addresses: no page
     /// can make a browser send that header, and all it does is to make a session's cookie stricter.
-    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
+    pub fn client(&self, peer: IpAddr, is_tls: bool, headers: &HeaderMap) -> Client {
         let is_proxy = self.contains(peer);
         let address = if is_proxy { self.forwarded_for(peer, headers) } else { peer };
-        let is_secure = (is_proxy || self.0.is_empty()) && is_https(headers);
+        let is_secure = is_tls || (is_proxy || self.0.is_empty()) && is_https(headers);
         Client { address, is_secure }
+    }
+
+    /// Whether none is named.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     fn contains(&self, address: IpAddr) -> bool {
@@ -107,7 +113,7 @@ mod tests {
         for line in lines {
             headers.append(&X_FORWARDED_FOR, line.parse().unwrap());
         }
-        proxies().client(peer.parse().unwrap(), &headers).address.to_string()
+        proxies().client(peer.parse().unwrap(), false, &headers).address.to_string()
     }
 
     #[test]
@@ -171,9 +177,14 @@ mod tests {
                     .map(|(name, scheme)| (name, scheme.parse().unwrap())),
             );
             let peer = peer.parse().unwrap();
-            assert_eq!(proxies().client(peer, &headers).is_secure, expected, "{peer} {scheme}");
-            let unnamed = TrustedProxies::default().client(peer, &headers);
+            assert_eq!(
+                proxies().client(peer, false, &headers).is_secure,
+                expected,
+                "{peer} {scheme}"
+            );
+            let unnamed = TrustedProxies::default().client(peer, false, &headers);
             assert_eq!(unnamed, Client { address: peer, is_secure: scheme != "http" });
+            assert!(proxies().client(peer, true, &headers).is_secure, "over TLS of our own");
         }
     }
 
@@ -206,8 +217,8 @@ mod tests {
             let Ok(value) = axum::http::HeaderValue::from_bytes(&line) else { return Ok(()) };
             let headers = HeaderMap::from_iter([(X_FORWARDED_FOR.clone(), value)]);
             let stranger: IpAddr = [203, 0, 113, 9].into();
-            prop_assert_eq!(proxies().client(stranger, &headers).address, stranger);
-            proxies().client(PROXY.parse().unwrap(), &headers);
+            prop_assert_eq!(proxies().client(stranger, false, &headers).address, stranger);
+            proxies().client(PROXY.parse().unwrap(), false, &headers);
         }
     }
 }

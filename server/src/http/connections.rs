@@ -1,13 +1,18 @@
 //! Connections: accepting them, bounding their number, ending those that wait for too long, and
-//! stopping. hyper and the router handle the requests on them.
+//! stopping. hyper and the router handle the requests on them, [`protocols`] what is spoken.
 //!
 //! One task accepts and looks at all connections now and then. Strangers hold a connection as long
 //! as they like only while there is room: a full service ends those that wait without a request.
 
+mod blocked;
+mod clock;
 mod file_limit;
+mod http2;
 mod limits;
+mod protocols;
 mod refusal;
 mod request;
+mod socket;
 mod state;
 mod stream;
 
@@ -21,27 +26,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, interval, sleep_until};
 
+use clock::{millis, now};
 pub use limits::ConnectionLimits;
-use state::{ConnectionState, Overdue, millis, now};
-use stream::Stream;
+use protocols::Protocols;
+use socket::Socket;
+use state::{ConnectionState, Overdue};
+use stream::Transport;
 
-use crate::http::TrustedProxies;
+use crate::http::{Tls, TrustedProxies};
 use crate::metrics::Gauge;
 
 /// With heads of 16 KiB, so many connections hold at most 128 MiB of them.
 const MAX_CONNECTIONS: usize = 8192;
-/// How large a request's head may be, and how much of a body or an answer hyper buffers.
-const BUFFER: usize = 16 * 1024;
 /// How much of an answer the kernel may hold for a client that does not read; Linux doubles it.
 const SEND_BUFFER: usize = 128 * 1024;
 /// A connection that has waited for less is not ended to make room: its request may be on its way.
@@ -53,18 +54,27 @@ const SHORT_SWEEP: Duration = Duration::from_millis(25);
 /// At most one line about each matter in this time.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
+/// What connections have in common.
+pub struct Settings {
+    pub limits: ConnectionLimits,
+    pub proxies: TrustedProxies,
+    /// None for plain HTTP.
+    pub tls: Option<Tls>,
+    /// Shows how many are open.
+    pub open: Gauge,
+}
+
 /// Answers on `listener` until `shutdown` completes. Then ends the connections that wait, and gives
-/// those with a request in flight the time `drain` to finish it. `open` shows their number.
+/// those with a request in flight the time `drain` to finish it.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: ConnectionLimits,
-    proxies: TrustedProxies,
-    open: Gauge,
+    settings: Settings,
     shutdown: impl Future<Output = ()>,
     drain: Duration,
 ) {
-    let mut server = Server::new(router, limits, proxies);
+    let open = settings.open.clone();
+    let mut server = Server::new(router, settings);
     let mut shutdown = pin!(shutdown);
     loop {
         let may_accept = server.may_accept();
@@ -84,10 +94,9 @@ pub async fn serve(
 }
 
 struct Server {
-    router: Router,
-    http: http1::Builder,
+    protocols: Protocols,
+    tls: Option<Tls>,
     limits: ConnectionLimits,
-    proxies: TrustedProxies,
     max_connections: usize,
     stopping: Arc<AtomicBool>,
     tasks: JoinSet<()>,
@@ -110,27 +119,38 @@ struct Connection {
 /// Connections that ended badly since the last line about them.
 #[derive(Default)]
 struct Abuse {
+    failed_handshakes: u64,
     malformed_heads: u64,
     slow_heads: u64,
     slow_readers: u64,
     last_client: Option<SocketAddr>,
 }
 
+impl Abuse {
+    fn note(&mut self, ended: &Connection) {
+        let (is_malformed, is_failed) =
+            (ended.state.is_malformed(), ended.state.is_handshake_failed());
+        self.malformed_heads += u64::from(is_malformed);
+        self.failed_handshakes += u64::from(is_failed);
+        if is_malformed || is_failed {
+            self.last_client = Some(ended.peer);
+        }
+    }
+}
+
 impl Server {
-    fn new(router: Router, limits: ConnectionLimits, proxies: TrustedProxies) -> Self {
+    fn new(router: Router, settings: Settings) -> Self {
+        let Settings { limits, proxies, tls, .. } = settings;
         file_limit::raise();
         let bound = || file_limit::room_for_connections().min(MAX_CONNECTIONS);
         let max_connections = limits.max_connections.unwrap_or_else(bound).max(1);
-        let mut http = http1::Builder::new();
-        // hyper's own timer counts a head and the idle time before it as one.
-        http.header_read_timeout(None).max_buf_size(BUFFER);
+        let stopping = Arc::<AtomicBool>::default();
         Self {
-            router,
-            http,
+            protocols: Protocols::new(router, proxies, stopping.clone()),
+            tls,
             limits,
-            proxies,
             max_connections,
-            stopping: Arc::default(),
+            stopping,
             tasks: JoinSet::new(),
             connections: HashMap::new(),
             next_sweep: Instant::now(),
@@ -168,22 +188,19 @@ impl Server {
         drop(SockRef::from(&tcp).set_send_buffer_size(SEND_BUFFER));
         let peer = SocketAddr::new(address.ip().to_canonical(), address.port());
         let state = Arc::new(ConnectionState::new());
-        let stream = TokioIo::new(Stream::new(tcp, state.clone()));
-        let (router, proxies) = (self.router.clone(), self.proxies.clone());
-        let stopping = self.stopping.clone();
-        let service = {
-            let state = state.clone();
-            service_fn(move |request: Request<Incoming>| {
-                let client = proxies.client(peer.ip(), request.headers());
-                request::answer(request, router.clone(), client, state.clone(), stopping.clone())
-            })
-        };
-        let connection = self.http.serve_connection(stream, service);
-        let task = self.tasks.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, client = %peer, "a connection was broken off");
+        let socket = Socket::new(tcp, state.clone());
+        let task = match &self.tls {
+            None => {
+                let transport = Transport::Plain(socket);
+                let connection = self.protocols.http1(peer.ip(), transport, state.clone());
+                self.tasks.spawn(log_end(connection, peer))
             }
-        });
+            Some(tls) => {
+                let (protocols, config) = (self.protocols.clone(), tls.config());
+                let connection = protocols.tls(peer.ip(), config, socket, state.clone());
+                self.tasks.spawn(log_end(connection, peer))
+            }
+        };
         self.connections.insert(task.id(), Connection { peer, state, task });
     }
 
@@ -192,11 +209,8 @@ impl Server {
             Ok((id, ())) => *id,
             Err(error) => error.id(),
         };
-        if let Some(connection) = self.connections.remove(&id)
-            && connection.state.is_malformed()
-        {
-            self.abuse.malformed_heads += 1;
-            self.abuse.last_client = Some(connection.peer);
+        if let Some(connection) = self.connections.remove(&id) {
+            self.abuse.note(&connection);
         }
         if ended.is_err_and(|error| error.is_panic()) {
             tracing::error!("the task of a connection panicked");
@@ -269,8 +283,10 @@ impl Server {
     fn report(&mut self) {
         let Some(last_client) = self.abuse.last_client else { return };
         if is_due(&mut self.last_report) {
-            let Abuse { malformed_heads, slow_heads, slow_readers, .. } = take(&mut self.abuse);
+            let Abuse { failed_handshakes, malformed_heads, slow_heads, slow_readers, .. } =
+                take(&mut self.abuse);
             tracing::info!(
+                failed_handshakes,
                 malformed_heads,
                 slow_heads,
                 slow_readers,
@@ -282,6 +298,9 @@ impl Server {
 
     async fn stop(mut self, drain: Duration) {
         self.stopping.store(true, Ordering::Relaxed);
+        for connection in self.connections.values() {
+            connection.state.request_stop();
+        }
         let (begun, deadline) = (Instant::now(), Instant::now() + drain);
         let mut looks = interval(SHORT_SWEEP);
         while !self.tasks.is_empty() {
@@ -303,6 +322,12 @@ impl Server {
             }
         }
         self.tasks.shutdown().await;
+    }
+}
+
+async fn log_end(connection: impl Future<Output = hyper::Result<()>>, peer: SocketAddr) {
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, client = %peer, "a connection was broken off");
     }
 }
 

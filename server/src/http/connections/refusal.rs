@@ -1,5 +1,5 @@
-//! The refusals of hyper itself: heads that cannot be read or are too large. They never reach the
-//! router, and hyper sends them without a body.
+//! The refusals that never reach the router: hyper's own of heads that cannot be read or are too
+//! large, which it sends without a body, and those of plain HTTP where TLS is spoken.
 
 use common::{ConstBool, ErrorCode, Failure};
 use uuid::Uuid;
@@ -11,7 +11,20 @@ pub fn with_envelope(head: &[u8]) -> Vec<u8> {
         let (code, sentence) = describe(head.get("HTTP/1.1 ".len()..)?.get(..3)?)?;
         Some((head.replace("\r\ncontent-length: 0", ""), code, sentence))
     });
-    let Some((head, code, sentence)) = described else { return head.to_vec() };
+    match described {
+        Some((head, code, sentence)) => enveloped(&head, code, sentence),
+        None => head.to_vec(),
+    }
+}
+
+/// The answer to a request in plain HTTP on a connection that is for TLS.
+pub fn of_plain_http() -> Vec<u8> {
+    let sentence = "This address is served over TLS: it begins with https://";
+    let head = "HTTP/1.1 400 Bad Request\r\nconnection: close";
+    enveloped(head, ErrorCode::InvalidRequest, sentence)
+}
+
+fn enveloped(head: &str, code: ErrorCode, sentence: &str) -> Vec<u8> {
     let request_id = Uuid::now_v7().simple().to_string();
     let failure = Failure {
         success: ConstBool,

@@ -1,4 +1,4 @@
-//! A request on a connection: it is routed with its client, and lasts until its answer's
+//! A request on an HTTP/1.1 connection: it is routed with its client, and lasts until its answer's
 //! last byte was produced.
 
 use std::convert::Infallible;
@@ -39,7 +39,7 @@ pub async fn answer(
 }
 
 /// A request lasts as long as this.
-struct Handling(Arc<ConnectionState>);
+pub struct Handling(pub Arc<ConnectionState>);
 
 impl Drop for Handling {
     fn drop(&mut self) {

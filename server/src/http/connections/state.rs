@@ -2,24 +2,30 @@
 //!
 //! A timer for each request would cost an allocation and two locks. Here the task stores a word
 //! when its phase changes, and the accept loop looks at all connections now and then. The word
-//! holds the phase and its beginning, and is only ever exchanged as a whole. So a connection that
-//! waits is ended before a request begins on it, or not at all.
+//! holds the phase, its beginning and the number of requests, and is only ever exchanged as a whole.
+//! So a connection that waits is ended before a request begins on it, or not at all.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::sync::Notify;
+
+use super::blocked::Blocked;
+use super::clock::{millis, now};
 use super::limits::ConnectionLimits;
+
+#[cfg(test)]
+mod tests;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing was received yet.
+    /// No request has come yet, nor the first byte of one. A TLS handshake is a part of this.
     New,
-    /// A head has begun to arrive.
+    /// A head has begun to arrive. HTTP/2 has no such phase, as heads arrive beside requests.
     Head,
-    /// A request is being handled, or its answer sent.
+    /// Requests are being handled, or their answers sent. Over HTTP/1.1 there is one.
     Request,
-    /// The answer is complete, and not all of it has gone to the kernel.
+    /// The answer is complete, and not all of it has gone to the kernel. HTTP/2 has no such phase.
     Flushing,
     /// Kept alive for the next request.
     Idle,
@@ -39,15 +45,25 @@ impl Phase {
         Self::Lingering,
         Self::Ended,
     ];
-    const BITS: u32 = 3;
 
     fn of(word: u64) -> Self {
         Self::ALL[(word & 0b111) as usize % Self::ALL.len()]
     }
 
-    fn since(self, millis: u64) -> u64 {
-        millis << Self::BITS | self as u64
+    /// A word: three bits for the phase, sixteen for the number of requests, the rest for the time.
+    fn since(self, millis: u64, requests: u64) -> u64 {
+        millis << 19 | requests << 3 | self as u64
     }
+}
+
+/// When the word's phase began.
+fn since(word: u64) -> u64 {
+    word >> 19
+}
+
+/// How many requests are handled or answered; a client may have 128 at once.
+fn requests(word: u64) -> u64 {
+    word >> 3 & 0xffff
 }
 
 /// Why the accept loop ended a connection.
@@ -61,26 +77,27 @@ pub enum Overdue {
 
 /// How long a client may go on sending after its connection was shut, so that it hears the answer.
 const LINGER: Duration = Duration::from_secs(5);
-/// How much a client must take in each [`ConnectionLimits::write_timeout`].
-const MIN_WRITTEN: u64 = 64 * 1024;
-
 pub struct ConnectionState {
     word: AtomicU64,
-    /// When the kernel first took no more of an answer; 0 while it takes everything.
-    blocked_since: AtomicU64,
-    /// What it took since then, in bytes.
-    written: AtomicU64,
+    pub blocked: Blocked,
     /// A head could not be read.
     is_malformed: AtomicBool,
+    /// A TLS handshake failed.
+    is_handshake_failed: AtomicBool,
+    is_http2: AtomicBool,
+    /// Tells an HTTP/2 connection that the service stops.
+    stop: Notify,
 }
 
 impl ConnectionState {
     pub fn new() -> Self {
         Self {
-            word: AtomicU64::new(Phase::New.since(now())),
-            blocked_since: AtomicU64::new(0),
-            written: AtomicU64::new(0),
+            word: AtomicU64::new(Phase::New.since(now(), 0)),
+            blocked: Blocked::default(),
             is_malformed: AtomicBool::new(false),
+            is_handshake_failed: AtomicBool::new(false),
+            is_http2: AtomicBool::new(false),
+            stop: Notify::new(),
         }
     }
 
@@ -88,18 +105,35 @@ impl ConnectionState {
         self.word.load(Ordering::Acquire)
     }
 
+    fn is_http2(&self) -> bool {
+        self.is_http2.load(Ordering::Relaxed)
+    }
+
     fn change(&self, from: u64, to: Phase) -> bool {
-        let to = to.since(now());
+        self.exchange(from, to.since(now(), requests(from)))
+    }
+
+    fn exchange(&self, from: u64, to: u64) -> bool {
         self.word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 
 /// What the connection's task notes.
 impl ConnectionState {
-    /// Bytes arrived.
+    /// The handshake ended with HTTP/2.
+    pub fn speaks_http2(&self) {
+        self.is_http2.store(true, Ordering::Relaxed);
+    }
+
+    /// The TLS handshake failed.
+    pub fn handshake_failed(&self) {
+        self.is_handshake_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Bytes arrived. Over HTTP/2 they may be anything, such as a ping.
     pub fn received(&self) {
         let word = self.word();
-        if matches!(Phase::of(word), Phase::New | Phase::Idle) {
+        if matches!(Phase::of(word), Phase::New | Phase::Idle) && !self.is_http2() {
             self.change(word, Phase::Head);
         }
     }
@@ -111,49 +145,44 @@ impl ConnectionState {
             if Phase::of(word) == Phase::Ended {
                 return false;
             }
-            if self.change(word, Phase::Request) {
+            if self.exchange(word, Phase::Request.since(now(), requests(word) + 1)) {
                 return true;
             }
         }
     }
 
-    /// The answer is complete.
+    /// An answer is complete. With the last of them an HTTP/2 connection is idle: what the kernel
+    /// did not take of it yet still counts as blocked.
     pub fn answered(&self) {
-        let word = self.word();
-        if Phase::of(word) == Phase::Request {
-            self.change(word, Phase::Flushing);
+        loop {
+            let word = self.word();
+            let left = requests(word).saturating_sub(1);
+            let to = match Phase::of(word) {
+                Phase::Request if left > 0 => Phase::Request.since(since(word), left),
+                Phase::Request if self.is_http2() => Phase::Idle.since(now(), 0),
+                Phase::Request => Phase::Flushing.since(now(), 0),
+                _ => return,
+            };
+            if self.exchange(word, to) {
+                return;
+            }
         }
     }
 
-    /// Whether what is written now cannot be the answer of a handler.
+    /// Whether what is written now cannot be the answer of a handler, and is hyper's own refusal.
     pub fn is_between_requests(&self) -> bool {
-        matches!(Phase::of(self.word()), Phase::New | Phase::Head | Phase::Idle)
+        let between = matches!(Phase::of(self.word()), Phase::New | Phase::Head | Phase::Idle);
+        between && !self.is_http2()
     }
 
-    /// The kernel took so many bytes of an answer.
-    pub fn wrote(&self, bytes: usize) {
-        if self.blocked_since.load(Ordering::Relaxed) != 0 {
-            self.written.fetch_add(bytes as u64, Ordering::Relaxed);
-        }
+    /// Completes when an HTTP/2 connection shall end with the requests that are in flight.
+    pub async fn stop_requested(&self) {
+        self.stop.notified().await;
     }
 
-    /// The kernel takes no more, as the client does not read.
-    pub fn blocked(&self) {
-        if self.blocked_since.load(Ordering::Relaxed) == 0 {
-            self.written.store(0, Ordering::Relaxed);
-            self.blocked_since.store(now(), Ordering::Relaxed);
-        }
-    }
-
-    pub fn is_blocked(&self) -> bool {
-        self.blocked_since.load(Ordering::Relaxed) != 0
-    }
-
-    /// The kernel took everything.
+    /// The kernel took everything that it was given.
     pub fn flushed(&self) {
-        if self.is_blocked() {
-            self.blocked_since.store(0, Ordering::Relaxed);
-        }
+        self.blocked.kernel_took_all();
         let word = self.word();
         if Phase::of(word) == Phase::Flushing {
             self.change(word, Phase::Idle);
@@ -185,137 +214,56 @@ impl ConnectionState {
         self.is_malformed.load(Ordering::Relaxed)
     }
 
+    /// Whether it ended with a TLS handshake that failed.
+    pub fn is_handshake_failed(&self) -> bool {
+        self.is_handshake_failed.load(Ordering::Relaxed)
+    }
+
+    /// Tells an HTTP/2 connection to take no more requests. Others hear it with their next answer.
+    pub fn request_stop(&self) {
+        self.stop.notify_one();
+    }
+
     /// Ends the connection if it has waited for too long.
     pub fn end_if_overdue(&self, limits: &ConnectionLimits, now: u64) -> Option<Overdue> {
         let word = self.word();
-        let waited = |limit: Duration| now.saturating_sub(word >> Phase::BITS) >= millis(limit);
+        let waited = |limit: Duration| now.saturating_sub(since(word)) >= millis(limit);
         let overdue = match Phase::of(word) {
             Phase::New | Phase::Head if waited(limits.head_timeout) => Overdue::Head,
             Phase::Idle if waited(limits.idle_timeout) => Overdue::Idle,
             Phase::Lingering if waited(LINGER) => Overdue::Lingering,
-            Phase::Request | Phase::Flushing if self.is_slow_reader(limits, now) => Overdue::Reader,
+            Phase::Request | Phase::Flushing | Phase::Idle
+                if self.blocked.is_overdue(limits.write_timeout, now) =>
+            {
+                Overdue::Reader
+            }
             _ => return None,
         };
         self.change(word, Phase::Ended).then_some(overdue)
     }
 
-    /// Whether the client has taken too little. One that took enough is given as long again.
-    fn is_slow_reader(&self, limits: &ConnectionLimits, now: u64) -> bool {
-        let since = self.blocked_since.load(Ordering::Relaxed);
-        if since == 0 || now.saturating_sub(since) < millis(limits.write_timeout) {
-            return false;
-        }
-        if self.written.swap(0, Ordering::Relaxed) < MIN_WRITTEN {
-            return true;
-        }
-        // Fails when everything was taken meanwhile.
-        let order = Ordering::Relaxed;
-        let _ = self.blocked_since.compare_exchange(since, now, order, order);
-        false
-    }
-
     /// Whether the connection waits after a request, and since when it waits. None while a request
-    /// is handled.
+    /// is handled, or its answer sent.
     pub fn waits(&self) -> Option<(bool, u64)> {
         let word = self.word();
-        let since = word >> Phase::BITS;
         match Phase::of(word) {
-            Phase::New | Phase::Head | Phase::Lingering => Some((false, since)),
-            Phase::Idle => Some((true, since)),
-            Phase::Request | Phase::Flushing | Phase::Ended => None,
+            Phase::New | Phase::Head | Phase::Lingering => Some((false, since(word))),
+            Phase::Idle if !self.blocked.is_blocked() => Some((true, since(word))),
+            Phase::Idle | Phase::Request | Phase::Flushing | Phase::Ended => None,
         }
     }
 
-    /// Ends the connection unless a request is handled; if `spares_heads`, also not in the middle
-    /// of a head.
-    pub fn end_if_waiting(&self, spares_heads: bool) -> bool {
+    /// Ends the connection unless a request is handled. If `is_grace`, also not in the middle of a
+    /// head, nor one of HTTP/2 that was told to stop.
+    pub fn end_if_waiting(&self, is_grace: bool) -> bool {
         let word = self.word();
         let waits = match Phase::of(word) {
-            Phase::New | Phase::Idle => true,
-            Phase::Head | Phase::Lingering => !spares_heads,
+            Phase::Idle if self.blocked.is_blocked() => false,
+            Phase::Idle => !(is_grace && self.is_http2()),
+            Phase::New => true,
+            Phase::Head | Phase::Lingering => !is_grace,
             Phase::Request | Phase::Flushing | Phase::Ended => false,
         };
         waits && self.change(word, Phase::Ended)
-    }
-}
-
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// The clock of all states: milliseconds since the first look at it, and 1.
-pub fn now() -> u64 {
-    millis(START.elapsed()) + 1
-}
-
-pub fn millis(span: Duration) -> u64 {
-    span.as_millis() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMITS: ConnectionLimits = ConnectionLimits {
-        max_connections: None,
-        head_timeout: Duration::from_secs(10),
-        idle_timeout: Duration::from_secs(75),
-        write_timeout: Duration::from_secs(20),
-    };
-
-    /// The state after `seconds` in which nothing happens.
-    fn after(state: &ConnectionState, seconds: u64) -> Option<Overdue> {
-        state.end_if_overdue(&LIMITS, now() + seconds * 1000)
-    }
-
-    fn idle() -> ConnectionState {
-        let state = ConnectionState::new();
-        state.received();
-        assert!(state.begin());
-        state.answered();
-        state.flushed();
-        state
-    }
-
-    #[test]
-    fn a_head_and_an_idle_connection_have_their_time() {
-        let state = ConnectionState::new();
-        assert_eq!(after(&state, 9), None);
-        assert_eq!(after(&state, 10), Some(Overdue::Head));
-        let state = idle();
-        assert_eq!(after(&state, 74), None);
-        assert_eq!(after(&state, 75), Some(Overdue::Idle));
-        let state = idle();
-        state.received();
-        assert_eq!(after(&state, 10), Some(Overdue::Head));
-    }
-
-    #[test]
-    fn a_request_is_never_interrupted_and_never_begins_after_the_end() {
-        let state = idle();
-        assert!(state.begin());
-        assert_eq!(after(&state, 1_000_000), None);
-        assert!(!state.end_if_waiting(false));
-        state.answered();
-        assert!(!state.end_if_waiting(false), "the answer is not sent yet");
-        state.flushed();
-        assert!(state.end_if_waiting(true));
-        assert!(!state.begin());
-    }
-
-    #[test]
-    fn a_reader_must_take_a_little_in_each_period() {
-        let state = idle();
-        assert!(state.begin());
-        state.blocked();
-        assert_eq!(after(&state, 19), None);
-        state.wrote(64 * 1024);
-        assert_eq!(after(&state, 21), None, "it took enough");
-        state.wrote(1000);
-        assert_eq!(after(&state, 40), None, "a new period has begun");
-        assert_eq!(after(&state, 42), Some(Overdue::Reader));
-        let state = idle();
-        assert!(state.begin());
-        state.blocked();
-        state.flushed();
-        assert_eq!(after(&state, 1000), None, "everything was taken");
     }
 }

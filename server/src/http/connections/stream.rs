@@ -1,5 +1,5 @@
-//! The stream below hyper. It notes what happens on it, gives refusals of hyper's own the envelope
-//! of all refusals, and lets a client finish sending before the connection is closed.
+//! The stream below hyper, above TLS. It notes what happens on it, gives refusals of hyper's own the
+//! envelope of all refusals, and lets a client finish sending before the connection is closed.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -8,13 +8,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use super::refusal;
+use super::socket::Socket;
 use super::state::ConnectionState;
 
+/// The way to the client.
+pub enum Transport {
+    Plain(Socket),
+    Tls(Box<TlsStream<Socket>>),
+}
+
 pub struct Stream {
-    tcp: TcpStream,
+    transport: Transport,
     state: Arc<ConnectionState>,
     /// What is sent in place of hyper's own refusal, and not yet taken by the kernel.
     refusal: Vec<u8>,
@@ -22,28 +29,25 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub fn new(tcp: TcpStream, state: Arc<ConnectionState>) -> Self {
-        Self { tcp, state, refusal: Vec::new(), is_shut: false }
+    pub fn new(transport: Transport, state: Arc<ConnectionState>) -> Self {
+        Self { transport, state, refusal: Vec::new(), is_shut: false }
     }
 
-    fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        match written {
-            Poll::Ready(Ok(bytes)) => self.state.wrote(bytes),
-            Poll::Pending => self.state.blocked(),
-            Poll::Ready(Err(_)) => {}
-        }
-        written
+    /// Refuses a request in plain HTTP where TLS is spoken, and ends the connection.
+    pub fn refuse_plain_http(&mut self) {
+        self.state.refused();
+        self.refusal = refusal::of_plain_http();
     }
 
     fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.refusal.is_empty() {
-            let written = ready!(Pin::new(&mut self.tcp).poll_write(cx, &self.refusal))?;
+            let written = ready!(Pin::new(&mut self.transport).poll_write(cx, &self.refusal))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.refusal.drain(..written);
         }
-        Poll::Ready(Ok(()))
+        Pin::new(&mut self.transport).poll_flush(cx)
     }
 }
 
@@ -54,7 +58,7 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.tcp).poll_read(cx, buffer))?;
+        ready!(Pin::new(&mut self.transport).poll_read(cx, buffer))?;
         if buffer.filled().len() > before {
             self.state.received();
         }
@@ -82,8 +86,7 @@ impl AsyncWrite for Stream {
             self.refusal.extend(refusal::with_envelope(&head));
             return Poll::Ready(Ok(head.len()));
         }
-        let written = Pin::new(&mut self.tcp).poll_write_vectored(cx, buffers);
-        self.note(written)
+        Pin::new(&mut self.transport).poll_write_vectored(cx, buffers)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -94,7 +97,7 @@ impl AsyncWrite for Stream {
         if !self.refusal.is_empty() {
             return self.poll_refusal(cx);
         }
-        // A socket has no buffer of its own in this process.
+        ready!(Pin::new(&mut self.transport).poll_flush(cx))?;
         self.state.flushed();
         Poll::Ready(Ok(()))
     }
@@ -105,14 +108,14 @@ impl AsyncWrite for Stream {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_refusal(cx))?;
         if !self.is_shut {
-            ready!(Pin::new(&mut self.tcp).poll_shutdown(cx))?;
+            ready!(Pin::new(&mut self.transport).poll_shutdown(cx))?;
             self.is_shut = true;
             self.state.linger();
         }
         let mut discarded = [MaybeUninit::uninit(); 8192];
         loop {
             let mut buffer = ReadBuf::uninit(&mut discarded);
-            let read = ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut buffer));
+            let read = ready!(Pin::new(&mut self.transport).poll_read(cx, &mut buffer));
             if read.is_err() || buffer.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
@@ -120,12 +123,53 @@ impl AsyncWrite for Stream {
     }
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if self.state.is_blocked() {
-            // The kernel would keep what the client does not take for minutes. A reset frees it.
-            // Fails only after the client has closed the connection.
-            drop(self.tcp.set_zero_linger());
+impl AsyncRead for Transport {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_read(cx, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_write(cx, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, buffer),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, buffers),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

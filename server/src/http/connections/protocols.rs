@@ -1,0 +1,133 @@
+//! What is spoken on a connection: HTTP/1.1 in plain, or TLS, and in it what the client chooses,
+//! HTTP/2 or HTTP/1.1.
+
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ServerConfig;
+use tokio::io::AsyncWriteExt;
+use tokio_rustls::TlsAcceptor;
+
+use super::http2 as bounded_http2;
+use super::request;
+use super::socket::Socket;
+use super::state::ConnectionState;
+use super::stream::{Stream, Transport};
+use crate::http::TrustedProxies;
+
+/// How large a request's head may be, and how much of a body or an answer hyper buffers.
+const BUFFER: usize = 16 * 1024;
+/// The first byte of every TLS handshake, and of no request in plain HTTP.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// What all connections need. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Protocols {
+    router: Router,
+    proxies: TrustedProxies,
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Protocols {
+    /// While `stopping`, an answer over HTTP/1.1 is its connection's last.
+    pub fn new(router: Router, proxies: TrustedProxies, stopping: Arc<AtomicBool>) -> Self {
+        let mut http1 = http1::Builder::new();
+        // hyper's own timer counts a head and the idle time before it as one.
+        http1.header_read_timeout(None).max_buf_size(BUFFER);
+        Self { router, proxies, http1, http2: bounded_http2::builder(), stopping }
+    }
+
+    /// Answers requests in HTTP/1.1 until the connection ends.
+    pub fn http1(
+        &self,
+        peer: IpAddr,
+        transport: Transport,
+        state: Arc<ConnectionState>,
+    ) -> impl Future<Output = hyper::Result<()>> + use<> {
+        let is_tls = matches!(transport, Transport::Tls(_));
+        let stream = TokioIo::new(Stream::new(transport, state.clone()));
+        let (router, proxies) = (self.router.clone(), self.proxies.clone());
+        let stopping = self.stopping.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let client = proxies.client(peer, is_tls, request.headers());
+            request::answer(request, router.clone(), client, state.clone(), stopping.clone())
+        });
+        self.http1.serve_connection(stream, service)
+    }
+
+    /// Shakes hands, and answers requests in the protocol that the client chose.
+    pub async fn tls(
+        self,
+        peer: IpAddr,
+        config: Arc<ServerConfig>,
+        socket: Socket,
+        state: Arc<ConnectionState>,
+    ) -> hyper::Result<()> {
+        match socket.peek().await {
+            Ok(Some(TLS_HANDSHAKE)) => {}
+            Ok(Some(_)) => {
+                refuse_plain_http(socket, state).await;
+                return Ok(());
+            }
+            Ok(None) | Err(_) => return Ok(()),
+        }
+        let stream = match TlsAcceptor::from(config).accept(socket).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                if error.kind() == ErrorKind::InvalidData {
+                    state.handshake_failed();
+                }
+                tracing::debug!(%error, client = %peer, "a TLS handshake failed");
+                return Ok(());
+            }
+        };
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let transport = Transport::Tls(Box::new(stream));
+        if is_http2 {
+            self.http2(peer, transport, state).await
+        } else {
+            self.http1(peer, transport, state).await
+        }
+    }
+
+    /// Answers requests in HTTP/2 until the connection ends.
+    async fn http2(
+        &self,
+        peer: IpAddr,
+        transport: Transport,
+        state: Arc<ConnectionState>,
+    ) -> hyper::Result<()> {
+        state.speaks_http2();
+        let stream = TokioIo::new(Stream::new(transport, state.clone()));
+        let service = service_fn(|request: Request<Incoming>| {
+            let client = self.proxies.client(peer, true, request.headers());
+            bounded_http2::answer(request, self.router.clone(), client, state.clone())
+        });
+        let mut connection = pin!(self.http2.serve_connection(stream, service));
+        tokio::select! {
+            ended = &mut connection => return ended,
+            () = state.stop_requested() => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        connection.await
+    }
+}
+
+/// Tells a client that speaks plain HTTP what is wrong.
+async fn refuse_plain_http(socket: Socket, state: Arc<ConnectionState>) {
+    let mut stream = Stream::new(Transport::Plain(socket), state);
+    stream.refuse_plain_http();
+    // Fails only after the client has closed the connection.
+    drop(stream.shutdown().await);
+}
