@@ -45,7 +45,8 @@ pub struct Args {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run the service until SIGTERM, SIGHUP or Ctrl-C; a second one ends it at once.
+    /// Run the service until SIGTERM, SIGHUP or Ctrl-C; a second one ends it at once. With a TLS
+    /// certificate, SIGHUP has it read again instead.
     Serve(serve::Serve),
     /// Run the service with sample data on a temporary database, and print sample validations.
     Demo(demo::Demo),

@@ -20,7 +20,7 @@ impl Backup {
         let DatabaseUrl::Sqlite(database) = self.database.url()? else {
             return Err(BackupError::Postgres.into());
         };
-        let size = signals::until_stopped(async |stop| {
+        let size = signals::until_stopped(None, async |stop| {
             Ok(backup::write(&database, &self.path, stop.requested()).await?)
         })
         .await?;

@@ -29,7 +29,7 @@ pub struct Demo {
 
 impl Demo {
     pub async fn run(self) -> anyhow::Result<()> {
-        signals::until_stopped(async move |stop| self.show(stop).await).await?;
+        signals::until_stopped(None, async move |stop| self.show(stop).await).await?;
         say("Stopped. The demo's data is gone; `licd serve` keeps its own.");
         Ok(())
     }

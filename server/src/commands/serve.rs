@@ -1,10 +1,14 @@
 //! `licd serve`: the service itself.
 
-use anyhow::Context;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail, ensure};
+use clap::builder::BoolishValueParser;
 use common::{ApiKey, Mode};
 use licd::MetricsEndpoint;
 use licd::config::Config;
-use licd::http::TrustedProxies;
+use licd::http::{Tls, TrustedProxies};
 use licd::ops::events::Retention;
 use licd::ops::tenants;
 use licd::validation::limit::{NewUserLimit, RateLimit};
@@ -43,16 +47,29 @@ pub struct Serve {
     /// addresses and networks, as 10.0.0.0/8,192.0.2.7,::1.
     #[arg(long, env = "LICD_TRUSTED_PROXIES", value_name = "NETWORKS")]
     trusted_proxies: Option<TrustedProxies>,
+    /// The certificate for TLS, followed by those between it and its authority: a file in PEM. It is
+    /// read again when it changes, and at SIGHUP, which then does not stop licd.
+    #[arg(long, env = "LICD_TLS_CERT", value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key: a file in PEM.
+    #[arg(long, env = "LICD_TLS_KEY", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Listen in plain HTTP where others than this machine can connect, who may then read all keys.
+    #[arg(long, env = "LICD_ALLOW_HTTP", value_parser = BoolishValueParser::new())]
+    allow_http: bool,
 }
 
 impl Serve {
     pub async fn run(self) -> anyhow::Result<()> {
         let bootstrap_key = bootstrap_key()?;
+        let tls = self.tls()?;
         #[cfg(feature = "otel")]
         let _traces = super::traces::start()?;
         // First of all: a port that is taken must not cost a first key that is shown only once.
         let listener = listen(&self.listen).await?;
         let address = listener.local_addr()?;
+        let may_listen = tls.is_some() || self.may_speak_http(address);
+        ensure!(may_listen, "licd does not listen on {address}: {REFUSED_HTTP}");
         let metrics_listener = match &self.metrics_listen {
             Some(address) => Some(listen(address).await?),
             None => None,
@@ -70,16 +87,41 @@ impl Serve {
             new_users: self.new_users,
             events_kept: self.events_keep,
             trusted_proxies: self.trusted_proxies.unwrap_or_default(),
+            tls: tls.clone(),
             ..Config::default()
         };
-        signals::until_stopped(async move |stop| {
+        signals::until_stopped(tls, async move |stop| {
             let metrics = metrics_listener.map(show_metrics).transpose()?;
-            tracing::info!(%address, "listening");
+            tracing::info!(%address, tls = config.tls.is_some(), "listening");
             Ok(licd::serve(db, &config, listener, metrics, stop.requested()).await?)
         })
         .await?;
         tracing::info!("stopped");
         Ok(())
+    }
+
+    /// What the two settings name. As everywhere, an empty one is as good as none.
+    fn tls(&self) -> anyhow::Result<Option<Tls>> {
+        let [certificate, key] = [&self.tls_cert, &self.tls_key]
+            .map(|path| path.clone().filter(|path| !path.as_os_str().is_empty()));
+        match (certificate, key) {
+            (Some(certificate), Some(key)) => {
+                Ok(Some(Tls::open(certificate, key).context("TLS cannot be used")?))
+            }
+            (None, None) => Ok(None),
+            (Some(_), None) => bail!(
+                "--tls-cert (LICD_TLS_CERT) is given without --tls-key (LICD_TLS_KEY): TLS needs both"
+            ),
+            (None, Some(_)) => bail!(
+                "--tls-key (LICD_TLS_KEY) is given without --tls-cert (LICD_TLS_CERT): TLS needs both"
+            ),
+        }
+    }
+
+    /// Whether plain HTTP on this address is what the operator knows of.
+    fn may_speak_http(&self, address: SocketAddr) -> bool {
+        let has_proxy = self.trusted_proxies.as_ref().is_some_and(|proxies| !proxies.is_empty());
+        address.ip().to_canonical().is_loopback() || has_proxy || self.allow_http
     }
 }
 
@@ -92,6 +134,10 @@ fn show_metrics(listener: TcpListener) -> anyhow::Result<MetricsEndpoint> {
     tracing::info!(address = %listener.local_addr()?, "showing metrics");
     Ok(MetricsEndpoint { listener, log_lines_lost: log::lines_lost })
 }
+/// Keys would cross the network in the clear.
+const REFUSED_HTTP: &str = "other machines could connect, and would send their keys in plain HTTP. \
+    Give licd a certificate (--tls-cert and --tls-key), or name the proxy in front of it that ends \
+    TLS (--trusted-proxies), or allow it, in a network that nobody else can read (--allow-http)";
 
 /// Shows the first key. It is kept only if it was written, as nobody would know it otherwise.
 fn announce(key: &ApiKey) -> bool {

@@ -1,15 +1,18 @@
 //! The signals that stop a command: the first asks it to finish, the second ends it at once.
 
 use anyhow::bail;
+use licd::http::Tls;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 /// Runs a command that finishes soon after the future it is given completes, as it does at the
-/// first SIGTERM, SIGHUP or Ctrl-C. With the second the command is dropped where it is.
+/// first SIGTERM, SIGHUP or Ctrl-C. With the second the command is dropped where it is. If there is
+/// a TLS certificate, SIGHUP has it read again instead.
 pub async fn until_stopped<T>(
+    tls: Option<Tls>,
     command: impl AsyncFnOnce(Stop) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen(tls)?;
     let (stop, stopped) = oneshot::channel();
     let twice = async {
         let first = signals.next().await;
@@ -34,24 +37,39 @@ impl Stop {
     }
 }
 
+const HANGUP: &str = "SIGHUP";
+
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Option<Signal>,
+    tls: Option<Tls>,
 }
 
 impl Signals {
-    fn listen() -> std::io::Result<Self> {
+    fn listen(tls: Option<Tls>) -> std::io::Result<Self> {
+        // `nohup` has its programs ignore it, to survive the end of the session.
+        let stays_ignored = tls.is_none() && ignores_hangup();
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            // `nohup` has its programs ignore it, to survive the end of the session.
-            hangup: if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) },
+            hangup: if stays_ignored { None } else { Some(signal(SignalKind::hangup())?) },
+            tls,
         })
     }
 
-    /// Waits for a signal, and answers its name.
+    /// Waits for a signal to stop, and answers its name.
     async fn next(&mut self) -> &'static str {
+        loop {
+            let signal = self.any().await;
+            match &self.tls {
+                Some(tls) if signal == HANGUP => tls.reload(),
+                _ => return signal,
+            }
+        }
+    }
+
+    async fn any(&mut self) -> &'static str {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -61,7 +79,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
-            _ = hangup => "SIGHUP",
+            _ = hangup => HANGUP,
         }
     }
 }
