@@ -10,14 +10,14 @@
 //! `batches` validations of one batch, `races` concurrent callers and nodes, `neighbours` tenants
 //! beside a greedy one, `model` random calls against a model, `clocks` nodes whose clocks disagree,
 //! `sessions` the cookies of the dashboard and `pages` what its pages share, `connections` clients
-//! below the interface, `proxies` those that a proxy names, `crashes` processes that stop and
-//! restart, `faults` disks that fail, `overload` storms of public tools, `log` a log that cannot be
-//! written, `metrics` what monitors see, `tls` what only an encrypted connection can do, `host` the
-//! commands of `licd`, `tenants` what they store, `doctor` what `licd doctor` finds, `secrets` where
-//! keys must not be found, and `tidy` rules of the sources. `plans` covers how PostgreSQL finds its
-//! rows, `copy`, `backup` and `migrate` the commands on whole databases, `journey` licctl with licd,
-//! `dashboard` pages in a browser, `nodes` several processes on one database, and `cluster` the loss
-//! of PostgreSQL.
+//! below the interface, `tls` the same over TLS, `proxies` those that a proxy names, `crashes`
+//! processes that stop and restart, `faults` disks that fail, `overload` storms of public tools,
+//! `log` a log that cannot be written, `metrics` what monitors see, `host` the commands of `licd`,
+//! `tenants` what they store, `doctor` what `licd doctor` finds, `secrets` where keys must not be
+//! found, and `tidy` rules of the sources. `plans` covers how PostgreSQL finds its rows, `copy`,
+//! `backup` and `migrate` the commands on whole databases, `journey` licctl with licd, `dashboard`
+//! pages in a browser, `nodes` several processes on one database, and `cluster` the loss of
+//! PostgreSQL.
 
 #![cfg(test)]
 
@@ -55,4 +55,5 @@ mod secrets;
 mod sessions;
 mod tenants;
 mod tidy;
+mod tls;
 mod worlds;

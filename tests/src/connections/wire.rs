@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Longer than anything here takes on the busiest machine.
 const IO_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub struct Wire {
-    stream: TcpStream,
+pub struct Wire<S = TcpStream> {
+    stream: S,
     unread: Vec<u8>,
 }
 
@@ -28,6 +28,12 @@ impl Wire {
     pub async fn connect(base: &str) -> Self {
         let address = base.strip_prefix("http://").unwrap();
         let stream = timeout(IO_TIMEOUT, TcpStream::connect(address)).await.unwrap().unwrap();
+        Self::over(stream)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
+    pub fn over(stream: S) -> Self {
         Self { stream, unread: Vec::new() }
     }
 
@@ -39,6 +45,11 @@ impl Wire {
     pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
         let sent = timeout(IO_TIMEOUT, self.stream.write_all(bytes.as_ref())).await;
         sent.expect("licd neither reads nor ends the connection")
+    }
+
+    /// Sends this again and again, until licd ends the connection.
+    pub async fn send_until_ended(&mut self, bytes: impl AsRef<[u8]>) {
+        while self.try_send(&bytes).await.is_ok() {}
     }
 
     /// Sends a GET.

@@ -100,6 +100,6 @@ fn no_test_waits_in_a_busy_loop() {
         concat!("== 0 ", "{}"),
     ];
     // Its write waits until the other side reads, or ends the connection.
-    let exceptions = ["tests/src/connections/slow.rs"];
+    let exceptions = ["tests/src/connections/wire.rs"];
     hold("a test waits in a busy loop", &uses(&sources(), tests, &words), &exceptions);
 }

@@ -1,0 +1,84 @@
+//! Starts that are refused: half a setting, files that are no good, and plain HTTP for others than
+//! this machine.
+
+use std::fs;
+
+use rcgen::date_time_ymd;
+
+use super::pair::{Pair, params};
+use crate::harness::TestDatabase;
+use crate::host::refused;
+use crate::nodes::process::Process;
+
+/// What a start with this certificate and this key says, where either may be left out. It fails at
+/// the address if it is not refused.
+fn told(certificate: Option<&str>, key: Option<&str>) -> String {
+    let mut settings = vec![("LICD_LISTEN", "nonsense")];
+    settings.extend(certificate.map(|path| ("LICD_TLS_CERT", path)));
+    settings.extend(key.map(|path| ("LICD_TLS_KEY", path)));
+    refused(&settings, &["serve"], "nothing to hide")
+}
+
+#[test]
+fn a_pair_that_is_no_good_stops_the_start() {
+    let (pair, other) = (Pair::new(), Pair::new());
+    let [(_, certificate), (_, key)] = pair.settings();
+    let [_, (_, other_key)] = other.settings();
+    let away = pair.folder().join("away.pem").display().to_string();
+    for (certificate_given, key_given, said) in [
+        (Some(&certificate), None, "without --tls-key (LICD_TLS_KEY)".to_owned()),
+        (None, Some(&key), "without --tls-cert (LICD_TLS_CERT)".to_owned()),
+        (Some(&away), Some(&key), format!("{away} cannot be read: No such file")),
+        (Some(&certificate), Some(&away), format!("{away} cannot be read: No such file")),
+        (Some(&key), Some(&key), format!("{key} holds no certificate")),
+        (Some(&certificate), Some(&certificate), format!("{certificate} holds no private key")),
+        (Some(&certificate), Some(&other_key), "do not fit each other".to_owned()),
+    ] {
+        let told = told(certificate_given.map(|it| &**it), key_given.map(|it| &**it));
+        assert!(told.contains(&said), "{told}");
+    }
+    fs::write(&away, "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n").unwrap();
+    let told = told(Some(&certificate), Some(&away));
+    assert!(told.contains("cannot be used") && !told.contains("c2Vj"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_http_for_others_is_refused() {
+    let (everywhere, pair) = ("0.0.0.0:0", Pair::new());
+    // No start gets beyond it.
+    let args = ["serve", "--listen", everywhere, "--database-url", "sqlite:///proc/none/licd.db"];
+    for settings in [vec![], vec![("LICD_TRUSTED_PROXIES", "")], vec![("LICD_ALLOW_HTTP", "off")]] {
+        let told = refused(&settings, &args, "nothing to hide");
+        for way_out in ["--tls-cert", "--trusted-proxies", "--allow-http"] {
+            assert!(told.contains(way_out), "{told}");
+        }
+    }
+    let database = TestDatabase::empty().await;
+    let tls = pair.settings();
+    let tls: Vec<_> = tls.iter().map(|(name, value)| (*name, &**value)).collect();
+    for ways in [
+        &[("LICD_ALLOW_HTTP", "true")][..],
+        &[("LICD_TRUSTED_PROXIES", "10.0.0.1")],
+        &tls,
+        &[("LICD_LISTEN", "127.0.0.2:0")],
+    ] {
+        let settings = [&[("LICD_LISTEN", everywhere)], ways].concat();
+        Process::launch_with(&database.url, &settings).wait();
+    }
+}
+
+/// A certificate that has expired is for its clients to refuse: licd starts, and warns.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_certificate_is_warned_of() {
+    let database = TestDatabase::empty().await;
+    let mut expired = params();
+    expired.not_before = date_time_ymd(2020, 1, 1);
+    expired.not_after = date_time_ymd(2021, 1, 1);
+    let said = "the TLS certificate has expired";
+    for (pair, is_said) in [(Pair::with(&expired), true), (Pair::new(), false)] {
+        let settings = pair.settings();
+        let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, &**value)).collect();
+        let licd = Process::launch_with(&database.url, &settings).wait();
+        assert_eq!(licd.log().contains(said), is_said, "{}", licd.log());
+    }
+}
