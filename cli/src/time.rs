@@ -171,7 +171,10 @@ mod tests {
         }
 
         #[test]
-        fn any_two_times_can_be_compared(time in 0..253_402_300_799_999i64, now in 0..253_402_300_799_999i64) {
+        fn any_two_times_can_be_compared(
+            time in 0..253_402_300_799_999i64,
+            now in 0..253_402_300_799_999i64,
+        ) {
             let [time, now] = [time, now].map(|millis| Timestamp::from_millis(millis).unwrap());
             prop_assert!(!relative(time, now).is_empty());
         }

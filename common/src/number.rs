@@ -133,8 +133,9 @@ mod tests {
             let near = number % 2_000_000;
             for number in [number, near] {
                 let within = (1..=1_000_000).contains(&number);
-                prop_assert_eq!(number.to_string().parse::<MaxSeats>().is_ok(), within);
-                prop_assert_eq!(serde_json::from_str::<MaxSeats>(&number.to_string()).is_ok(), within);
+                let text = number.to_string();
+                prop_assert_eq!(text.parse::<MaxSeats>().is_ok(), within);
+                prop_assert_eq!(serde_json::from_str::<MaxSeats>(&text).is_ok(), within);
             }
         }
 

@@ -247,7 +247,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_read_back_from_csv(rows in rows(), separator in prop::sample::select(b",;\t".to_vec())) {
+        fn rows_read_back_from_csv(
+            rows in rows(),
+            separator in prop::sample::select(b",;\t".to_vec()),
+        ) {
             let mut writer = csv::WriterBuilder::new().delimiter(separator).from_writer(Vec::new());
             writer.write_record(["userId", "email"]).unwrap();
             for (user, email) in &rows {
@@ -273,7 +276,9 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_rows_or_an_error(text in "(userId|email|metadata|\u{feff})?([,;\t\"\r\n{}:a-z é]{0,4}\\PC?){0,20}") {
+        fn any_text_is_rows_or_an_error(
+            text in "(userId|email|metadata|\u{feff})?([,;\t\"\r\n{}:a-z é]{0,4}\\PC?){0,20}",
+        ) {
             if let Ok(rows) = parse("users", text.as_bytes(), &[]) {
                 prop_assert!(!rows.is_empty());
             }

@@ -152,7 +152,8 @@ proptest! {
         text in "\\PC*|((current|key|\\[profiles\\.a\\]|server)? ?=? ?[\"'a-z:/.\n\\[\\]é]{0,9}\n?){0,6}",
     ) {
         let (_dir, folder) = folder();
-        written(&folder, &format!("{text}\nkey = \"sk_live_TOPSECRET\"\n[profiles.b]\nserver = TOPSECRET"));
+        let secret = "key = \"sk_live_TOPSECRET\"\n[profiles.b]\nserver = TOPSECRET";
+        written(&folder, &format!("{text}\n{secret}"));
         let error = Config::load(&folder).unwrap_err().text(None);
         prop_assert!(error.contains("config.toml") && !error.contains("SECRET"), "{}", error);
         written(&folder, &text);

@@ -211,7 +211,7 @@ mod tests {
             drop(text.parse::<TrustedProxies>());
         }
 
-        /// Whatever a client sends: its own address is that of its connection, unless that is a proxy.
+        /// Whatever a client sends, its address is that of its connection, if that is no proxy.
         #[test]
         fn a_header_of_anybody_else_changes_no_address(line: Vec<u8>) {
             let Ok(value) = axum::http::HeaderValue::from_bytes(&line) else { return Ok(()) };
