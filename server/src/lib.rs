@@ -174,21 +174,31 @@ pub async fn serve(
 
     // With the router the last callers are gone; the worker answers the requests that still wait.
     drop(tokio::time::timeout(FINISH_TIMEOUT, validating).await);
+    write_the_rest(&db, &gate, &outcomes, [maintenance, writing_outcomes]).await;
+    // Connections to a server that fell silent never close, and must not keep the process.
+    drop(tokio::time::timeout(FINISH_TIMEOUT, db.close()).await);
+    Ok(())
+}
+
+/// Writes what is in memory alone, and ends the tasks that do so every few seconds.
+async fn write_the_rest(
+    db: &Db,
+    gate: &KeyGate,
+    outcomes: &OutcomeCounts,
+    [maintenance, writing_outcomes]: [JoinHandle<()>; 2],
+) {
     // Both wait for what the task is writing. Only then it is aborted: a portion that was cut off
     // would be lost, or counted twice.
-    match tokio::time::timeout(FINISH_TIMEOUT, gate.last_uses.write(&db)).await {
+    match tokio::time::timeout(FINISH_TIMEOUT, gate.last_uses.write(db)).await {
         Ok(Ok(())) => {}
         failed => tracing::warn!(?failed, "the last uses of keys could not be written"),
     }
     maintenance.abort();
-    match tokio::time::timeout(FINISH_TIMEOUT, outcomes.flush(&db)).await {
+    match tokio::time::timeout(FINISH_TIMEOUT, outcomes.flush(db)).await {
         Ok(Ok(())) => {}
         failed => tracing::warn!(?failed, "the last outcomes could not be written"),
     }
     writing_outcomes.abort();
-    // Connections to a server that fell silent never close, and must not keep the process.
-    drop(tokio::time::timeout(FINISH_TIMEOUT, db.close()).await);
-    Ok(())
 }
 
 async fn go_on_after_stored_ids(db: &Db) -> db::Result<()> {

@@ -176,6 +176,16 @@ async fn readers_that_never_read() {
     licd.endures(storm).await;
 }
 
+/// More busy connections than licd may open files: each answer is its connection's last, so that
+/// who waits for one has its turn.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs wrk; tests/run installs it"]
+async fn more_busy_connections_than_files() {
+    let licd = Besieged::start(command_after("ulimit -n 256", &["serve"])).await;
+    let storm = licd.wrk("1000", "/api/v1/validate", "0");
+    licd.endures(storm).await;
+}
+
 /// More connections than licd may open files: those without a whole request make room.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs slowhttptest; tests/run installs it"]

@@ -19,7 +19,7 @@ impl ExposedFiles {
         let found: Vec<String> = url.exposures().iter().map(ToString::to_string).collect();
         match found.join("; ") {
             found if found.is_empty() => {}
-            found if self.allowed => tracing::warn!("{found}"),
+            found if self.allowed => tracing::warn!("allowed, but exposed: {found}"),
             found => bail!(
                 "{url}: {found}\nIf that is meant to be, LICD_ALLOW_EXPOSED_FILES=true turns this \
                  into a warning"

@@ -98,7 +98,8 @@ struct Server {
     tls: Option<Tls>,
     limits: ConnectionLimits,
     max_connections: usize,
-    stopping: Arc<AtomicBool>,
+    /// Each answer is its connection's last: the service stops, or others wait for a connection.
+    closing: Arc<AtomicBool>,
     tasks: JoinSet<()>,
     connections: HashMap<Id, Connection>,
     next_sweep: Instant,
@@ -144,13 +145,13 @@ impl Server {
         file_limit::raise();
         let bound = || file_limit::room_for_connections().min(MAX_CONNECTIONS);
         let max_connections = limits.max_connections.unwrap_or_else(bound).max(1);
-        let stopping = Arc::<AtomicBool>::default();
+        let closing = Arc::<AtomicBool>::default();
         Self {
-            protocols: Protocols::new(router, proxies, stopping.clone()),
+            protocols: Protocols::new(router, proxies, closing.clone()),
             tls,
             limits,
             max_connections,
-            stopping,
+            closing,
             tasks: JoinSet::new(),
             connections: HashMap::new(),
             next_sweep: Instant::now(),
@@ -165,6 +166,10 @@ impl Server {
     fn may_accept(&mut self) -> bool {
         let now = Instant::now();
         let full = self.connections.len() >= self.max_connections;
+        // Those that are busy make room too, until an eighth is free.
+        let few = self.connections.len() < self.max_connections - self.max_connections / 8;
+        let closing = full || !few && self.closing.load(Ordering::Relaxed);
+        self.closing.store(closing, Ordering::Relaxed);
         if full {
             if is_due(&mut self.last_warning) {
                 let max = self.max_connections;
@@ -297,7 +302,7 @@ impl Server {
     }
 
     async fn stop(mut self, drain: Duration) {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.closing.store(true, Ordering::Relaxed);
         for connection in self.connections.values() {
             connection.state.request_stop();
         }

@@ -36,16 +36,16 @@ pub struct Protocols {
     proxies: TrustedProxies,
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
-    stopping: Arc<AtomicBool>,
+    closing: Arc<AtomicBool>,
 }
 
 impl Protocols {
-    /// While `stopping`, an answer over HTTP/1.1 is its connection's last.
-    pub fn new(router: Router, proxies: TrustedProxies, stopping: Arc<AtomicBool>) -> Self {
+    /// While `closing`, an answer over HTTP/1.1 is its connection's last.
+    pub fn new(router: Router, proxies: TrustedProxies, closing: Arc<AtomicBool>) -> Self {
         let mut http1 = http1::Builder::new();
         // hyper's own timer counts a head and the idle time before it as one.
         http1.header_read_timeout(None).max_buf_size(BUFFER);
-        Self { router, proxies, http1, http2: bounded_http2::builder(), stopping }
+        Self { router, proxies, http1, http2: bounded_http2::builder(), closing }
     }
 
     /// Answers requests in HTTP/1.1 until the connection ends.
@@ -58,10 +58,10 @@ impl Protocols {
         let is_tls = matches!(transport, Transport::Tls(_));
         let stream = TokioIo::new(Stream::new(transport, state.clone()));
         let (router, proxies) = (self.router.clone(), self.proxies.clone());
-        let stopping = self.stopping.clone();
+        let closing = self.closing.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let client = proxies.client(peer, is_tls, request.headers());
-            request::answer(request, router.clone(), client, state.clone(), stopping.clone())
+            request::answer(request, router.clone(), client, state.clone(), closing.clone())
         });
         self.http1.serve_connection(stream, service)
     }

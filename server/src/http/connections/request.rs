@@ -17,13 +17,13 @@ use tower::Service;
 use super::state::ConnectionState;
 use crate::http::Client;
 
-/// Answers a request. While `stopping`, the answer is the connection's last.
+/// Answers a request. While `closing`, the answer is the connection's last.
 pub async fn answer(
     mut request: Request<Incoming>,
     mut router: Router,
     client: Client,
     state: Arc<ConnectionState>,
-    stopping: Arc<AtomicBool>,
+    closing: Arc<AtomicBool>,
 ) -> Result<Response<AnswerBody>, Infallible> {
     if !state.begin() {
         // The connection was ended a moment ago; its task is about to be aborted.
@@ -32,7 +32,7 @@ pub async fn answer(
     let handling = Handling(state);
     request.extensions_mut().insert(client);
     let mut response = router.call(request).await?;
-    if stopping.load(Ordering::Relaxed) {
+    if closing.load(Ordering::Relaxed) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response.map(|body| AnswerBody { body, _handling: handling }))
