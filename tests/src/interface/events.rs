@@ -51,6 +51,19 @@ impl Follower {
     }
 }
 
+/// The key itself, not another of the same name.
+#[tokio::test]
+async fn the_actor_is_the_key_that_asked() {
+    let app = App::start().await;
+    let other = app.caller(Role::Admin, Mode::Live).await;
+    for caller in [&*app, &other] {
+        let product = caller.post("/api/v1/admin/products", json!({ "name": "Studio" })).await.id();
+        let events = app.get(&format!("{EVENTS}?subject={product}")).await;
+        let own = caller.get("/api/v1/key").await.id();
+        assert_eq!(events.list()[0]["actor"]["id"], *own);
+    }
+}
+
 /// One event as it is shown, whole.
 #[tokio::test]
 async fn an_event_tells_who_changed_what() {

@@ -102,6 +102,8 @@ fn threads_that_ask_at_once_are_granted_exactly_as_many() {
 #[test]
 fn who_asks_no_more_often_than_the_rate_is_never_refused() {
     let (limiter, clock, key) = limiter("10000/s");
+    // Also with a bucket that is empty.
+    assert_eq!((0..20_000).filter(|_| is_granted(&limiter, key)).count(), 10_000);
     for _ in 0..50_000 {
         clock.advance(Duration::from_micros(100));
         assert!(is_granted(&limiter, key));
