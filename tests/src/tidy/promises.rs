@@ -15,7 +15,10 @@ fn promises() -> Vec<(String, Vec<String>)> {
         let tests = tests.split(", ").map(|test| test.trim_matches('`').to_owned()).collect();
         (promise.to_owned(), tests)
     };
-    rows.map(promise).collect()
+    let promises: Vec<_> = rows.map(promise).collect();
+    let lines = page.lines().filter(|line| line.starts_with('|') && line.contains("::")).count();
+    assert_eq!(promises.len(), lines, "each row stands in a table");
+    promises
 }
 
 /// Whether the source of the test's module has a function of its name.
