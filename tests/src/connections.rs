@@ -3,7 +3,7 @@
 
 mod bound;
 mod protocol;
-mod slow;
+pub mod slow;
 mod stop;
 pub mod wire;
 

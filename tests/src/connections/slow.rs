@@ -11,7 +11,8 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 /// A time-out that no test reaches.
 const NO_TIMEOUT: Duration = Duration::from_secs(3600);
 
-const LIMITS: ConnectionLimits = ConnectionLimits {
+/// Limits of which a test shortens one.
+pub const LIMITS: ConnectionLimits = ConnectionLimits {
     max_connections: None,
     head_timeout: NO_TIMEOUT,
     idle_timeout: NO_TIMEOUT,

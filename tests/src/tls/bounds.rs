@@ -9,20 +9,12 @@ use licd::http::ConnectionLimits;
 use super::client::{HTTP1, HTTP2, Http2, connect, get, http1, until_answered};
 use super::pair::Pair;
 use super::serve;
+use crate::connections::slow::LIMITS;
 use crate::connections::wire::Wire;
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 /// A short one within which a handshake ends on a busy machine.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
-/// A time-out that no test reaches.
-const NO_TIMEOUT: Duration = Duration::from_secs(3600);
-
-const LIMITS: ConnectionLimits = ConnectionLimits {
-    max_connections: None,
-    head_timeout: NO_TIMEOUT,
-    idle_timeout: NO_TIMEOUT,
-    write_timeout: NO_TIMEOUT,
-};
 
 /// Silence, the beginning of a handshake, and a whole one without a request.
 #[tokio::test]
