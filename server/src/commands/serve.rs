@@ -92,7 +92,8 @@ impl Serve {
         };
         signals::until_stopped(tls, async move |stop| {
             let metrics = metrics_listener.map(show_metrics).transpose()?;
-            tracing::info!(%address, tls = config.tls.is_some(), "listening");
+            let tls = config.tls.as_ref().map(|_| true);
+            tracing::info!(%address, tls, "listening");
             Ok(licd::serve(db, &config, listener, metrics, stop.requested()).await?)
         })
         .await?;
