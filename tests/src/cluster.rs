@@ -4,11 +4,11 @@
 //! `tests/run` runs them. A cluster lives in a temporary folder, belongs to an unprivileged user
 //! (PostgreSQL refuses root), and goes when its value does, also when the test fails.
 
-mod connections;
 mod doctor;
 mod failover;
 mod outage;
 mod pgbouncer;
+mod resources;
 mod silence;
 
 use std::fs;
