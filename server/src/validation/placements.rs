@@ -17,27 +17,31 @@ use crate::validation::queue::Placement;
 /// How many keys are remembered. Beyond, all are forgotten and learned anew.
 const KEYS: usize = 100_000;
 
-/// The places of the keys that were seen.
+/// The tenants and costs of the keys that were seen.
 #[derive(Default)]
-pub struct Placements(Mutex<HashMap<Hash, Placement>>);
+pub struct Placements(Mutex<HashMap<Hash, (TenantId, usize)>>);
 
 impl Placements {
     pub fn of(&self, key: &Hash) -> Placement {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        places.get(key).copied().unwrap_or(Placement { tenant: None, key: *key, cost: 1 })
+        let known = places.get(key).copied();
+        Placement {
+            tenant: known.map(|(tenant, _)| tenant),
+            key: *key,
+            cost: known.map_or(1, |(_, cost)| cost),
+        }
     }
 
     /// Notes that a validation with this key was the tenant's and read so many licenses. A costly
     /// one is forgotten bit by bit as cheap ones follow.
     pub fn learn(&self, key: &Hash, tenant: TenantId, licenses: usize) {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = places.get(key).map_or(0, |place| place.cost);
+        let before = places.get(key).map_or(0, |(_, cost)| *cost);
         let cost = licenses.max(before - before.div_ceil(8)).max(1);
-        let place = Placement { tenant: Some(tenant), key: *key, cost };
         if before == 0 && places.len() >= KEYS {
             places.clear();
         }
-        places.insert(*key, place);
+        places.insert(*key, (tenant, cost));
     }
 }
 
