@@ -54,11 +54,7 @@ pub async fn answer(
     client: Client,
     state: Arc<ConnectionState>,
 ) -> Result<Response<PacedBody>, Infallible> {
-    if !state.begin() {
-        // The connection was ended a moment ago; its task is about to be aborted.
-        return std::future::pending().await;
-    }
-    let handling = Handling(state);
+    let handling = Handling::begin(state).await;
     let host = request.uri().authority().cloned();
     head::add_host(request.headers_mut(), host.as_ref());
     request.extensions_mut().insert(client);

@@ -25,11 +25,7 @@ pub async fn answer(
     state: Arc<ConnectionState>,
     closing: Arc<AtomicBool>,
 ) -> Result<Response<AnswerBody>, Infallible> {
-    if !state.begin() {
-        // The connection was ended a moment ago; its task is about to be aborted.
-        return std::future::pending().await;
-    }
-    let handling = Handling(state);
+    let handling = Handling::begin(state).await;
     request.extensions_mut().insert(client);
     let mut response = router.call(request).await?;
     if closing.load(Ordering::Relaxed) {
@@ -40,6 +36,16 @@ pub async fn answer(
 
 /// A request lasts as long as this.
 pub struct Handling(pub Arc<ConnectionState>);
+
+impl Handling {
+    /// Never completes if the connection was ended a moment ago: its task is about to be aborted.
+    pub async fn begin(state: Arc<ConnectionState>) -> Self {
+        if !state.begin() {
+            return std::future::pending().await;
+        }
+        Self(state)
+    }
+}
 
 impl Drop for Handling {
     fn drop(&mut self) {

@@ -77,6 +77,7 @@ pub enum Overdue {
 
 /// How long a client may go on sending after its connection was shut, so that it hears the answer.
 const LINGER: Duration = Duration::from_secs(5);
+
 pub struct ConnectionState {
     word: AtomicU64,
     pub blocked: Blocked,
