@@ -43,6 +43,9 @@ use crate::metrics::Gauge;
 
 /// With heads of 16 KiB, so many connections hold at most 128 MiB of them.
 const MAX_CONNECTIONS: usize = 8192;
+/// How many newcomers the kernel may hold until they are accepted, instead of the usual 128. One for
+/// whom there is no room tries again after a second. Linux allows 4096 itself, unless set otherwise.
+const BACKLOG: i32 = 4096;
 /// How much of an answer the kernel may hold for a client that does not read; Linux doubles it.
 const SEND_BUFFER: usize = 128 * 1024;
 /// A connection that has waited for less is not ended to make room: its request may be on its way.
@@ -73,6 +76,8 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
     drain: Duration,
 ) {
+    // Cannot fail for a socket that listens; if it did, the bound would be the usual one.
+    drop(SockRef::from(&listener).listen(BACKLOG));
     let open = settings.open.clone();
     let mut server = Server::new(router, settings);
     let mut shutdown = pin!(shutdown);

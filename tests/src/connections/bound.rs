@@ -59,6 +59,26 @@ async fn silent_connections_are_no_outage() {
     assert!(tokio::task::spawn_blocking(|| licd.stop()).await.unwrap().success());
 }
 
+/// While nothing is accepted, the kernel takes some hundred connections; each is answered later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_of_newcomers_is_kept() {
+    let allowed = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    let burst = allowed.trim().parse().unwrap_or(600).min(600);
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    assert_eq!(licd.caller(&key).validate("ada").await.status, 200);
+    licd.send("STOP");
+    let mut newcomers = Vec::new();
+    for _ in 0..burst {
+        newcomers.push(Wire::connect(&licd.base).await);
+    }
+    licd.send("CONT");
+    for newcomer in &mut newcomers {
+        newcomer.get("/healthz").await;
+        assert_eq!(newcomer.answer().await.status, 200);
+    }
+}
+
 /// Connections with a request in flight are never closed for new ones, which wait.
 #[tokio::test]
 async fn a_request_in_flight_keeps_its_connection() {
