@@ -2,9 +2,9 @@
 //! bounds on connections, which hold as they do without it.
 
 mod bounds;
-mod client;
+pub mod client;
 mod http2;
-mod pair;
+pub mod pair;
 mod reload;
 mod start;
 mod stop;
