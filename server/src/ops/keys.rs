@@ -125,7 +125,8 @@ pub async fn roll(
         return Err(Error::Conflict("An expired key cannot be rolled"));
     }
     let key = ApiKey::generate(before.mode);
-    let record = new_record(&key, before.name.clone(), before.role, before.expires_at, now);
+    let expires_at = keys::original_expiry(&mut change, scope, id).await?;
+    let record = new_record(&key, before.name.clone(), before.role, expires_at, now);
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
     let old = roll.retire(before.clone(), now);
     keys::set_end(&mut change, scope, &old).await?;
@@ -140,8 +141,17 @@ pub async fn revoke(mut change: Change, id: KeyId) -> Result<Changed<Key>, Error
     // Locked before anything is decided, so that two keys cannot revoke each other at once.
     let admins = keys::lock_live_admins(&mut change, own, now).await?;
     let (before, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
-    if admins == [id] {
-        return Err(Error::Conflict("The last live admin key of a tenant cannot be revoked"));
+    if admins.iter().any(|admin| admin.id == id) {
+        let mut others = admins.iter().filter(|admin| admin.id != id).peekable();
+        if others.peek().is_none() {
+            return Err(Error::Conflict("The last live admin key of a tenant cannot be revoked"));
+        }
+        if others.all(|admin| admin.is_rolled) {
+            return Err(Error::Conflict(
+                "The tenant's other live admin keys end soon, as they were rolled; roll one again \
+                 or create another first",
+            ));
+        }
     }
     if before.revoked_at.is_some() {
         return Ok(change.commit(Changed(before), Events::none()).await?);

@@ -62,11 +62,12 @@ impl KeyWithTenant {
     }
 }
 
-/// The scope is the key's own.
+/// Stores a key, whose end is then its original one. The scope is the key's own.
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Result<()> {
     conn.query(
-        "insert into keys (world, id, name, prefix, hash, role, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "insert into keys (world, id, name, prefix, hash, role, created_at, expires_at,
+             original_expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
     )
     .bind_scope(scope)
     .bind(key.id)
@@ -131,6 +132,21 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<KeyId>) -> Result<Ve
         .await
 }
 
+/// The end that a key was made with, which rolling leaves as it is. The scope is the key's own.
+pub async fn original_expiry(
+    conn: &mut Conn,
+    scope: Scope,
+    id: KeyId,
+) -> Result<Option<Timestamp>> {
+    let (expires_at,) = conn
+        .query("select original_expires_at from keys where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_one()
+        .await?;
+    Ok(expires_at)
+}
+
 /// The address of a key's last use. The scope is the key's own.
 pub async fn last_used_address(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<String>> {
     let (address,) = conn
@@ -182,23 +198,35 @@ pub async fn set_end(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
     Ok(())
 }
 
+/// A live admin key that is valid.
+#[derive(sqlx::FromRow)]
+pub struct LiveAdmin {
+    pub id: KeyId,
+    /// It ends sooner than it was made for, as another has replaced it.
+    pub is_rolled: bool,
+}
+
 /// The tenant's live admin keys that are valid, locked until the transaction ends: a request that
 /// takes one away must see that another remains.
-pub async fn lock_live_admins(conn: &mut Conn, scope: Scope, now: Timestamp) -> Result<Vec<KeyId>> {
-    let ids: Vec<(KeyId,)> = conn
-        .query(locking!(
-            "select id from keys
+pub async fn lock_live_admins(
+    conn: &mut Conn,
+    scope: Scope,
+    now: Timestamp,
+) -> Result<Vec<LiveAdmin>> {
+    conn.query(locking!(
+        "select id, expires_at is not null
+                 and (original_expires_at is null or expires_at < original_expires_at) as is_rolled
+             from keys
              where world = (select id from worlds where tenant_id = $1 and mode = $2) and world > 0
                  and role = $3 and revoked_at is null and (expires_at is null or expires_at > $4)
              order by id"
-        ))
-        .bind(scope.tenant)
-        .bind(Mode::Live)
-        .bind(Role::Admin)
-        .bind(now)
-        .fetch_all()
-        .await?;
-    Ok(ids.into_iter().map(|(id,)| id).collect())
+    ))
+    .bind(scope.tenant)
+    .bind(Mode::Live)
+    .bind(Role::Admin)
+    .bind(now)
+    .fetch_all()
+    .await
 }
 
 /// Moves the times of last use, never backwards, with where it came from, and answers which of the

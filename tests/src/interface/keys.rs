@@ -168,6 +168,41 @@ async fn a_rolled_key_has_a_successor_and_an_end() {
     }
 }
 
+/// Whose answer was lost rolls again, and the next successor lasts as long as the first would have.
+#[tokio::test]
+async fn a_key_that_is_rolled_again_has_a_successor_that_lasts() {
+    let app = App::start().await;
+    let late = "2999-01-01T00:00:00.000Z";
+    for expires_at in [Value::Null, json!(late)] {
+        let body = json!({ "name": "CI", "role": "read", "expiresAt": expires_at });
+        let old = app.post(KEYS, body).await.id();
+        for overlap in [60, 3600, 0] {
+            let roll = json!({ "overlapSeconds": overlap });
+            let new = app.post(&format!("{KEYS}/{old}/roll"), roll).await;
+            assert_eq!(new["expiresAt"], expires_at);
+            let again = app.post(&format!("{KEYS}/{}/roll", new.id()), json!({})).await;
+            assert_eq!(again["expiresAt"], expires_at, "of the successor too");
+        }
+    }
+}
+
+/// A key that ends soon, as it was rolled, is none that a tenant is left with.
+#[tokio::test]
+async fn the_successor_of_the_last_live_admin_key_stays() {
+    let app = App::start().await;
+    let own = app.get("/api/v1/key").await.id();
+    let roll = async || app.post(&format!("{KEYS}/{own}/roll"), json!({})).await;
+    let revoke = async |id: &str| app.post(&format!("{KEYS}/{id}/revoke"), json!({})).await;
+    let lost = roll().await.id();
+    assert_eq!(revoke(&lost).await.refusal(), "409 conflict");
+    let kept = roll().await;
+    assert_eq!(revoke(&lost).await.status, 200);
+    assert_eq!(revoke(&own).await.status, 200);
+    let successor = app.with_key(kept["key"].as_str().unwrap());
+    let refused = successor.post(&format!("{KEYS}/{}/revoke", kept.id()), json!({})).await;
+    assert_eq!(refused.refusal(), "409 conflict");
+}
+
 /// Neither of them is valid for longer than the old one was.
 #[tokio::test]
 async fn rolling_prolongs_no_key() {
