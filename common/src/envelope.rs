@@ -143,6 +143,8 @@ string_enum! {
         UriTooLong = "uri_too_long",
         /// The body is not JSON in UTF-8, or it is compressed.
         UnsupportedMediaType = "unsupported_media_type",
+        /// A request with this `Idempotency-Key` is still being done.
+        IdempotencyKeyInUse = "idempotency_key_in_use",
         /// Another request used the `Idempotency-Key` before.
         IdempotencyKeyReused = "idempotency_key_reused",
         /// The key's rate is used up.

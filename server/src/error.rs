@@ -27,6 +27,8 @@ pub enum Error {
     RequestTimeout,
     /// The request conflicts with the current state.
     Conflict(&'static str),
+    /// A request with this Idempotency-Key is still being done.
+    IdempotencyKeyInUse,
     /// Another request used the Idempotency-Key before.
     IdempotencyKeyReused,
     /// Not an error, though it ends the handler: the stored answer to the same request.

@@ -140,7 +140,10 @@ async fn of_many_at_once_one_is_done() {
     for answer in sending.join_all().await {
         match answer.status {
             201 => {}
-            _ => assert_eq!(answer.refusal(), "409 conflict"),
+            _ => {
+                assert_eq!(answer.refusal(), "409 idempotency_key_in_use");
+                assert_eq!(answer.number("retry-after"), 1);
+            }
         }
     }
     assert_eq!(names(&app).await, 1);

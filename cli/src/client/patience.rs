@@ -180,10 +180,7 @@ impl Patience {
             (_, Some(429)) => Some(Trouble::RateLimit),
             (_, Some(502..=504)) => Some(Trouble::Busy),
             // The service still works on the attempt whose answer was lost.
-            ("conflict", Some(409)) => {
-                let words = error.reason().unwrap_or_default();
-                (is_resent && words.contains("is still running")).then_some(Trouble::Busy)
-            }
+            ("idempotency_key_in_use", _) => is_resent.then_some(Trouble::Busy),
             _ => None,
         }
     }

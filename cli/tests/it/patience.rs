@@ -145,14 +145,16 @@ fn a_request_that_is_still_running_is_waited_for() {
         "GET" => answer(request).send(stream),
         _ => match written.fetch_add(1, Ordering::Relaxed) {
             0 => {}
-            1 => Reply::refusal(409, "conflict", words).with("retry-after", "0").send(stream),
+            1 => Reply::refusal(409, "idempotency_key_in_use", words)
+                .with("retry-after", "0")
+                .send(stream),
             _ => created(1).send(stream),
         },
     });
     let ran = Home::with(&server).run(&["licenses", "create", "--plan", "Pro annual", "-q"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     // As the first attempt, it is a refusal like any other.
-    let server = with_writes(move |_, _| Reply::refusal(409, "conflict", words));
+    let server = with_writes(move |_, _| Reply::refusal(409, "idempotency_key_in_use", words));
     let ran = Home::with(&server).run(&["licenses", "create", "--plan", "Pro annual", "-q"]);
     assert_eq!((ran.code, writes(&server).len()), (6, 1));
 }

@@ -28,7 +28,7 @@ impl Error {
             }
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Conflict(_) | Self::IdempotencyKeyInUse => StatusCode::CONFLICT,
             Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Replayed { status, .. } => u16::try_from(*status)
                 .ok()
@@ -54,6 +54,7 @@ impl Error {
             Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
             Self::RequestTimeout => ErrorCode::RequestTimeout,
             Self::Conflict(_) => ErrorCode::Conflict,
+            Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::Overloaded => ErrorCode::Overloaded,
             Self::Unavailable => ErrorCode::Unavailable,
@@ -89,6 +90,9 @@ impl Error {
             }
             Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
+            Self::IdempotencyKeyInUse => {
+                "A request with this Idempotency-Key is still running".into()
+            }
             Self::IdempotencyKeyReused => "Another request used this Idempotency-Key before".into(),
             Self::Replayed { .. } => String::new(),
             Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
@@ -117,6 +121,7 @@ impl Error {
                 (header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))
             }
             Self::RateLimited(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
+            Self::IdempotencyKeyInUse => (header::RETRY_AFTER, HeaderValue::from(1)),
             Self::Overloaded | Self::Unavailable => {
                 (header::RETRY_AFTER, HeaderValue::from(fastrand::u64(RETRY_AFTER)))
             }

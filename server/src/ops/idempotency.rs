@@ -35,7 +35,7 @@ impl InFlight {
     pub fn enter(&self, scope: Scope, key: IdempotencyKey) -> Result<Attempt, Error> {
         let IdempotencyKey { name, fingerprint } = key;
         if !self.lock().insert((scope, name.clone())) {
-            return Err(Error::Conflict("A request with this Idempotency-Key is still running"));
+            return Err(Error::IdempotencyKeyInUse);
         }
         Ok(Attempt { in_flight: self.clone(), scope, name, fingerprint })
     }

@@ -22,7 +22,10 @@ impl Mistake {
     /// The mistake, if the visitor made one; every other error is a page of its own.
     pub fn of(error: Error) -> Result<Self, Error> {
         match &error {
-            Error::Invalid { .. } | Error::Conflict(_) | Error::IdempotencyKeyReused => {
+            Error::Invalid { .. }
+            | Error::Conflict(_)
+            | Error::IdempotencyKeyInUse
+            | Error::IdempotencyKeyReused => {
                 let field = error.field().map(str::to_owned);
                 let (message, status) = (error.sentence(), error.status());
                 Ok(Self(Some(Fault { field, message, status })))

@@ -100,9 +100,7 @@ impl Refusal {
             Self::NotFound => Error::NotFound("record"),
             Self::MethodNotAllowed => Error::MethodNotAllowed,
             Self::RequestTimeout => Error::RequestTimeout,
-            Self::Conflict => {
-                Error::Conflict("A request with this Idempotency-Key is still running")
-            }
+            Self::Conflict => Error::IdempotencyKeyInUse,
             Self::BodyTooLarge => Error::TooLarge(BODY.sentence),
             Self::ValidationTooLarge => Error::TooLarge(VALIDATION_BODY.sentence),
             Self::UnsupportedMediaType => Error::UnsupportedEncoding,
