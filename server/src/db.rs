@@ -176,6 +176,21 @@ impl Db {
             ),
         })))
     }
+
+    /// The same after what was read on `conn`, which is of [`write`](Self::write). On SQLite nothing
+    /// of this process is written in between.
+    pub async fn begin_after(&self, conn: Conn) -> Result<Tx> {
+        match conn.inner {
+            Inner::Sqlite(conn) => {
+                let begun = within_statement_timeout(conn.begin("begin immediate")).await?;
+                Ok(Tx(Conn::new(Inner::Sqlite(begun))))
+            }
+            Inner::Postgres(conn, _) => {
+                drop(conn);
+                self.begin().await
+            }
+        }
+    }
 }
 
 /// A connection: what store functions take to run their statements on.

@@ -75,8 +75,7 @@ async fn attempt<'a>(
         outcome.touch_seats(&mut conn).await?;
         return Ok(Some(outcome));
     }
-    drop(conn);
-    let tx = db.begin().await?;
+    let tx = db.begin_after(conn).await?;
     write(tx, batch, &new_users, &outcome.claims_by_license()).await
 }
 
