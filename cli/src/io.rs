@@ -80,10 +80,7 @@ impl Io {
                 self.silenced.set(true);
                 Ok(())
             }
-            written => written.map_err(|error| {
-                Error::new(Exit::Internal, "output", "The output could not be written.")
-                    .because(error.to_string())
-            }),
+            written => written.map_err(|error| unwritten(error.to_string())),
         }
     }
 
@@ -134,4 +131,9 @@ impl Io {
         let lines = BufReader::new(text.as_bytes()).lines();
         Ok(lines.map_while(io::Result::ok).filter(|line| !line.trim().is_empty()).collect())
     }
+}
+
+/// The error of data that did not reach stdout.
+pub fn unwritten(why: impl Into<String>) -> Error {
+    Error::new(Exit::Internal, "output", "The output could not be written.").because(why)
 }

@@ -43,6 +43,9 @@ const FIELDS: [Field; 9] = Field::members([
 const KIND: Kind<ApiRecord<Key>> =
     Kind { fields: &FIELDS, id: |key| key.id.to_string(), remember: completion_cache::remember };
 
+/// How long a key that is to end at once stays valid if the new secret cannot be printed.
+const OVERLAP_TO_PRINT: &str = "1h";
+
 #[derive(Subcommand)]
 pub enum Verb {
     /// List keys, without their secrets
@@ -115,7 +118,8 @@ pub struct RollArgs {
     /// Key id or name
     #[arg(add = completion::keys())]
     key: Option<String>,
-    /// How long the old key stays valid, up to 30d; 0 refuses it at once
+    /// How long the old key stays valid, up to 30d; 0 revokes it as soon as the
+    /// new one is printed
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = overlap)]
     overlap: OverlapSeconds,
 }
@@ -168,7 +172,9 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     };
     let what = format!("{} key {}", made.data.record.role, made.data.record.name);
     let done = format!("Created {what}. Store the secret now: it is shown only once.");
-    Ok(secret(&made.data)?.changed(done))
+    let id = made.data.record.id;
+    let lost = format!("Key {id} is active, and nobody has its secret.");
+    Ok(secret(&made.data)?.changed(done).when_lost(lost, format!("licctl keys revoke {id}")))
 }
 
 /// The view of a new key.
@@ -230,27 +236,59 @@ async fn is_in_use(ctx: &Context, key: &Key) -> Result<bool> {
 async fn roll(ctx: &Context, args: RollArgs) -> Result<View> {
     let key = named(ctx, args.key.as_deref()).await?;
     let what = described(&key);
-    if args.overlap.get() == 0 {
+    let at_once = args.overlap.get() == 0;
+    if at_once {
         confirm_end(ctx, &key, &format!("Refuse the {what} as soon as it is rolled?")).await?;
     }
-    let body = RollKey { overlap_seconds: Some(args.overlap) };
-    let Some(made) = ctx.client().await?.keys().roll(key.id, &body).await? else {
+    let to_print = overlap(OVERLAP_TO_PRINT).map_err(Error::usage)?;
+    let body = RollKey { overlap_seconds: Some(if at_once { to_print } else { args.overlap }) };
+    let client = ctx.client().await?;
+    let Some(made) = client.keys().roll(key.id, &body).await? else {
+        if at_once {
+            client.keys().revoke(key.id).await?;
+        }
         return planned();
     };
     let new = &made.data.record;
     // By the server's clock, which decides.
-    let end = body.end(new.created_at, new.expires_at);
-    let until = if args.overlap.get() == 0 {
-        "is revoked".to_owned()
+    let in_time = |end| relative(end, new.created_at);
+    let end = format!("The old one expires {}.", in_time(body.end(new.created_at, new.expires_at)));
+    let mut done = format!("Rolled the {what}");
+    if let Some(expiry) = new.expires_at {
+        done += &format!(" by one that expires {}", in_time(expiry));
+    }
+    done += ". Store the secret of the new key now: it is shown only once.";
+    let lost = format!("The new key {} is active, and nobody has its secret. {end}", new.id);
+    let view = rolled(ctx, &made.data)?.when_lost(lost, format!("licctl keys revoke {}", new.id));
+    let ended = if at_once {
+        print_and_revoke(ctx, &view.changed(done), &key, &end).await?
     } else {
-        format!("expires {}", relative(end, new.created_at))
+        view.changed(format!("{done} {end}"))
     };
-    let done = format!(
-        "Rolled the {what}. Store the secret of the new key now: it is shown only once. The old one \
-         {until}."
-    );
-    let view = secret(&made.data)?.changed(done);
-    Ok(if is_in_use(ctx, &key).await? { view.next("licctl login") } else { view })
+    Ok(if is_in_use(ctx, &key).await? { ended.next("licctl login") } else { ended })
+}
+
+/// The view of the successor of a key. What a script reads is the secret alone.
+fn rolled(ctx: &Context, key: &ApiRecord<CreatedKey>) -> Result<View> {
+    let view = secret(key)?;
+    Ok(match key.record.expires_at {
+        Some(end) if ctx.io.terminals.stdout => {
+            view.card(vec![("expires", TextCell::time_or("never", Some(end), ctx.now))])
+        }
+        _ => view,
+    })
+}
+
+/// Prints the secret of the new key before the old one is revoked, so that one of them is known.
+async fn print_and_revoke(ctx: &Context, new: &View, old: &Key, end: &str) -> Result<View> {
+    let ended = match new.show(&ctx.io, &ctx.output) {
+        Ok(()) => ctx.client().await?.keys().revoke(old.id).await.map(drop),
+        Err(error) => Err(error),
+    };
+    if ended.is_err() {
+        ctx.note(&format!("the old key is not revoked. {end} Now: licctl keys revoke {}", old.id));
+    }
+    ended.map(|()| View::printed().changed("Revoked the old key."))
 }
 
 async fn revoke(ctx: &Context, given: Option<&str>) -> Result<View> {

@@ -17,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::client::PlannedRequest;
 use crate::error::{Error, Exit, Result};
-use crate::io::Io;
+use crate::io::{Io, unwritten};
 use cell::{TextCell, Tone};
 pub use columns::{ColumnNames, folded};
 pub use csv::Field;
@@ -67,6 +67,8 @@ pub struct View {
     changed: Option<String>,
     /// Suggested next commands.
     next: Vec<String>,
+    /// What is lost when the data cannot be printed, and the fix.
+    lost: Option<(String, String)>,
     /// Whether all data is on stdout already, as [`Listing`] prints it.
     printed: bool,
     pub exit: Exit,
@@ -87,6 +89,7 @@ impl View {
             empty: None,
             changed: None,
             next: Vec::new(),
+            lost: None,
             printed: false,
             exit: Exit::Success,
         }
@@ -158,6 +161,13 @@ impl View {
         self
     }
 
+    /// What to say of data that cannot be printed and is shown only once: what is lost, and the fix.
+    /// A closed pipe is then an error too.
+    pub fn when_lost(mut self, what: impl Into<String>, fix: impl Into<String>) -> Self {
+        self.lost = Some((what.into(), fix.into()));
+        self
+    }
+
     pub fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
@@ -166,21 +176,33 @@ impl View {
     /// Writes the data to stdout and all other text to stderr.
     pub fn show(&self, io: &Io, options: &OutputOptions) -> Result<()> {
         if self.printed {
+            self.remark(io, options, &[]);
             return Ok(());
         }
         let (text, hidden) = match self.drawn(io, options) {
             // What a write has made must not be lost over a mistake in the choice of what to show.
             Err(error) if self.changed.is_some() => {
-                io.data(&format::json(&self.json))?;
+                self.write(io, &format::json(&self.json))?;
                 return Err(error);
             }
             drawn => drawn?,
         };
-        io.data(&text)?;
-        if options.format == Format::Table {
-            self.remark(io, options, &hidden);
-        }
+        self.write(io, &text)?;
+        self.remark(io, options, &hidden);
         Ok(())
+    }
+
+    fn write(&self, io: &Io, text: &str) -> Result<()> {
+        let written = io.data(text);
+        let Some((what, fix)) = &self.lost else { return written };
+        let error = match written {
+            Err(error) => error,
+            Ok(()) if io.is_closed() => unwritten("Nobody reads it"),
+            Ok(()) => return Ok(()),
+        };
+        let why = error.reason().unwrap_or_default();
+        let why = format!("{}. {what}", why.trim_end_matches('.'));
+        Err(error.because(why).fix(fix))
     }
 
     /// The data in the format, and the columns of tables for which there was no room.
@@ -246,6 +268,9 @@ impl View {
 
     /// Writes the hint, the sentence and the suggestions that go with the data.
     fn remark(&self, io: &Io, options: &OutputOptions, hidden: &[&str]) {
+        if options.format != Format::Table {
+            return;
+        }
         let nothing = |block: &Block| matches!(block, Block::Table(table) if table.is_empty());
         if let Some(hint) = self.empty.as_ref().filter(|_| self.blocks.iter().all(nothing)) {
             io.say(&format!("{hint}\n"));

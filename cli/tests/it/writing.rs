@@ -286,29 +286,6 @@ fn a_new_key_is_alone_on_stdout() {
     }
 }
 
-/// Without an overlap applications stop, as when a key is revoked.
-#[test]
-fn a_key_is_rolled_without_an_overlap_after_a_confirmation_alone() {
-    let server = service();
-    let home = Home::with(&server);
-    let line = ["keys", "roll", "ci", "--overlap", "0"];
-    let ran = home.run(&line);
-    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert!(ran.stderr.contains("fix: add --yes"), "{}", ran.stderr);
-    assert!(server.received().iter().all(|request| request.method == "GET"));
-    let ran = home.run(&[&line[..], &["--yes"]].concat());
-    assert_eq!((ran.code, ran.stdout.trim()), (0, OTHER_KEY), "{}", ran.stderr);
-    assert_eq!(server.received().pop().unwrap().body, json!({ "overlapSeconds": 0 }));
-    for (span, seconds) in [("90s", 90), ("12h", 43_200), ("30d", 2_592_000)] {
-        home.run(&["keys", "roll", "ci", "--overlap", span]);
-        assert_eq!(server.received().pop().unwrap().body, json!({ "overlapSeconds": seconds }));
-    }
-    for span in ["31d", "100ms", "1", "-1h", "soon"] {
-        let ran = home.run(&["keys", "roll", "ci", &format!("--overlap={span}")]);
-        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{span}");
-    }
-}
-
 #[test]
 fn many_users_need_a_confirmation() {
     let server = service();

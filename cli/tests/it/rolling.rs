@@ -1,0 +1,143 @@
+//! New keys, whose secret is shown once: in place of an old one, and where it cannot be printed.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    FakeServer, Home, OTHER_KEY, Reply, RunOutput, answer, key, on_screen, service,
+};
+
+const CREATE: [&str; 6] = ["keys", "create", "--name", "z", "--role", "admin"];
+const ROLL: [&str; 3] = ["keys", "roll", "ci"];
+const AT_ONCE: [&str; 6] = ["keys", "roll", "ci", "--overlap", "0", "--yes"];
+const NEW: &str = "key_01h455vb4pex5vsknk084sn0zz";
+
+/// A service whose new keys have an id and an expiry of their own.
+fn with_new_key(expires_at: Value) -> FakeServer {
+    FakeServer::answering(move |request| match &*request.path {
+        "/api/v1/admin/keys/key_01h455vb4pex5vsknk084sn02q/roll" => {
+            let mut new = key();
+            (new["id"], new["key"]) = (NEW.into(), OTHER_KEY.into());
+            new["expiresAt"] = expires_at.clone();
+            Reply::data(201, &new)
+        }
+        _ => answer(request),
+    })
+}
+
+fn writes(server: &FakeServer) -> Vec<(String, Value)> {
+    let writes = server.received().into_iter().filter(|request| request.method != "GET");
+    writes.map(|it| (it.path.rsplit('/').next().unwrap_or_default().to_owned(), it.body)).collect()
+}
+
+/// A run of which nobody reads the output.
+fn unread(home: &Home, args: &[&str]) -> RunOutput {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    RunOutput::from(home.command(args).stdout(writer).output().unwrap())
+}
+
+/// Without an overlap applications stop, as when a key is revoked.
+#[test]
+fn a_key_is_rolled_without_an_overlap_after_a_confirmation_alone() {
+    let server = service();
+    let home = Home::with(&server);
+    let ran = home.run(&AT_ONCE[..5]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("fix: add --yes"), "{}", ran.stderr);
+    assert!(writes(&server).is_empty());
+    let ran = home.run(&AT_ONCE);
+    assert_eq!((ran.code, ran.stdout.trim(), &*ran.stderr), (0, OTHER_KEY, ""));
+    let steps = [
+        ("roll".to_owned(), json!({ "overlapSeconds": 3600 })),
+        ("revoke".to_owned(), Value::Null),
+    ];
+    assert_eq!(writes(&server), steps);
+    for (span, seconds) in [("90s", 90), ("12h", 43_200), ("30d", 2_592_000)] {
+        home.run(&["keys", "roll", "ci", "--overlap", span]);
+        assert_eq!(server.received().pop().unwrap().body, json!({ "overlapSeconds": seconds }));
+    }
+    for span in ["31d", "100ms", "1", "-1h", "soon"] {
+        let ran = home.run(&["keys", "roll", "ci", &format!("--overlap={span}")]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{span}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_both_requests_of_a_roll_without_an_overlap() {
+    let server = service();
+    let ran = Home::with(&server).run(&[&AT_ONCE[..], &["--dry-run"]].concat());
+    let paths: Vec<_> = ran.stdout.lines().filter(|line| line.starts_with("POST")).collect();
+    assert_eq!(paths.len(), 2, "{ran:?}");
+    assert!(paths[0].ends_with("/roll") && paths[1].ends_with("/revoke"), "{paths:?}");
+    assert!(writes(&server).is_empty());
+}
+
+/// Else an active key stays that nobody has, or that somebody else has read.
+#[test]
+fn a_key_whose_secret_cannot_be_printed_is_named() {
+    let server = with_new_key(Value::Null);
+    let home = Home::with(&server);
+    let created = "key_01h455vb4pex5vsknk084sn02q";
+    for (args, id) in [(&CREATE[..], created), (&ROLL, NEW), (&AT_ONCE, NEW)] {
+        for more in [&[][..], &["-q"], &["-o", "json"]] {
+            let ran = unread(&home, &[args, more].concat());
+            assert_eq!(ran.code, 1, "{args:?} {more:?}: {}", ran.stderr);
+            for said in [&*format!("{id} is active"), &format!("licctl keys revoke {id}")] {
+                assert!(ran.stderr.contains(said), "{args:?} {more:?}: {}", ran.stderr);
+            }
+        }
+    }
+}
+
+/// It is the only one that somebody has.
+#[test]
+fn an_old_key_stays_while_the_new_secret_is_not_printed() {
+    let server = with_new_key(Value::Null);
+    let home = Home::with(&server);
+    let ran = unread(&home, &AT_ONCE);
+    assert_eq!(writes(&server).len(), 1);
+    assert!(ran.stderr.contains("The old one expires in 1h."), "{}", ran.stderr);
+    let ran = unread(&home, &ROLL);
+    assert!(ran.stderr.contains("The old one expires in 1d."), "{}", ran.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_secret_for_a_full_disk_is_told_to_be_lost() {
+    let server = service();
+    let home = Home::with(&server);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ran = RunOutput::from(home.command(&CREATE).stdout(full).output().unwrap());
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("No space left"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("fix: licctl keys revoke key_"), "{}", ran.stderr);
+}
+
+/// The secret is out, and the old key is still accepted.
+#[test]
+fn a_revocation_that_fails_after_a_roll_is_an_error_that_names_the_old_key() {
+    let server = FakeServer::answering(|request| match request.path.ends_with("/revoke") {
+        true => Reply::refusal(500, "internal", "Oh."),
+        false => answer(request),
+    });
+    let ran = Home::with(&server).run(&AT_ONCE);
+    assert_eq!((ran.code, ran.stdout.trim()), (1, OTHER_KEY), "{}", ran.stderr);
+    let told = "note: the old key is not revoked. The old one expires in 1h. Now: licctl keys \
+                revoke key_01h455vb4pex5vsknk084sn02q\n";
+    assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
+}
+
+/// A successor ends when the old key would have.
+#[test]
+fn the_expiry_of_a_new_key_is_said() {
+    let server = with_new_key("2026-03-02T12:00:00.000Z".into());
+    let home = Home::with(&server);
+    let ran = on_screen(&home, &ROLL, 200);
+    assert!(ran.stdout.starts_with(&format!("{OTHER_KEY}\nexpires  ")), "{ran:?}");
+    assert!(ran.stderr.contains(" by one that expires in 30d. Store"), "{}", ran.stderr);
+    // What a script reads is the secret alone.
+    assert_eq!(home.run(&ROLL).stdout, format!("{OTHER_KEY}\n"));
+    let ran = on_screen(&Home::with(&with_new_key(Value::Null)), &ROLL, 200);
+    assert_eq!(ran.stdout, format!("{OTHER_KEY}\n"));
+    assert!(!ran.stderr.contains("by one that expires"), "{}", ran.stderr);
+}
