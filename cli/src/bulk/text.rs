@@ -1,7 +1,9 @@
 //! Takes a file of rows apart: CSV as spreadsheets write it, with a header line, or JSON lines.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
 
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -37,16 +39,72 @@ pub fn decode<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str> {
 }
 
 pub fn records(text: &str) -> Result<ParsedFile> {
+    if is_json_array(text) {
+        return Err(Error::usage("The file is a JSON array, and not JSON lines.")
+            .fix("write one object on each line: jq -c '.[]' FILE"));
+    }
     if text.trim_start().starts_with('{') { Ok(json_lines(text)) } else { csv(text) }
+}
+
+/// The title of a first column may begin with a bracket too.
+fn is_json_array(text: &str) -> bool {
+    let inner = text.trim_start().strip_prefix('[').map(str::trim_start);
+    inner.is_some_and(|inner| inner.starts_with(['{', ']', '"']))
 }
 
 fn json_lines(text: &str) -> ParsedFile {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let records: Vec<(usize, ParsedRecord)> = lines
-        .map(|(at, line)| (at + 1, serde_json::from_str(line).map_err(|error| error.to_string())))
-        .collect();
+    let records: Vec<(usize, ParsedRecord)> =
+        lines.map(|(at, line)| (at + 1, json_line(line))).collect();
     let good = records.iter().filter_map(|(_, record)| record.as_ref().ok());
     (good.flat_map(Map::keys).cloned().collect(), records)
+}
+
+fn json_line(line: &str) -> ParsedRecord {
+    if !line.trim_start().starts_with('{') {
+        return Err("is no JSON object".to_owned());
+    }
+    let record = serde_json::from_str(line).map(|UniqueMembers(record)| record);
+    record.map_err(|error| {
+        // The line is that of this text, which has only one.
+        let (place, text) = (format!(" at line {} column", error.line()), error.to_string());
+        match text.split_once(&place) {
+            Some((why, _)) if error.is_data() => why.to_owned(),
+            Some((why, column)) => format!("is no JSON: {why} at column{column}"),
+            None => text,
+        }
+    })
+}
+
+/// An object of which no member is there twice, as nobody could tell which one counts.
+struct UniqueMembers(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for UniqueMembers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Map<String, Value>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(
+                self,
+                mut members: M,
+            ) -> std::result::Result<Self::Value, M::Error> {
+                let mut record = Map::new();
+                while let Some((name, value)) = members.next_entry::<String, Value>()? {
+                    if record.contains_key(&name) {
+                        return Err(de::Error::custom(format!("has {name} twice")));
+                    }
+                    record.insert(name, value);
+                }
+                Ok(record)
+            }
+        }
+        deserializer.deserialize_map(Members).map(Self)
+    }
 }
 
 fn csv(text: &str) -> Result<ParsedFile> {
@@ -55,19 +113,28 @@ fn csv(text: &str) -> Result<ParsedFile> {
     let broken =
         |error: csv::Error| Error::usage("The file is not valid CSV.").because(error.to_string());
     let titles = reader.headers().map_err(broken)?.clone();
+    let titles: Vec<String> = titles.iter().map(|title| title.trim().to_owned()).collect();
+    let mut names = HashSet::new();
+    // Spreadsheets leave columns without a title.
+    if let Some(twice) = titles.iter().find(|title| !title.is_empty() && !names.insert(*title)) {
+        return Err(Error::usage(format!("The header line names the column {twice} twice."))
+            .fix("rename or remove one of them"));
+    }
     let mut lines = LineCount { bytes: text.as_bytes(), counted: 0, line: 1 };
     let mut records = Vec::new();
     for record in reader.records() {
-        records.push(match record {
-            Ok(record) => {
-                let filled = titles.iter().zip(&record).filter(|(_, value)| !value.is_empty());
-                let fields = filled.map(|(title, value)| (title.trim().to_owned(), value.into()));
-                (lines.at(record.position()), Ok(fields.collect()))
-            }
-            Err(error) => (lines.at(error.position()), Err(complaint(&error))),
+        let position = record.as_ref().map_or_else(csv::Error::position, |it| it.position());
+        let line = lines.at(position);
+        if lines.is_blank() {
+            continue;
+        }
+        let record = record.map_err(|error| complaint(&error)).map(|record| {
+            let filled = titles.iter().zip(&record).filter(|(_, value)| !value.is_empty());
+            filled.map(|(title, value)| (title.clone(), value.into())).collect()
         });
+        records.push((line, record));
     }
-    Ok((titles.iter().map(|title| title.trim().to_owned()).collect(), records))
+    Ok((titles.into_iter().collect(), records))
 }
 
 /// The separator that occurs most in the header line; a comma when none does.
@@ -104,6 +171,13 @@ impl LineCount<'_> {
         self.line += line_ends(self.bytes, self.counted, end);
         self.counted = end;
         self.line
+    }
+
+    /// Whether the line of the last record has only blanks.
+    fn is_blank(&self) -> bool {
+        let rest = &self.bytes[self.counted.min(self.bytes.len())..];
+        let line = rest.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+        line.iter().all(|byte| matches!(byte, b' ' | b'\t'))
     }
 }
 
@@ -146,6 +220,48 @@ mod tests {
             assert_eq!(lines(text), wanted);
         }
         assert_eq!(lines("userId\na;b\n")[0].1, "{\"userId\":\"a;b\"}");
+    }
+
+    #[test]
+    fn a_line_of_blanks_is_no_row() {
+        let wanted = [(2, "{\"userId\":\"a\"}"), (5, "{\"userId\":\"b\"}")];
+        let wanted = wanted.map(|(line, record)| (line, record.to_owned()));
+        assert_eq!(lines("userId\na\n   \n\nb\n \t\n"), wanted);
+        assert_eq!(lines("userId,email\r\na,\r\n   \r\n\r\nb,\r\n"), wanted);
+        assert_eq!(lines("{\"userId\":\"a\"}\n  \n"), [(1, wanted[0].1.clone())]);
+        // Blanks in quotes are a value.
+        assert_eq!(lines("userId\n\" \"\n"), [(2, "{\"userId\":\" \"}".to_owned())]);
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_refused() {
+        let error = records("userId, email,userId \na,b,c\n").unwrap_err().text(None);
+        assert!(error.contains("names the column userId twice"), "{error}");
+        assert_eq!(lines("userId,,\na,,\n")[0].1, "{\"userId\":\"a\"}");
+        let json = "{\"userId\":\"x1\"}\n{\"userId\":\"x1\",\"email\":1,\"userId\":\"x2\"}\n";
+        assert_eq!(lines(json)[1], (2, "has userId twice".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_line_of_json_is_told_with_its_own_line() {
+        let found = lines("{}\n[1]\n{\"a\" 1}\n\"a\"\n{} {}\n");
+        let found: Vec<_> = found.iter().map(|(line, why)| format!("{line}: {why}")).collect();
+        insta::assert_snapshot!(found.join("\n"), @r"
+        1: {}
+        2: is no JSON object
+        3: is no JSON: expected `:` at column 6
+        4: is no JSON object
+        5: is no JSON: trailing characters at column 4
+        ");
+    }
+
+    #[test]
+    fn an_array_is_refused_with_the_way_to_lines() {
+        for text in ["[{\"userId\":\"a\"}]", " [\n  {\n", "[]", "[\"a\"]"] {
+            let error = records(text).unwrap_err().text(None);
+            assert!(error.contains("is a JSON array") && error.contains("jq -c '.[]'"), "{error}");
+        }
+        assert_eq!(lines("[userId]\na\n")[0].1, "{\"[userId]\":\"a\"}");
     }
 
     #[test]
