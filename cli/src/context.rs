@@ -131,6 +131,12 @@ impl Context {
         self.asked.get().then(|| self.words.borrow().join(" "))
     }
 
+    /// The words of the command for another one that is shown instead of that without prompts.
+    pub fn take_command(&self) -> Vec<String> {
+        self.asked.set(false);
+        self.words.take()
+    }
+
     /// The destination of requests, once it is known.
     pub fn destination(&self) -> std::cell::Ref<'_, Option<Destination>> {
         self.destination.borrow()

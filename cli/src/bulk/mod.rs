@@ -19,10 +19,10 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result, TIMEOUT};
-use crate::escape::quote;
 use crate::output::Field;
 use crate::prompt;
 use progress::RowProgress;
+use report::resume_command;
 pub use report::{Report, ReportLine, RowState};
 pub use source::{ColumnMapping, UserRow};
 
@@ -204,29 +204,28 @@ fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit
         untried => format!(", {untried} not tried"),
     };
     let summary = format!("{done} succeeded, {} failed{rest}.", failed().count());
-    let path = report.path().map(|path| path.display().to_string());
-    let resume = match &path {
-        Some(path) => format!("run the same command with --resume {}", quote(path)),
+    let resume = || match report.path() {
+        Some(path) => resume_command(&ctx.take_command(), path),
         None => "run the command again; --report FILE would let it resume".to_owned(),
     };
     let stopped = match stopped {
         // An error that nothing came before is the error of the whole run.
         Some(error) if done == 0 && !interrupted => {
             let is_begun = !report.abandon();
-            return Err(if is_begun { error.fix(resume) } else { error });
+            return Err(if is_begun { error.fix(resume()) } else { error });
         }
         stopped => stopped,
     };
-    let is_whole = lines.len() == done && untried.is_empty();
     if !ctx.globals.dry_run {
-        let path = path.map(|path| format!(" Report: {path}")).unwrap_or_default();
-        ctx.note(&format!("{summary}{path}"));
-        if !is_whole {
-            ctx.note(&format!("to continue, {resume}"));
-        }
+        let path = report.path().map(|path| format!(" Report: {}", path.display()));
+        ctx.note(&format!("{summary}{}", path.unwrap_or_default()));
     }
-    if is_whole {
+    if lines.len() == done && untried.is_empty() {
         return Ok(Exit::Success);
+    }
+    let resume = resume();
+    if !ctx.globals.dry_run {
+        ctx.note(&format!("to continue: {resume}"));
     }
     // A report keeps the idempotency keys, so that continuing is safe where repeating may not be.
     let is_safe = report.path().is_some();

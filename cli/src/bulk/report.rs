@@ -190,6 +190,26 @@ fn end_the_last_line(path: &Path, file: &mut File) -> std::io::Result<()> {
     if text.last().is_some_and(|&last| last != b'\n') { file.write_all(b"\n") } else { Ok(()) }
 }
 
+/// The command that continues the run of these words, which are quoted, from its report.
+pub fn resume_command(words: &[String], report: &Path) -> String {
+    let report = report.display().to_string();
+    let mut kept = Vec::new();
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word.trim_start_matches(['"', '\'']).split('=').next() {
+            // The value is the next word.
+            Some("--report" | "--resume") if !word.contains('=') => drop(words.next()),
+            Some("--report" | "--resume") => {}
+            _ => kept.push(word),
+        }
+    }
+    // What follows `--` is no flag.
+    let end = kept.iter().position(|&word| word == "--").unwrap_or(kept.len());
+    let quoted = quote(&report);
+    kept.splice(end..end, ["--resume", &*quoted]);
+    kept.join(" ")
+}
+
 /// A path in the current folder, named after the current time.
 fn usual_path(ctx: &Context) -> PathBuf {
     let moment: String =
@@ -208,4 +228,29 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
     let error =
         Error::usage(format!("The report {shown} cannot be used.")).because(error.to_string());
     error.fix("give a file in a folder that you can write to")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_continues_with_its_report_in_place_of_the_old_flag() {
+        let resumed = |line: &[&str]| {
+            let words: Vec<String> = line.iter().map(|word| quote(word).into_owned()).collect();
+            resume_command(&words, Path::new("my report.jsonl"))
+        };
+        let same = r#"licctl validate --from a.csv --resume "my report.jsonl""#;
+        for line in [
+            &["licctl", "validate", "--from", "a.csv"][..],
+            &["licctl", "validate", "--report", "my report.jsonl", "--from", "a.csv"],
+            &["licctl", "validate", "--from", "a.csv", "--report=my report.jsonl"],
+            &["licctl", "validate", "--from", "a.csv", "--resume", "my report.jsonl"],
+            &["licctl", "validate", "--resume=r.jsonl", "--from", "a.csv"],
+        ] {
+            assert_eq!(resumed(line), same);
+        }
+        let dashes = resumed(&["licctl", "licenses", "assign", "--from", "a", "--", "lic"]);
+        assert!(dashes.ends_with(r#"--resume "my report.jsonl" -- lic"#), "{dashes}");
+    }
 }

@@ -84,7 +84,7 @@ fn a_resumed_run_redoes_what_failed_and_nothing_else() {
     insta::assert_snapshot!(ran.stderr, @r#"
     line 2: bob: The server has an internal error. "Oh."
     note: 2 succeeded, 1 failed. Report: out.jsonl
-    note: to continue, run the same command with --resume out.jsonl
+    note: to continue: licctl licenses assign lic_01h455vb4pex5vsknk084sn02q --from users.csv --resume out.jsonl
     "#);
     let (ran, report) = run(&home, &with(&ASSIGN, &["--resume", "out.jsonl"]), users);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -303,7 +303,7 @@ fn a_dry_run_of_a_file_writes_no_report() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_finishes_the_rows_in_flight_and_names_the_resume_flag() {
+fn ctrl_c_finishes_the_rows_in_flight_and_names_the_command_that_continues() {
     use std::io::{BufRead, BufReader};
     use std::process::Command;
 
@@ -335,7 +335,7 @@ fn ctrl_c_finishes_the_rows_in_flight_and_names_the_resume_flag() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     insta::assert_snapshot!(rest.join("\n"), @"
     note: 4 succeeded, 0 failed, 16 not tried. Report: out.jsonl
-    note: to continue, run the same command with --resume out.jsonl
+    note: to continue: licctl licenses assign lic_01h455vb4pex5vsknk084sn02q --from users.csv --resume out.jsonl
     error: Stopped after the requests in flight.
     ");
     let report = fs::read_to_string(home.dir.path().join("out.jsonl")).unwrap();

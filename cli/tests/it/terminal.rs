@@ -369,3 +369,29 @@ fn the_dashboard_is_opened() {
     let printed = home.run(&["dashboard"]);
     assert_eq!(printed.stdout, format!("{address}\n"));
 }
+
+/// The command without prompts would write the same report again.
+#[test]
+fn a_run_that_is_to_be_continued_shows_that_command_alone() {
+    let server = FakeServer::answering(|request| match &request.body["userId"] {
+        user if user == "u7" => Reply::refusal(400, "invalid", "No."),
+        _ => answer(request),
+    });
+    let home = Home::with(&server);
+    let folder = home.dir.path();
+    let users: String = (0..30).map(|n| format!("u{n}\n")).collect();
+    fs::write(folder.join("users.csv"), format!("userId\n{users}")).unwrap();
+    let from = folder.join("users.csv").display().to_string();
+    let report = folder.join("out.jsonl").display().to_string();
+    let args = ["licenses", "assign", LICENSE, "--from", &from, "--report", &report];
+    let mut terminal = on_a_terminal(&home, &args);
+    terminal.exp_string("Assign the license to 30 users?").unwrap();
+    press(&mut terminal, "y\r");
+    let same = format!(
+        "to continue: licctl licenses assign {LICENSE} --from {from} --yes --resume {report}"
+    );
+    terminal.exp_string(&same).unwrap();
+    let rest = terminal.exp_eof().unwrap();
+    assert!(!rest.contains("Without prompts"), "{rest}");
+    assert_eq!(exit(&terminal), 9);
+}
