@@ -74,7 +74,12 @@ impl Manifest {
     }
 
     fn parse(text: &str) -> std::result::Result<Self, String> {
-        let manifest: Self = yaml_serde::from_str(text).map_err(|error| error.to_string())?;
+        // Editors on Windows begin a file with the mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let manifest: Self = yaml_serde::from_str(text).map_err(|error| {
+            // The parser's words for an array that breaks a rule of its own.
+            error.to_string().replace("invalid value: sequence, expected ", "must be ")
+        })?;
         if manifest.version != MANIFEST_VERSION {
             return Err(format!("version {} is not supported, only 1", manifest.version));
         }
@@ -160,6 +165,7 @@ mod tests {
         let text = yaml_serde::to_string(&manifest).unwrap();
         assert_eq!(Manifest::parse(&text).unwrap(), manifest);
         assert!(!text.contains("null"), "{text}");
+        assert_eq!(Manifest::parse(&format!("\u{feff}{text}")).unwrap(), manifest);
         let cleared = Manifest::parse(&text.replace("maxSeats: 5", "maxSeats: null")).unwrap();
         assert_eq!(cleared.products[0].plans[0].max_seats, Some(Edit::Clear));
     }
@@ -171,6 +177,7 @@ mod tests {
             ("maxSeats: 5", "maxSeats: 0", "whole number from 1"),
             ("version: 1", "version: 2", "version 2 is not supported"),
             ("name: Free", "name: Pro annual", "appears twice"),
+            ("[export, sso]", "[sso, sso]", "features: must be an array of at most 100 strings"),
             ("version: 1", "", "missing field `version`"),
             ("- name: Free", "- Free", "expected a plan with name"),
             (GOOD, "<html>", "expected an object with version and products"),
