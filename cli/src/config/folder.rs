@@ -101,14 +101,12 @@ impl Folder {
         self.replace(name, &text.map_err(|error| self.unwritable(name, &error))?)
     }
 
-    /// Replaces the text of a file, and reads it back.
+    /// Replaces the text of a file, and reads it back. A link stays, as do the permissions of a file
+    /// that is there.
     pub fn replace(&self, name: &str, text: &str) -> Result<()> {
         let failed = |error: &dyn Display| self.unwritable(name, error);
         create_private(&self.path).map_err(|error| failed(&error))?;
-        // A temporary file has mode 0600, and replaces the old file in one step.
-        let mut file = tempfile::NamedTempFile::new_in(&self.path).map_err(|e| failed(&e))?;
-        file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-        file.persist(self.file(name)).map_err(|error| failed(&error))?;
+        write_whole(&self.file(name), text).map_err(|error| failed(&error))?;
         if self.text(name)? != text {
             return Err(failed(&"It does not hold what was written to it."));
         }
@@ -159,6 +157,19 @@ impl Deref for LockedFolder {
     fn deref(&self) -> &Folder {
         &self.folder
     }
+}
+
+/// Writes a file in one step, beside the file that a link leads to.
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // A temporary file has mode 0600.
+    let mut file = tempfile::NamedTempFile::new_in(target.parent().unwrap_or(path))?;
+    if let Ok(old) = fs::metadata(&target) {
+        file.as_file().set_permissions(old.permissions())?;
+    }
+    file.write_all(text.as_bytes())?;
+    file.persist(&target)?;
+    Ok(())
 }
 
 fn create_private(path: &Path) -> std::io::Result<()> {

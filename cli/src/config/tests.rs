@@ -145,6 +145,27 @@ async fn files_are_readable_by_their_owner_only() {
     assert_eq!(mode(&folder.file("")), 0o700);
 }
 
+/// Managers of dotfiles keep the files elsewhere.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_is_written_through_and_permissions_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (dir, folder) = folder();
+    fs::create_dir_all(folder.file("")).unwrap();
+    for (name, mode) in [(FILE, 0o640), ("credentials.toml", 0o600)] {
+        let (target, link) = (dir.path().join(name), folder.file(name));
+        fs::write(&target, "").unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(mode)).unwrap();
+        symlink(&target, &link).unwrap();
+        folder.replace(name, "a = 1\n").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{name}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "a = 1\n");
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, mode);
+    }
+    let left = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 3, "the two files and the folder of the links");
+}
+
 proptest! {
     /// Whatever a file holds, it is read or refused, and never quoted: it may be a key.
     #[test]
