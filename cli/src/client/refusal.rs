@@ -172,7 +172,7 @@ impl ApiRequest<'_> {
                 let id = rest.split('/').next().unwrap_or_default();
                 format!("There is no {} {id}.", nouns.trim_end_matches('s'))
             }
-            None => format!("{path} does not exist."),
+            None => format!("{}{path} does not exist.", address(&self.target.server)),
         }
     }
 }

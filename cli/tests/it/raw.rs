@@ -17,6 +17,18 @@ fn the_slash_and_the_prefix_of_a_path_are_optional() {
     assert_eq!(server.lines()[..4], ["GET /api/v1/admin/plans"; 4]);
 }
 
+/// The address of the server may have a path itself, which is then the likely mistake.
+#[test]
+fn an_address_that_does_not_exist_is_said_as_a_whole() {
+    let server = FakeServer::answering(|_| Reply::refusal(404, "not_found", "No such path."));
+    let home = Home::with(&server);
+    let address = format!("{}/foo", server.address);
+    let ran = home.run(&["whoami", "--server", &address]);
+    assert_eq!(ran.code, 3);
+    let told = format!("error: {address}/api/v1/key does not exist.\n");
+    assert!(ran.stderr.starts_with(&told), "{}", ran.stderr);
+}
+
 #[test]
 fn fields_nest_in_a_body_and_not_in_a_query() {
     let server = service();
