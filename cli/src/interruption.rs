@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 pub struct Interruption {
     held: Cell<bool>,
     wanted: Cell<bool>,
+    usual: Cell<bool>,
     notify: Notify,
 }
 
@@ -22,6 +23,15 @@ impl Interruption {
     pub fn release(&self) -> bool {
         self.held.set(false);
         self.wanted.get()
+    }
+
+    /// Declares Ctrl-C the usual end of the run, of which nothing is to be said.
+    pub fn expect(&self) {
+        self.usual.set(true);
+    }
+
+    pub fn is_usual(&self) -> bool {
+        self.usual.get()
     }
 
     pub fn wanted(&self) -> bool {

@@ -93,6 +93,9 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
                 biased;
                 Ok(()) = tokio::signal::ctrl_c() => {
                     if !ctx.interruption.note() {
+                        if ctx.interruption.is_usual() {
+                            return Ok(View::printed().exit(Exit::Cancelled));
+                        }
                         return Err(Error::interrupted());
                     }
                     ctx.wait_display.say(

@@ -68,6 +68,9 @@ pub async fn run(ctx: &Context, args: TailArgs) -> Result<View> {
         ))
         .fix("omit --type"));
     }
+    if args.until.is_none() && args.bound.is_none() {
+        ctx.interruption.expect();
+    }
     let follow = follow(ctx, &args);
     let ended = match args.bound {
         Some(bound) => tokio::time::timeout(bound.std(), follow).await,
