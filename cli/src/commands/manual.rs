@@ -90,7 +90,12 @@ fn page(command: &Command) -> std::io::Result<String> {
     ] {
         literal(&mut more, title, text);
     }
-    Ok(String::from_utf8_lossy(&page).into_owned() + &more.to_roff())
+    Ok((String::from_utf8_lossy(&page) + &*more.to_roff()).chars().map(in_ascii).collect())
+}
+
+/// A character as every formatter reads it, whatever encoding it expects.
+fn in_ascii(letter: char) -> String {
+    if letter.is_ascii() { letter.into() } else { format!("\\[u{:04X}]", u32::from(letter)) }
 }
 
 /// A section whose lines stay as they are.

@@ -173,6 +173,10 @@ fn there_is_a_manual_page_for_every_command() {
         let title = if section.contains(' ') { format!("\"{section}\"") } else { section.into() };
         assert!(page.contains(&format!(".SH {title}\n.nf\n")), "{section}: {page}");
     }
+    for command in [&["man", "diff"][..], &["man", "users", "get"]] {
+        let page = home.run(command).stdout;
+        assert!(page.is_ascii() && page.contains("\\[u"), "{page}");
+    }
     assert_eq!(home.run(&["man", "nothing"]).code, 3);
     let folder = home.dir.path().join("man1");
     assert_eq!(home.run(&["man", "--all-to", folder.to_str().unwrap()]).code, 0);
