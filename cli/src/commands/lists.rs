@@ -1,7 +1,5 @@
 //! Commands that list records of the service, all or the first of them.
 
-use std::num::NonZeroUsize;
-
 use clap::Args;
 use futures_util::stream::{Stream, TryStreamExt};
 use serde::Serialize;
@@ -16,13 +14,18 @@ use crate::output::{Field, Listing};
 #[derive(Args)]
 pub struct ListFlags {
     /// List at most the first N records
-    #[arg(long, value_name = "N")]
-    limit: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = limit)]
+    limit: Option<usize>,
+}
+
+fn limit(text: &str) -> std::result::Result<usize, &'static str> {
+    let limit = text.parse().ok().filter(|&limit| limit > 0);
+    limit.ok_or("must be a whole number from 1")
 }
 
 impl ListFlags {
     pub fn limit(&self) -> Option<usize> {
-        self.limit.map(NonZeroUsize::get)
+        self.limit
     }
 }
 

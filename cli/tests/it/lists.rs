@@ -25,6 +25,15 @@ fn page(request: &Request, refuse_the_last: bool) -> Reply {
 }
 
 #[test]
+fn a_limit_is_refused_with_its_bound() {
+    for limit in ["0", "-1", "many", "99999999999999999999"] {
+        let ran = Home::bare().run(&["users", "list", &format!("--limit={limit}")]);
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains("must be a whole number from 1"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_limit_fetches_no_more_than_it_shows() {
     let server = users(true);
     let home = Home::with(&server);

@@ -1,6 +1,6 @@
 //! The output of commands that change nothing, without a terminal.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
     FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, answer, plan, product, service, usage,
@@ -70,6 +70,22 @@ fn usage_can_fail_a_check_before_the_seats_are_gone() {
     let full = usage("--fail-at=80%");
     assert_eq!(full.code, 10);
     assert!(full.stdout.starts_with("4 of 5 seats in use\nUSER"), "{}", full.stdout);
+}
+
+#[test]
+fn one_seat_without_a_limit_is_singular() {
+    for (seats, told) in [(1, "1 seat in use, without limit\n"), (2, "2 seats in use, without")] {
+        let server = FakeServer::answering(move |request| {
+            if !request.path.contains("/usage") {
+                return answer(request);
+            }
+            let mut usage = usage(seats);
+            usage["license"]["maxSeats"] = Value::Null;
+            Reply::data(200, &usage)
+        });
+        let ran = run(&server, &["licenses", "usage", LICENSE]);
+        assert!(ran.stdout.starts_with(told), "{}", ran.stdout);
+    }
 }
 
 #[test]

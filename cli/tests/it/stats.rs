@@ -81,3 +81,11 @@ fn the_time_asked_for_is_bounded() {
     assert_eq!(home.run(&["stats", "--since", "30d"]).code, 0);
     assert!(server.lines()[0].contains("/statistics?from=20"), "{:?}", server.lines());
 }
+
+#[test]
+fn hours_that_share_a_column_are_told_in_the_plural() {
+    let ran = on_screen(&Home::with(&service()), &["stats"], 200);
+    assert!(ran.stdout.contains("valid, at most 16 in one hour\n"), "{}", ran.stdout);
+    let narrow = on_screen(&Home::with(&service()), &["stats"], 2);
+    assert!(narrow.stdout.contains(" in 2 hours\n"), "{}", narrow.stdout);
+}

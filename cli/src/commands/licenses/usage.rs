@@ -85,6 +85,7 @@ fn to_json(seat: &UsageActivation) -> serde_json::Value {
 pub fn summary(usage: &Usage) -> String {
     match usage.license.max_seats {
         Some(max) => format!("{} of {max} seats in use", usage.active_seats),
+        None if usage.active_seats == 1 => "1 seat in use, without limit".to_owned(),
         None => format!("{} seats in use, without limit", usage.active_seats),
     }
 }

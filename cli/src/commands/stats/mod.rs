@@ -176,8 +176,8 @@ fn charts(ctx: &Context, mut view: View, by: Unit, periods: &[Period]) -> View {
             continue;
         }
         let (share, most) = (chart.periods_per_column(), chart.most());
-        let unit = if share == 1 { unit.to_owned() } else { format!("{share} {unit}s") };
-        view = view.line(TextCell::text(format!("{title}, at most {most} in one {unit}")));
+        let unit = if share == 1 { format!("one {unit}") } else { format!("{share} {unit}s") };
+        view = view.line(TextCell::text(format!("{title}, at most {most} in {unit}")));
         for line in chart.lines(glyphs) {
             view = view.line(TextCell::text(line).toned(tone));
         }
