@@ -43,6 +43,7 @@ mod raw;
 mod reading;
 #[cfg(test)]
 mod refusals;
+#[cfg(test)]
 mod rolling;
 #[cfg(test)]
 mod stats;
