@@ -5,8 +5,9 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::harness::{Caller, TestDatabase};
+use crate::harness::{Caller, TestDatabase, until};
 use crate::nodes::process::{Process, first_key, licd};
+use crate::refusals::raw::{Raw, head, json_headers};
 
 /// The peak memory that licd may reach.
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
@@ -73,4 +74,42 @@ async fn a_greedy_tenant_leaves_its_neighbour_answers_and_licd_memory() {
     let peak = node.peak_memory();
     assert!(peak < MAX_MEMORY_KIB, "licd had {peak} KiB in use");
     assert!(node.stop().success());
+}
+
+/// 60 explanations of 4 MB each, of which nobody reads more than the first line: licd keeps what fits
+/// into its budget, and refuses the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_nobody_reads_have_a_budget() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let node = Process::start(&database.url, &key);
+    let greedy = node.caller(&key);
+    let features: Vec<String> = (0..100).map(|n| format!("{n}{}", "🦀".repeat(96))).collect();
+    let plan = greedy.plan(json!({ "features": features })).await;
+    for _ in 0..100 {
+        let license = greedy.license_of(&plan).await;
+        greedy.assign(&license, "fat").await.data();
+    }
+    let body = r#"{"userId":"fat"}"#;
+    let head = head("POST", "/api/v1/admin/explain", &json_headers(Some(&key), body.len()));
+    let (mut unread, mut answered) = (Vec::new(), 0);
+    for _ in 0..60 {
+        let mut connection = Raw::connect_narrow(&node.base).await;
+        connection.send(format!("{head}{body}")).await;
+        match connection.status().await {
+            200 => answered += 1,
+            status => assert_eq!(status, 503),
+        }
+        unread.push(connection);
+    }
+    assert!((4..=30).contains(&answered), "{answered} were answered");
+    assert_eq!(greedy.validate("ada").await.status, 200, "small answers are not refused");
+    let peak = node.peak_memory();
+    assert!(peak < MAX_MEMORY_KIB, "licd had {peak} KiB in use");
+    drop(unread);
+    until("a large answer has room again", async || {
+        let mut connection = Raw::connect(&node.base).await;
+        connection.send(format!("{head}{body}")).await;
+        connection.answer().await.status == 200
+    })
+    .await;
 }

@@ -3,6 +3,7 @@
 
 mod access_log;
 mod arrival;
+mod large_answer;
 #[cfg(feature = "otel")]
 mod span;
 
@@ -77,7 +78,8 @@ pub async fn run(
             Err(error) => error.into_response(),
         }
     };
-    let mut response = arrival.answer_in_time(started, handling).await;
+    let response = arrival.answer_in_time(started, handling).await;
+    let mut response = large_answer::count(response, context.caller.tenant());
     let error = response.extensions_mut().remove::<Error>();
     if let Some(error) = &error {
         refuse(&mut response, error, &context.id, is_page);

@@ -7,12 +7,20 @@ use serde::Serialize;
 
 use crate::error::Error;
 
+/// From this length on, a text takes no more memory than it needs.
+const LARGE: usize = 64 * 1024;
+
 /// A value as JSON.
 pub fn text(value: &impl Serialize) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(|error| {
+    let mut text = serde_json::to_string(value).map_err(|error| {
         tracing::error!(%error, "an answer cannot be written as JSON");
         Error::Internal
-    })
+    })?;
+    if text.len() > LARGE {
+        // Up to half of the memory was for more text, and it may be long until all is sent.
+        text.shrink_to_fit();
+    }
+    Ok(text)
 }
 
 /// An answer whose body is JSON.

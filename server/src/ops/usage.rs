@@ -13,8 +13,9 @@ use crate::store::{Page, Scope, licenses, seats};
 /// How many activations are read without a limit. They are of one moment, so they are kept in memory
 /// until the caller has read them.
 const MAX_ACTIVATIONS: i64 = 1_000_000;
-/// How much memory all readers together may take for activations.
-static BUDGET: MemoryBudget = MemoryBudget::new(80 * 1024 * 1024);
+/// How much memory all readers together may take for activations. Half of it, which one tenant may
+/// take, is enough for [`MAX_ACTIVATIONS`].
+static BUDGET: MemoryBudget = MemoryBudget::new(160 * 1024 * 1024);
 /// How many activations each reader has without counting: a page always has room.
 const UNCOUNTED: usize = 1001;
 /// How many reads without a limit run at a time. Each holds a connection until all of its
@@ -86,7 +87,7 @@ impl Activations {
             return Err(Error::invalid("limit", why));
         }
         let most = most as usize;
-        let mut share = BUDGET.share();
+        let mut share = BUDGET.share(Some(scope.tenant));
         let mut records: Vec<Seat> = Vec::with_capacity(most);
         let mut external_ids = String::new();
         while records.len() < most {

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use common::{ApiKey, KeyId, Role, Timestamp};
+use common::{ApiKey, KeyId, Role, TenantId, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::last_uses::LastUses;
@@ -37,7 +37,7 @@ pub struct CallerInfo(Arc<Known>);
 #[derive(Default)]
 struct Known {
     address: Option<IpAddr>,
-    key: OnceLock<(KeyId, Allowance)>,
+    key: OnceLock<(KeyId, TenantId, Allowance)>,
     new_user: OnceLock<Allowance>,
 }
 
@@ -49,12 +49,17 @@ impl CallerInfo {
 
     /// The key, once it was found to be valid.
     pub fn key(&self) -> Option<KeyId> {
-        self.0.key.get().map(|(key, _)| *key)
+        self.0.key.get().map(|(key, _, _)| *key)
+    }
+
+    /// The key's tenant, once the key was found to be valid.
+    pub fn tenant(&self) -> Option<TenantId> {
+        self.0.key.get().map(|(_, tenant, _)| *tenant)
     }
 
     /// What is left of the key's rate.
     pub fn allowance(&self) -> Option<Allowance> {
-        self.0.key.get().map(|(_, allowance)| *allowance)
+        self.0.key.get().map(|(_, _, allowance)| *allowance)
     }
 }
 
@@ -145,9 +150,9 @@ impl KeyGate {
             if !matches!(allowance, Allowance::Refused { .. }) {
                 self.last_uses.note(auth.key_id, caller.0.address, now);
             }
-            (auth.key_id, allowance)
+            (auth.key_id, auth.scope.tenant, allowance)
         };
-        let (_, allowance) = caller.0.key.get_or_init(count);
+        let (_, _, allowance) = caller.0.key.get_or_init(count);
         allowance.into_result()?;
         Ok(auth)
     }
@@ -164,7 +169,7 @@ fn is_valid_at(auth: &KeyAuth, now: Timestamp) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use common::{Mode, TenantId};
+    use common::Mode;
 
     use super::*;
     use crate::store::Scope;

@@ -72,6 +72,13 @@ impl Raw {
         Ok(answer)
     }
 
+    /// Reads the first line of an answer, and leaves the rest to be sent.
+    pub async fn status(&mut self) -> u16 {
+        let mut line = String::new();
+        self.0.read_line(&mut line).await.unwrap();
+        line.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
     /// Reads this many bytes of an answer, and leaves the rest to be sent.
     pub async fn read(&mut self, bytes: usize) {
         self.0.read_exact(&mut vec![0; bytes]).await.unwrap();

@@ -98,7 +98,7 @@ pub async fn receive(
 
 async fn read(body: Body, limit: &'static BodyLimit) -> Result<Received, Error> {
     let mut chunks = body.into_data_stream();
-    let (mut bytes, mut share) = (Vec::new(), limit.budget.share());
+    let (mut bytes, mut share) = (Vec::new(), limit.budget.share(None));
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| broken())?;
         let size = bytes.len() + chunk.len();
