@@ -70,6 +70,14 @@ const SQLITE_READ_TURNS: usize = 3;
 /// How many administrative requests wait for SQLite's one writer at once: a validation that comes
 /// then waits for one of them at most.
 const SQLITE_WRITE_TURNS: usize = 1;
+/// How many look-ups of keys use PostgreSQL at once, and SQLite. Unknown keys, of which strangers
+/// may send as many as they like, so take no connection from validations.
+const POSTGRES_LOOKUPS: usize = 2;
+const SQLITE_LOOKUPS: usize = 1;
+/// The connections that these leave are for validations and the background tasks.
+const _: () =
+    assert!(POSTGRES_TURNS + POSTGRES_LOOKUPS + 2 <= connect::POSTGRES_CONNECTIONS as usize);
+const _: () = assert!(SQLITE_READ_TURNS + SQLITE_LOOKUPS <= connect::SQLITE_READERS as usize);
 
 /// The turns in which administrative requests use the database, fair to each tenant.
 #[derive(Clone)]
@@ -116,6 +124,14 @@ impl Db {
                 let both = Turns::new(POSTGRES_TURNS);
                 AdminTurns { reads: both.clone(), writes: both }
             }
+        }
+    }
+
+    /// How many keys may be looked up at once.
+    pub fn lookups(&self) -> usize {
+        match self {
+            Self::Sqlite(_) => SQLITE_LOOKUPS,
+            Self::Postgres { .. } => POSTGRES_LOOKUPS,
         }
     }
 

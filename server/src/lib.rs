@@ -40,7 +40,7 @@ use ops::readiness::Readiness;
 use pages::SignInLimit;
 use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
-use validation::{Answer, OutcomeCounts, Placements, ValidationRequest};
+use validation::{Answer, OutcomeCounts, ValidationRequest};
 
 /// The state that every handler can use. Cloning it is cheap.
 #[derive(Clone)]
@@ -48,7 +48,6 @@ pub struct App {
     db: Db,
     ops: Operations,
     validations: BatchQueue<ValidationRequest, Answer>,
-    placements: Arc<Placements>,
     gate: Arc<KeyGate>,
     outcomes: Arc<OutcomeCounts>,
     metrics: Arc<Metrics>,
@@ -60,21 +59,17 @@ impl App {
     /// Starts the worker that answers validations, which ends after the last clone of this is
     /// dropped.
     fn start(db: Db, config: &Config, outcomes: Arc<OutcomeCounts>) -> (Self, JoinHandle<()>) {
-        let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users));
-        let (placements, readiness) = (Arc::<Placements>::default(), Arc::<Readiness>::default());
-        let metrics = Arc::<Metrics>::default();
+        let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users, db.lookups()));
+        let (readiness, metrics) = (Arc::<Readiness>::default(), Arc::<Metrics>::default());
         let (validations, worker) = BatchQueue::start(metrics.clone(), {
-            let (db, gate) = (db.clone(), gate.clone());
-            let (placements, readiness) = (placements.clone(), readiness.clone());
+            let (db, gate, readiness) = (db.clone(), gate.clone(), readiness.clone());
             let (outcomes, metrics) = (outcomes.clone(), metrics.clone());
             move |requests: Vec<ValidationRequest>| {
-                let (db, gate) = (db.clone(), gate.clone());
-                let (placements, readiness) = (placements.clone(), readiness.clone());
+                let (db, gate, readiness) = (db.clone(), gate.clone(), readiness.clone());
                 let (outcomes, metrics) = (outcomes.clone(), metrics.clone());
                 async move {
                     let answers =
-                        validation::answer(&db, &gate, &placements, &outcomes, &metrics, &requests)
-                            .await;
+                        validation::answer(&db, &gate, &outcomes, &metrics, &requests).await;
                     readiness.note_batch(answers.as_ref().map(drop));
                     answers
                 }
@@ -82,8 +77,7 @@ impl App {
         });
         let ops = Operations::new(db.clone());
         let sign_ins = Arc::default();
-        let app =
-            Self { db, ops, validations, placements, gate, outcomes, metrics, readiness, sign_ins };
+        let app = Self { db, ops, validations, gate, outcomes, metrics, readiness, sign_ins };
         (app, worker)
     }
 }

@@ -22,5 +22,4 @@ pub use explain::explain;
 pub use last_uses::LastUses;
 pub use outcome::Answer;
 pub use outcome_counts::OutcomeCounts;
-pub use placements::Placements;
 pub use request::ValidationRequest;

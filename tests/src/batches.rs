@@ -8,14 +8,14 @@ use licd::error::Error;
 use licd::metrics::Metrics;
 use licd::validation::gate::{CallerInfo, KeyGate, hash};
 use licd::validation::limit::{NewUserLimit, RateLimit};
-use licd::validation::{OutcomeCounts, Placements, ValidationRequest, answer};
+use licd::validation::{OutcomeCounts, ValidationRequest, answer};
 use serde_json::json;
 
 use crate::harness::App;
 
 /// Answers one batch of requests, each with its key and user.
 async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Error>> {
-    let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default());
+    let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1);
     let question = |&(key, user): &(&str, &str)| ValidationRequest {
         key: hash(&key.parse().unwrap()),
         caller: CallerInfo::default(),
@@ -24,9 +24,8 @@ async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Er
         product: None,
     };
     let questions: Vec<ValidationRequest> = questions.iter().map(question).collect();
-    let (placements, outcomes) = (Placements::default(), OutcomeCounts::default());
-    let metrics = Metrics::default();
-    answer(app.db(), &gate, &placements, &outcomes, &metrics, &questions).await.unwrap()
+    let (outcomes, metrics) = (OutcomeCounts::default(), Metrics::default());
+    answer(app.db(), &gate, &outcomes, &metrics, &questions).await.unwrap()
 }
 
 fn told(answer: &Result<Validation, Error>) -> String {

@@ -20,7 +20,7 @@ pub async fn validate(
     State(app): State<App>,
     request: ValidationRequest,
 ) -> Result<Data<Validation>, Error> {
-    let placement = app.placements.of(&request.key);
+    let placement = app.gate.placements.of(&request.key);
     let validation = app.validations.submit(placement, request).await??;
     app.metrics.decided(match &validation {
         Validation::Valid(_) => None,

@@ -24,8 +24,8 @@ const SQLITE_WRITER_CACHE: &str = "-12000";
 /// that was written often is copied once; with the usual 4 MB a validation costs a tenth more, and
 /// a fifth more with a million users.
 const SQLITE_LOG_PAGES: &str = "10000";
-const SQLITE_READERS: u32 = 4;
-const POSTGRES_CONNECTIONS: u32 = 16;
+pub(super) const SQLITE_READERS: u32 = 4;
+pub(super) const POSTGRES_CONNECTIONS: u32 = 16;
 /// Every statement finds its rows by key, and a batch is small. PostgreSQL, which cannot know how
 /// many items its JSON holds, would guess a hundred and scan whole tables for them: 43 µs of its
 /// time for each validation instead of 111, with 10 thousand users. Without bitmap scans a list is

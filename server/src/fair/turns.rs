@@ -1,5 +1,6 @@
 //! A semaphore whose waiters are served lane by lane, and of whom only so many may wait.
 
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::TenantId;
@@ -11,17 +12,30 @@ use crate::error::Error;
 /// How many may wait for their turn.
 const MAX_WAITING: usize = 4096;
 
-/// Lets a bounded number in at once, tenant by tenant. Cloning shares the turns.
-#[derive(Clone)]
-pub struct Turns(Arc<Mutex<State>>);
+/// Lets a bounded number in at once, lane by lane, which are mostly tenants, and in each lane queue
+/// by queue. Clones share the turns.
+pub struct Turns<K: Copy + Eq + Hash = TenantId, Q: Copy + Eq + Hash = ()>(Arc<Mutex<State<K, Q>>>);
 
-struct State {
+struct State<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> {
     at_once: usize,
     free: usize,
-    waiting: Lanes<TenantId, (), oneshot::Sender<Turn>>,
+    waiting: Lanes<K, Q, oneshot::Sender<Turn<K, Q>>>,
+}
+
+impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> Clone for Turns<K, Q> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
 }
 
 impl Turns {
+    /// Waits until it is the tenant's turn, as [`take_in`](Self::take_in) does.
+    pub async fn take(&self, tenant: TenantId) -> Result<Turn, Error> {
+        self.take_in(tenant, ()).await
+    }
+}
+
+impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> Turns<K, Q> {
     pub fn new(at_once: usize) -> Self {
         let waiting = Lanes::new(MAX_WAITING);
         Self(Arc::new(Mutex::new(State { at_once, free: at_once, waiting })))
@@ -38,9 +52,9 @@ impl Turns {
         (state.at_once - state.free, state.waiting.len())
     }
 
-    /// Waits until it is the tenant's turn, as long as the caller cares to. [`Error::Overloaded`]
-    /// when so many wait that there is no place for this one.
-    pub async fn take(&self, tenant: TenantId) -> Result<Turn, Error> {
+    /// Waits for a turn in this lane and queue, as long as the caller cares to.
+    /// [`Error::Overloaded`] when so many wait that there is no place for this one.
+    pub async fn take_in(&self, lane: K, queue: Q) -> Result<Turn<K, Q>, Error> {
         let (sender, receiver) = oneshot::channel();
         // Dropped behind the lock: a sender that goes wakes its receiver.
         let pushed = {
@@ -49,7 +63,7 @@ impl Turns {
                 state.free -= 1;
                 return Ok(Turn(Some(self.clone())));
             }
-            state.waiting.push(tenant, (), sender)
+            state.waiting.push(lane, queue, sender)
         };
         drop(pushed.map_err(|_| Error::Overloaded)?);
         receiver.await.map_err(|_| Error::Overloaded)
@@ -72,15 +86,15 @@ impl Turns {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<K, Q>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A turn, which ends when this is dropped.
-pub struct Turn(Option<Turns>);
+pub struct Turn<K: Copy + Eq + Hash = TenantId, Q: Copy + Eq + Hash = ()>(Option<Turns<K, Q>>);
 
-impl Drop for Turn {
+impl<K: Copy + Eq + Hash, Q: Copy + Eq + Hash> Drop for Turn<K, Q> {
     fn drop(&mut self) {
         if let Some(turns) = self.0.take() {
             turns.pass_on();

@@ -7,7 +7,7 @@ use super::gate::{KeyGate, Permission};
 use super::outcome::Outcome;
 use super::outcome_counts::{DecidedValidation, OutcomeCounts};
 use super::request::{AdmittedRequest, ValidationRequest};
-use super::{Answer, Placements, batch};
+use super::{Answer, batch};
 use crate::db::Db;
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -18,7 +18,6 @@ use crate::store::validations::{self, BatchHit, BatchQuery};
 pub async fn answer(
     db: &Db,
     gate: &KeyGate,
-    placements: &Placements,
     outcomes: &OutcomeCounts,
     metrics: &Metrics,
     requests: &[ValidationRequest],
@@ -36,7 +35,7 @@ pub async fn answer(
     for (request, slot) in requests.iter().zip(slots) {
         let hit = found.get(&slot);
         if let Some(BatchHit { auth, user }) = hit {
-            placements.learn(&request.key, auth.scope.tenant, user.licenses.len());
+            gate.placements.learn(&request.key, auth.scope.tenant, user.licenses.len());
         }
         let auth = admit(gate, request, hit.map(|hit| hit.auth), now);
         if let Ok(KeyAuth { key_id: key, scope, .. }) = auth {

@@ -11,8 +11,10 @@ use sha2::{Digest, Sha256};
 
 use super::last_uses::LastUses;
 use super::limit::{Allowance, Limiter, NewUserLimit, RateLimit};
+use super::placements::Placements;
 use crate::db::Db;
 use crate::error::Error;
+use crate::fair::{Turn, Turns};
 use crate::store::keys::{self, Hash, KeyAuth, KeyWithTenant};
 use crate::store::sessions::{self, SessionWithKey};
 
@@ -92,14 +94,21 @@ pub struct KeyGate {
     /// Counts the users that validations create.
     new_users: Limiter,
     pub last_uses: LastUses,
+    pub placements: Placements,
+    /// For those whose key, or session, is looked up alone. The lane is the tenant, as far as it is
+    /// known from before; so a flood of unknown keys waits for itself.
+    lookups: Turns<Option<TenantId>, Hash>,
 }
 
 impl KeyGate {
-    pub fn new(requests: RateLimit, new_users: NewUserLimit) -> Self {
+    /// `lookups`: how many keys may be looked up at once.
+    pub fn new(requests: RateLimit, new_users: NewUserLimit, lookups: usize) -> Self {
         Self {
             limiter: Limiter::of_requests(requests),
             new_users: Limiter::of_new_users(new_users),
             last_uses: LastUses::default(),
+            placements: Placements::default(),
+            lookups: Turns::new(lookups),
         }
     }
 
@@ -109,6 +118,11 @@ impl KeyGate {
         self.new_users.forget_idle();
     }
 
+    /// Waits until this key may be looked up.
+    async fn lookup_turn(&self, hash: &Hash) -> Result<Turn<Option<TenantId>, Hash>, Error> {
+        self.lookups.take_in(self.placements.of(hash).tenant, *hash).await
+    }
+
     /// Looks the key up and admits the request.
     pub async fn authenticate(
         &self,
@@ -116,8 +130,13 @@ impl KeyGate {
         hash: &Hash,
         caller: &CallerInfo,
     ) -> Result<KeyWithTenant, Error> {
+        let turn = self.lookup_turn(hash).await?;
         let found = keys::find_by_hash(&mut db.read().await?, hash).await?;
+        drop(turn);
         let auth = found.as_ref().map(KeyWithTenant::auth);
+        if let Some(auth) = auth {
+            self.placements.learn_tenant(hash, auth.scope.tenant);
+        }
         self.admit(auth, caller, Timestamp::now())?;
         found.ok_or(Error::Unauthorized)
     }
@@ -129,10 +148,14 @@ impl KeyGate {
         hash: &Hash,
         caller: &CallerInfo,
     ) -> Result<SessionWithKey, Error> {
+        let turn = self.lookup_turn(hash).await?;
         let found = sessions::find_by_hash(&mut db.read().await?, hash).await?;
+        drop(turn);
         let now = Timestamp::now();
         let found = found.filter(|session| now < session.expires_at).ok_or(Error::Unauthorized)?;
-        self.admit(Some(found.key.auth()), caller, now)?;
+        let auth = found.key.auth();
+        self.placements.learn_tenant(hash, auth.scope.tenant);
+        self.admit(Some(auth), caller, now)?;
         Ok(found)
     }
 
@@ -169,7 +192,10 @@ fn is_valid_at(auth: &KeyAuth, now: Timestamp) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use common::Mode;
+    use futures_util::FutureExt;
 
     use super::*;
     use crate::store::Scope;
@@ -189,7 +215,7 @@ mod tests {
     #[test]
     fn a_request_that_is_decided_twice_counts_once() {
         let (requests, new_users) = ("2/m".parse().unwrap(), NewUserLimit::default());
-        let (gate, now) = (KeyGate::new(requests, new_users), Timestamp::now());
+        let (gate, now) = (KeyGate::new(requests, new_users, 1), Timestamp::now());
         let auth = valid_key(now);
         let calls: [CallerInfo; 3] = Default::default();
         for call in [&calls[0], &calls[1], &calls[0], &calls[1]] {
@@ -207,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_key_is_checked_each_time() {
-        let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default());
+        let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1);
         let (now, call) = (Timestamp::now(), CallerInfo::default());
         let auth = valid_key(now);
         assert!(gate.admit(Some(auth), &call, now).is_ok());
@@ -215,5 +241,35 @@ mod tests {
         assert!(matches!(gate.admit(Some(revoked), &call, now), Err(Error::Unauthorized)));
         let expired = KeyAuth { expires_at: Some(now), ..auth };
         assert!(matches!(gate.admit(Some(expired), &call, now), Err(Error::Unauthorized)));
+    }
+
+    /// While the only look-up is under way, a flood of one unknown key comes, then one call with
+    /// another unknown key, and last one with a key that was found before.
+    #[tokio::test]
+    async fn a_flood_of_unknown_keys_is_looked_up_in_turn_with_the_others() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+        let db = &Db::open(&url.parse().unwrap()).await.unwrap();
+        let gate = &KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1);
+        let known = [2; 32];
+        gate.placements.learn_tenant(&known, TenantId::new(Timestamp::now()));
+        let held = gate.lookup_turn(&[0; 32]).await.unwrap();
+        let looked_up = &Mutex::new(Vec::new());
+        let mut waiting: Vec<_> = [1, 1, 1, 1, 3, 2]
+            .map(|key| {
+                Box::pin(async move {
+                    let caller = CallerInfo::default();
+                    let found = gate.authenticate(db, &[key; 32], &caller).await;
+                    assert!(matches!(found, Err(Error::Unauthorized)));
+                    looked_up.lock().unwrap().push(key);
+                })
+            })
+            .into();
+        for waiting in &mut waiting {
+            assert!((&mut *waiting).now_or_never().is_none());
+        }
+        drop(held);
+        futures_util::future::join_all(waiting).await;
+        assert_eq!(*looked_up.lock().unwrap(), [1, 2, 3, 1, 1, 1]);
     }
 }

@@ -1,10 +1,10 @@
-//! The placement of a validation in the queue: among those of its tenant and key, with the cost of
-//! the key's former validations.
+//! The placement of a validation in the queue, and of a look-up of a key: among those of its tenant
+//! and key. A validation has the cost of the key's former ones.
 //!
 //! The tenant of a key is in the database, and that look-up is what a validation waits for. So
-//! placements follow from earlier batches. They decide on the order of the queue and nothing else:
-//! a key is looked up anew for each request. Keys that no batch has seen yet, and unknown keys,
-//! share one lane.
+//! placements follow from earlier look-ups. They decide on the order of the queue and nothing else:
+//! a key is looked up anew for each request. Keys that were not found yet, and unknown
+//! ones, share one lane.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -32,6 +32,18 @@ impl Placements {
         }
     }
 
+    /// Notes that this key, or this session, is the tenant's.
+    pub fn learn_tenant(&self, key: &Hash, tenant: TenantId) {
+        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.contains_key(key) {
+            return;
+        }
+        if places.len() >= KEYS {
+            places.clear();
+        }
+        places.insert(*key, (tenant, 1));
+    }
+
     /// Notes that a validation with this key was the tenant's and read so many licenses. A costly
     /// one is forgotten bit by bit as cheap ones follow.
     pub fn learn(&self, key: &Hash, tenant: TenantId, licenses: usize) {
@@ -50,6 +62,19 @@ mod tests {
     use common::Timestamp;
 
     use super::*;
+
+    #[test]
+    fn a_look_up_makes_validations_no_cheaper() {
+        let (placements, tenant) = (Placements::default(), TenantId::new(Timestamp::now()));
+        placements.learn_tenant(&[1; 32], tenant);
+        assert_eq!(
+            placements.of(&[1; 32]),
+            Placement { tenant: Some(tenant), key: [1; 32], cost: 1 }
+        );
+        placements.learn(&[1; 32], tenant, 80);
+        placements.learn_tenant(&[1; 32], tenant);
+        assert_eq!(placements.of(&[1; 32]).cost, 80);
+    }
 
     #[test]
     fn a_key_waits_in_the_lane_of_its_tenant_and_at_its_cost() {

@@ -64,7 +64,7 @@ async fn a_request_that_is_decided_twice_is_one_use() {
     let app = App::start().await;
     let (key_id, scope) = (unused_key(&app).await, scope_of(&app, &app).await);
     let auth = KeyAuth { key_id, scope, role: Role::Validate, expires_at: None, revoked_at: None };
-    let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default());
+    let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1);
     let (call, now) = (CallerInfo::at(Some(ADDRESS)), Timestamp::now());
     for _ in 0..2 {
         gate.admit(Some(auth), &call, now).unwrap();

@@ -52,17 +52,16 @@ impl Held {
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (mut app, _) = App::start(db, &Config::default(), Arc::default());
         let (validations, _) = BatchQueue::start(app.metrics.clone(), {
-            let (db, gate, placements) = (app.db.clone(), app.gate.clone(), app.placements.clone());
+            let (db, gate) = (app.db.clone(), app.gate.clone());
             let (allowed, begun, metrics) = (allowed.clone(), begun.clone(), app.metrics.clone());
             move |requests: Vec<ValidationRequest>| {
-                let (db, gate, placements) = (db.clone(), gate.clone(), placements.clone());
+                let (db, gate) = (db.clone(), gate.clone());
                 let (allowed, metrics) = (allowed.clone(), metrics.clone());
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
                     let outcomes = OutcomeCounts::default();
-                    validation::answer(&db, &gate, &placements, &outcomes, &metrics, &requests)
-                        .await
+                    validation::answer(&db, &gate, &outcomes, &metrics, &requests).await
                 }
             }
         });
