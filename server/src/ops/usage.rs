@@ -1,13 +1,15 @@
 //! The use of a license: its seats, all as of one moment.
 
+use std::sync::LazyLock;
+
 use common::{Activation, ActivationId, License, LicenseId, Timestamp, UsageActivation, UserId};
-use tokio::sync::Semaphore;
 
 use super::licenses::NOT_FOUND;
 use super::view::View;
 use crate::budget::{MemoryBudget, MemoryShare};
 use crate::db::Conn;
 use crate::error::Error;
+use crate::fair::Turns;
 use crate::store::{Page, Scope, licenses, seats};
 
 /// How many activations are read without a limit. They are of one moment, so they are kept in memory
@@ -20,7 +22,7 @@ static BUDGET: MemoryBudget = MemoryBudget::new(160 * 1024 * 1024);
 const UNCOUNTED: usize = 1001;
 /// How many reads without a limit run at a time. Each holds a connection until all of its
 /// activations are read, and SQLite has few.
-static READERS: Semaphore = Semaphore::const_new(2);
+static READERS: LazyLock<Turns> = LazyLock::new(|| Turns::new(2));
 /// How many activations one statement reads.
 const PORTION: i64 = 5000;
 
@@ -43,7 +45,7 @@ pub async fn read(
 ) -> Result<LicenseUsage, Error> {
     let _turn = match limit {
         Some(_) => None,
-        None => Some(READERS.acquire().await.map_err(|_| Error::Unavailable)?),
+        None => Some(READERS.take(view.scope.tenant).await?),
     };
     let scope = view.scope;
     let mut tx = view.snapshot().await?;
@@ -135,5 +137,48 @@ impl Activations {
         };
         let external_id = external_id.parse().map_err(|_| Error::Internal)?;
         Ok(UsageActivation { activation, external_id })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use common::{Mode, TenantId};
+    use futures_util::FutureExt;
+    use futures_util::future::join_all;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::db::Db;
+    use crate::ops::Operations;
+
+    #[tokio::test]
+    async fn tenants_take_turns_in_reading_all() {
+        let folder = TempDir::new().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+        let ops = &Operations::new(Db::open(&url.parse().unwrap()).await.unwrap());
+        let [greedy, other] = [(); 2].map(|()| TenantId::new(Timestamp::now()));
+        let others_turn = READERS.take(greedy).await.unwrap();
+        let turn = READERS.take(greedy).await.unwrap();
+        let read = &Mutex::new(Vec::new());
+        let mut waiting: Vec<_> = [greedy, greedy, greedy, other]
+            .map(|tenant| {
+                Box::pin(async move {
+                    let view = ops.view(Scope { world: 1.into(), tenant, mode: Mode::Live });
+                    let id = LicenseId::new(Timestamp::now());
+                    let usage = super::read(view, id, ActivationId::default(), None).await;
+                    assert!(matches!(usage, Err(NOT_FOUND)));
+                    read.lock().unwrap().push(tenant);
+                })
+            })
+            .into();
+        for waiting in &mut waiting {
+            assert!(waiting.now_or_never().is_none());
+        }
+        drop(turn);
+        join_all(waiting).await;
+        assert_eq!(*read.lock().unwrap(), [greedy, other, greedy, greedy]);
+        drop(others_turn);
     }
 }
