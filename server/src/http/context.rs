@@ -69,6 +69,8 @@ pub async fn run(
     let span = span::RequestSpan::begin(request.headers(), entry.method(), entry.route());
     let is_page = request.uri().path().starts_with("/dashboard");
     request.extensions_mut().insert(context.clone());
+    // For the bodies, which are read without the rest.
+    request.extensions_mut().insert(context.caller.clone());
 
     let checked = head::check(request.version(), request.headers());
     let (request, arrival) = arrival::observe(request);

@@ -36,7 +36,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
 impl<T: DeserializeOwned> Json<T> {
     pub async fn read(parts: &Parts, body: Body, limit: &'static BodyLimit) -> Result<Self, Error> {
-        let received = body::receive(&parts.headers, body, limit, MediaType::Json).await?;
+        let received = body::receive(parts, body, limit, MediaType::Json).await?;
         parse(received.bytes()).map(Self)
     }
 }

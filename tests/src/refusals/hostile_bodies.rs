@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::raw::{Raw, head, json_headers};
 use crate::harness::{Caller, TestDatabase};
-use crate::nodes::process::{Process, first_key};
+use crate::nodes::process::{Process, first_key, licd};
 
 /// The peak memory that licd stays below.
 const MAX_MEMORY_KIB: u64 = 200_000;
@@ -42,14 +42,14 @@ async fn wait_for_refusals(half_sent: &mut [Raw], count: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_bodies_share_a_budget() {
     let (database, key) = (TestDatabase::empty().await, first_key());
-    let licd = Process::start(&database.url, &key);
-    let admin = licd.caller(&key);
+    let node = Process::start(&database.url, &key);
+    let admin = node.caller(&key);
     let mut half_sent = half_send(&admin, "/api/v1/admin/users", 120, 1 << 20).await;
     wait_for_refusals(&mut half_sent, 80).await;
     admin.validate("ada").await.data();
     admin.product("Studio").await;
     drop(half_sent);
-    let peak = licd.peak_memory();
+    let peak = node.peak_memory();
     assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
 }
 
@@ -58,16 +58,41 @@ async fn unfinished_bodies_share_a_budget() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_validations_block_no_caller() {
     let (database, key) = (TestDatabase::empty().await, first_key());
-    let licd = Process::start(&database.url, &key);
-    let admin = licd.caller(&key);
+    let node = Process::start(&database.url, &key);
+    let admin = node.caller(&key);
     let made = admin.post("/api/v1/admin/keys", json!({ "name": "app", "role": "validate" })).await;
-    let asker = licd.caller(made["key"].as_str().unwrap());
+    let asker = node.caller(made["key"].as_str().unwrap());
     let mut half_sent = half_send(&asker, "/api/v1/validate", 500, 1 << 14).await;
     wait_for_refusals(&mut half_sent, 100).await;
     asker.validate("ada").await.data();
     let user = json!({ "externalId": "ada", "metadata": { "notes": "x".repeat(10_000) } });
     admin.post("/api/v1/admin/users", user).await.data();
     drop(half_sent);
-    let peak = licd.peak_memory();
+    let peak = node.peak_memory();
     assert!(peak < MAX_MEMORY_KIB, "{peak} KiB");
+}
+
+/// Bodies of all sizes fill what one tenant may have of both budgets.
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_bodies_leave_room_for_other_tenants() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let node = Process::start(&database.url, &key);
+    let greedy = node.caller(&key);
+    let made = licd(&["tenants", "create", "Neighbour", "--database-url", &database.url]);
+    let neighbour = node.caller(String::from_utf8(made.stdout).unwrap().trim());
+    let mut half_sent = Vec::new();
+    for (path, count, length, refused) in [
+        ("/api/v1/admin/users", 40, 1 << 20, 8),
+        ("/api/v1/admin/users", 40, 1 << 14, 20),
+        ("/api/v1/validate", 400, 1 << 14, 50),
+        ("/api/v1/validate", 10, 1 << 13, 5),
+    ] {
+        let mut bodies = half_send(&greedy, path, count, length).await;
+        wait_for_refusals(&mut bodies, refused).await;
+        half_sent.push(bodies);
+    }
+    let notes = "x".repeat(10_000);
+    let user = json!({ "externalId": "ada", "metadata": { "notes": notes } });
+    neighbour.post("/api/v1/admin/users", user).await.data();
+    neighbour.post("/api/v1/validate", json!({ "userId": "ada", "notes": notes })).await.data();
 }

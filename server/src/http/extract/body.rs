@@ -6,10 +6,12 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::request::Parts;
 use futures_util::StreamExt;
 
 use crate::budget::{MemoryBudget, MemoryShare};
 use crate::error::Error;
+use crate::validation::gate::CallerInfo;
 
 /// How long a body may take to arrive.
 pub const MAX_WAIT: Duration = Duration::from_secs(20);
@@ -83,22 +85,29 @@ impl MediaType {
 
 /// Reads the body if its headers declare what this service takes.
 pub async fn receive(
-    headers: &HeaderMap,
+    parts: &Parts,
     body: Body,
     limit: &'static BodyLimit,
     media_type: MediaType,
 ) -> Result<Received, Error> {
-    check_encoding(headers)?;
-    check_media_type(headers, media_type)?;
+    check_encoding(&parts.headers)?;
+    check_media_type(&parts.headers, media_type)?;
     if body.size_hint().lower() > limit.size as u64 {
         return Err(Error::TooLarge(limit.sentence));
     }
-    tokio::time::timeout(MAX_WAIT, read(body, limit)).await.map_err(|_| Error::RequestTimeout)?
+    // Whose body has yet to be found out is a stranger's.
+    let tenant = parts.extensions.get().and_then(CallerInfo::tenant);
+    let reading = read(body, limit, limit.budget.share(tenant));
+    tokio::time::timeout(MAX_WAIT, reading).await.map_err(|_| Error::RequestTimeout)?
 }
 
-async fn read(body: Body, limit: &'static BodyLimit) -> Result<Received, Error> {
+async fn read(
+    body: Body,
+    limit: &'static BodyLimit,
+    mut share: MemoryShare,
+) -> Result<Received, Error> {
     let mut chunks = body.into_data_stream();
-    let (mut bytes, mut share) = (Vec::new(), limit.budget.share(None));
+    let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| broken())?;
         let size = bytes.len() + chunk.len();

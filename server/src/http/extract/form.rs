@@ -23,7 +23,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
-        let received = body::receive(&parts.headers, body, &BODY, MediaType::Form).await?;
+        let received = body::receive(&parts, body, &BODY, MediaType::Form).await?;
         let pairs = || form_urlencoded::parse(received.bytes());
         let once = pairs().find(|(name, _)| name == ONCE).map(|(_, value)| value.into_owned());
         let fields = serde_urlencoded::Deserializer::new(pairs());
