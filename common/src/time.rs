@@ -14,7 +14,7 @@ use crate::text::Invalid;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(DateTime<Utc>);
 
-const WHAT: &str = "a time as in 2027-01-31T12:00:00Z";
+const WHAT: &str = "a time from 1970 to 9999 as in 2027-01-31T12:00:00Z";
 
 impl Timestamp {
     /// Reads the clock, once for each request, so that all its steps use one time.
@@ -30,6 +30,11 @@ impl Timestamp {
     /// The moment so many milliseconds after the beginning of 1970, if a calendar has it.
     pub fn from_millis(millis: i64) -> Option<Self> {
         DateTime::from_timestamp_millis(millis).map(Self)
+    }
+
+    /// Whether the years are those of a moment, of which a calculation may lead out.
+    pub fn is_valid(self) -> bool {
+        (1970..=9999).contains(&self.0.year())
     }
 
     pub fn plus(self, span: Duration) -> Self {
@@ -60,7 +65,7 @@ impl FromStr for Timestamp {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| Invalid(WHAT))?;
         // By way of the number, as a leap second would survive being cut.
         Self::from_millis(time.timestamp_millis())
-            .filter(|time| (1970..=9999).contains(&time.0.year()))
+            .filter(|time| time.is_valid())
             .ok_or(Invalid(WHAT))
     }
 }

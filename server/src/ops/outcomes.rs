@@ -54,11 +54,15 @@ fn whole_hours(
     to: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<(Timestamp, Timestamp), Error> {
+    let why = if to.is_some() { "from must be before to" } else { "from must be in the past" };
     let to = to.unwrap_or(now);
     if from.is_some_and(|from| from >= to) {
-        return Err(Error::invalid("from", "from must be before to"));
+        return Err(Error::invalid("from", why));
     }
     let end = hour_of(to.plus(HOUR - MILLISECOND));
+    if !end.is_valid() {
+        return Err(Error::invalid("to", "to must be before the last hour of the year 9999"));
+    }
     let start = from.map_or_else(|| end.plus(-DEFAULT_SPAN), hour_of);
     if end.since(start) > MAX_SPAN {
         return Err(Error::invalid("from", "from must be at most 31 days before to"));
@@ -119,5 +123,9 @@ mod tests {
         ] {
             assert_eq!(hours(Some(from), to).0, "from", "{from} {to:?}");
         }
+        assert_eq!(hours(None, Some("9999-12-31T23:00:00Z")).1, "9999-12-31T23:00:00.000Z");
+        assert_eq!(hours(None, Some("9999-12-31T23:00:00.001Z")).0, "to");
+        let early = hours(Some("2027-01-31T12:40:00Z"), None).1;
+        assert_eq!(early, "from must be in the past");
     }
 }

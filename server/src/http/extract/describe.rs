@@ -44,6 +44,8 @@ fn describe(path: &Path, message: &str) -> Error {
     }
     match message.rsplit_once(", expected ") {
         Some((found, _)) if found.ends_with("null") => refuse(path, None, "is required"),
+        // serde's word for it.
+        Some((_, "a sequence")) => refuse(path, None, "must be an array"),
         Some((_, expected)) => refuse(path, None, &format!("must be {expected}")),
         None => refuse(path, None, &format!("is invalid: {message}")),
     }
