@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::NamedTempFile;
 
+use crate::db::{OpenError, refuse_lost};
 use crate::store::backup::{self, CopyError};
 
 /// What a copy is called before it is whole.
@@ -37,6 +38,8 @@ pub enum BackupError {
     Copy(PathBuf, sqlx::Error),
     #[error("cannot read the database {0}: {1}")]
     Read(PathBuf, sqlx::Error),
+    #[error(transparent)]
+    Lost(OpenError),
     #[error("the copy of {0} is damaged, and was thrown away: {1}")]
     Damaged(PathBuf, String),
     #[error("interrupted; no backup was made")]
@@ -57,6 +60,7 @@ pub async fn write(
     if to.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(to.to_owned()));
     }
+    refuse_lost(from).map_err(BackupError::Lost)?;
     let folder = match to.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

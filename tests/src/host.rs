@@ -2,6 +2,7 @@
 
 mod doctor;
 mod exposed_files;
+mod lost_files;
 mod secret_files;
 
 use std::io::{BufRead, BufReader};

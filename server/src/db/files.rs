@@ -23,6 +23,7 @@ pub(super) fn make(path: &Path) -> Result<(), OpenError> {
     if path.is_dir() {
         return Err(OpenError::Folder);
     }
+    refuse_lost(path)?;
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder(path)).and_then(|()| {
         OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
     });
@@ -31,12 +32,33 @@ pub(super) fn make(path: &Path) -> Result<(), OpenError> {
 
 /// Finds the file, and does not create it.
 pub(super) fn find(path: &Path) -> Result<(), OpenError> {
+    refuse_lost(path)?;
     match path.metadata() {
         Ok(file) if file.is_dir() => Err(OpenError::Folder),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing),
         Err(error) => Err(OpenError::File(path.to_owned(), error)),
     }
+}
+
+/// Fails when the file is missing or empty and its write-ahead log is not: the log then has what was
+/// written, and SQLite would delete it when it opens the file.
+pub fn refuse_lost(path: &Path) -> Result<(), OpenError> {
+    let is_empty = |path: &Path| match path.metadata() {
+        Ok(file) => file.len() == 0,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    };
+    // The log first: a new file has a page before it has a log.
+    let log = log_of(path);
+    if !is_empty(&log) && is_empty(path) {
+        return Err(OpenError::Lost { file: path.to_owned(), log });
+    }
+    Ok(())
+}
+
+/// Where SQLite keeps the write-ahead log of a file.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    beside(path, "-wal")
 }
 
 /// A way in which others on this machine may read or change a database.

@@ -18,6 +18,13 @@ pub enum OpenError {
     )]
     Missing,
     #[error(
+        "{} is empty or missing, but {} is not: what was written last is in that log alone. Copy it \
+         to a safe place. Then put the file back that belongs to it; or move the log away and \
+         restore a backup, or without one begin anew",
+        file.display(), log.display()
+    )]
+    Lost { file: PathBuf, log: PathBuf },
+    #[error(
         "the database has schema version {database}, and this licd knows only up to {licd}: a \
          newer licd has upgraded it. Start that version; an older one could damage the data"
     )]

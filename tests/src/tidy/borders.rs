@@ -55,7 +55,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("background", &["db", "ops::*", "validation::*"]),
     ("routes", &["", "api::*", "http::*", "pages::*"]),
     ("config", &["http::*", "ops::events", "validation::limit"]),
-    ("backup", &["store::backup"]),
+    ("backup", &["db::*", "store::backup"]),
     ("copy", &["db", "store::copy", "store::worlds"]),
 ];
 
