@@ -140,3 +140,36 @@ async fn a_file_that_was_moved_or_replaced_is_not_written() {
     assert!(disk.is_ready().await);
     assert!(disk.node.stop().success());
 }
+
+/// What is written to a deleted log is lost in a crash, so no write is answered as done. Whoever
+/// stops licd as its log line says loses nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_log_nothing_is_written_and_nothing_lost() {
+    let folder = TempDir::new().unwrap();
+    let (file, log) = (folder.path().join("licd.db"), folder.path().join("licd.db-wal"));
+    let (key, url) = (first_key(), format!("sqlite://{}", file.display()));
+    let node = Process::start(&url, &key);
+    let admin = node.caller(&key);
+    let license = admin.license(json!({})).await;
+    for user in ["ada", "bob"] {
+        admin.assign(&license, user).await.data();
+    }
+    assert_eq!(admin.validate("ada").await.verdict(), "valid");
+    for lose in [|log: &Path| fs::remove_file(log), |log: &Path| fs::write(log, "another")] {
+        lose(&log).unwrap();
+        assert_eq!(admin.validate("bob").await.refusal(), "503 unavailable");
+        let suspend = admin.set_status(&license, "suspended").await;
+        assert_eq!(suspend.refusal(), "503 unavailable");
+        assert_eq!(admin.get("/readyz").await.status, 503);
+    }
+    let said = "the database's write-ahead log was deleted, moved or replaced";
+    assert_eq!(node.log().matches(said).count(), 1, "{}", node.log());
+    assert!(node.stop().success());
+
+    let node = Process::start(&url, &key);
+    let admin = node.caller(&key);
+    assert_eq!(admin.usage(&license).await["activeSeats"], 1);
+    assert_eq!(admin.validate("bob").await.verdict(), "valid");
+    assert_eq!(admin.get("/readyz").await.status, 200);
+    assert!(node.stop().success());
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{ConnectOptions, SqliteConnection};
 use tokio::time::sleep;
 
 use super::hosts::Hosts;
@@ -94,21 +94,21 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
         .max_connections(SQLITE_READERS)
         .acquire_timeout(STATEMENT_TIMEOUT)
         .test_before_acquire(false);
-    with_timeout(STATEMENT_TIMEOUT, switch_to_wal(&options)).await?;
+    let first = with_timeout(STATEMENT_TIMEOUT, switch_to_wal(&options)).await?;
     let writer_options = options
         .clone()
         .pragma("cache_size", SQLITE_WRITER_CACHE)
         .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES);
     let readers = pool.connect_with(options).await?;
-    Ok(Db::Sqlite(SqliteConnections::new(path.to_owned(), writer_options, readers)?))
+    Ok(Db::Sqlite(SqliteConnections::new(path.to_owned(), first, writer_options, readers)?))
 }
 
-/// Opens the file once, which switches it to a write-ahead log for good. Of two processes that do
-/// so at the same moment, SQLite refuses one at once, whatever its busy timeout.
-async fn switch_to_wal(options: &SqliteConnectOptions) -> super::Result<()> {
+/// The first connection, which switches the file to a write-ahead log for good. Of two processes
+/// that do so at the same moment, SQLite refuses one at once, whatever its busy timeout.
+async fn switch_to_wal(options: &SqliteConnectOptions) -> super::Result<SqliteConnection> {
     loop {
         match options.connect().await {
-            Ok(conn) => return conn.close().await,
+            Ok(conn) => return Ok(conn),
             Err(error) if is_locked(&error) => sleep(WAL_RETRY).await,
             Err(error) => return Err(error),
         }

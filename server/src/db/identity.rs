@@ -1,4 +1,4 @@
-//! The file that an SQLite database was opened from, and whether it is still at its path.
+//! The files that an SQLite database was opened from, and whether they are still at their paths.
 //!
 //! On Unix an open file can be deleted or replaced: processes that have it open go on writing to
 //! it, and all of that is lost when the last one closes it.
@@ -8,49 +8,82 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The file as it was when the database was opened.
-pub struct DatabaseFile {
+use super::files::log_of;
+
+/// The files as they were when the database was opened. SQLite keeps its write-ahead log as long
+/// as one connection is open.
+pub struct DatabaseFiles {
+    file: OpenFile,
+    log: OpenFile,
+}
+
+struct OpenFile {
     path: PathBuf,
     /// Device and inode, which no other file has while this one is open.
     identity: (u64, u64),
     is_missing: AtomicBool,
 }
 
-impl DatabaseFile {
-    /// The file at `path`, which exists.
+impl DatabaseFiles {
+    /// The file at `path`, and its log: a connection to it is open.
     pub fn at(path: PathBuf) -> io::Result<Self> {
-        let identity = identity(&path)?;
-        Ok(Self { path, identity, is_missing: AtomicBool::new(false) })
+        let log = OpenFile::at(log_of(&path))?;
+        Ok(Self { file: OpenFile::at(path)?, log })
     }
 
-    /// Fails when the file was deleted, moved or replaced. It costs about a microsecond.
+    /// Fails when the file or its log was deleted, moved or replaced, or the file emptied. It costs
+    /// some microseconds.
     pub fn check(&self) -> io::Result<()> {
-        let is_missing = identity(&self.path).ok() != Some(self.identity);
-        if is_missing != self.is_missing.swap(is_missing, Ordering::Relaxed) {
-            self.log(is_missing);
+        // A file that is there has a page at least.
+        let is_missing = self.file.size().is_none_or(|size| size == 0);
+        if self.file.has_changed(is_missing) {
+            let path = self.file.path.display();
+            if is_missing {
+                tracing::error!(
+                    %path,
+                    "the database's file was deleted, moved or replaced: nothing is written until it \
+                     is back, or licd is started anew on the one that is there now"
+                );
+            } else {
+                tracing::info!(%path, "the database's file is back");
+            }
         }
-        if is_missing {
-            let reason = "the database's file was deleted or replaced while it was open";
+        let is_log_missing = self.log.size().is_none();
+        if self.log.has_changed(is_log_missing) {
+            let path = self.log.path.display();
+            if is_log_missing {
+                tracing::error!(
+                    %path,
+                    "the database's write-ahead log was deleted, moved or replaced: nothing is \
+                     written until licd is stopped, by SIGTERM alone, and started anew"
+                );
+            } else {
+                tracing::info!(%path, "the database's write-ahead log is back");
+            }
+        }
+        if is_missing || is_log_missing {
+            let reason = "a file of the database was deleted or replaced while it was open";
             return Err(io::Error::new(io::ErrorKind::NotFound, reason));
         }
         Ok(())
     }
-
-    fn log(&self, is_missing: bool) {
-        let path = self.path.display();
-        if is_missing {
-            tracing::error!(
-                %path,
-                "the database's file was deleted, moved or replaced: nothing is written until it is \
-                 back, or licd is started anew on the one that is there now"
-            );
-        } else {
-            tracing::info!(%path, "the database's file is back");
-        }
-    }
 }
 
-fn identity(path: &PathBuf) -> io::Result<(u64, u64)> {
-    let metadata = std::fs::metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
+impl OpenFile {
+    fn at(path: PathBuf) -> io::Result<Self> {
+        let metadata = std::fs::metadata(&path)?;
+        let identity = (metadata.dev(), metadata.ino());
+        Ok(Self { path, identity, is_missing: AtomicBool::new(false) })
+    }
+
+    /// Its size, if it is still at its path.
+    fn size(&self) -> Option<u64> {
+        let metadata = std::fs::metadata(&self.path).ok()?;
+        (self.identity == (metadata.dev(), metadata.ino())).then_some(metadata.len())
+    }
+
+    /// Whether this is another state than at the last look.
+    fn has_changed(&self, is_missing: bool) -> bool {
+        is_missing != self.is_missing.swap(is_missing, Ordering::Relaxed)
+    }
 }

@@ -17,10 +17,10 @@ use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, SqlitePool};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::identity::DatabaseFile;
+use super::identity::DatabaseFiles;
 use super::{PoolState, Result, STATEMENT_TIMEOUT, with_timeout};
 
-/// None until the first write, and after a failure.
+/// None until the first write, after a failure, and once it is closed.
 type Writer = Arc<Mutex<Option<SqliteConnection>>>;
 
 /// The connections to one SQLite file. Cloning shares them.
@@ -29,28 +29,38 @@ pub struct SqliteConnections {
     writer_options: Arc<SqliteConnectOptions>,
     writer: Writer,
     readers: SqlitePool,
-    file: Arc<DatabaseFile>,
+    files: Arc<DatabaseFiles>,
+    /// Open as long as the others may be, and closed last: SQLite deletes the write-ahead log with
+    /// the last connection, so that a log that is gone was deleted by somebody else.
+    first: Writer,
 }
 
 impl SqliteConnections {
+    /// The connection `first` is open already.
     pub fn new(
         path: PathBuf,
+        first: SqliteConnection,
         writer_options: SqliteConnectOptions,
         readers: SqlitePool,
     ) -> Result<Self> {
-        let file = Arc::new(DatabaseFile::at(path)?);
-        Ok(Self { writer_options: writer_options.into(), writer: Writer::default(), readers, file })
+        Ok(Self {
+            files: DatabaseFiles::at(path)?.into(),
+            first: Arc::new(Mutex::new(Some(first))),
+            writer_options: writer_options.into(),
+            writer: Writer::default(),
+            readers,
+        })
     }
 
     pub async fn read(&self) -> Result<SqliteConn> {
         Ok(SqliteConn::new(Held::Reader(self.readers.acquire().await?)))
     }
 
-    /// Waits for the writer at most [`STATEMENT_TIMEOUT`]. Fails at once when the file at the
-    /// database's path is no longer the one that was opened: what would be written to the open one
+    /// Waits for the writer at most [`STATEMENT_TIMEOUT`]. Fails at once when the files at the
+    /// database's path are no longer those that were opened: what would be written to the open ones
     /// would be lost.
     pub async fn write(&self) -> Result<SqliteConn> {
-        self.file.check()?;
+        self.files.check()?;
         let held = tokio::time::timeout(STATEMENT_TIMEOUT, self.hold_writer());
         Ok(SqliteConn::new(Held::Writer(held.await.map_err(|_| sqlx::Error::PoolTimedOut)??)))
     }
@@ -100,9 +110,11 @@ impl SqliteConnections {
     /// Waits until all connections are given back and closed.
     pub async fn close(&self) {
         self.readers.close().await;
-        if let Some(conn) = self.writer.lock().await.take() {
-            // The process ends; what was committed is on disk either way.
-            drop(conn.close().await);
+        for last in [&self.writer, &self.first] {
+            if let Some(conn) = last.lock().await.take() {
+                // The process ends; what was committed is on disk either way.
+                drop(conn.close().await);
+            }
         }
     }
 }
