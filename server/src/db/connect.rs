@@ -136,9 +136,8 @@ async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .max_lifetime(POSTGRES_MAX_AGE)
-        .acquire_timeout(STATEMENT_TIMEOUT)
-        .test_before_acquire(false);
-    let connections = PgConnections::new(pool.connect_with(hosts.primary().await?).await?);
+        .acquire_timeout(STATEMENT_TIMEOUT);
+    let connections = PgConnections::open(pool, hosts.primary().await?).await?;
     hosts.clone().spawn_failover_watch(connections.clone());
     Ok(Db::Postgres { connections, pooler: hosts.pooler })
 }

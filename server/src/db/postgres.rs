@@ -7,21 +7,30 @@
 //! One connection on which nothing failed is kept as a spare for the next use. So work that comes
 //! one after the other, as batches do, saves that ping each time, and stays with one process of
 //! PostgreSQL, whose caches are warm.
+//!
+//! A server that restarts closes all connections, and those that are idle show it only when they are
+//! used. So an idle connection is pinged before its use, unless it was used a moment ago and no
+//! other was lost since.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{Executor, PgConnection, PgPool, Postgres};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
-use super::{PoolState, Result, with_timeout};
+use super::{PoolState, Result, with_timeout, within_statement_timeout};
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
 /// takes longer is closed.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a connection may be idle and be used without a ping, which costs a round trip. A busy
+/// node pings none.
+const FRESH: Duration = Duration::from_millis(100);
+/// How long the answer to a ping may take. After that the connection is closed.
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
 /// The age at which a connection is closed: it keeps plans that it made when the tables had another
 /// size.
 pub const POSTGRES_MAX_AGE: Duration = Duration::from_secs(300);
@@ -31,29 +40,70 @@ pub const POSTGRES_MAX_AGE: Duration = Duration::from_secs(300);
 pub struct PgConnections {
     pool: PgPool,
     spare: Arc<Mutex<Option<Spare>>>,
+    last_loss: Arc<LastLoss>,
 }
 
 struct Spare {
     conn: PoolConnection<Postgres>,
     /// When it left the pool, which closes old connections.
     lent: Instant,
+    idle_since: Instant,
+}
+
+/// When a connection was found to be lost: others may be, too.
+#[derive(Default)]
+struct LastLoss(Mutex<Option<Instant>>);
+
+impl LastLoss {
+    fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn may_include(&self, idle_since: Instant) -> bool {
+        let lost = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        idle_since.elapsed() > FRESH || lost.is_some_and(|lost| idle_since <= lost)
+    }
 }
 
 impl PgConnections {
-    pub fn new(pool: PgPool) -> Self {
-        Self { pool, spare: Arc::default() }
+    pub async fn open(options: PgPoolOptions, server: PgConnectOptions) -> Result<Self> {
+        let last_loss = Arc::<LastLoss>::default();
+        let noted = last_loss.clone();
+        let options = options.test_before_acquire(false).before_acquire(move |conn, state| {
+            let idle_since = Instant::now().checked_sub(state.idle_for);
+            let is_doubtful = idle_since.is_none_or(|since| noted.may_include(since));
+            Box::pin(async move { Ok(!is_doubtful || answers(conn).await) })
+        });
+        let pool = options.connect_with(server).await?;
+        Ok(Self { pool, spare: Arc::default(), last_loss })
     }
 
+    /// A connection that answers, or answered a moment ago.
     pub async fn lend(&self) -> Result<PgConn> {
-        let Spare { conn, lent } = match self.take_spare() {
-            Some(spare) => spare,
-            None => Spare { conn: self.pool.acquire().await?, lent: Instant::now() },
-        };
+        let (conn, lent) = within_statement_timeout(self.find()).await?;
         Ok(PgConn { connections: self.clone(), conn: Some(conn), lent, open: false, sound: true })
     }
 
-    /// A connection in a transaction that `statement` begins.
+    async fn find(&self) -> Result<(PoolConnection<Postgres>, Instant)> {
+        if let Some(Spare { mut conn, lent, idle_since }) = self.take_spare() {
+            if !self.last_loss.may_include(idle_since) || answers(&mut conn).await {
+                return Ok((conn, lent));
+            }
+            drop(conn.detach());
+        }
+        Ok((self.pool.acquire().await?, Instant::now()))
+    }
+
+    /// A connection in a transaction that `statement` begins. If it turns out to be lost, nothing was
+    /// done on it, and another is taken.
     pub async fn begin(&self, statement: &'static str) -> Result<PgConn> {
+        match self.begin_once(statement).await {
+            Err(error) if is_loss(&error) => self.begin_once(statement).await,
+            begun => begun,
+        }
+    }
+
+    async fn begin_once(&self, statement: &'static str) -> Result<PgConn> {
         let mut conn = self.lend().await?;
         // Set before: a statement that timed out may have begun a transaction all the same.
         conn.open = true;
@@ -119,7 +169,7 @@ impl PgConnections {
         {
             return Some(conn);
         }
-        *spare = Some(Spare { conn, lent });
+        *spare = Some(Spare { conn, lent, idle_since: Instant::now() });
         None
     }
 }
@@ -149,19 +199,35 @@ impl PgConn {
         self.conn.as_mut().expect("a connection stays until it is dropped")
     }
 
-    pub fn done(&mut self) {
-        self.sound = true;
+    /// The statement has ended, and how.
+    pub fn done<T>(&mut self, outcome: &Result<T>) {
+        match outcome {
+            Ok(_) => self.sound = true,
+            Err(error) if is_loss(error) => self.connections.last_loss.note(),
+            Err(_) => {}
+        }
     }
 
     async fn execute(&mut self, statement: &'static str) -> Result<()> {
-        self.start().execute(statement).await?;
-        self.done();
-        Ok(())
+        let outcome = self.start().execute(statement).await;
+        self.done(&outcome);
+        outcome.map(drop)
     }
 
     pub fn is_in_transaction(&self) -> bool {
         self.open
     }
+}
+
+async fn answers(conn: &mut PgConnection) -> bool {
+    with_timeout(PING_TIMEOUT, conn.ping()).await.is_ok()
+}
+
+/// The connection broke, or the server ended it.
+fn is_loss(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    matches!(error, sqlx::Error::Io(_))
+        || code.is_some_and(|code| code.starts_with("08") || code.starts_with("57P0"))
 }
 
 impl Drop for PgConn {

@@ -132,9 +132,7 @@ macro_rules! run {
             Ok(outcome)
         });
         let outcome = outcome.await;
-        if outcome.is_ok() {
-            $lease.done();
-        }
+        $lease.done(&outcome);
         outcome
     }};
 }

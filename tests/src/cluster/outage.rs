@@ -199,3 +199,31 @@ async fn a_database_that_hangs_is_away_within_seconds() {
     assert_eq!(caller.validate("ada").await.verdict(), "valid");
     assert!(node.stop().success());
 }
+
+/// A server that restarts closes all connections, and those that were idle are not found out one
+/// request after the other.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn after_a_restart_every_request_is_answered() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    let node = Process::start(&cluster.url("licd"), &key);
+    let caller = node.caller(&key);
+    let license = caller.license(json!({})).await;
+    caller.assign(&license, "ada").await.data();
+    for (go, come_back) in &OUTAGES[..2] {
+        let users = "/api/v1/admin/users?limit=1";
+        let many = (0..64).map(|_| caller.get(users));
+        assert!(join_all(many).await.iter().all(|answer| answer.status == 200));
+        let own = "select count(*) from pg_stat_activity where application_name = 'licd'";
+        assert!(cluster.number(own).await > 8, "there are connections to lose");
+        go(&cluster);
+        come_back(&cluster);
+        for n in 0..30 {
+            let suspended = caller.set_status(&license, "active").await;
+            for answer in [caller.get(users).await, caller.validate("ada").await, suspended] {
+                assert_eq!(answer.status, 200, "request {n}: {answer}");
+            }
+        }
+    }
+    assert!(node.stop().success());
+}
