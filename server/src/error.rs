@@ -60,6 +60,9 @@ impl From<sqlx::Error> for Error {
         if is_unavailable(&error) || is_collision(&error) {
             tracing::warn!(%error, "the database is unavailable");
             Self::Unavailable
+        } else if is_unusable(&error) {
+            tracing::error!(%error, "the database cannot be used");
+            Self::Unavailable
         } else {
             tracing::error!(%error, "the database refused a statement");
             Self::Internal
@@ -99,6 +102,90 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
     }
 }
 
+/// It will not serve before an operator has changed something: a password or a right that was taken
+/// away, a schema that is not there, a file that is damaged.
+fn is_unusable(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Configuration(_) => true,
+        sqlx::Error::Database(database)
+            if database.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() =>
+        {
+            // Corrupt, a broken locking protocol, not a database.
+            has_code(error, |code| {
+                code.parse::<i32>().is_ok_and(|code| matches!(code & 0xff, 11 | 15 | 26))
+            })
+        }
+        // Refused authorization, no such database, no such schema, a fault of the server; no
+        // connections allowed, no right, no such table.
+        _ => has_code(error, |code| {
+            matches!(&code[..2.min(code.len())], "28" | "3D" | "3F" | "XX")
+                || matches!(code, "55000" | "42501" | "42P01")
+        }),
+    }
+}
+
 fn has_code(error: &sqlx::Error, test: impl Fn(&str) -> bool) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| test(&code))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::fmt;
+
+    use sqlx::error::{DatabaseError, ErrorKind};
+
+    use super::*;
+
+    /// What PostgreSQL answers, by its code.
+    #[derive(Debug)]
+    struct Refusal(&'static str);
+
+    impl fmt::Display for Refusal {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl std::error::Error for Refusal {}
+
+    impl DatabaseError for Refusal {
+        fn message(&self) -> &str {
+            self.0
+        }
+
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(self.0.into())
+        }
+
+        fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn std::error::Error + Send + Sync + 'static> {
+            self
+        }
+
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Other
+        }
+    }
+
+    #[test]
+    fn a_postgresql_that_an_operator_must_mend_is_unavailable() {
+        for code in
+            ["28P01", "28000", "3D000", "3F000", "55000", "42501", "42P01", "XX000", "57P03"]
+        {
+            let error = sqlx::Error::Database(Box::new(Refusal(code)));
+            assert_eq!(Error::from(error), Error::Unavailable, "{code}");
+        }
+        for code in ["23505", "42601", "22P02", "42703", ""] {
+            let error = sqlx::Error::Database(Box::new(Refusal(code)));
+            assert_eq!(Error::from(error), Error::Internal, "{code}");
+        }
+    }
 }

@@ -219,3 +219,26 @@ async fn give_back(mut held: Held, intact: bool) {
 async fn rollback(conn: &mut SqliteConnection) -> Result<()> {
     sqlx::query("rollback").execute(conn).await.map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[tokio::test]
+    async fn a_damaged_sqlite_file_is_unavailable() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("licd.db");
+        let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let mut conn = options.connect().await.unwrap();
+        let statement = async |conn: &mut _, sql| sqlx::query(sql).execute(conn).await.map(drop);
+        statement(&mut conn, "create table t (a)").await.unwrap();
+        let mistaken = statement(&mut conn, "select b from t").await.unwrap_err();
+        assert_eq!(Error::from(mistaken), Error::Internal);
+        conn.close().await.unwrap();
+        std::fs::write(&path, [0xa5; 8192]).unwrap();
+        let mut conn = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+        let damaged = statement(&mut conn, "select a from t").await.unwrap_err();
+        assert_eq!(Error::from(damaged), Error::Unavailable);
+    }
+}

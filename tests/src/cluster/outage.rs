@@ -227,3 +227,36 @@ async fn after_a_restart_every_request_is_answered() {
     }
     assert!(node.stop().success());
 }
+
+/// Whatever an operator took away, the callers are told to come again.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn a_database_that_refuses_licd_is_unavailable() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    cluster.execute("create role licd login").await;
+    cluster.execute("alter database licd owner to licd").await;
+    let url = cluster.url("licd").replacen("postgres@", "licd@", 1);
+    let node = Process::start(&url, &key);
+    let caller = node.caller(&key);
+    let license = caller.license(json!({})).await;
+    caller.assign(&license, "ada").await.data();
+    let end_all = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'licd'";
+    for (take, give) in [
+        ("alter role licd nologin", "alter role licd login"),
+        ("alter table users rename to other", "alter table other rename to users"),
+        ("alter table users owner to postgres", "alter table users owner to licd"),
+        ("alter role licd set search_path = nowhere", "alter role licd reset search_path"),
+    ] {
+        cluster.execute(take).await;
+        cluster.execute(end_all).await;
+        refused_well(&caller.validate("ada").await);
+        refused_well(&caller.get("/api/v1/admin/users").await);
+        assert_eq!(caller.get("/healthz").await.status, 200);
+        cluster.execute(give).await;
+        cluster.execute(end_all).await;
+        let again = async || caller.validate("ada").await.status == 200;
+        until("validations are answered again", again).await;
+    }
+    assert!(node.log().contains("the database cannot be used"), "{}", node.log());
+    assert!(node.stop().success());
+}
