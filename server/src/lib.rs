@@ -33,6 +33,7 @@ use tokio::task::JoinHandle;
 use api::metrics::Scrape;
 use config::Config;
 use db::Db;
+use error::Error;
 use http::{ConnectionLimits, TrustedProxies};
 use metrics::{Gauge, Metrics};
 use ops::Operations;
@@ -61,20 +62,18 @@ impl App {
     fn start(db: Db, config: &Config, outcomes: Arc<OutcomeCounts>) -> (Self, JoinHandle<()>) {
         let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users, db.lookups()));
         let (readiness, metrics) = (Arc::<Readiness>::default(), Arc::<Metrics>::default());
-        let (validations, worker) = BatchQueue::start(metrics.clone(), {
-            let (db, gate, readiness) = (db.clone(), gate.clone(), readiness.clone());
+        let answer = {
+            let (db, gate) = (db.clone(), gate.clone());
             let (outcomes, metrics) = (outcomes.clone(), metrics.clone());
             move |requests: Vec<ValidationRequest>| {
-                let (db, gate, readiness) = (db.clone(), gate.clone(), readiness.clone());
+                let (db, gate) = (db.clone(), gate.clone());
                 let (outcomes, metrics) = (outcomes.clone(), metrics.clone());
-                async move {
-                    let answers =
-                        validation::answer(&db, &gate, &outcomes, &metrics, &requests).await;
-                    readiness.note_batch(answers.as_ref().map(drop));
-                    answers
-                }
+                async move { validation::answer(&db, &gate, &outcomes, &metrics, &requests).await }
             }
-        });
+        };
+        let noting = readiness.clone();
+        let note = move |outcome: Result<(), &Error>| noting.note_batch(outcome);
+        let (validations, worker) = BatchQueue::start(metrics.clone(), answer, note);
         let ops = Operations::new(db.clone());
         let sign_ins = Arc::default();
         let app = Self { db, ops, validations, gate, outcomes, metrics, readiness, sign_ins };

@@ -82,11 +82,13 @@ where
     A: Send + 'static,
 {
     /// Starts the worker, which answers each batch with `answer`: one answer for each request, in
-    /// their order. A worker that breaks off is started anew.
-    pub fn start<F, R>(metrics: Arc<Metrics>, answer: F) -> (Self, JoinHandle<()>)
+    /// their order. `note` hears how each call of it ended, also of one that took too long. A worker
+    /// that breaks off is started anew.
+    pub fn start<F, R, N>(metrics: Arc<Metrics>, answer: F, note: N) -> (Self, JoinHandle<()>)
     where
         F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
         R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
+        N: Fn(Result<(), &Error>) + Clone + Send + Sync + 'static,
     {
         let queue = Arc::new(Queue {
             waiting: Mutex::new(Lanes::new(MAX_WAITING)),
@@ -96,7 +98,7 @@ where
         });
         let open = Self(Arc::new(Open(queue.clone())));
         let work = supervise("batches", metrics.clone(), move || {
-            work(queue.clone(), metrics.clone(), answer.clone())
+            work(queue.clone(), metrics.clone(), answer.clone(), note.clone())
         });
         (open, tokio::spawn(work))
     }
@@ -148,12 +150,13 @@ impl<Q, A> Queue<Q, A> {
     }
 }
 
-async fn work<Q, A, F, R>(queue: Arc<Queue<Q, A>>, metrics: Arc<Metrics>, answer: F)
+async fn work<Q, A, F, R, N>(queue: Arc<Queue<Q, A>>, metrics: Arc<Metrics>, answer: F, note: N)
 where
     Q: Clone + Send + 'static,
     A: Send + 'static,
     F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
+    N: Fn(Result<(), &Error>) + Clone + Send + Sync + 'static,
 {
     let _working = Working::begin(&queue.working);
     loop {
@@ -171,7 +174,7 @@ where
             metrics.queue_wait.observe((begun - waiting.since).as_secs_f64());
         }
         // A task of its own, so that a panic costs this batch and not the worker.
-        if let Err(panic) = tokio::spawn(settle(batch, answer.clone())).await {
+        if let Err(panic) = tokio::spawn(settle(batch, answer.clone(), note.clone())).await {
             tracing::error!(%panic, "a batch broke off");
         }
         metrics.batch_time.observe(begun.elapsed().as_secs_f64());
@@ -194,16 +197,20 @@ impl Drop for Working<'_> {
     }
 }
 
-async fn settle<Q, A, F, R>(batch: Vec<Waiting<Q, A>>, answer: F)
+async fn settle<Q, A, F, R, N>(batch: Vec<Waiting<Q, A>>, answer: F, note: N)
 where
     Q: Clone,
     F: Fn(Vec<Q>) -> R,
     R: Future<Output = Result<Vec<A>, Error>>,
+    N: Fn(Result<(), &Error>),
 {
     let split = |waiting: Waiting<Q, A>| (waiting.request, waiting.reply);
     let (requests, replies): (Vec<_>, Vec<_>) = batch.into_iter().map(split).unzip();
     let in_time = async |batch| {
-        timeout(BATCH_TIMEOUT, answer(batch)).await.unwrap_or(Err(Error::Unavailable))
+        let outcome = timeout(BATCH_TIMEOUT, answer(batch)).await;
+        let outcome = outcome.unwrap_or(Err(Error::Unavailable));
+        note(outcome.as_ref().map(drop));
+        outcome
     };
     match in_time(requests.clone()).await {
         Ok(answers) => {

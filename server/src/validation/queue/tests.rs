@@ -29,14 +29,19 @@ struct Held {
     allowed: Arc<Semaphore>,
     begun: Arc<Semaphore>,
     batches: Arc<Mutex<Vec<Vec<usize>>>>,
+    /// How each call ended.
+    ends: Arc<Mutex<Vec<Result<(), Error>>>>,
 }
 
 impl Held {
     /// `verdict` says of each batch whether it can be answered.
     fn start(verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let batches: Arc<Mutex<Vec<Vec<usize>>>> = Arc::default();
-        let (batcher, worker) = BatchQueue::start(Arc::default(), {
+        let (batches, ends) = (Arc::<Mutex<Vec<Vec<usize>>>>::default(), Arc::default());
+        let noted: Arc<Mutex<Vec<Result<(), Error>>>> = Arc::clone(&ends);
+        let note =
+            move |end: Result<(), &Error>| noted.lock().unwrap().push(end.map_err(Error::clone));
+        let answer = {
             let (allowed, begun, batches) = (allowed.clone(), begun.clone(), batches.clone());
             move |requests: Vec<usize>| {
                 let (allowed, begun) = (allowed.clone(), begun.clone());
@@ -48,8 +53,9 @@ impl Held {
                     Ok(requests)
                 }
             }
-        });
-        Self { batcher, worker, allowed, begun, batches }
+        };
+        let (batcher, worker) = BatchQueue::start(Arc::default(), answer, note);
+        Self { batcher, worker, allowed, begun, batches, ends }
     }
 
     /// With a first request in the worker's hands, so that all others wait.
@@ -81,6 +87,10 @@ impl Held {
 
     fn batches(&self) -> Vec<Vec<usize>> {
         self.batches.lock().unwrap().clone()
+    }
+
+    fn ends(&self) -> Vec<Result<(), Error>> {
+        self.ends.lock().unwrap().clone()
     }
 }
 
@@ -127,13 +137,17 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
 #[tokio::test]
 async fn who_is_refused_leaves_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
-    let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start(Arc::default(), {
-        let begun = begun.clone();
-        move |_| {
-            begun.add_permits(1);
-            std::future::pending()
-        }
-    });
+    let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start(
+        Arc::default(),
+        {
+            let begun = begun.clone();
+            move |_| {
+                begun.add_permits(1);
+                std::future::pending()
+            }
+        },
+        |_| {},
+    );
     let request = Arc::new(());
     let submit = || -> Asking<()> {
         let (batcher, request) = (batcher.clone(), request.clone());
@@ -170,6 +184,17 @@ async fn a_bad_question_fails_nobody_else() {
     held.let_go();
     first.await.unwrap();
     assert_eq!(answers(waiting).await, [Ok(0), Ok(1), Err(Error::Internal), Ok(3), Ok(4)]);
+}
+
+/// Also of one that was given up on, whose answer never comes.
+#[tokio::test]
+async fn the_end_of_each_batch_is_noted() {
+    let (held, first) = Held::busy(|_| Ok(())).await;
+    assert_eq!(first.await, Err(Error::Unavailable), "nobody lets it go on");
+    assert_eq!(held.ends(), [Err(Error::Unavailable)]);
+    held.let_go();
+    assert_eq!(held.submit(1).await, Ok(1));
+    assert_eq!(held.ends(), [Err(Error::Unavailable), Ok(())]);
 }
 
 /// A database that is away is away for all of them: asking it again for each would only take long.

@@ -51,7 +51,7 @@ impl Held {
         let (_, key) = tenants::create(&db, name).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (mut app, _) = App::start(db, &Config::default(), Arc::default());
-        let (validations, _) = BatchQueue::start(app.metrics.clone(), {
+        let answer = {
             let (db, gate) = (app.db.clone(), app.gate.clone());
             let (allowed, begun, metrics) = (allowed.clone(), begun.clone(), app.metrics.clone());
             move |requests: Vec<ValidationRequest>| {
@@ -64,7 +64,8 @@ impl Held {
                     validation::answer(&db, &gate, &outcomes, &metrics, &requests).await
                 }
             }
-        });
+        };
+        let (validations, _) = BatchQueue::start(app.metrics.clone(), answer, |_| {});
         app.validations = validations;
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
