@@ -1,6 +1,6 @@
 //! `licd serve`: the service itself.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
@@ -68,8 +68,7 @@ impl Serve {
         // First of all: a port that is taken must not cost a first key that is shown only once.
         let listener = listen(&self.listen).await?;
         let address = listener.local_addr()?;
-        let may_listen = tls.is_some() || self.may_speak_http(address);
-        ensure!(may_listen, "licd does not listen on {address}: {REFUSED_HTTP}");
+        self.refuse_http(tls.as_ref(), address)?;
         let metrics_listener = match &self.metrics_listen {
             Some(address) => Some(listen(address).await?),
             None => None,
@@ -101,6 +100,21 @@ impl Serve {
         Ok(())
     }
 
+    /// Fails where a start would for its addresses or TLS. It does not listen: licd may be running.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let tls = self.tls()?;
+        for address in resolve(&self.listen)? {
+            self.refuse_http(tls.as_ref(), address)?;
+        }
+        self.metrics_listen.iter().try_for_each(|address| resolve(address).map(drop))
+    }
+
+    fn refuse_http(&self, tls: Option<&Tls>, address: SocketAddr) -> anyhow::Result<()> {
+        let may_listen = tls.is_some() || self.may_speak_http(address);
+        ensure!(may_listen, "licd does not listen on {address}: {REFUSED_HTTP}");
+        Ok(())
+    }
+
     /// What the two settings name. As everywhere, an empty one is as good as none.
     fn tls(&self) -> anyhow::Result<Option<Tls>> {
         let [certificate, key] = [&self.tls_cert, &self.tls_key]
@@ -129,6 +143,11 @@ impl Serve {
 async fn listen(address: &str) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
     listener.with_context(|| format!("cannot listen on {address}"))
+}
+
+/// All that a name stands for.
+fn resolve(address: &str) -> anyhow::Result<impl Iterator<Item = SocketAddr>> {
+    address.to_socket_addrs().with_context(|| format!("cannot listen on {address}"))
 }
 
 fn show_metrics(listener: TcpListener) -> anyhow::Result<MetricsEndpoint> {

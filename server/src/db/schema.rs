@@ -120,12 +120,33 @@ pub(super) async fn check_on_postgres(conn: &mut PgConnection) -> Result<(), Ope
 
 fn fits(applied: Result<Vec<AppliedMigration>, MigrateError>) -> Result<(), OpenError> {
     // Without the table in which migrations are noted, none were.
-    let database = newest(&applied.unwrap_or_default()).ok_or(OpenError::Empty)?;
+    let applied = applied.unwrap_or_default();
+    let database = newest(&applied).ok_or(OpenError::Empty)?;
     match database.cmp(&version()) {
         Ordering::Less => Err(OpenError::Older { database, licd: version() }),
-        Ordering::Equal => Ok(()),
+        Ordering::Equal => has_our_migrations(&applied),
         Ordering::Greater => Err(OpenError::Newer { database, licd: version() }),
     }
+}
+
+/// Fails when a migration was another then: the tables may be, too.
+fn has_our_migrations(applied: &[AppliedMigration]) -> Result<(), OpenError> {
+    let is_other = |applied: &&AppliedMigration| {
+        let mut known = MIGRATIONS.iter().filter(|known| known.version == applied.version);
+        known.any(|known| known.checksum != applied.checksum)
+    };
+    match applied.iter().find(is_other) {
+        Some(other) => Err(MigrateError::VersionMismatch(other.version).into()),
+        None => Ok(()),
+    }
+}
+
+/// The tables that the migrations make.
+pub(super) fn tables() -> impl Iterator<Item = &'static str> {
+    let made = |sql: &'static str| {
+        sql.split("create table ").skip(1).filter_map(|rest| rest.split([' ', '(', '\n']).next())
+    };
+    MIGRATIONS.iter().flat_map(move |migration| made(migration.sql.as_str()))
 }
 
 async fn run<C: Migrate>(migrations: &Migrator, conn: &mut C) -> Result<Upgrade, OpenError> {

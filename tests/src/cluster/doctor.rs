@@ -94,3 +94,23 @@ async fn settings_that_a_pooler_drops_are_found() {
     let bouncer = Bouncer::before(&cluster).await;
     assert_eq!(Examination::of(&bouncer.url(), &[]).with("warning"), Vec::<String>::new());
 }
+
+/// A role that may no longer write, and a table that is gone.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn tables_that_licd_cannot_use_are_found() {
+    let cluster = Cluster::start().await;
+    migrate(&cluster.url("licd"));
+    cluster.execute("create role licd login").await;
+    cluster.execute("grant select on all tables in schema public to licd").await;
+    let url = cluster.url("licd").replacen("postgres@", "licd@", 1);
+    let said = "schema: licd's role cannot read and write these tables: ";
+    assert!(Examination::of(&url, &[]).only("problem").starts_with(said));
+    let all = "grant select, insert, update, delete on all tables in schema public to licd";
+    cluster.execute(all).await;
+    cluster.execute("alter table key_uses rename to other").await;
+    let found = Examination::of(&url, &[]).only("problem");
+    assert!(found.starts_with(&format!("{said}key_uses [")), "{found}");
+    cluster.execute("alter table other rename to key_uses").await;
+    assert_eq!(Examination::of(&url, &[]).with("problem").len(), 1, "but for fsync");
+}

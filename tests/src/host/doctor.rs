@@ -1,8 +1,10 @@
 //! What `licd doctor` says of the environment, and of an SQLite file.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use common::{EventId, Timestamp};
 use licd::db::Db;
@@ -58,6 +60,10 @@ fn settings_that_licd_does_not_know_or_take_are_found() {
         (0o600, "LICD_BOOTSTRAP_KEY", damaged, "problem", "LICD_BOOTSTRAP_KEY: must be an API key"),
         (0o600, "LICD_BOOTSTRAP_KEY", &test_key, "problem", "LICD_BOOTSTRAP_KEY"),
         (0o644, "LICD_BOOTSTRAP_KEY_FILE", file, "warning", "chmod o= "),
+        (0o600, "LICD_LISTEN", "nonsense", "problem", "cannot listen on nonsense"),
+        (0o600, "LICD_LISTEN", "0.0.0.0:8080", "problem", "licd does not listen on 0.0.0.0:8080"),
+        (0o600, "LICD_METRICS_LISTEN", "x", "problem", "cannot listen on x"),
+        (0o600, "LICD_TLS_CERT", file, "problem", "is given without --tls-key"),
     ] {
         set_mode(Path::new(file), mode);
         let found = sound.examine(&[(name, value)]);
@@ -126,6 +132,65 @@ async fn a_damaged_file_is_found() {
     file.write_all_at(&[0xa5; 8192], 0).unwrap();
     let problem = sound.examine(&[]).only("problem");
     assert!(problem.contains("file is not a database"), "{problem}");
+}
+
+/// A process keeps the lock of writers.
+#[tokio::test]
+async fn a_file_that_licd_cannot_write_is_found() {
+    let sound = Sound::new();
+    let db = Db::open(&sound.url.parse().unwrap()).await.unwrap();
+    let kept = db.begin().await.unwrap();
+    let found = sound.examine(&[]);
+    assert_eq!(found.code, Some(1));
+    let said = "database: it takes no writes: error returned from database: (code: 5)";
+    assert!(found.only("problem").starts_with(said), "{}", found.only("problem"));
+    drop(kept);
+    db.close().await;
+    assert_eq!(sound.examine(&[]).code, Some(0));
+}
+
+/// A file system is read-only. Where the kernel lets nobody mount one, the test says so.
+#[test]
+fn a_read_only_file_system_is_found() {
+    let sound = Sound::new();
+    let folder = sound.folder.path().display();
+    let mount = format!("mount --bind {folder} {folder} && mount -o remount,bind,ro {folder}");
+    let mounted = format!(
+        r#"exec unshare --map-root-user --mount sh -c '{mount} && exec "$0" "$@"' "$0" "$@""#
+    );
+    let tried = Command::new("sh").args(["-c", &mounted, "true"]).output().unwrap();
+    if !tried.status.success() {
+        let reason = String::from_utf8_lossy(&tried.stderr);
+        // Not `eprintln`, which the test program keeps to itself when a test succeeds.
+        let told = "a_read_only_file_system_is_found SKIPPED: no mount is allowed";
+        writeln!(std::io::stderr(), "{told}: {reason}").unwrap();
+        return;
+    }
+    let args = ["doctor", "--json", "--database-url", &sound.url];
+    let found = Examination::by(&mut command_after(&mounted, &args));
+    let said = "database: it takes no writes: ";
+    let problem = found.only("problem");
+    assert!(problem.starts_with(said) && problem.contains("Read-only file system"), "{problem}");
+}
+
+/// A table that is gone, and tables of another origin.
+#[tokio::test]
+async fn tables_that_are_not_licds_are_found() {
+    for (change, said) in [
+        ("drop table key_uses", "schema: these tables are gone: key_uses ["),
+        (
+            "update _sqlx_migrations set checksum = x'00'",
+            "previously applied but has been modified",
+        ),
+    ] {
+        let sound = Sound::new();
+        let db = Db::open(&sound.url.parse().unwrap()).await.unwrap();
+        db.write().await.unwrap().query(change).execute().await.unwrap();
+        db.close().await;
+        let found = sound.examine(&[]);
+        assert_eq!(found.code, Some(1));
+        assert!(found.only("problem").contains(said), "{}", found.only("problem"));
+    }
 }
 
 #[tokio::test]

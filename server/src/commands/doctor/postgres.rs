@@ -55,6 +55,12 @@ async fn report(server: &Postgres) -> Report {
     let schema = async {
         let checked = server.check_schema(&mut conn).await;
         checked.map_err(|error: OpenError| Finding::problem("schema", error.to_string()))?;
+        let unusable = server.unusable_tables(&mut conn).await.map_err(failed)?;
+        if !unusable.is_empty() {
+            let detail = format!("licd's role cannot read and write these tables: {unusable}");
+            return Err(Finding::problem("schema", detail)
+                .fix("grant select, insert, update, delete on them, or restore a backup"));
+        }
         Ok(Finding::ok("schema", "it is the one of this licd"))
     };
     let mut findings = vec![writes(&facts), version(&facts)];

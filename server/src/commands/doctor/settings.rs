@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::env;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory, Parser};
 
 use super::finding::Finding;
 use crate::commands::secret_file::SecretFile;
-use crate::commands::{Args, serve};
+use crate::commands::{self, Args, serve};
 
 const PREFIX: &str = "LICD_";
 /// Those that are no flags as well.
@@ -44,10 +44,16 @@ pub fn check() -> Vec<Finding> {
 fn values() -> Vec<Finding> {
     let problem = |detail: &str| Finding::problem("settings", detail);
     let mut findings = Vec::new();
-    if let Err(error) = Args::command().try_get_matches_from(["licd", "serve"]) {
-        let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default();
-        findings.push(problem(line.strip_prefix("error: ").unwrap_or(line)));
+    match Args::try_parse_from(["licd", "serve"]) {
+        Ok(Args { command: commands::Command::Serve(serve), .. }) => {
+            findings.extend(serve.check().err().map(|error| problem(&format!("{error:#}"))));
+        }
+        Ok(_) => {}
+        Err(error) => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            findings.push(problem(line.strip_prefix("error: ").unwrap_or(line)));
+        }
     }
     if let Err(error) = serve::bootstrap_key() {
         findings.push(problem(&format!("{error:#}")));

@@ -26,10 +26,18 @@ pub async fn check(path: &Path) -> Vec<Finding> {
     };
     let place = format!("sqlite://{} opens", path.display());
     let mut findings = vec![Finding::ok("database", place), journal(&mode)];
+    findings.push(settled(in_time("database", writes(&mut sqlite, path)).await));
     findings.push(settled(in_time("integrity", integrity(&mut sqlite)).await));
     let schema = async {
         let checked = sqlite.check_schema().await;
-        checked.map_err(|error| Finding::problem("schema", error.to_string()))
+        checked.map_err(|error| Finding::problem("schema", error.to_string()))?;
+        let missing = sqlite.missing_tables().await;
+        let missing = missing.map_err(|error| Finding::problem("schema", error.to_string()))?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let detail = format!("these tables are gone: {}", missing.join(", "));
+        Err(Finding::problem("schema", detail).fix("restore a backup; see docs/deployment.md"))
     };
     match in_time("schema", schema).await {
         Ok(()) => findings.push(Finding::ok("schema", "it is the one of this licd")),
@@ -53,6 +61,15 @@ fn journal(mode: &str) -> Finding {
         mode => Finding::warning("journal", format!("its mode is {mode}, not wal"))
             .fix("none is needed: licd serve changes it when it starts"),
     }
+}
+
+async fn writes(sqlite: &mut Sqlite, path: &Path) -> Result<Finding, Finding> {
+    let tried = sqlite.try_to_write(path).await;
+    tried.map_err(|error| {
+        Finding::problem("database", format!("it takes no writes: {error}"))
+            .fix("see which process keeps it locked (fuser FILE), who owns it, and mount or dmesg")
+    })?;
+    Ok(Finding::ok("database", "it takes writes"))
 }
 
 async fn integrity(sqlite: &mut Sqlite) -> Result<Finding, Finding> {

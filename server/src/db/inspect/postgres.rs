@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use common::Timestamp;
 use sqlx::postgres::{PgConnectOptions, PgRow};
-use sqlx::{ConnectOptions, Executor, PgConnection, Row};
+use sqlx::{AssertSqlSafe, ConnectOptions, Executor, PgConnection, Row};
 
 use crate::db::connect::with_settings;
 use crate::db::hosts::Hosts;
@@ -112,6 +112,22 @@ impl Postgres {
             before,
             after,
         })
+    }
+
+    /// The tables of licd that are not there, or that its role may not read and write; none, if the
+    /// text is empty.
+    pub async fn unusable_tables(&self, conn: &mut PgConnection) -> Result<String> {
+        let names: Vec<String> = schema::tables().map(|table| format!("('{table}')")).collect();
+        let may = ["select", "insert", "update", "delete"]
+            .map(|what| format!("has_table_privilege(to_regclass(name), '{what}')"));
+        let statement = format!(
+            "select coalesce(string_agg(name, ', '), '') as names from (values {}) as t(name)
+             where not coalesce({}, false)",
+            names.join(", "),
+            may.join(" and ")
+        );
+        let row = conn.fetch_one(AssertSqlSafe(statement));
+        Ok(text(&within_statement_timeout(row).await?, "names")?.to_owned())
     }
 
     /// Fails unless the schema is the one that this licd knows.

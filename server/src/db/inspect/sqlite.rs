@@ -1,12 +1,13 @@
 //! A file of SQLite, opened to be read alone.
 
+use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::Timestamp;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::types::Uuid;
-use sqlx::{ConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use crate::db::open_error::OpenError;
 use crate::db::{Result, STATEMENT_TIMEOUT, files, schema, within_statement_timeout};
@@ -15,6 +16,9 @@ use crate::db::{Result, STATEMENT_TIMEOUT, files, schema, within_statement_timeo
 const CLOCK_CHECK: i32 = 1000;
 /// SQLite's code of a statement that was broken off.
 const INTERRUPTED: &str = "9";
+
+/// How long to wait for others to write. A check may take little longer.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub struct Sqlite(SqliteConnection);
 
@@ -36,9 +40,31 @@ impl Sqlite {
         within_statement_timeout(mode).await
     }
 
+    /// Fails if licd cannot write the file at `path`, which is the one that was opened: it may not,
+    /// its file system is read-only, or a process keeps the lock of writers. Nothing is written.
+    pub async fn try_to_write(&mut self, path: &Path) -> Result<()> {
+        // SQLite itself falls back to reading.
+        OpenOptions::new().append(true).open(path)?;
+        let options = SqliteConnectOptions::new().filename(path).busy_timeout(LOCK_TIMEOUT);
+        let begun = async {
+            let mut conn = options.connect().await?;
+            conn.begin_with("begin immediate").await?.rollback().await?;
+            conn.close().await
+        };
+        within_statement_timeout(begun).await
+    }
+
     /// Fails unless the schema is the one that this licd knows.
     pub async fn check_schema(&mut self) -> Result<(), OpenError> {
         schema::check_on(&mut self.0).await
+    }
+
+    /// The tables of licd that are not there.
+    pub async fn missing_tables(&mut self) -> Result<Vec<&'static str>> {
+        let listed = sqlx::query_scalar("select name from sqlite_master where type = 'table'")
+            .fetch_all(&mut self.0);
+        let listed: Vec<String> = within_statement_timeout(listed).await?;
+        Ok(schema::tables().filter(|table| !listed.iter().any(|there| there == table)).collect())
     }
 
     /// The faults that SQLite finds in the file; none if it was not done within `limit`.
