@@ -42,7 +42,10 @@ impl FromStr for Hosts {
         let (path, query) = url[end..].split_once('?').unwrap_or((&url[end..], ""));
         // The driver does not know this option.
         let known: Vec<&str> = query.split('&').filter(|option| *option != POOLER).collect();
-        let one = |host| format!("{}{host}{path}?{}", &url[..hosts], known.join("&")).parse();
+        let one = |host| {
+            let url = format!("{}{host}{path}?{}", &url[..hosts], known.join("&"));
+            url.parse().map(without_brackets)
+        };
         Ok(Self {
             each: url[hosts..end].split(',').map(one).collect::<Result<_>>()?,
             pooler: query.split('&').any(|option| option == POOLER),
@@ -56,7 +59,7 @@ impl fmt::Display for Hosts {
         f.write_str("postgres://")?;
         for (at, options) in self.each.iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
-            write!(f, "{comma}{}:{}", options.get_host(), options.get_port())?;
+            write!(f, "{comma}{}", address(options))?;
         }
         write!(f, "/{}", self.each.first().and_then(|options| options.get_database()).unwrap_or(""))
     }
@@ -128,6 +131,23 @@ impl Hosts {
     }
 }
 
+/// Host and port.
+pub(super) fn address(options: &PgConnectOptions) -> String {
+    match (options.get_host(), options.get_port()) {
+        (host, port) if host.contains(':') => format!("[{host}]:{port}"),
+        (host, port) => format!("{host}:{port}"),
+    }
+}
+
+/// In a URL an IPv6 address stands in brackets, with which no resolver knows it.
+fn without_brackets(options: PgConnectOptions) -> PgConnectOptions {
+    let host = options.get_host();
+    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).map(str::to_owned) {
+        Some(host) => options.host(&host),
+        None => options,
+    }
+}
+
 /// A connection to the server, if it takes writes.
 async fn connect_writable(options: &PgConnectOptions) -> Result<PgConnection> {
     let mut conn = options.connect().await?;
@@ -147,6 +167,13 @@ fn read_only() -> sqlx::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ipv6_address_is_named_without_its_brackets() {
+        let hosts: Hosts = "postgres://u:p@[::1]:5433,db,[2001:db8::7]/d".parse().unwrap();
+        let named: Vec<_> = hosts.into_each().map(|one| one.get_host().to_owned()).collect();
+        assert_eq!(named, ["::1", "db", "2001:db8::7"]);
+    }
 
     #[test]
     fn hosts_are_listed_without_user_and_password() {

@@ -8,7 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, PgConnection, Row};
 
 use crate::db::connect::with_settings;
-use crate::db::hosts::Hosts;
+use crate::db::hosts::{Hosts, address};
 use crate::db::open_error::OpenError;
 use crate::db::{Result, STATEMENT_TIMEOUT, schema, within_statement_timeout};
 
@@ -71,12 +71,12 @@ const FACTS: &str = "
 impl Postgres {
     /// Host and port.
     pub fn address(&self) -> String {
-        format!("{}:{}", self.options.get_host(), self.options.get_port())
+        address(&self.options)
     }
 
     /// Nobody on a network sees what is sent to it.
     pub fn is_local(&self) -> bool {
-        let host = self.options.get_host().trim_matches(['[', ']']);
+        let host = self.options.get_host();
         let ip: Option<IpAddr> = host.parse().ok();
         self.options.get_socket().is_some()
             || host == "localhost"
