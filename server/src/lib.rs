@@ -113,6 +113,7 @@ impl MetricsEndpoint {
             proxies: TrustedProxies::default(),
             tls: None,
             open: Gauge::default(),
+            max: Gauge::default(),
         };
         http::connections::serve(self.listener, router, settings, shutdown, SCRAPE_TIMEOUT).await;
     }
@@ -155,6 +156,7 @@ pub async fn serve(
         proxies: config.trusted_proxies.clone(),
         tls: config.tls.clone(),
         open: metrics.connections.clone(),
+        max: metrics.connections_max.clone(),
     };
     http::connections::serve(listener, router, settings, shutdown, DRAIN_TIMEOUT).await;
     drop(end_scrapes);

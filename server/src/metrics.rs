@@ -59,6 +59,8 @@ macro_rules! metrics {
 metrics! {
     /// Connections of clients that are open.
     connections: Gauge = "licd_http_connections", Gauge::default();
+    /// How many connections of clients may be open.
+    connections_max: Gauge = "licd_http_connections_max", Gauge::default();
     /// Validations that were decided, by outcome: valid, or the reason why not.
     validations: Family<OutcomeLabel, Counter> = "licd_validations", Family::default();
     /// Seats that validations took for users who held none.
@@ -143,13 +145,16 @@ impl OutcomeLabel {
 }
 
 impl Metrics {
-    /// Shows the version, and every outcome from the start: what appears with its first count has no
-    /// rate before the second.
+    /// Shows the version, and every outcome and fault of validations from the start: what appears
+    /// with its first count has no rate before the second.
     fn begin(&self) {
         let version = env!("CARGO_PKG_VERSION");
         self.build.get_or_create(&VersionLabel { version }).set(1);
         for reason in [None].into_iter().chain(Reason::ALL.iter().copied().map(Some)) {
             drop(self.validations.get_or_create(&OutcomeLabel::of(reason)));
+        }
+        for (status, code) in [(500, "internal"), (503, "overloaded"), (503, "unavailable")] {
+            self.requests.learn("/api/v1/validate", Answer { method: "POST", status, code });
         }
     }
 

@@ -68,6 +68,10 @@ async fn what_happens_is_counted() {
     let shown = Shown::start(&database.url);
     let before = shown.scrape().await;
     assert_eq!(before.value("licd_validations_total", &[("outcome", "expired")]), Some(0.0));
+    for (status, code) in [("500", "internal"), ("503", "overloaded"), ("503", "unavailable")] {
+        let labels = [("route", "/api/v1/validate"), ("status", status), ("code", code)];
+        assert_eq!(before.value("licd_http_requests_total", &labels), Some(0.0), "{code}");
+    }
     everything_happens(&shown.admin).await;
     let scrape = shown.scrape().await;
     let outcome = |outcome| scrape.value("licd_validations_total", &[("outcome", outcome)]);
@@ -95,6 +99,7 @@ async fn what_happens_is_counted() {
     assert_eq!(single("licd_ready"), Some(1.0));
     assert_eq!(single("licd_log_lines_lost_total"), Some(0.0));
     assert!(single("licd_http_connections") >= Some(1.0));
+    assert!(single("licd_http_connections_max") > single("licd_http_connections"));
     assert!(single("process_resident_memory_bytes") > Some(1e6));
     assert!(single("process_open_fds") > Some(5.0));
     assert!(single("process_cpu_seconds_total") > Some(0.0));

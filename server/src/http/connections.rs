@@ -65,6 +65,8 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// Shows how many are open.
     pub open: Gauge,
+    /// Shows how many may be.
+    pub max: Gauge,
 }
 
 /// Answers on `listener` until `shutdown` completes. Then ends the connections that wait, and gives
@@ -146,10 +148,11 @@ impl Abuse {
 
 impl Server {
     fn new(router: Router, settings: Settings) -> Self {
-        let Settings { limits, proxies, tls, .. } = settings;
+        let Settings { limits, proxies, tls, max, .. } = settings;
         file_limit::raise();
         let bound = || file_limit::room_for_connections().min(MAX_CONNECTIONS);
         let max_connections = limits.max_connections.unwrap_or_else(bound).max(1);
+        max.set(i64::try_from(max_connections).unwrap_or(i64::MAX));
         let closing = Arc::<AtomicBool>::default();
         Self {
             protocols: Protocols::new(router, proxies, closing.clone()),

@@ -104,7 +104,8 @@ impl Requests {
         true
     }
 
-    fn learn(&self, route: &str, answer: Answer) {
+    /// Shows the count of such answers, which begins at 0.
+    pub(super) fn learn(&self, route: &str, answer: Answer) {
         let route: Arc<str> = route.into();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let known = known.entry(route.clone()).or_insert_with(|| {
