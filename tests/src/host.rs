@@ -126,6 +126,27 @@ async fn a_first_key_that_cannot_be_shown_is_not_made() {
     assert!(licd.stop().success());
 }
 
+/// Nor any other key, which nobody could revoke who does not know of it.
+#[tokio::test]
+async fn a_key_that_cannot_be_printed_is_not_made() {
+    let database = TestDatabase::empty().await;
+    let at = ["--database-url", &*database.url];
+    key_of(&printed(&[&["tenants", "create", "Acme"], &at[..]].concat()));
+    for args in [&["tenants", "create", "Other"][..], &["keys", "create", "--tenant", "Acme"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command(&[args, &at[..]].concat()).stdout(full).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{args:?}: {told}");
+        let said = "licd: the key could not be shown, so that nothing was created\n";
+        assert!(told.ends_with(said), "{args:?}: {told}");
+    }
+    let db = database.open().await;
+    let count = "select count(*) from keys";
+    let mut conn = db.read().await.unwrap();
+    let keys: Vec<(i64,)> = conn.query(count).fetch_all().await.unwrap();
+    assert_eq!(keys, [(1,)]);
+}
+
 /// Every command explains a wrong address, without its password.
 #[test]
 fn a_malformed_address_is_not_repeated() {

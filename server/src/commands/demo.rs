@@ -39,7 +39,7 @@ impl Demo {
         let own = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("licd-demo-").permissions(own).tempdir()?;
         let db = Db::open(&DatabaseUrl::Sqlite(folder.path().join("demo.db"))).await?;
-        let (tenant, key) = tenants::create(&db, Name::from_static("Acme")).await?;
+        let (tenant, key) = tenants::create(&db, Name::from_static("Acme"), |_, _| true).await?;
         let listener = self.listen().await?;
         let server = format!("http://{}", listener.local_addr()?);
         print(format_args!(

@@ -34,8 +34,9 @@ impl Keys {
         match self {
             Self::Create { tenant, name, role, mode, database } => {
                 let db = database.open_as_it_is().await?;
-                let key = tenants::create_key(&db, &tenant, NewKey { name, role, mode }).await?;
-                print(key.expose())
+                let show = |key: &ApiKey| print(key.expose()).is_ok();
+                tenants::create_key(&db, &tenant, NewKey { name, role, mode }, show).await?;
+                Ok(())
             }
             Self::Generate => print(ApiKey::generate(Mode::Live).expose()),
         }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use clap::Subcommand;
-use common::Name;
+use common::{ApiKey, Name, Tenant};
 use licd::db::Db;
 use licd::ops::tenants;
 
@@ -29,9 +29,13 @@ impl Tenants {
         match self {
             Self::Create { name, database } => {
                 let db = open_or_create(&database).await?;
-                let (tenant, key) = tenants::create(&db, name).await?;
-                say(format_args!("Created tenant {} ({}). Its admin key:", tenant.name, tenant.id));
-                print(key.expose())
+                let show = |tenant: &Tenant, key: &ApiKey| {
+                    let Tenant { name, id } = tenant;
+                    say(format_args!("Created tenant {name} ({id}). Its admin key:"));
+                    print(key.expose()).is_ok()
+                };
+                tenants::create(&db, name, show).await?;
+                Ok(())
             }
             Self::List { database } => {
                 let tenants = tenants::list(&database.open_as_it_is().await?).await?;

@@ -17,12 +17,19 @@ pub enum TenantError {
     NameTaken(Name),
     #[error("there is no tenant {0}; `licd tenants list` shows those there are")]
     Unknown(String),
+    #[error("the key could not be shown, so that nothing was created")]
+    NotShown,
     #[error("the database failed: {0}")]
     Database(#[from] sqlx::Error),
 }
 
-/// Creates a tenant with its first live admin key, and answers both.
-pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenantError> {
+/// Creates a tenant with its first live admin key, and answers both. Nothing is kept unless `show`,
+/// which runs last, answers true: nobody could revoke a key that nobody has seen.
+pub async fn create(
+    db: &Db,
+    name: Name,
+    show: impl FnOnce(&Tenant, &ApiKey) -> bool,
+) -> Result<(Tenant, ApiKey), TenantError> {
     let key = ApiKey::generate(Mode::Live);
     let mut tx = db.begin().await?;
     worlds::lock(&mut tx).await?;
@@ -31,6 +38,9 @@ pub async fn create(db: &Db, name: Name) -> Result<(Tenant, ApiKey), TenantError
     }
     ids::go_on(&mut tx).await?;
     let new = insert(tx, "licd tenants create", name, &key).await?;
+    if !show(&new.tenant, &key) {
+        return Err(TenantError::NotShown);
+    }
     Ok((new.commit().await?, key))
 }
 
@@ -97,8 +107,14 @@ pub struct NewKey {
     pub mode: Mode,
 }
 
-/// Creates a key for the tenant of that name or id: the way back in when all keys are lost.
-pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, TenantError> {
+/// Creates a key for the tenant of that name or id: the way back in when all keys are lost. It is
+/// not kept unless `show`, which runs last, answers true.
+pub async fn create_key(
+    db: &Db,
+    tenant: &str,
+    new: NewKey,
+    show: impl FnOnce(&ApiKey) -> bool,
+) -> Result<ApiKey, TenantError> {
     let key = ApiKey::generate(new.mode);
     let mut tx = db.begin().await?;
     let scope = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
@@ -113,6 +129,9 @@ pub async fn create_key(db: &Db, tenant: &str, new: NewKey) -> Result<ApiKey, Te
     let record = new_record(&key, new.name, new.role, None, now);
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
     let event = NewEvent::key_created(&record);
+    if !show(&key) {
+        return Err(TenantError::NotShown);
+    }
     change.commit(Created(record), event).await?;
     Ok(key)
 }

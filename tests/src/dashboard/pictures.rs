@@ -72,7 +72,8 @@ async fn a_week(app: &App, tenant: TenantId) {
 #[tokio::test]
 async fn the_documentation_has_its_pictures() {
     let app = App::start().await;
-    let (tenant, key) = tenants::create(app.db(), Name::from_static("Acme")).await.unwrap();
+    let (tenant, key) =
+        tenants::create(app.db(), Name::from_static("Acme"), |_, _| true).await.unwrap();
     let acme = app.with_key(key.expose());
     let (license, user) = a_day(&acme).await;
     a_week(&app, tenant.id).await;

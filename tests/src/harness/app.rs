@@ -57,7 +57,7 @@ impl App {
             role: Role::Admin,
             mode: Mode::Live,
         };
-        let key = tenants::create_key(&db, "default", new).await.unwrap();
+        let key = tenants::create_key(&db, "default", new, |_| true).await.unwrap();
         let node = Node::start(db, Config::default()).await;
         Self { admin: Caller::new(node.base.clone(), key.expose()), node, database }
     }
@@ -70,7 +70,7 @@ impl App {
     /// A key made on the host.
     pub async fn new_key(&self, tenant: &str, role: Role, mode: Mode) -> String {
         let new = NewKey { name: Name::from_static("key of a test"), role, mode };
-        let key = tenants::create_key(&self.node.db, tenant, new).await.unwrap();
+        let key = tenants::create_key(&self.node.db, tenant, new, |_| true).await.unwrap();
         key.expose().to_owned()
     }
 
@@ -99,7 +99,7 @@ impl App {
     /// The admin of another tenant.
     pub async fn other_tenant(&self) -> Caller {
         let name = Name::from_static("other");
-        let (_, key) = tenants::create(&self.node.db, name).await.unwrap();
+        let (_, key) = tenants::create(&self.node.db, name, |_, _| true).await.unwrap();
         self.with_key(key.expose())
     }
 

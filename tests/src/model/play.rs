@@ -60,7 +60,7 @@ impl Table {
     pub async fn set_up(&self, scenario: &Scenario) -> Game {
         let count: Vec<(i64,)> = self.rows("select count(*) / 2 from worlds").await;
         let name: Name = format!("game {}", count[0].0).parse().unwrap();
-        let (tenant, key) = tenants::create(&self.db, name).await.unwrap();
+        let (tenant, key) = tenants::create(&self.db, name, |_, _| true).await.unwrap();
         let callers: Vec<Caller> =
             self.callers.iter().map(|caller| caller.with_key(key.expose())).collect();
         let mut products = Vec::new();

@@ -138,7 +138,7 @@ async fn what_cannot_be_written_is_written_later() {
     let folder = TempDir::new().unwrap();
     let url = format!("sqlite://{}", folder.path().join("licd.db").display()).parse().unwrap();
     let db = Db::open(&url).await.unwrap();
-    tenants::create(&db, Name::from_static("default")).await.unwrap();
+    tenants::create(&db, Name::from_static("default"), |_, _| true).await.unwrap();
     db.close().await;
     let outcomes = OutcomeCounts::default();
     note(&outcomes, "ada", Some(Reason::Revoked), after(1));

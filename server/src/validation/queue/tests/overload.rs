@@ -48,7 +48,7 @@ impl Held {
         let url = format!("sqlite://{}", folder.path().join("licd.db").display());
         let db = Db::open(&url.parse().unwrap()).await.unwrap();
         let name = Name::from_static("default");
-        let (_, key) = tenants::create(&db, name).await.unwrap();
+        let (_, key) = tenants::create(&db, name, |_, _| true).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (mut app, _) = App::start(db, &Config::default(), Arc::default());
         let answer = {
