@@ -15,10 +15,11 @@ use std::time::Duration;
 use anyhow::bail;
 use indicatif::ProgressBar;
 use licd::db::DatabaseUrl;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::{Database, print};
-use finding::{Finding, State};
+use finding::{Finding, State, in_time};
 
 /// After so long a terminal shows that something goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ pub struct Doctor {
 
 impl Doctor {
     pub async fn run(self) -> anyhow::Result<()> {
-        let findings = with_spinner(self.findings()).await;
+        let findings = with_spinner(findings(self.database)).await;
         if self.json {
             print(serde_json::to_string_pretty(&findings)?)?;
         } else {
@@ -51,23 +52,30 @@ impl Doctor {
             problems => bail!("there are {problems} problems"),
         }
     }
+}
 
-    async fn findings(&self) -> Vec<Finding> {
-        let mut findings = settings::check();
-        findings.push(host::open_files());
-        match self.database.named() {
-            Err(error) => findings.push(Finding::problem("database", format!("{error:#}"))),
-            Ok(DatabaseUrl::Postgres(hosts)) => findings.extend(postgres::check(&hosts).await),
-            Ok(url @ DatabaseUrl::Sqlite(_)) => {
-                let is_allowed = self.database.exposed_files.allowed;
-                findings.extend(host::files(url.clone(), is_allowed).await);
-                if let DatabaseUrl::Sqlite(path) = url {
-                    findings.extend(sqlite::check(&path).await);
-                }
+async fn findings(database: Database) -> Vec<Finding> {
+    let is_allowed = database.exposed_files.allowed;
+    // A file that holds a secret may be a pipe into which nobody writes.
+    let reading = spawn_blocking(move || (settings::check(), database.named()));
+    let reading =
+        async { reading.await.map_err(|error| Finding::problem("settings", error.to_string())) };
+    let (mut findings, url) = match in_time("settings", reading).await {
+        Ok(read) => read,
+        Err(finding) => return vec![finding],
+    };
+    findings.push(host::open_files());
+    match url {
+        Err(error) => findings.push(Finding::problem("database", format!("{error:#}"))),
+        Ok(DatabaseUrl::Postgres(hosts)) => findings.extend(postgres::check(&hosts).await),
+        Ok(url @ DatabaseUrl::Sqlite(_)) => {
+            findings.extend(host::files(url.clone(), is_allowed).await);
+            if let DatabaseUrl::Sqlite(path) = url {
+                findings.extend(sqlite::check(&path).await);
             }
         }
-        findings
     }
+    findings
 }
 
 /// Shows on a terminal that something goes on, if it takes long.

@@ -79,6 +79,16 @@ fn settings_that_licd_does_not_know_or_take_are_found() {
     assert!(both.only("problem").contains("are both set"));
 }
 
+/// A pipe into which nobody writes is never read to its end.
+#[test]
+fn a_secret_that_cannot_be_read_is_found() {
+    let sound = Sound::new();
+    let pipe = sound.folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let found = sound.examine(&[("LICD_BOOTSTRAP_KEY_FILE", pipe.to_str().unwrap())]);
+    assert_eq!(found.only("problem"), "settings: no answer within 5 s []");
+}
+
 #[test]
 fn files_that_others_can_read_are_found() {
     let sound = Sound::new();
