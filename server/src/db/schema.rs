@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migrator};
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqlSafeStr, SqliteConnection};
 
 use super::open_error::OpenError;
 use super::{Db, Result};
@@ -35,6 +35,8 @@ static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 /// so that it works through a pooler too, and ends with the node. The number is any, but
 /// always this one.
 const LOCK: &str = "select pg_advisory_xact_lock(7017269530431091044)";
+/// The same, if it is free.
+const TRY_LOCK: &str = "select pg_try_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
 const NO_STATEMENT_TIMEOUT: &str = "set local statement_timeout = 0";
 const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0";
@@ -76,15 +78,25 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
         Db::Postgres { connections, .. } => {
             let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
             let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
-            for statement in [FORGET, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES, LOCK] {
+            for statement in [FORGET, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES] {
                 tx.execute(statement).await.map_err(OpenError::Connect)?;
             }
+            take_turn(&mut tx).await.map_err(OpenError::Connect)?;
             let upgrade = run(&POSTGRES_MIGRATIONS, &mut *tx).await?;
             tx.execute(FORGET).await.map_err(OpenError::Connect)?;
             tx.commit().await.map_err(OpenError::Connect)?;
             Ok(upgrade)
         }
     }
+}
+
+/// Waits, as long as that takes, until no other node migrates.
+async fn take_turn(conn: &mut PgConnection) -> Result<()> {
+    if !conn.fetch_one(TRY_LOCK).await?.try_get::<bool, _>(0)? {
+        tracing::info!("another licd migrates the database; this one waits until it is done");
+        conn.execute(LOCK).await?;
+    }
+    Ok(())
 }
 
 /// Refuses a database whose schema is not exactly the one this licd knows.

@@ -147,3 +147,20 @@ async fn a_server_whose_disk_is_full_or_fails_is_unavailable() {
     }
     assert!(node.stop().success());
 }
+
+/// A start that waits for another node's migration says so.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn a_start_that_waits_for_a_migration_says_so() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    let mut other = PgConnection::connect(&cluster.url("licd")).await.unwrap();
+    let lock = "select pg_advisory_lock(7017269530431091044)";
+    sqlx::query(lock).execute(&mut other).await.unwrap();
+    let starting = Process::launch(&cluster.url("licd"), &key);
+    let waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted";
+    until("licd waits", async || cluster.number(waiting).await == 1).await;
+    other.close().await.unwrap();
+    let node = starting.wait();
+    assert!(node.log().contains("another licd migrates the database"), "{}", node.log());
+    assert!(node.stop().success());
+}
