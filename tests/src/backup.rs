@@ -74,6 +74,12 @@ async fn a_backup_replaces_nothing_and_leaves_nothing_half() {
     let saved = folder.path().join("saved.db");
     let refusal = backup::write(&nowhere, &saved, pending()).await.unwrap_err();
     assert!(refusal.to_string().starts_with("cannot read the database"), "{refusal}");
+    // SQLite cannot make its log, as on a file system that is read-only.
+    let log = folder.path().join("live.db-wal");
+    std::fs::create_dir(&log).unwrap();
+    let refusal = backup::write(&live, &saved, pending()).await.unwrap_err().to_string();
+    assert!(refusal.starts_with("cannot read the database"), "{refusal}");
+    std::fs::remove_dir(&log).unwrap();
     let missing = folder.path().join("missing/saved.db");
     let refusal = backup::write(&live, &missing, pending()).await.unwrap_err().to_string();
     assert!(refusal.starts_with("cannot write"), "{refusal}");

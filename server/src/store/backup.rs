@@ -32,6 +32,9 @@ pub async fn copy(from: &Path, to: &Path, stopped: &Arc<AtomicBool>) -> Result<(
     let to = to.to_str().ok_or(CopyError::Write(invalid))?;
     let options = SqliteConnectOptions::new().filename(from).busy_timeout(BUSY_TIMEOUT);
     let mut conn = open(&options, stopped).await.map_err(CopyError::Read)?;
+    // SQLite opens a file when it first reads it. A failure then is not the copy's.
+    let read = sqlx::query("select count(*) from sqlite_master").execute(&mut conn).await;
+    read.map_err(CopyError::Read)?;
     let copied = sqlx::query("vacuum into $1").bind(to).execute(&mut conn).await;
     // When this returns, SQLite has let go of both files.
     let closed = conn.close().await;
