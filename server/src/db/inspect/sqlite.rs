@@ -1,10 +1,11 @@
 //! A file of SQLite, opened to be read alone.
 
-use std::fs::OpenOptions;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::Timestamp;
+use rustix::fs::{Access, access};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::types::Uuid;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
@@ -43,8 +44,8 @@ impl Sqlite {
     /// Fails if licd cannot write the file at `path`, which is the one that was opened: it may not,
     /// its file system is read-only, or a process keeps the lock of writers. Nothing is written.
     pub async fn try_to_write(&mut self, path: &Path) -> Result<()> {
-        // SQLite itself falls back to reading.
-        OpenOptions::new().append(true).open(path)?;
+        // SQLite falls back to reading. To open the file here, and close it, would end its locks.
+        access(path, Access::WRITE_OK).map_err(io::Error::from)?;
         let options = SqliteConnectOptions::new().filename(path).busy_timeout(LOCK_TIMEOUT);
         let begun = async {
             let mut conn = options.connect().await?;
