@@ -6,7 +6,7 @@ use std::time::Duration;
 use h2::client::Builder;
 use licd::http::ConnectionLimits;
 
-use super::client::{HTTP1, HTTP2, Http2, connect, get, http1, until_answered};
+use super::client::{HTTP1, HTTP2, Http2, connect, get, hello, http1, until_answered};
 use super::pair::Pair;
 use super::serve;
 use crate::connections::slow::LIMITS;
@@ -47,6 +47,22 @@ async fn silent_handshakes_make_room() {
     until_answered(&app.base, &pair).await;
     known.get("/healthz").await;
     assert_eq!(known.answer().await.status, 200, "who has asked before is ended last");
+}
+
+/// Who waits in the middle of a handshake takes no turn of those who want to begin one.
+#[tokio::test]
+async fn half_handshakes_hold_nobody_up() {
+    let pair = Pair::new();
+    let app = serve(&pair, LIMITS).await;
+    let mut half = Vec::new();
+    for _ in 0..200 {
+        let mut wire = Wire::connect(&app.base).await;
+        wire.send(hello()).await;
+        half.push(wire);
+    }
+    let mut other = http1(&app.base, &pair).await;
+    other.get("/healthz").await;
+    assert_eq!(other.answer().await.status, 200);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, RecvStream, SendStream};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, version};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion, version};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -48,6 +48,21 @@ pub async fn connect_with(
     let name = ServerName::try_from("localhost").unwrap();
     let shaken = TlsConnector::from(Arc::new(config)).connect(name, tcp);
     timeout(IO_TIMEOUT, shaken).await.expect("licd does not shake hands")
+}
+
+/// What a client says first in a handshake.
+pub fn hello() -> Vec<u8> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let (mut hello, mut client) =
+        (Vec::new(), ClientConnection::new(Arc::new(config), name).unwrap());
+    client.write_tls(&mut hello).unwrap();
+    hello
 }
 
 pub async fn connect(base: &str, pair: &Pair, protocol: &[u8]) -> Secured {

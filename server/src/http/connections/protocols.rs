@@ -1,11 +1,12 @@
 //! What is spoken on a connection: HTTP/1.1 in plain, or TLS, and in it what the client chooses,
 //! HTTP/2 or HTTP/1.1.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread::available_parallelism;
 
 use axum::Router;
 use axum::http::Request;
@@ -14,8 +15,11 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use tokio::io::AsyncWriteExt;
-use tokio_rustls::TlsAcceptor;
+use tokio::sync::Semaphore;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::http2 as bounded_http2;
 use super::request;
@@ -37,6 +41,8 @@ pub struct Protocols {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
     closing: Arc<AtomicBool>,
+    /// How many TLS handshakes are computed at once.
+    handshakes: Arc<Semaphore>,
 }
 
 impl Protocols {
@@ -45,7 +51,11 @@ impl Protocols {
         let mut http1 = http1::Builder::new();
         // hyper's own timer counts a head and the idle time before it as one.
         http1.header_read_timeout(None).max_buf_size(BUFFER);
-        Self { router, proxies, http1, http2: bounded_http2::builder(), closing }
+        let http2 = bounded_http2::builder();
+        // Half of the cores are left to requests, however many newcomers there are.
+        let cores = available_parallelism().map_or(1, usize::from);
+        let handshakes = Arc::new(Semaphore::new((cores / 2).max(1)));
+        Self { router, proxies, http1, http2, closing, handshakes }
     }
 
     /// Answers requests in HTTP/1.1 until the connection ends.
@@ -82,7 +92,7 @@ impl Protocols {
             }
             Ok(None) | Err(_) => return Ok(()),
         }
-        let stream = match TlsAcceptor::from(config).accept(socket).await {
+        let stream = match self.shake_hands(config, socket).await {
             Ok(stream) => stream,
             Err(error) => {
                 if error.kind() == ErrorKind::InvalidData {
@@ -99,6 +109,24 @@ impl Protocols {
         } else {
             self.http1(peer, transport, state).await
         }
+    }
+
+    /// Reads what the client says first, then computes the answer in its turn. So no more tasks than
+    /// those with a turn compete with requests, and a client that is gone costs no signature.
+    async fn shake_hands(
+        &self,
+        config: Arc<ServerConfig>,
+        socket: Socket,
+    ) -> io::Result<TlsStream<Socket>> {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
+        let handshake = {
+            let _turn = self.handshakes.acquire().await.map_err(io::Error::other)?;
+            if hello.io.is_closed() {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            hello.into_stream(config)
+        };
+        handshake.await
     }
 
     /// Answers requests in HTTP/2 until the connection ends.
@@ -131,3 +159,6 @@ async fn refuse_plain_http(socket: Socket, state: Arc<ConnectionState>) {
     // Fails only after the client has closed the connection.
     drop(stream.shutdown().await);
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,12 @@
 //! The socket below everything else, TLS included. It notes what the kernel takes.
 
-use std::io::{self, IoSlice};
+use std::io::{self, ErrorKind, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -25,6 +27,14 @@ impl Socket {
         let mut first = [0];
         let count = self.tcp.peek(&mut first).await?;
         Ok((count > 0).then_some(first[0]))
+    }
+
+    /// Whether the client has closed the connection, and everything was read that it sent.
+    pub fn is_closed(&self) -> bool {
+        match SockRef::from(&self.tcp).peek(&mut [MaybeUninit::uninit()]) {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        }
     }
 
     fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
