@@ -3,6 +3,7 @@
 
 mod bounds;
 pub mod client;
+mod hostile;
 mod http2;
 pub mod pair;
 mod reload;

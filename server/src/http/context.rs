@@ -72,11 +72,12 @@ pub async fn run(
     // For the bodies, which are read without the rest.
     request.extensions_mut().insert(context.caller.clone());
 
-    let checked = head::check(request.version(), request.headers());
+    let checked = head::check(request.version(), request.headers())
+        .and_then(|()| head::hold(request.headers()));
     let (request, arrival) = arrival::observe(request);
     let handling = async move {
         match checked {
-            Ok(()) => next.run(request).await,
+            Ok(_share) => next.run(request).await,
             Err(error) => error.into_response(),
         }
     };

@@ -6,7 +6,15 @@ use axum::http::header::{HOST, TRANSFER_ENCODING};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Version};
 
+use crate::budget::{MemoryBudget, MemoryShare};
 use crate::error::Error;
+
+/// How much memory the heads of all requests may take together while these are handled: half of it,
+/// as whose they are is not known yet.
+static HEADS: MemoryBudget = MemoryBudget::new(32 * 1024 * 1024);
+/// How many bytes of each head are not counted there: more than most have. So a full budget refuses
+/// only large heads; the number of requests bounds what is not counted.
+const UNCOUNTED: usize = 2048;
 
 /// Refuses a head that another program on the way could read differently: one whose `Host` is
 /// missing, doubled or malformed, or whose body is encoded in another way than in chunks.
@@ -23,6 +31,15 @@ pub fn check(version: Version, headers: &HeaderMap) -> Result<(), Error> {
         return Err(Error::invalid("Transfer-Encoding", "Transfer-Encoding must be chunked"));
     }
     Ok(())
+}
+
+/// The memory that a request's head takes; [`Error::Overloaded`] when all heads take too much.
+pub fn hold(headers: &HeaderMap) -> Result<MemoryShare, Error> {
+    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    let mut share = HEADS.share(None);
+    // What a connection reads into is at most twice as large as what is in it.
+    share.grow_to((2 * size).saturating_sub(UNCOUNTED))?;
+    Ok(share)
 }
 
 /// Adds the host that an HTTP/2 request's address names. Beside a `Host` that says something else it

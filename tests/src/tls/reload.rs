@@ -16,7 +16,7 @@ use crate::refusals::log::log_with;
 const IN_USE: &str = "a TLS certificate was read, and is in use";
 const NOT_USED: &str = "a TLS certificate cannot be used; the one before stays in use";
 
-fn start(database: &TestDatabase, pair: &Pair) -> Process {
+pub fn start(database: &TestDatabase, pair: &Pair) -> Process {
     let (tls, key) = (pair.settings(), first_key());
     let mut settings = vec![("LICD_BOOTSTRAP_KEY", &*key)];
     settings.extend(tls.iter().map(|(name, value)| (*name, &**value)));

@@ -19,7 +19,7 @@ use super::state::ConnectionState;
 use crate::http::{Client, head};
 
 /// How many requests a connection may have at once.
-const MAX_REQUESTS: u32 = 128;
+const MAX_REQUESTS: u32 = 32;
 /// How large a request's head may be; HTTP/2 counts 32 bytes more for each header.
 const MAX_HEAD: u32 = 16 * 1024;
 /// How much may arrive of a body, and of all bodies of a connection, before a handler reads it. The

@@ -61,7 +61,7 @@ fn since(word: u64) -> u64 {
     word >> 19
 }
 
-/// How many requests are handled or answered; a client may have 128 at once.
+/// How many requests are handled or answered; a client may have 32 at once.
 fn requests(word: u64) -> u64 {
     word >> 3 & 0xffff
 }
