@@ -129,6 +129,7 @@ struct Connection {
 struct Abuse {
     failed_handshakes: u64,
     malformed_heads: u64,
+    broken_http2: u64,
     slow_heads: u64,
     slow_readers: u64,
     last_client: Option<SocketAddr>,
@@ -138,9 +139,11 @@ impl Abuse {
     fn note(&mut self, ended: &Connection) {
         let (is_malformed, is_failed) =
             (ended.state.is_malformed(), ended.state.is_handshake_failed());
+        let is_broken = ended.state.is_http2_broken();
+        self.broken_http2 += u64::from(is_broken);
         self.malformed_heads += u64::from(is_malformed);
         self.failed_handshakes += u64::from(is_failed);
-        if is_malformed || is_failed {
+        if is_malformed || is_failed || is_broken {
             self.last_client = Some(ended.peer);
         }
     }
@@ -296,11 +299,13 @@ impl Server {
     fn report(&mut self) {
         let Some(last_client) = self.abuse.last_client else { return };
         if is_due(&mut self.last_report) {
-            let Abuse { failed_handshakes, malformed_heads, slow_heads, slow_readers, .. } =
-                take(&mut self.abuse);
+            let ended = take(&mut self.abuse);
+            let Abuse { failed_handshakes, malformed_heads, broken_http2, .. } = ended;
+            let Abuse { slow_heads, slow_readers, .. } = ended;
             tracing::info!(
                 failed_handshakes,
                 malformed_heads,
+                broken_http2,
                 slow_heads,
                 slow_readers,
                 %last_client,

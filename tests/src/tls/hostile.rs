@@ -1,12 +1,19 @@
-//! Strangers who abuse HTTP/2: with heads that fill the memory.
+//! Strangers who abuse HTTP/2: with heads that fill the memory, and frames that ask for nothing.
 
 use axum::http::Request;
 
-use super::client::Http2;
+use super::client::{HTTP2, Http2, connect};
 use super::pair::Pair;
 use super::reload::start;
+use super::serve;
+use crate::connections::slow::LIMITS;
+use crate::connections::wire::Wire;
 use crate::harness::TestDatabase;
 use crate::nodes::process::first_key;
+
+/// What a client of HTTP/2 says first, and that it takes our settings.
+const PREFACE: &[u8] =
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0";
 
 /// 100 connections with 32 large heads each, whose bodies never come: what is beyond the budget is
 /// refused, small requests are answered, and the memory stays small.
@@ -35,4 +42,20 @@ async fn large_heads_cost_little_memory() {
     assert_eq!(other.get("/healthz").await.status, 200);
     let grown = licd.peak_memory() - before;
     assert!(grown < 100 * 1024, "it took {grown} KiB");
+}
+
+/// Frames that ask for nothing: room for answers that nobody wants, priorities, an unknown type.
+#[tokio::test]
+async fn frames_that_ask_for_nothing_end_the_connection() {
+    let pair = Pair::new();
+    let app = serve(&pair, LIMITS).await;
+    for frame in [
+        &b"\0\0\x04\x08\0\0\0\0\0\0\0\0\x01"[..],
+        b"\0\0\x05\x02\0\x7f\xff\xff\xfd\0\0\0\x01\0",
+        b"\0\0\0\x42\0\0\0\0\0",
+    ] {
+        let mut wire = Wire::over(connect(&app.base, &pair, HTTP2).await);
+        wire.send(PREFACE).await;
+        wire.send_until_ended(frame.repeat(5000)).await;
+    }
 }

@@ -1,6 +1,7 @@
 //! What is spoken on a connection: HTTP/1.1 in plain, or TLS, and in it what the client chooses,
 //! HTTP/2 or HTTP/1.1.
 
+use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::pin::pin;
@@ -143,12 +144,19 @@ impl Protocols {
             bounded_http2::answer(request, self.router.clone(), client, state.clone())
         });
         let mut connection = pin!(self.http2.serve_connection(stream, service));
-        tokio::select! {
-            ended = &mut connection => return ended,
-            () = state.stop_requested() => {}
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            () = state.stop_requested() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        // A connection that merely broke has an error of the socket.
+        let cause = ended.as_ref().err().and_then(Error::source);
+        if cause.is_some_and(|cause| !cause.is::<io::Error>()) {
+            state.http2_broken();
         }
-        connection.as_mut().graceful_shutdown();
-        connection.await
+        ended
     }
 }
 

@@ -86,6 +86,8 @@ pub struct ConnectionState {
     /// A TLS handshake failed.
     is_handshake_failed: AtomicBool,
     is_http2: AtomicBool,
+    /// It broke the rules of HTTP/2.
+    is_http2_broken: AtomicBool,
     /// Tells an HTTP/2 connection that the service stops.
     stop: Notify,
 }
@@ -98,6 +100,7 @@ impl ConnectionState {
             is_malformed: AtomicBool::new(false),
             is_handshake_failed: AtomicBool::new(false),
             is_http2: AtomicBool::new(false),
+            is_http2_broken: AtomicBool::new(false),
             stop: Notify::new(),
         }
     }
@@ -106,7 +109,7 @@ impl ConnectionState {
         self.word.load(Ordering::Acquire)
     }
 
-    fn is_http2(&self) -> bool {
+    pub fn is_http2(&self) -> bool {
         self.is_http2.load(Ordering::Relaxed)
     }
 
@@ -129,6 +132,11 @@ impl ConnectionState {
     /// The TLS handshake failed.
     pub fn handshake_failed(&self) {
         self.is_handshake_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// The client broke the rules of HTTP/2, or asked for nothing with all that it sent.
+    pub fn http2_broken(&self) {
+        self.is_http2_broken.store(true, Ordering::Relaxed);
     }
 
     /// Bytes arrived. Over HTTP/2 they may be anything, such as a ping.
@@ -218,6 +226,11 @@ impl ConnectionState {
     /// Whether it ended with a TLS handshake that failed.
     pub fn is_handshake_failed(&self) -> bool {
         self.is_handshake_failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether it ended as its client broke the rules of HTTP/2.
+    pub fn is_http2_broken(&self) -> bool {
+        self.is_http2_broken.load(Ordering::Relaxed)
     }
 
     /// Tells an HTTP/2 connection to take no more requests. Others hear it with their next answer.
