@@ -1,6 +1,8 @@
-//! Strangers who abuse HTTP/2: with heads that fill the memory, and frames that ask for nothing.
+//! Strangers who abuse HTTP/2: with heads that fill the memory, frames that ask for nothing, and
+//! streams that are reset at once.
 
 use axum::http::Request;
+use serde_json::Value;
 
 use super::client::{HTTP2, Http2, connect};
 use super::pair::Pair;
@@ -10,6 +12,7 @@ use crate::connections::slow::LIMITS;
 use crate::connections::wire::Wire;
 use crate::harness::TestDatabase;
 use crate::nodes::process::first_key;
+use crate::refusals::log::log_with;
 
 /// What a client of HTTP/2 says first, and that it takes our settings.
 const PREFACE: &[u8] =
@@ -58,4 +61,34 @@ async fn frames_that_ask_for_nothing_end_the_connection() {
         wire.send(PREFACE).await;
         wire.send_until_ended(frame.repeat(5000)).await;
     }
+}
+
+fn broken(line: &Value) -> bool {
+    line["message"] == "connections were ended" && line["broken_http2"] == 1
+}
+
+/// Streams that are reset at once end their connection. What is logged is one line, with an address.
+#[tokio::test(flavor = "multi_thread")]
+async fn resets_in_a_hurry_are_logged_once() {
+    let (database, pair) = (TestDatabase::empty().await, Pair::new());
+    let licd = start(&database, &pair);
+    let mut wire = Wire::over(connect(&licd.base, &pair, HTTP2).await);
+    // GET /, and its reset.
+    let streams = (0..60_u8).flat_map(|number| {
+        let (high, low) = (0, 2 * number + 1);
+        let head = [0, 0, 6, 1, 5, 0, 0, high, low, 0x82, 0x84, 0x87, 0x41];
+        let reset = [0, 0, 4, 3, 0, 0, 0, high, low, 0, 0, 0, 8];
+        let authority = [1, b'x'];
+        let mut frames = head.to_vec();
+        frames.extend(authority);
+        frames.extend(reset);
+        frames
+    });
+    wire.send([PREFACE.to_vec(), streams.collect()].concat()).await;
+    wire.read_to_end().await;
+    drop(wire);
+    let log = log_with(&licd, broken).await;
+    let line = log.iter().find(|line| broken(line)).unwrap();
+    assert!(line["last_client"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
+    assert!(!licd.log().contains("h2::"), "{}", licd.log());
 }
