@@ -46,7 +46,8 @@ impl Tls {
         let first = files.fingerprint();
         let pair = RwLock::new(files.read()?);
         let tls = Self(Arc::new(Inner { files, first, pair, reload: Notify::new() }));
-        tls.warn_of_expiry();
+        tls.warn_of_times();
+        tls.warn_of_exposure();
         Ok(tls)
     }
 
@@ -89,7 +90,7 @@ impl Tls {
             }
             if warned.elapsed() >= EXPIRY_WARNING_INTERVAL {
                 warned = Instant::now();
-                self.warn_of_expiry();
+                self.warn_of_times();
             }
         }
     }
@@ -101,7 +102,8 @@ impl Tls {
                 let expires_at = pair.expires_at;
                 *self.0.pair.write().unwrap_or_else(PoisonError::into_inner) = pair;
                 tracing::info!(%certificate, %expires_at, "a TLS certificate was read, and is in use");
-                self.warn_of_expiry();
+                self.warn_of_times();
+                self.warn_of_exposure();
             }
             Err(error) => {
                 let error = anyhow::Error::from(error);
@@ -113,14 +115,27 @@ impl Tls {
         }
     }
 
-    fn warn_of_expiry(&self) {
-        let expires_at = self.0.pair.read().unwrap_or_else(PoisonError::into_inner).expires_at;
+    fn warn_of_exposure(&self) {
+        if let Some(fix) = self.0.files.fix_of_exposure() {
+            let setting = "LICD_TLS_KEY";
+            tracing::warn!("others can read or change the file of {setting}; fix it with: {fix}");
+        }
+    }
+
+    fn warn_of_times(&self) {
+        let (valid_from, expires_at) = {
+            let pair = self.0.pair.read().unwrap_or_else(PoisonError::into_inner);
+            (pair.valid_from, pair.expires_at)
+        };
         let left = expires_at.since(Timestamp::now());
         let certificate = self.0.files.certificate.display();
         if left <= TimeDelta::zero() {
             tracing::warn!(%certificate, %expires_at, "the TLS certificate has expired");
         } else if left <= EXPIRY_NOTICE {
             tracing::warn!(%certificate, %expires_at, "the TLS certificate expires soon");
+        }
+        if valid_from > Timestamp::now() {
+            tracing::warn!(%certificate, %valid_from, "the TLS certificate is not valid yet");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A certificate that has signed itself, and its key, in files.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -29,7 +30,9 @@ impl Pair {
         let (folder, key) = (TempDir::new().unwrap(), KeyPair::generate().unwrap());
         let certificate = params.self_signed(&key).unwrap();
         fs::write(folder.path().join("cert.pem"), certificate.pem()).unwrap();
-        fs::write(folder.path().join("key.pem"), key.serialize_pem()).unwrap();
+        let path = folder.path().join("key.pem");
+        fs::write(&path, key.serialize_pem()).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
         Self { folder, key, certificate: certificate.der().clone() }
     }
 

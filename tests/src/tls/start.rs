@@ -1,7 +1,8 @@
 //! Starts that are refused: half a setting, files that are no good, and plain HTTP for others than
 //! this machine.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use rcgen::date_time_ymd;
 
@@ -39,7 +40,39 @@ fn a_pair_that_is_no_good_stops_the_start() {
     }
     fs::write(&away, "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n").unwrap();
     let told = told(Some(&certificate), Some(&away));
-    assert!(told.contains("cannot be used") && !told.contains("c2Vj"), "{told}");
+    assert!(told.contains("must be RSA of 2048") && !told.contains("c2Vj"), "{told}");
+}
+
+/// rustls looks at the first certificate alone; clients look at all.
+#[test]
+fn every_certificate_is_looked_at() {
+    let pair = Pair::new();
+    let [(_, certificate), (_, key)] = pair.settings();
+    let good = fs::read_to_string(&certificate).unwrap();
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let (cut, _) = good.split_once("-----END").unwrap();
+    for (text, said) in [
+        (format!("{good}{broken}"), "malformed: the one with number 2"),
+        (format!("{good}{cut}"), "has no END line"),
+        (format!("{good}{}", "#".repeat(70_000)), "larger than 64 KiB"),
+    ] {
+        fs::write(&certificate, text).unwrap();
+        let told = told(Some(&certificate), Some(&key));
+        assert!(told.contains(said), "{told}");
+    }
+    fs::write(&certificate, format!("{good}{good}")).unwrap();
+    let told = told(Some(&certificate), Some(&key));
+    assert!(!told.contains("TLS cannot be used"), "{told}");
+}
+
+#[test]
+fn only_regular_files_are_read() {
+    let pair = Pair::new();
+    let [(_, certificate), (_, key)] = pair.settings();
+    for (certificate, key) in [("/dev/zero", &*key), (&*certificate, "/dev/zero")] {
+        let told = told(Some(certificate), Some(key));
+        assert!(told.contains("it is no regular file"), "{told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,18 +100,36 @@ async fn plain_http_for_others_is_refused() {
     }
 }
 
-/// A certificate that has expired is for its clients to refuse: licd starts, and warns.
+/// A certificate out of its time is for its clients to refuse: licd starts, and warns. As for a key
+/// that others can read, it may be in a container that nobody else is in.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expired_certificate_is_warned_of() {
+async fn what_clients_or_others_make_of_it_is_warned_of() {
     let database = TestDatabase::empty().await;
     let mut expired = params();
     expired.not_before = date_time_ymd(2020, 1, 1);
     expired.not_after = date_time_ymd(2021, 1, 1);
-    let said = "the TLS certificate has expired";
-    for (pair, is_said) in [(Pair::with(&expired), true), (Pair::new(), false)] {
+    let mut early = params();
+    early.not_before = date_time_ymd(4000, 1, 1);
+    early.not_after = date_time_ymd(4001, 1, 1);
+    let exposed = Pair::new();
+    fs::set_permissions(exposed.key_path(), Permissions::from_mode(0o604)).unwrap();
+    let warnings = [
+        "the TLS certificate has expired",
+        "the TLS certificate is not valid yet",
+        "others can read or change the file of LICD_TLS_KEY; fix it with: chmod o= ",
+    ];
+    for (pair, expected) in [
+        (Pair::with(&expired), Some(warnings[0])),
+        (Pair::with(&early), Some(warnings[1])),
+        (exposed, Some(warnings[2])),
+        (Pair::new(), None),
+    ] {
         let settings = pair.settings();
         let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, &**value)).collect();
         let licd = Process::launch_with(&database.url, &settings).wait();
-        assert_eq!(licd.log().contains(said), is_said, "{}", licd.log());
+        for warning in warnings {
+            let is_said = licd.log().contains(warning);
+            assert_eq!(is_said, Some(warning) == expected, "{}", licd.log());
+        }
     }
 }

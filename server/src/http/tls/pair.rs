@@ -1,16 +1,24 @@
 //! A certificate and its key: the files that hold them, and what rustls makes of them.
 
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
 use common::Timestamp;
 use rustls::crypto::ring::default_provider;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{InconsistentKeys, ServerConfig};
+use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
+use x509_parser::time::ASN1Time;
+
+/// The most bytes of a file: a few certificates are much smaller.
+const MAX_FILE: u64 = 64 * 1024;
+/// Of a key's file: others may read or write it.
+const EXPOSED: u32 = 0o006;
 
 /// Why a certificate and key cannot be used. What the files hold is in no message.
 #[derive(Debug, thiserror::Error)]
@@ -19,8 +27,16 @@ pub enum TlsError {
     Unreadable(PathBuf, #[source] io::Error),
     #[error("{0} holds no certificate in PEM")]
     NoCertificate(PathBuf),
+    #[error("{0} is cut off: a block in it has no END line")]
+    CutOff(PathBuf),
+    #[error("{0} holds a certificate that is malformed: the one with number {1}")]
+    Malformed(PathBuf, usize),
     #[error("{0} holds no private key in PEM: PKCS#8, PKCS#1 or SEC1, and not encrypted")]
     NoKey(PathBuf),
+    #[error(
+        "the key in {0} cannot be used; it must be RSA of 2048 to 4096 bits, P-256, P-384 or Ed25519"
+    )]
+    UnusableKey(PathBuf),
     #[error("the certificate in {0} and the key in {1} do not fit each other")]
     Mismatch(PathBuf, PathBuf),
     #[error("the certificate in {0} or the key in {1} cannot be used")]
@@ -37,18 +53,19 @@ pub struct PairFiles {
 /// A certificate and its key, ready for use.
 pub struct Pair {
     pub config: Arc<ServerConfig>,
+    pub valid_from: Timestamp,
     pub expires_at: Timestamp,
 }
 
 /// What differs when a file was written or replaced, or a link to it was changed: device, inode,
-/// length, and the time of the last write. None of a file that is not there.
+/// length, and the time of the last change, which nobody can set. None of a file that is not there.
 pub type Fingerprint = [Option<(u64, u64, u64, i64, i64)>; 2];
 
 impl PairFiles {
     pub fn fingerprint(&self) -> Fingerprint {
         [&self.certificate, &self.key].map(|path| {
             let file = fs::metadata(path).ok()?;
-            Some((file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
+            Some((file.dev(), file.ino(), file.len(), file.ctime(), file.ctime_nsec()))
         })
     }
 
@@ -56,30 +73,74 @@ impl PairFiles {
         let (certificate, key) = (|| self.certificate.clone(), || self.key.clone());
         let chain = CertificateDer::pem_slice_iter(&read(&self.certificate)?)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|_| TlsError::NoCertificate(certificate()))?;
-        let expires_at = chain.first().and_then(expiry);
-        let expires_at = expires_at.ok_or_else(|| TlsError::NoCertificate(certificate()))?;
+            .map_err(|error| match error {
+                pem::Error::MissingSectionEnd { .. } => TlsError::CutOff(certificate()),
+                _ => TlsError::NoCertificate(certificate()),
+            })?;
+        let (valid_from, expires_at) = self.check(&chain)?;
         let secret =
-            PrivateKeyDer::from_pem_slice(&read(&self.key)?).map_err(|_| TlsError::NoKey(key()))?;
+            PrivateKeyDer::from_pem_slice(&read(&self.key)?).map_err(|error| match error {
+                pem::Error::MissingSectionEnd { .. } => TlsError::CutOff(key()),
+                _ => TlsError::NoKey(key()),
+            })?;
+        if default_provider().key_provider.load_private_key(secret.clone_key()).is_err() {
+            return Err(TlsError::UnusableKey(key()));
+        }
         let config = config(chain, secret).map_err(|error| match error {
             rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
                 TlsError::Mismatch(certificate(), key())
             }
             error => TlsError::Unusable(certificate(), key(), error),
         })?;
-        Ok(Pair { config: Arc::new(config), expires_at })
+        Ok(Pair { config: Arc::new(config), valid_from, expires_at })
+    }
+
+    /// Parses all, as rustls looks at the first alone. Answers from when to when the first is valid.
+    fn check(&self, chain: &[CertificateDer<'_>]) -> Result<(Timestamp, Timestamp), TlsError> {
+        let path = || self.certificate.clone();
+        let parsed = chain.iter().enumerate().map(|(index, der)| match whole(der) {
+            Some(certificate) => Ok(certificate),
+            None => Err(TlsError::Malformed(path(), index + 1)),
+        });
+        let parsed = parsed.collect::<Result<Vec<_>, _>>()?;
+        let first = parsed.first().ok_or_else(|| TlsError::NoCertificate(path()))?;
+        let validity = first.validity();
+        timestamp(validity.not_before)
+            .zip(timestamp(validity.not_after))
+            .ok_or_else(|| TlsError::Malformed(path(), 1))
+    }
+
+    /// The command that ends that others may read or write the key's file. As with other secrets,
+    /// that is no reason to refuse it.
+    pub fn fix_of_exposure(&self) -> Option<String> {
+        let mode = fs::metadata(&self.key).map_or(0, |file| file.mode());
+        (mode & EXPOSED != 0).then(|| format!("chmod o= {:?}", self.key))
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|error| TlsError::Unreadable(path.to_owned(), error))
+    let unreadable = |error| TlsError::Unreadable(path.to_owned(), error);
+    // To open a pipe would wait until somebody writes to it.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(unreadable(io::Error::other("it is no regular file")));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(unreadable(io::Error::other("it is larger than 64 KiB")));
+    }
+    Ok(bytes)
 }
 
-/// When the certificate expires. None if it is malformed.
-fn expiry(certificate: &CertificateDer<'_>) -> Option<Timestamp> {
-    let (_, certificate) = parse_x509_certificate(certificate).ok()?;
-    let seconds = certificate.validity().not_after.timestamp();
-    Timestamp::from_millis(seconds.checked_mul(1000)?)
+/// The certificate, if there is nothing else beside it.
+fn whole<'a>(der: &'a CertificateDer<'_>) -> Option<X509Certificate<'a>> {
+    let (rest, certificate) = parse_x509_certificate(der).ok()?;
+    rest.is_empty().then_some(certificate)
+}
+
+fn timestamp(time: ASN1Time) -> Option<Timestamp> {
+    Timestamp::from_millis(time.timestamp().checked_mul(1000)?)
 }
 
 /// TLS 1.2 and 1.3; the client chooses HTTP/2 or HTTP/1.1. Nothing is resumed under another
@@ -94,4 +155,27 @@ fn config(
         .with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever keeps the length and the time of the last write cannot keep that of the last change.
+    #[test]
+    fn a_file_that_seems_unwritten_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cert.pem");
+        fs::write(&path, "one").unwrap();
+        let files = PairFiles { certificate: path.clone(), key: path.clone() };
+        let (before, written) = (files.fingerprint(), fs::metadata(&path).unwrap().modified());
+        let written = written.unwrap();
+        // The clock of files stands still for some milliseconds.
+        let is_noticed = (0..1_000_000).any(|_| {
+            fs::write(&path, "two").unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+            files.fingerprint() != before
+        });
+        assert!(is_noticed);
+    }
 }
