@@ -13,6 +13,7 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use common::ExternalId;
+use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, Error as _, Expected, Unexpected};
 use serde::{Deserialize, Deserializer};
 
@@ -67,9 +68,12 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 }
 
 fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
-    let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(
-        uri.query().unwrap_or("").as_bytes(),
-    ));
+    let text = uri.query().unwrap_or("");
+    // form_urlencoded would read U+FFFD where it is not UTF-8.
+    for pair in text.split('&') {
+        percent_decode_str(pair).decode_utf8().map_err(|_| describe::not_utf8(pair))?;
+    }
+    let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(text.as_bytes()));
     serde_path_to_error::deserialize(pairs).map_err(describe::query)
 }
 

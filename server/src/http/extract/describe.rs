@@ -26,6 +26,12 @@ pub fn query(error: serde_path_to_error::Error<serde_urlencoded::de::Error>) -> 
     describe(&path, &error.into_inner().to_string())
 }
 
+/// A parameter of the query, or its name, is not UTF-8. It is named as it was sent.
+pub fn not_utf8(pair: &str) -> Error {
+    let name = short(pair.split('=').next().unwrap_or(pair));
+    Error::invalid(&name, format!("{name} must be percent-encoded UTF-8"))
+}
+
 /// The body is not JSON.
 pub fn malformed(error: &serde_json::Error) -> Error {
     let (line, column) = (error.line(), error.column());

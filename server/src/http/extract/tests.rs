@@ -100,6 +100,21 @@ struct ListQuery {
     product_id: Option<ProductId>,
 }
 
+#[test]
+fn a_query_is_utf8() {
+    for (text, field) in [
+        ("limit=1&x=%ff", Some("x")),
+        ("x=a%C3", Some("x")),
+        ("%ff=a", Some("%ff")),
+        ("x=%C3%A4&&limit=1", None),
+        ("x=%EF%BF%BD", None),
+    ] {
+        let uri: Uri = format!("/?{text}").parse().unwrap();
+        let error = query::<ListQuery>(&uri).err();
+        assert_eq!(error.as_ref().and_then(Error::field), field, "{text}");
+    }
+}
+
 /// Bodies that look like those of this service, and are not.
 fn any_body() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
