@@ -58,8 +58,8 @@ fn a_refusal_names_the_field_and_what_it_must_be() {
         "features: features[1] must be a string of 1 to 100 characters without control characters"
     );
     assert_eq!(
-        refusal::<UpdateLicense>(r#"{"features":"a"}"#),
-        "features: features must be an array"
+        refusal::<UpdateLicense>(r#"{"clear":"maxSeats"}"#),
+        "clear: clear must be an array"
     );
     assert_eq!(
         refusal::<AssignLicense>(r#"{"userId":"a","metadata":[]}"#),
