@@ -13,7 +13,7 @@ use super::hosts::Hosts;
 use super::open_error::OpenError;
 use super::postgres::{POSTGRES_MAX_AGE, PgConnections};
 use super::schema::{self, Upgrade};
-use super::sqlite::SqliteConnections;
+use super::sqlite::{LOCK_WAIT, SqliteConnections, is_locked};
 use super::url::DatabaseUrl;
 use super::{Db, STATEMENT_TIMEOUT, files, with_timeout};
 
@@ -97,6 +97,7 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
     let first = with_timeout(STATEMENT_TIMEOUT, switch_to_wal(&options)).await?;
     let writer_options = options
         .clone()
+        .busy_timeout(LOCK_WAIT)
         .pragma("cache_size", SQLITE_WRITER_CACHE)
         .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES);
     let readers = pool.connect_with(options).await?;
@@ -113,11 +114,6 @@ async fn switch_to_wal(options: &SqliteConnectOptions) -> super::Result<SqliteCo
             Err(error) => return Err(error),
         }
     }
-}
-
-fn is_locked(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code());
-    code.is_some_and(|code| code.parse::<i32>().is_ok_and(|code| code & 0xff == 5))
 }
 
 /// The servers, with the settings that each connection asks for.

@@ -11,7 +11,7 @@ use sqlx::types::Json;
 use sqlx::{Arguments, Connection, Encode, FromRow, Postgres, Sqlite, Type};
 
 use super::postgres::PgConn;
-use super::sqlite::SqliteConn;
+use super::sqlite::{SqliteConn, is_locked};
 use super::{Conn, Inner, Result, within_statement_timeout};
 
 /// A value that both databases know how to store.
@@ -137,10 +137,19 @@ macro_rules! run {
     }};
 }
 
-/// Runs the query on SQLite.
+/// Runs the statement on SQLite, and again for as long as another process has the file locked.
 macro_rules! run_sqlite {
-    ($query:expr, $fetch:ident, $conn:ident) => {{
-        let outcome = within_statement_timeout($query.$fetch($conn.start()?)).await;
+    ($query:path, $fetch:ident, $conn:ident, $sql:ident, $args:ident) => {{
+        let args = $args?;
+        let outcome = within_statement_timeout(async {
+            loop {
+                match $query($sql, args.clone()).$fetch($conn.start()?).await {
+                    Err(error) if is_locked(&error) && !$conn.is_in_transaction() => {}
+                    outcome => break outcome,
+                }
+            }
+        });
+        let outcome = outcome.await;
         if outcome.is_ok() {
             $conn.done();
         }
@@ -172,7 +181,7 @@ impl Query<'_> {
     pub async fn execute(self) -> Result<u64> {
         Ok(match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                run_sqlite!(sqlx::query_with(sql, args?), execute, conn)?.rows_affected()
+                run_sqlite!(sqlx::query_with, execute, conn, sql, args)?.rows_affected()
             }
             Bound::Postgres(lease, sql, args, plan) => {
                 run!(sqlx::query_with(sql, args?), execute, lease, plan)?.rows_affected()
@@ -183,7 +192,7 @@ impl Query<'_> {
     pub async fn fetch_optional<T: Row>(self) -> Result<Option<T>> {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                run_sqlite!(sqlx::query_as_with(sql, args?), fetch_optional, conn)
+                run_sqlite!(sqlx::query_as_with, fetch_optional, conn, sql, args)
             }
             Bound::Postgres(lease, sql, args, plan) => {
                 run!(sqlx::query_as_with(sql, args?), fetch_optional, lease, plan)
@@ -206,8 +215,8 @@ impl Query<'_> {
     {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                let packed = sqlx::query_scalar_with(sql, args?);
-                let Json::<Vec<P>>(rows) = run_sqlite!(packed, fetch_one, conn)?;
+                let Json::<Vec<P>>(rows) =
+                    run_sqlite!(sqlx::query_scalar_with, fetch_one, conn, sql, args)?;
                 let unpacked = rows.into_iter().map(P::try_into).collect::<Result<_, _>>();
                 unpacked.map_err(|error| sqlx::Error::Decode(error.into()))
             }
@@ -218,7 +227,7 @@ impl Query<'_> {
     pub async fn fetch_all<T: Row>(self) -> Result<Vec<T>> {
         match self.0 {
             Bound::Sqlite(conn, sql, args) => {
-                run_sqlite!(sqlx::query_as_with(sql, args?), fetch_all, conn)
+                run_sqlite!(sqlx::query_as_with, fetch_all, conn, sql, args)
             }
             Bound::Postgres(lease, sql, args, plan) => {
                 run!(sqlx::query_as_with(sql, args?), fetch_all, lease, plan)

@@ -10,6 +10,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -19,6 +20,11 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::identity::DatabaseFiles;
 use super::{PoolState, Result, STATEMENT_TIMEOUT, with_timeout};
+
+/// How long the writer lets SQLite wait for another process that writes; then it begins the statement
+/// anew. The longer SQLite waits, the more rarely it looks, in the end ten times a second: beside a
+/// process that writes all the time it would wait for seconds.
+pub(super) const LOCK_WAIT: Duration = Duration::from_millis(10);
 
 /// None until the first write, after a failure, and once it is closed.
 type Writer = Arc<Mutex<Option<SqliteConnection>>>;
@@ -104,7 +110,8 @@ impl SqliteConnections {
 
     /// A connection that the caller owns and closes.
     pub async fn detached(&self) -> Result<SqliteConnection> {
-        self.writer_options.connect().await
+        let options = SqliteConnectOptions::clone(&self.writer_options);
+        options.busy_timeout(STATEMENT_TIMEOUT).connect().await
     }
 
     /// Waits until all connections are given back and closed.
@@ -164,8 +171,12 @@ impl SqliteConn {
     /// Begins a transaction, which ends without effect unless it is committed.
     pub async fn begin(mut self, statement: &'static str) -> Result<Self> {
         self.in_transaction = true;
-        self.execute(statement).await?;
-        Ok(self)
+        loop {
+            match self.execute(statement).await {
+                Err(error) if is_locked(&error) => {}
+                begun => return begun.map(|()| self),
+            }
+        }
     }
 
     pub async fn commit(mut self) -> Result<()> {
@@ -183,6 +194,10 @@ impl SqliteConn {
 
     pub fn done(&mut self) {
         self.intact = true;
+    }
+
+    pub fn is_in_transaction(&self) -> bool {
+        self.in_transaction
     }
 
     async fn execute(&mut self, statement: &'static str) -> Result<()> {
@@ -214,6 +229,12 @@ async fn give_back(mut held: Held, intact: bool) {
         return;
     }
     held.close().await;
+}
+
+/// Another process has the file locked.
+pub(super) fn is_locked(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| code.parse::<i32>().is_ok_and(|code| code & 0xff == 5))
 }
 
 async fn rollback(conn: &mut SqliteConnection) -> Result<()> {
