@@ -15,7 +15,7 @@ use crate::harness::{Caller, TestDatabase};
 use process::{Process, first_key};
 
 /// How many clients race on each node.
-const CLIENTS: usize = 160;
+const CLIENTS: usize = 64;
 
 /// Two nodes on a database, and the admin's caller at each.
 pub struct Pair {
