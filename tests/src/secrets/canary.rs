@@ -15,7 +15,7 @@ use crate::nodes::process::{Process, licd, licd_with};
 use crate::tls::client::Http2;
 use crate::tls::pair::Pair;
 
-const TRACE: (&str, &str) = ("LICD_LOG", "trace,sqlx=trace,hyper=trace");
+const TRACE: (&str, &str) = ("LICD_LOG", "trace,sqlx=trace,hyper=trace,h2=trace");
 const PASSWORD: &str = "CANARYpasswordCANARY";
 
 /// Secrets, and the places where they were looked for.
