@@ -31,10 +31,10 @@ REFUSALS = {
         "expiresAt|expiringBefore|from|to",
         "must be a time",
     ),
-    "a period ends after its begin, and is not too long": (
+    "a period begins in the past, ends after that, and is not too long": (
         "invalid_request",
         "from|to",
-        "must be before|at most",
+        "must be in the past|must be before|at most",
     ),
     "a member is not set and cleared at once": (
         "invalid_request",
