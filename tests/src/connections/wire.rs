@@ -49,7 +49,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 
     /// Sends this again and again, until licd ends the connection.
     pub async fn send_until_ended(&mut self, bytes: impl AsRef<[u8]>) {
-        while self.try_send(&bytes).await.is_ok() {}
+        let sending = async { while self.try_send(&bytes).await.is_ok() {} };
+        timeout(IO_TIMEOUT, sending).await.expect("licd does not end the connection");
     }
 
     /// Sends a GET.
