@@ -17,6 +17,7 @@ pub mod http;
 pub mod metrics;
 pub mod ops;
 pub mod pages;
+pub mod permissions;
 pub mod routes;
 pub mod store;
 mod supervise;

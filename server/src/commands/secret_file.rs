@@ -2,17 +2,13 @@
 //! systemd and container platforms hand out secrets.
 
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::{env, fs};
 
 use anyhow::{Context, ensure};
-use licd::db::quoted;
+use licd::permissions;
 use zeroize::Zeroizing;
-
-/// Of a file: others may read or write it.
-const EXPOSED: u32 = 0o006;
 
 /// A file that an environment variable names.
 pub struct SecretFile {
@@ -49,12 +45,8 @@ impl SecretFile {
     }
 
     /// The command that ends that others may read or write the file.
-    ///
-    /// They are no reason to refuse it: Kubernetes makes the files of secrets readable for all by
-    /// default, in a container that nobody else is in.
     pub fn fix_of_exposure(&self) -> Option<String> {
-        let mode = fs::metadata(&self.path).map_or(0, |file| file.permissions().mode());
-        (mode & EXPOSED != 0).then(|| format!("chmod o= {}", quoted(&self.path)))
+        permissions::fix_of_exposure(&self.path)
     }
 }
 

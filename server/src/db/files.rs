@@ -3,12 +3,13 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::open_error::OpenError;
+use crate::permissions::{mode, quoted};
 
 /// Of a file: others may read, write or run it, or its group may write it.
 const EXPOSED_FILE: u32 = 0o027;
@@ -107,16 +108,4 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
-}
-
-/// The permissions of a file; none, if there is no such file.
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path).map_or(0, |file| file.permissions().mode())
-}
-
-/// As a shell reads it.
-pub fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::permissions::fix_of_exposure;
 use pair::{Fingerprint, Pair, PairFiles};
 
 pub use pair::TlsError;
@@ -116,7 +117,7 @@ impl Tls {
     }
 
     fn warn_of_exposure(&self) {
-        if let Some(fix) = self.0.files.fix_of_exposure() {
+        if let Some(fix) = fix_of_exposure(&self.0.files.key) {
             let setting = "LICD_TLS_KEY";
             tracing::warn!("others can read or change the file of {setting}; fix it with: {fix}");
         }

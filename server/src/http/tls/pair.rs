@@ -17,8 +17,6 @@ use x509_parser::time::ASN1Time;
 
 /// The most bytes of a file: a few certificates are much smaller.
 const MAX_FILE: u64 = 64 * 1024;
-/// Of a key's file: others may read or write it.
-const EXPOSED: u32 = 0o006;
 
 /// Why a certificate and key cannot be used. What the files hold is in no message.
 #[derive(Debug, thiserror::Error)]
@@ -108,13 +106,6 @@ impl PairFiles {
         timestamp(validity.not_before)
             .zip(timestamp(validity.not_after))
             .ok_or_else(|| TlsError::Malformed(path(), 1))
-    }
-
-    /// The command that ends that others may read or write the key's file. As with other secrets,
-    /// that is no reason to refuse it.
-    pub fn fix_of_exposure(&self) -> Option<String> {
-        let mode = fs::metadata(&self.key).map_or(0, |file| file.mode());
-        (mode & EXPOSED != 0).then(|| format!("chmod o= {:?}", self.key))
     }
 }
 
