@@ -83,16 +83,8 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
         | sqlx::Error::WorkerCrashed => true,
-        sqlx::Error::Database(database)
-            if database.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() =>
-        {
-            // The primary code is in the lowest byte: busy, locked, out of memory, read-only,
-            // interrupted, input/output, full, cannot open.
-            has_code(error, |code| {
-                code.parse::<i32>()
-                    .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 8 | 9 | 10 | 13 | 14))
-            })
-        }
+        // Busy, locked, out of memory, read-only, interrupted, input/output, full, cannot open.
+        _ if is_of_sqlite(error) => has_primary_code(error, &[5, 6, 7, 8, 9, 10, 13, 14]),
         // Connection lost, out of resources, operator's intervention, a disk that fails, a standby's
         // read-only state, a lock or a statement that took too long.
         _ => has_code(error, |code| {
@@ -107,14 +99,8 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
 fn is_unusable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Configuration(_) => true,
-        sqlx::Error::Database(database)
-            if database.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() =>
-        {
-            // Corrupt, a broken locking protocol, not a database.
-            has_code(error, |code| {
-                code.parse::<i32>().is_ok_and(|code| matches!(code & 0xff, 11 | 15 | 26))
-            })
-        }
+        // Corrupt, a broken locking protocol, not a database.
+        _ if is_of_sqlite(error) => has_primary_code(error, &[11, 15, 26]),
         // Refused authorization, no such database, no such schema, a fault of the server; no
         // connections allowed, no right, no such table.
         _ => has_code(error, |code| {
@@ -124,7 +110,18 @@ fn is_unusable(error: &sqlx::Error) -> bool {
     }
 }
 
-fn has_code(error: &sqlx::Error, test: impl Fn(&str) -> bool) -> bool {
+fn is_of_sqlite(error: &sqlx::Error) -> bool {
+    let database = error.as_database_error();
+    database.is_some_and(|error| error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some())
+}
+
+/// Whether SQLite's code, without what it says more exactly, is one of these.
+pub fn has_primary_code(error: &sqlx::Error, codes: &[i32]) -> bool {
+    has_code(error, |code| code.parse::<i32>().is_ok_and(|code| codes.contains(&(code & 0xff))))
+}
+
+/// Whether the database answered with such a code.
+pub fn has_code(error: &sqlx::Error, test: impl Fn(&str) -> bool) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| test(&code))
 }
 

@@ -22,6 +22,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 use super::{PoolState, Result, with_timeout, within_statement_timeout};
+use crate::error::has_code;
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
 /// takes longer is closed.
@@ -225,9 +226,8 @@ async fn answers(conn: &mut PgConnection) -> bool {
 
 /// The connection broke, or the server ended it.
 fn is_loss(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code());
     matches!(error, sqlx::Error::Io(_))
-        || code.is_some_and(|code| code.starts_with("08") || code.starts_with("57P0"))
+        || has_code(error, |code| code.starts_with("08") || code.starts_with("57P0"))
 }
 
 impl Drop for PgConn {

@@ -20,6 +20,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::identity::DatabaseFiles;
 use super::{PoolState, Result, STATEMENT_TIMEOUT, with_timeout};
+use crate::error::has_primary_code;
 
 /// How long the writer lets SQLite wait for another process that writes; then it begins the statement
 /// anew. The longer SQLite waits, the more rarely it looks, in the end ten times a second: beside a
@@ -233,8 +234,7 @@ async fn give_back(mut held: Held, intact: bool) {
 
 /// Another process has the file locked.
 pub(super) fn is_locked(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code());
-    code.is_some_and(|code| code.parse::<i32>().is_ok_and(|code| code & 0xff == 5))
+    has_primary_code(error, &[5])
 }
 
 async fn rollback(conn: &mut SqliteConnection) -> Result<()> {
