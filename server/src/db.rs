@@ -181,32 +181,32 @@ impl Db {
     /// when another writer came in between. On PostgreSQL each statement sees what was committed
     /// before it began.
     pub async fn begin(&self) -> Result<Tx> {
-        Ok(Tx(Conn::new(match self {
-            Self::Sqlite(connections) => {
-                let conn = connections.write().await?;
-                Inner::Sqlite(within_statement_timeout(conn.begin("begin immediate")).await?)
+        match self {
+            Self::Sqlite(connections) => begin_immediate(connections.write().await?).await,
+            Self::Postgres { connections, pooler } => {
+                let begun = within_statement_timeout(connections.begin("begin")).await?;
+                Ok(Tx(Conn::new(Inner::Postgres(begun, *pooler))))
             }
-            Self::Postgres { connections, pooler } => Inner::Postgres(
-                within_statement_timeout(connections.begin("begin")).await?,
-                *pooler,
-            ),
-        })))
+        }
     }
 
     /// The same after what was read on `conn`, which is of [`write`](Self::write). On SQLite nothing
     /// of this process is written in between.
     pub async fn begin_after(&self, conn: Conn) -> Result<Tx> {
         match conn.inner {
-            Inner::Sqlite(conn) => {
-                let begun = within_statement_timeout(conn.begin("begin immediate")).await?;
-                Ok(Tx(Conn::new(Inner::Sqlite(begun))))
-            }
+            Inner::Sqlite(conn) => begin_immediate(conn).await,
             Inner::Postgres(conn, _) => {
                 drop(conn);
                 self.begin().await
             }
         }
     }
+}
+
+/// Begins a transaction that holds SQLite's write lock.
+async fn begin_immediate(conn: SqliteConn) -> Result<Tx> {
+    let begun = within_statement_timeout(conn.begin("begin immediate")).await?;
+    Ok(Tx(Conn::new(Inner::Sqlite(begun))))
 }
 
 /// A connection: what store functions take to run their statements on.
