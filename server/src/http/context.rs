@@ -27,6 +27,7 @@ use crate::validation::limit::{Allowance, Policy};
 use access_log::{Entry, Outcome};
 
 pub use access_log::{omitted, report_omitted};
+pub use arrival::MAX_WAIT;
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -69,8 +70,6 @@ pub async fn run(
     let span = span::RequestSpan::begin(request.headers(), entry.method(), entry.route());
     let is_page = request.uri().path().starts_with("/dashboard");
     request.extensions_mut().insert(context.clone());
-    // For the bodies, which are read without the rest.
-    request.extensions_mut().insert(context.caller.clone());
 
     let checked = head::check(request.version(), request.headers())
         .and_then(|()| head::hold(request.headers()));

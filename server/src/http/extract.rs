@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer};
 use crate::error::Error;
 
 use body::MediaType;
-pub use body::{BODY, BodyLimit, MAX_WAIT, VALIDATION_BODY};
+pub use body::{BODY, BodyLimit, VALIDATION_BODY};
 pub use form::Form;
 
 /// A body that is a JSON object.

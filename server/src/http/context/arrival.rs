@@ -22,11 +22,12 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::Error;
-use crate::http::extract::MAX_WAIT;
 
 /// How long a caller waits for an answer, from the arrival of the request or, if that was later, of
 /// its body. Then the handler is cancelled, and its transaction rolled back.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a body may take to arrive.
+pub const MAX_WAIT: Duration = Duration::from_secs(20);
 /// How long an answer waits for the rest of a body, so that the connection can be kept.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many bytes of an unread body are discarded, before the answer and again after it.

@@ -1,8 +1,6 @@
 //! A request's body in memory: whole, in time, of a size that has a limit, and only as long as all
 //! bodies together stay within theirs.
 
-use std::time::Duration;
-
 use axum::body::{Body, HttpBody};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -11,10 +9,7 @@ use futures_util::StreamExt;
 
 use crate::budget::{MemoryBudget, MemoryShare};
 use crate::error::Error;
-use crate::validation::gate::CallerInfo;
-
-/// How long a body may take to arrive.
-pub const MAX_WAIT: Duration = Duration::from_secs(20);
+use crate::http::context::{MAX_WAIT, RequestContext};
 
 /// How many bytes of each body are not counted in the budget: more than any honest validation has.
 /// So a full budget does not refuse small bodies; the number of connections bounds what is not
@@ -96,7 +91,8 @@ pub async fn receive(
         return Err(Error::TooLarge(limit.sentence));
     }
     // Whose body has yet to be found out is a stranger's.
-    let tenant = parts.extensions.get().and_then(CallerInfo::tenant);
+    let context = parts.extensions.get::<RequestContext>();
+    let tenant = context.and_then(|context| context.caller.tenant());
     let reading = read(body, limit, limit.budget.share(tenant));
     tokio::time::timeout(MAX_WAIT, reading).await.map_err(|_| Error::RequestTimeout)?
 }
