@@ -299,9 +299,14 @@ impl Server {
     fn report(&mut self) {
         let Some(last_client) = self.abuse.last_client else { return };
         if is_due(&mut self.last_report) {
-            let ended = take(&mut self.abuse);
-            let Abuse { failed_handshakes, malformed_heads, broken_http2, .. } = ended;
-            let Abuse { slow_heads, slow_readers, .. } = ended;
+            let Abuse {
+                failed_handshakes,
+                malformed_heads,
+                broken_http2,
+                slow_heads,
+                slow_readers,
+                ..
+            } = take(&mut self.abuse);
             tracing::info!(
                 failed_handshakes,
                 malformed_heads,
