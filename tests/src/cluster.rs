@@ -17,10 +17,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
 
-use crate::harness::until;
+use crate::harness::{Caller, until};
+use crate::nodes::process::{Process, first_key};
 
 /// Without fsync: the machine stays up, and writes handed to the system survive PostgreSQL's end.
 const SETTINGS: &str = "
@@ -41,6 +43,16 @@ pub struct Cluster {
     folder: TempDir,
     port: u16,
     owner: Option<Owner>,
+}
+
+/// A cluster, a node on it, its admin, and the license by which "ada" is valid.
+async fn cluster_with_license() -> (Cluster, Process, Caller, String) {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    let node = Process::start(&cluster.url("licd"), &key);
+    let caller = node.caller(&key);
+    let license = caller.license(json!({})).await;
+    caller.assign(&license, "ada").await.data();
+    (cluster, node, caller, license)
 }
 
 impl Cluster {

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
-use super::Cluster;
+use super::{Cluster, cluster_with_license};
 use crate::harness::{Answer, Caller, until};
 use crate::nodes::process::{Process, first_key};
 
@@ -178,11 +178,7 @@ async fn a_database_that_goes_away_in_a_storm_loses_nothing_that_was_answered() 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_database_that_hangs_is_away_within_seconds() {
-    let (cluster, key) = (Cluster::start().await, first_key());
-    let node = Process::start(&cluster.url("licd"), &key);
-    let caller = node.caller(&key);
-    let license = caller.license(json!({})).await;
-    caller.assign(&license, "ada").await.data();
+    let (cluster, node, caller, _) = cluster_with_license().await;
 
     let mut holder = PgConnection::connect(&cluster.url("licd")).await.unwrap();
     let mut tx = holder.begin().await.unwrap();
@@ -205,11 +201,7 @@ async fn a_database_that_hangs_is_away_within_seconds() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn after_a_restart_every_request_is_answered() {
-    let (cluster, key) = (Cluster::start().await, first_key());
-    let node = Process::start(&cluster.url("licd"), &key);
-    let caller = node.caller(&key);
-    let license = caller.license(json!({})).await;
-    caller.assign(&license, "ada").await.data();
+    let (cluster, node, caller, license) = cluster_with_license().await;
     for (go, come_back) in &OUTAGES[..2] {
         let users = "/api/v1/admin/users?limit=1";
         let own = "select count(*) from pg_stat_activity where application_name = 'licd'";

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
-use super::Cluster;
 use super::outage::{Load, MAX_WAIT, all_seated, away};
+use super::{Cluster, cluster_with_license};
 use crate::harness::{Caller, until};
 use crate::nodes::process::{Process, first_key, licd};
 
@@ -89,11 +89,7 @@ async fn ask_many(caller: &Caller) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_server_without_free_connections_is_used_with_the_open_ones() {
-    let (cluster, key) = (Cluster::start().await, first_key());
-    let node = Process::start(&cluster.url("licd"), &key);
-    let caller = node.caller(&key);
-    let license = caller.license(json!({})).await;
-    caller.assign(&license, "ada").await.data();
+    let (cluster, node, caller, _) = cluster_with_license().await;
     assert_eq!(caller.validate("ada").await.verdict(), "valid");
 
     let mut others = Vec::new();
@@ -117,11 +113,7 @@ async fn a_server_without_free_connections_is_used_with_the_open_ones() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_server_whose_disk_is_full_or_fails_is_unavailable() {
-    let (cluster, key) = (Cluster::start().await, first_key());
-    let node = Process::start(&cluster.url("licd"), &key);
-    let caller = node.caller(&key);
-    let license = caller.license(json!({})).await;
-    caller.assign(&license, "ada").await.data();
+    let (cluster, node, caller, license) = cluster_with_license().await;
     for (code, name) in [("53100", "disk_full"), ("58030", "io_error")] {
         let fail = format!(
             "create function {name}() returns trigger language plpgsql as

@@ -4,9 +4,8 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use serde_json::json;
 
-use super::Cluster;
+use super::{Cluster, cluster_with_license};
 use crate::harness::until;
 use crate::nodes::process::{Process, first_key};
 
@@ -48,11 +47,7 @@ async fn a_long_queue_before_a_silent_database_is_refused_in_time() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_database_that_cannot_be_written_is_not_ready() {
-    let (cluster, key) = (Cluster::start().await, first_key());
-    let node = Process::start(&cluster.url("licd"), &key);
-    let caller = node.caller(&key);
-    let license = caller.license(json!({})).await;
-    caller.assign(&license, "ada").await.data();
+    let (cluster, node, caller, _) = cluster_with_license().await;
     assert_eq!(caller.get("/readyz").await.status, 200);
 
     let set = async |setting: &str| {

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, RecvStream, SendStream};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion, version};
+use rustls::{
+    ALL_VERSIONS, ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion, version,
+};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -27,6 +29,15 @@ pub const IO_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub type Secured = TlsStream<TcpStream>;
 
+fn config(roots: RootCertStore, versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
 /// Shakes hands with licd, which must show the certificate of `pair`. `base` is as a test's licd has
 /// it, `http://127.0.0.1:8080`.
 pub async fn connect_with(
@@ -37,12 +48,7 @@ pub async fn connect_with(
 ) -> std::io::Result<Secured> {
     let mut roots = RootCertStore::empty();
     roots.add(pair.certificate.clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[version])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut config = config(roots, &[version]);
     config.alpn_protocols = protocol.into_iter().map(<[u8]>::to_vec).collect();
     let tcp = TcpStream::connect(base.strip_prefix("http://").unwrap()).await?;
     let name = ServerName::try_from("localhost").unwrap();
@@ -52,12 +58,7 @@ pub async fn connect_with(
 
 /// What a client says first in a handshake.
 pub fn hello() -> Vec<u8> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(RootCertStore::empty())
-        .with_no_client_auth();
+    let config = config(RootCertStore::empty(), ALL_VERSIONS);
     let name = ServerName::try_from("localhost").unwrap();
     let (mut hello, mut client) =
         (Vec::new(), ClientConnection::new(Arc::new(config), name).unwrap());
