@@ -42,7 +42,7 @@ async fn a_backup_of_a_busy_service_is_whole_and_restores() {
         caller.validate(&name).await.data();
     };
     join_all((0..50).map(|n| enter(format!("early-{n}")))).await;
-    let storm = join_all((0..200).map(|n| enter(format!("late-{n}"))));
+    let storm = join_all((0..100).map(|n| enter(format!("late-{n}"))));
     let (_, taken) = tokio::join!(storm, backup::write(&live, &saved, pending()));
     assert_eq!(taken.unwrap(), saved.metadata().unwrap().len());
     assert_eq!(saved.metadata().unwrap().permissions().mode() & 0o777, 0o600);
