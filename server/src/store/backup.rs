@@ -12,6 +12,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use crate::db::Result;
+use crate::error::has_code;
 
 /// How long to wait for a writer that is ending a transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -75,8 +76,9 @@ async fn open(
 /// The disk is full, or writing, syncing, truncating or making a file failed. A backup writes
 /// nothing but its target.
 fn is_of_writing(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code());
-    code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| {
-        matches!((code & 0xff, code >> 8), (13, _) | (14, _) | (10, 3..=6 | 10))
+    has_code(error, |code| {
+        code.parse::<i32>().is_ok_and(|code| {
+            matches!((code & 0xff, code >> 8), (13, _) | (14, _) | (10, 3..=6 | 10))
+        })
     })
 }

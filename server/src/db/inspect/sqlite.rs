@@ -12,6 +12,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use crate::db::open_error::OpenError;
 use crate::db::{Result, STATEMENT_TIMEOUT, files, schema, within_statement_timeout};
+use crate::error::has_code;
 
 /// How many of SQLite's instructions run between two looks at the clock.
 const CLOCK_CHECK: i32 = 1000;
@@ -76,10 +77,9 @@ impl Sqlite {
         let check = sqlx::query_scalar("pragma quick_check").fetch_all(&mut self.0);
         let checked: Result<Vec<String>> = within_statement_timeout(check).await;
         self.0.lock_handle().await?.remove_progress_handler();
-        let code = |error: &sqlx::Error| error.as_database_error()?.code().map(String::from);
         match checked {
             Ok(lines) => Ok(Some(lines.into_iter().filter(|line| line != "ok").collect())),
-            Err(error) if code(&error).as_deref() == Some(INTERRUPTED) => Ok(None),
+            Err(error) if has_code(&error, |code| code == INTERRUPTED) => Ok(None),
             Err(error) => Err(error),
         }
     }
