@@ -1,7 +1,7 @@
 //! A licensing day of a vendor who never opens a terminal. The vendor's application is `app`.
 
 use super::signed_in;
-use crate::harness::{App, Browser};
+use crate::harness::{App, Browser, until};
 
 #[tokio::test]
 async fn a_licensing_day_needs_no_terminal() {
@@ -21,6 +21,7 @@ async fn a_licensing_day_needs_no_terminal() {
     let_the_license_grow(&browser, &ending(&app).await).await;
     assert_eq!(application.validate("ada").await.verdict(), "valid");
 
+    until("the use of the key is counted", async || is_used(&app, "studio-app").await).await;
     revoke_a_leaked_key(&browser).await;
     assert_eq!(application.validate("ada").await.status, 401);
     browser.click("Events").await;
@@ -82,6 +83,13 @@ async fn revoke_a_leaked_key(browser: &Browser) {
     browser.sees("This stops something that is in use.").await;
     browser.click("Revoke this key now").await;
     browser.sees("The key is revoked.").await;
+}
+
+/// Uses of keys are written every few seconds.
+async fn is_used(app: &App, name: &str) -> bool {
+    let keys = app.get("/api/v1/admin/keys").await;
+    let named = keys.list().iter().find(|key| key["name"] == name).unwrap();
+    !named["lastUsedAt"].is_null()
 }
 
 /// The end of the only license's id, by which pages name it.
