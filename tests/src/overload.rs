@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::spawn_blocking;
 
 use crate::connections::wire::Wire;
@@ -32,16 +33,21 @@ const RECOVERY: Duration = Duration::from_secs(30);
 /// and those of the clients that look.
 const MORE_FILES: usize = 24;
 
+/// One storm at a time: what licd promises in one, a machine under several need not keep.
+static TURN: Semaphore = Semaphore::const_new(1);
+
 /// A licd with a tenant that asks calmly and one that storms.
 struct Besieged {
     node: Process,
     calm: Caller,
     storming: String,
     _database: TestDatabase,
+    _turn: SemaphorePermit<'static>,
 }
 
 impl Besieged {
     async fn start(serve: Command) -> Self {
+        let turn = TURN.acquire().await.unwrap();
         let (database, key) = (TestDatabase::ready().await, first_key());
         let settings = [("LICD_BOOTSTRAP_KEY", &*key)];
         let node = Process::launch_command(serve, &database.url, &settings).wait();
@@ -53,7 +59,7 @@ impl Besieged {
             caller.assign(&license, "ada").await.data();
             assert_eq!(caller.validate("ada").await.verdict(), "valid");
         }
-        Self { node, calm, storming, _database: database }
+        Self { node, calm, storming, _database: database, _turn: turn }
     }
 
     /// wrk with so many connections, which send bodies of that size.

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::TURN;
 use crate::harness::{Caller, until};
 use crate::nodes::process::{Process, first_key};
 
@@ -25,6 +26,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs some thousand open files; tests/run allows them"]
 async fn a_full_queue_refuses_at_once_and_nobody_waits_in_vain() {
+    let _turn = TURN.acquire().await.unwrap();
     let (folder, key) = (TempDir::new().unwrap(), first_key());
     let url = format!("sqlite://{}", folder.path().join("licd.db").display());
     let node = Process::start(&url, &key);
