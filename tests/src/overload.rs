@@ -28,7 +28,7 @@ const LOOKS: usize = 10;
 /// How long it may last until that is done, in seconds.
 const MAX_STORM: &str = "60";
 /// How long after a storm all must be as before.
-const RECOVERY: Duration = Duration::from_secs(30);
+const RECOVERY: Duration = Duration::from_secs(15);
 /// How many files may be open afterwards that were not before: further connections to the database,
 /// and those of the clients that look.
 const MORE_FILES: usize = 24;
