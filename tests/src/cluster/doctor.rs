@@ -9,7 +9,7 @@ use crate::doctor::Examination;
 use crate::nodes::process::licd;
 
 /// Two checks and a start, on a busy machine.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(15);
 
 fn migrate(url: &str) {
     assert!(licd(&["migrate", "--database-url", url]).status.success());

@@ -15,7 +15,7 @@ use crate::nodes::process::{Process, first_key};
 
 /// The longest wait while the database is away: a time-out of 5 s for the key and one of 5 s for the
 /// rest, with a margin for a busy machine.
-pub const MAX_WAIT: Duration = Duration::from_secs(30);
+pub const MAX_WAIT: Duration = Duration::from_secs(15);
 
 /// Clients that create and seat one new user after another until they are stopped.
 pub struct Load {

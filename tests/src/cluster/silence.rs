@@ -12,7 +12,7 @@ use crate::nodes::process::{Process, first_key};
 /// How many validations wait at once: several batches.
 const WAITING_REQUESTS: usize = 1500;
 /// The limit is 5 s; the rest is a margin for a busy machine.
-const MAX_WAIT: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(12);
 
 /// The longer the queue, the longer the wait: not here.
 #[tokio::test(flavor = "multi_thread")]
