@@ -109,6 +109,10 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     act: impl Fn(UserRow, Rc<Report>) -> F,
 ) -> Result<BulkResult> {
     let rows = source::read(ctx, file, &flags.mapping).await?;
+    if rows.is_empty() {
+        ctx.note("nothing to do");
+        return Ok(BulkResult { lines: Vec::new(), before: Vec::new(), exit: Exit::Success });
+    }
     let verb = task.verb;
     let report = Rc::new(Report::open(ctx, task, flags.report.as_ref(), flags.resume.as_ref())?);
     let (mut before, mut open) = (Vec::new(), Vec::new());

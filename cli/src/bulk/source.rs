@@ -16,6 +16,10 @@ use crate::output::folded;
 /// How many invalid rows an error shows; it counts the rest.
 const MAX_SHOWN_ROWS: usize = 3;
 
+/// The columns of the user, as [`folded`] writes them. Where a record of the service has both, its
+/// userId is the service's own id.
+const USER_TITLES: [&str; 3] = ["externalid", "userid", "user"];
+
 const NO_OBJECT: &str = "metadata must be a JSON object";
 
 /// One row: a user and the fields that the file gives.
@@ -60,16 +64,24 @@ pub async fn read(ctx: &Context, file: &str, mapping: &[ColumnMapping]) -> Resul
     parse(file, &bytes, mapping)
 }
 
+/// No rows are no error in a list with a header, and in an empty one from a pipe. An empty file is
+/// more likely a mistake.
 fn parse(file: &str, bytes: &[u8], mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
-    let file = if file == "-" { "Stdin" } else { file };
+    let is_stdin = file == "-";
+    let file = if is_stdin { "Stdin" } else { file };
     let (titles, records) = records(decode(file, bytes)?)?;
-    if records.is_empty() {
-        return Err(Error::usage(format!("{file} has no rows.")));
+    if records.is_empty() && is_stdin && titles.is_empty() {
+        return Ok(Vec::new());
     }
     if let Some(lost) = mapping.iter().find(|mapping| !titles.contains(&mapping.column)) {
         let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
         return Err(Error::usage(format!("There is no column {}.", lost.column))
             .because(format!("The columns are: {}", titles.join(", "))));
+    }
+    let names_users = |title: &String| USER_TITLES.contains(&folded(title).as_str());
+    let has_users = mapping.iter().any(|it| it.field == "userId") || titles.iter().any(names_users);
+    if records.is_empty() && !has_users {
+        return Err(Error::usage(format!("{file} has no rows.")));
     }
     let mut rows = Vec::new();
     let mut wrong = Vec::new();
@@ -93,8 +105,7 @@ fn row(
     record: &Map<String, Value>,
     mapping: &[ColumnMapping],
 ) -> std::result::Result<UserRow, String> {
-    // Where a record of the service has both, its userId is the service's own id.
-    let user = field(record, mapping, "userId", &["externalid", "userid", "user"])?;
+    let user = field(record, mapping, "userId", &USER_TITLES)?;
     let user = user.ok_or("has no userId or externalId (or else give --map userId=COLUMN)")?;
     Ok(UserRow {
         line,
@@ -303,9 +314,7 @@ mod tests {
         fn any_text_is_rows_or_an_error(
             text in "(userId|email|metadata|\u{feff})?([,;\t\"\r\n{}:a-z é]{0,4}\\PC?){0,20}",
         ) {
-            if let Ok(rows) = parse("users", text.as_bytes(), &[]) {
-                prop_assert!(!rows.is_empty());
-            }
+            drop(parse("users", text.as_bytes(), &[]));
         }
     }
 }

@@ -153,13 +153,14 @@ fn sentence(item: &str, error: &Error) -> String {
     format!("{item}{message} {why}").trim_end().to_owned()
 }
 
-/// The items of the command line; a lone `-` reads them from stdin.
+/// The items of the command line; `-` stands for those that stdin lists.
 pub async fn read_items(ctx: &Context, given: &[String]) -> Result<Vec<String>> {
-    match given {
-        [dash] if dash == "-" => {
-            let list = ctx.io.read_list().await?;
-            if list.is_empty() { Err(Error::usage("Stdin is empty.")) } else { Ok(list) }
+    let mut items = Vec::new();
+    for item in given {
+        match item.as_str() {
+            "-" => items.extend(ctx.io.read_list().await?),
+            item => items.push(item.to_owned()),
         }
-        _ => Ok(given.to_vec()),
     }
+    Ok(items)
 }

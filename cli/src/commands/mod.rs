@@ -22,7 +22,10 @@ pub mod validate;
 pub mod version;
 pub mod whoami;
 
+use serde_json::Value;
+
 use crate::bulk::{BulkResult, ReportLine, RowState};
+use crate::context::Context;
 use crate::error::Result;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
@@ -44,7 +47,13 @@ pub fn bulk_view(finished: &BulkResult, fields: &[Field]) -> Result<View> {
     Ok(View::new(&finished.lines, ids)?.fields(fields).table(table).exit(finished.exit))
 }
 
+/// The output of a command whose list of items is empty, as a pipeline's may be: no error.
+pub fn nothing_to_do(ctx: &Context, fields: &[Field]) -> Result<View> {
+    ctx.note("nothing to do");
+    Ok(View::new(Vec::<Value>::new(), Vec::new())?.fields(fields))
+}
+
 /// The empty output of a dry run, whose planned requests are shown instead.
 pub fn planned() -> Result<View> {
-    View::new(serde_json::Value::Null, Vec::new())
+    View::new(Value::Null, Vec::new())
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{assign_from_file, given_or_chosen};
 use crate::client::ApiRecord;
 use crate::commands::items::{ItemResults, for_each_item, read_items};
-use crate::commands::planned;
+use crate::commands::{nothing_to_do, planned};
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -100,6 +100,9 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let (found, given) = license_and_users(ctx, args.license, args.users).await?;
     let license = found.id;
     let users = read_items(ctx, &given).await?;
+    if users.is_empty() {
+        return nothing_to_do(ctx, &FIELDS);
+    }
     let question = format!("Assign license {} to {} users?", license, users.len());
     prompt::confirm_many(ctx, users.len(), &question).await?;
     let client = ctx.client().await?;
@@ -132,6 +135,9 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     let (found, given) = license_and_users(ctx, args.license, args.users).await?;
     let license = found.id;
     let users = read_items(ctx, &given).await?;
+    if users.is_empty() {
+        return nothing_to_do(ctx, &FIELDS);
+    }
     if users.len() > prompt::MAX_UNCONFIRMED {
         let question = format!("Unassign {} users from license {license}?", users.len());
         prompt::confirm_loss(ctx, &format!("{question} Their seats become free.")).await?;
@@ -167,7 +173,7 @@ async fn license_and_users(
     Ok((license, vec![user.to_string()]))
 }
 
-fn external_id(text: &str) -> Result<ExternalId> {
+pub fn external_id(text: &str) -> Result<ExternalId> {
     text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 

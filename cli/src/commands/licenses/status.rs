@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{FIELDS, choose, past, status_cell};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, read_items};
-use crate::commands::planned;
+use crate::commands::{nothing_to_do, planned};
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
@@ -68,6 +68,9 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
         args.licenses
     };
     let items = read_items(ctx, &given).await?;
+    if items.is_empty() {
+        return nothing_to_do(ctx, &FIELDS);
+    }
     ask_first(ctx, &items, status).await?;
     let client = ctx.client().await?;
     let body = SetStatus { status };
