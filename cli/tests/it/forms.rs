@@ -34,9 +34,9 @@ fn run(args: &[&str]) -> RunOutput {
 fn csv_has_the_same_columns_for_every_answer() {
     let validate = ["validate", "alice", "bob", "-o", "csv"];
     insta::assert_snapshot!(run(&validate).stdout, @r#"
-    userId,valid,reason,licenseId,planId,expiresAt,features
-    alice,true,,lic_01h455vb4pex5vsknk084sn02q,pln_01h455vb4pex5vsknk084sn02q,2999-01-31T12:00:00.000Z,"export,sso"
-    bob,false,no_license,,,,
+    userId,valid,reason,licenseId,planId,expiresAt,features,missingFeatures
+    alice,true,,lic_01h455vb4pex5vsknk084sn02q,pln_01h455vb4pex5vsknk084sn02q,2999-01-31T12:00:00.000Z,"export,sso",
+    bob,false,no_license,,,,,
     "#);
     let refused = run(&["validate", "bob", "-o", "csv"]).stdout;
     assert_eq!(refused.lines().next(), run(&validate).stdout.lines().next());
@@ -65,10 +65,10 @@ fn csv_of_a_file_has_a_line_for_each_row() {
     let report = home.dir.path().join("r.jsonl").display().to_string();
     let ran = home.run(&["validate", "--from", &file, "--report", &report, "-o", "csv"]);
     insta::assert_snapshot!(ran.stdout, @r#"
-    line,userId,state,valid,reason,licenseId,planId,expiresAt,features,error
-    2,alice,done,true,,lic_01h455vb4pex5vsknk084sn02q,pln_01h455vb4pex5vsknk084sn02q,2999-01-31T12:00:00.000Z,"export,sso",
-    3,bob,done,false,no_license,,,,,
-    4,bad,failed,,,,,,,"The server refused the request. ""userId: no"""
+    line,userId,state,valid,reason,licenseId,planId,expiresAt,features,missingFeatures,error
+    2,alice,done,true,,lic_01h455vb4pex5vsknk084sn02q,pln_01h455vb4pex5vsknk084sn02q,2999-01-31T12:00:00.000Z,"export,sso",,
+    3,bob,done,false,no_license,,,,,,
+    4,bad,failed,,,,,,,,"The server refused the request. ""userId: no"""
     "#);
 }
 

@@ -8,13 +8,14 @@ use common::{
 use serde::Serialize;
 
 use super::advice::{Circumstances, advice};
-use super::{ExpectedAnswer, external_id, verdict_tone};
+use super::answer::{ExpectedAnswer, judge, missing};
+use super::{external_id, verdict_tone};
 use crate::client::ApiRecord;
 use crate::commands::items::for_each_item;
 use crate::commands::licenses::{status_cell, usage};
 use crate::commands::plans;
 use crate::context::Context;
-use crate::error::{Exit, Result};
+use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
 use crate::output::{Field, Format, View};
@@ -30,7 +31,8 @@ const SHOWN_HOLDERS: usize = 10;
 const READ_SEATS: usize = 1000;
 
 /// The columns of CSV, a line for each user.
-const FIELDS: [Field; 5] = Field::members(["userId", "valid", "reason", "summary", "checkedAt"]);
+const FIELDS: [Field; 6] =
+    Field::members(["userId", "valid", "reason", "summary", "checkedAt", "missingFeatures"]);
 
 /// What is asked of each user.
 pub struct Question<'a> {
@@ -71,7 +73,12 @@ pub async fn run(ctx: &Context, users: &[String], question: &Question<'_>) -> Re
     });
     let read = read.await?;
     let ids = read.done.iter().map(|it| it.user_id.to_string()).collect();
-    let mut view = View::new(&read.done, ids)?.fields(&FIELDS).line(key_line(&key));
+    let judged = |it: &UserExplanation| {
+        serde_json::to_value(it).map(|json| judge(json, &it.lacking(question.features)))
+    };
+    let json = read.done.iter().map(judged).collect::<serde_json::Result<Vec<_>>>();
+    let json = json.map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+    let mut view = View::new(json, ids)?.fields(&FIELDS).line(key_line(&key));
     let mut exit = read.exit;
     for (at, it) in read.done.iter().enumerate() {
         if at > 0 {
@@ -107,16 +114,18 @@ impl UserExplanation {
     }
 
     fn fits(&self, question: &Question<'_>) -> bool {
-        let answer = self.explained.reason.map_or(ExpectedAnswer::Valid, ExpectedAnswer::Invalid);
+        let answer = match self.explained.reason {
+            Some(reason) => ExpectedAnswer::Invalid(reason),
+            None if self.lacking(question.features).is_empty() => ExpectedAnswer::Valid,
+            None => ExpectedAnswer::MissingFeature,
+        };
         answer == question.expected.unwrap_or(ExpectedAnswer::Valid)
-            && self.lacking(question.features).is_empty()
     }
 
     /// The required features that the selected license lacks.
     fn lacking(&self, wanted: &[Feature]) -> Vec<Feature> {
         let Some(selected) = self.selected() else { return Vec::new() };
-        let lacks = |feature: &&Feature| !selected.license.features.contains(feature);
-        wanted.iter().filter(lacks).cloned().collect()
+        missing(&selected.license.features, wanted)
     }
 
     /// The license that makes the user valid.

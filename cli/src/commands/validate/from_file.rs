@@ -1,10 +1,9 @@
 //! `licctl validate --from`: validates every user of a file.
 
-use common::{ProductId, Validate, Validation};
+use common::{Feature, ProductId, Validate};
 
-use super::{COLUMNS, ExpectedAnswer, Feature, UserAnswer, lacking};
-use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, ReportLine};
-use crate::client::ApiRecord;
+use super::answer::{COLUMNS, ExpectedAnswer, UserAnswer, judge_validation};
+use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::TextCell;
@@ -31,13 +30,16 @@ pub async fn run(
     (features, expected): (&[Feature], Option<ExpectedAnswer>),
 ) -> Result<View> {
     let client = ctx.client().await?;
-    let of = product.map_or_else(String::new, |product| format!(" --product {product}"));
-    let name = format!("validate{of} at {}", client.label());
+    let of_product = product.map_or_else(String::new, |product| format!(" --product {product}"));
+    // The report holds judged answers, which are those of one question.
+    let required: String = features.iter().map(|feature| format!(" --feature {feature}")).collect();
+    let name = format!("validate{of_product}{required} at {}", client.label());
     let task = BulkTask { verb: "Validate", name, always_reports: false };
     let finished = bulk::run(ctx, &args.bulk, file, task, |row, _| async move {
         let body = Validate { user_id: row.user, product_id: product };
         let written = client.validate(&body).await?;
-        Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
+        let judged = written.map(|written| judge_validation(&written.data, features));
+        Ok(judged.transpose().ok().flatten().unwrap_or_default())
     })
     .await?;
     // Answers of an earlier run count too: the exit code covers all users of the file.
@@ -46,7 +48,7 @@ pub async fn run(
     let mut table = Table::new(&COLUMNS);
     let mut fits = true;
     for line in &lines {
-        let Some(asked) = asked(line, features) else {
+        let Some(asked) = UserAnswer::reported(&line.user, &line.answer) else {
             let why = line.error["message"].as_str().unwrap_or("not sent");
             let [empty, last] = [TextCell::text(""), TextCell::text("")];
             table.row(vec![
@@ -75,13 +77,7 @@ fn fields() -> Vec<Field> {
         Field::at("planId", "/answer/license/planId"),
         Field::at("expiresAt", "/answer/license/expiresAt"),
         Field::at("features", "/answer/features"),
+        Field::at("missingFeatures", "/answer/missingFeatures"),
     ];
     [&LINE_FIELDS[..], &answer, &[ERROR_FIELD]].concat()
-}
-
-/// The answer of a line; none when the row failed.
-fn asked(line: &ReportLine, features: &[Feature]) -> Option<UserAnswer> {
-    let answer: ApiRecord<Validation> = serde_json::from_value(line.answer.clone()).ok()?;
-    let user = line.user.parse().ok()?;
-    Some(UserAnswer { user, lacking: lacking(&answer, features), answer })
 }

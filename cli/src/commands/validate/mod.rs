@@ -2,46 +2,23 @@
 //! it shows the same decision with its reasons, and changes nothing.
 
 mod advice;
+mod answer;
 mod explain;
 mod from_file;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
-use common::{ExternalId, Feature, ProductId, Reason, Validation, Verdict};
+use common::{ExternalId, Feature, ProductId, Verdict};
 
 use super::items::{for_each_item, read_items};
-use super::planned;
-use crate::client::ApiRecord;
+use super::{nothing_to_do, planned};
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::escape::quote;
-use crate::output::cell::{TextCell, Tone};
-use crate::output::table::{Column, Table};
-use crate::output::{Field, Format, View};
+use crate::output::View;
+use crate::output::cell::Tone;
 use crate::prompt;
 use crate::resolve::{self, Purpose};
-
-const COLUMNS: [Column; 5] = [
-    Column::new("USER", 0),
-    Column::new("ANSWER", 0),
-    Column::new("REASON", 1),
-    Column::new("LICENSE", 2),
-    Column::flexible("FEATURES", 3),
-];
-
-/// The columns of CSV, which are the same for every answer.
-const FIELDS: [Field; 7] = [
-    Field::at("userId", "/userId"),
-    Field::at("valid", "/valid"),
-    Field::at("reason", "/reason"),
-    Field::at("licenseId", "/license/id"),
-    Field::at("planId", "/license/planId"),
-    Field::at("expiresAt", "/license/expiresAt"),
-    Field::at("features", "/features"),
-];
-/// The word of `--expect` for a licensed user; the others are the reasons.
-const VALID: &str = "valid";
+use answer::{ExpectedAnswer, UserAnswer};
 
 /// Validate users, as your application does
 ///
@@ -55,6 +32,7 @@ Examples:
   licctl validate alice bob carol --product \"Acme Studio\"
   licctl validate --from users.csv --report answers.jsonl --yes
   licctl validate ci-probe --expect no_license   exits 0 when that is the answer
+  licctl validate alice --feature sso --expect missing_feature
 
 The exit code is 0 when all users are licensed, and 10 otherwise. JSON is an
 array of answers, each with its userId, also for one user.")]
@@ -68,7 +46,8 @@ pub struct ValidateArgs {
     /// Explain each answer without changing anything; needs a key of role read or admin
     #[arg(long)]
     explain: bool,
-    /// Require this feature (repeatable, or comma-separated)
+    /// Require this feature (repeatable, or comma-separated); without it the answer is
+    /// missing_feature
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
     /// The expected answer, for which the exit code is 0
@@ -76,50 +55,6 @@ pub struct ValidateArgs {
     expect: Option<ExpectedAnswer>,
     #[command(flatten)]
     rows: from_file::FromFile,
-}
-
-/// The answer that a script expects.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ExpectedAnswer {
-    Valid,
-    Invalid(Reason),
-}
-
-impl ValueParserFactory for ExpectedAnswer {
-    type Parser = ValueParser;
-
-    fn value_parser() -> Self::Parser {
-        PossibleValuesParser::new([VALID].iter().chain(Reason::WORDS))
-            .try_map(|word: String| match word.as_str() {
-                VALID => Ok(Self::Valid),
-                word => word.parse().map(Self::Invalid),
-            })
-            .into()
-    }
-}
-
-/// The answer for one user. The service's own lacks the user.
-struct UserAnswer {
-    user: ExternalId,
-    answer: ApiRecord<Validation>,
-    /// Required features that the license lacks.
-    lacking: Vec<Feature>,
-}
-
-impl serde::Serialize for UserAnswer {
-    fn serialize<S: serde::Serializer>(
-        &self,
-        serializer: S,
-    ) -> std::result::Result<S::Ok, S::Error> {
-        #[derive(serde::Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct WithUser<'a> {
-            user_id: &'a ExternalId,
-            #[serde(flatten)]
-            answer: &'a ApiRecord<Validation>,
-        }
-        WithUser { user_id: &self.user, answer: &self.answer }.serialize(serializer)
-    }
 }
 
 pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
@@ -139,6 +74,9 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
         args.users.clone()
     };
     let users = read_items(ctx, &given).await?;
+    if users.is_empty() {
+        return nothing_to_do(ctx, &answer::FIELDS);
+    }
     let product = match &args.product {
         Some(text) => Some(product_id(ctx, text).await?),
         None => None,
@@ -161,33 +99,20 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
             let user = external_id(&user)?;
             let body = common::Validate { user_id: user.clone(), product_id: product };
             let written = client.validate(&body).await?;
-            Ok(written.map(|it| UserAnswer {
-                lacking: lacking(&it.data, features),
-                user,
-                answer: it.data,
-            }))
+            written.map(|it| UserAnswer::new(user, &it.data, features)).transpose()
         }
     })
     .await?;
     if asked.done.is_empty() {
         return planned();
     }
-    note_lacking(ctx, &asked.done);
+    answer::note_missing(ctx, &asked.done);
     let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Success);
-    let view = show(&asked.done)?;
+    let view = answer::show(&asked.done)?;
     Ok(match (asked.exit, fits) {
         (Exit::Success, false) => view.exit(Exit::Negative),
         (exit, _) => view.exit(exit),
     })
-}
-
-/// Prints lacking features for the formats that show only the service's answer.
-fn note_lacking(ctx: &Context, asked: &[UserAnswer]) {
-    for it in asked.iter().filter(|_| ctx.output.format != Format::Table) {
-        if let [first, ..] = it.lacking.as_slice() {
-            ctx.note(&format!("{} lacks the feature {first}", it.user));
-        }
-    }
 }
 
 /// The product's id. An id needs no look-up, which a key of role validate could not make.
@@ -220,54 +145,6 @@ fn external_id(text: &str) -> Result<ExternalId> {
     text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
-fn lacking(answer: &Validation, wanted: &[Feature]) -> Vec<Feature> {
-    match answer {
-        Validation::Valid(grant) => {
-            wanted.iter().filter(|feature| !grant.features.contains(feature)).cloned().collect()
-        }
-        Validation::Invalid(_) => Vec::new(),
-    }
-}
-
-impl UserAnswer {
-    fn exit(&self, expected: Option<ExpectedAnswer>) -> Exit {
-        let answer = match &*self.answer {
-            Validation::Valid(_) if self.lacking.is_empty() => Some(ExpectedAnswer::Valid),
-            Validation::Valid(_) => None,
-            Validation::Invalid(refusal) => Some(ExpectedAnswer::Invalid(refusal.reason)),
-        };
-        if answer == Some(expected.unwrap_or(ExpectedAnswer::Valid)) {
-            Exit::Success
-        } else {
-            Exit::Negative
-        }
-    }
-
-    fn cells(&self) -> Vec<TextCell> {
-        let user = TextCell::text(self.user.as_str());
-        let no = |why: String| {
-            let answer = TextCell::text("not valid").toned(Tone::Bad);
-            (answer, TextCell::text(why))
-        };
-        match &*self.answer {
-            Validation::Valid(grant) => {
-                let (answer, reason) = match self.lacking.as_slice() {
-                    [] => {
-                        (TextCell::text("VALID").toned(Tone::Good), TextCell::maybe(None::<String>))
-                    }
-                    [first, ..] => no(format!("lacks {first}")),
-                };
-                let features = TextCell::text(super::plans::joined(&grant.features));
-                vec![user, answer, reason, TextCell::of(grant.license.id), features]
-            }
-            Validation::Invalid(refusal) => {
-                let (answer, reason) = no(refusal.reason.to_string());
-                vec![user, answer, reason, TextCell::maybe(None::<String>), TextCell::text("")]
-            }
-        }
-    }
-}
-
 /// How good the verdict on a license is.
 pub fn verdict_tone(verdict: Verdict) -> Tone {
     match verdict {
@@ -275,15 +152,4 @@ pub fn verdict_tone(verdict: Verdict) -> Tone {
         Verdict::NotReached | Verdict::OtherProduct => Tone::Warning,
         _ => Tone::Bad,
     }
-}
-
-fn show(asked: &[UserAnswer]) -> Result<View> {
-    let users = asked.iter().map(|it| it.user.to_string()).collect();
-    let view = View::new(asked, users)?.fields(&FIELDS);
-    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(UserAnswer::cells)));
-    let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
-    Ok(match refused {
-        Some(it) => view.next(format!("licctl validate {} --explain", quote(it.user.as_str()))),
-        None => view,
-    })
 }

@@ -1,0 +1,189 @@
+//! The answer for one user: the service's, which is turned into a refusal if the license lacks a
+//! feature that the command requires.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
+use common::{ExternalId, Feature, Features, License, Reason, Validation};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::client::ApiRecord;
+use crate::commands::plans::joined;
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::escape::quote;
+use crate::output::cell::{TextCell, Tone};
+use crate::output::table::{Column, Table};
+use crate::output::{Field, Format, View};
+
+pub const COLUMNS: [Column; 5] = [
+    Column::new("USER", 0),
+    Column::new("ANSWER", 0),
+    Column::new("REASON", 1),
+    Column::new("LICENSE", 2),
+    Column::flexible("FEATURES", 3),
+];
+
+/// The columns of CSV, which are the same for every answer.
+pub const FIELDS: [Field; 8] = [
+    Field::at("userId", "/userId"),
+    Field::at("valid", "/valid"),
+    Field::at("reason", "/reason"),
+    Field::at("licenseId", "/license/id"),
+    Field::at("planId", "/license/planId"),
+    Field::at("expiresAt", "/license/expiresAt"),
+    Field::at("features", "/features"),
+    Field::at("missingFeatures", "/missingFeatures"),
+];
+
+/// The word of `--expect` for a licensed user; the others are reasons.
+const VALID: &str = "valid";
+/// The reason of licctl's own, beyond those of the service.
+const MISSING_FEATURE: &str = "missing_feature";
+
+/// The answer that a script expects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ExpectedAnswer {
+    Valid,
+    MissingFeature,
+    Invalid(Reason),
+}
+
+impl ValueParserFactory for ExpectedAnswer {
+    type Parser = ValueParser;
+
+    fn value_parser() -> Self::Parser {
+        PossibleValuesParser::new([VALID, MISSING_FEATURE].iter().chain(Reason::WORDS))
+            .try_map(|word: String| match word.as_str() {
+                VALID => Ok(Self::Valid),
+                MISSING_FEATURE => Ok(Self::MissingFeature),
+                word => word.parse().map(Self::Invalid),
+            })
+            .into()
+    }
+}
+
+/// The required features that a license with these lacks.
+pub fn missing(features: &Features, required: &[Feature]) -> Vec<Feature> {
+    required.iter().filter(|feature| !features.contains(feature)).cloned().collect()
+}
+
+/// Turns an answer into a refusal if features are missing. All its other members stay.
+pub fn judge(mut answer: Value, missing: &[Feature]) -> Value {
+    if !missing.is_empty() {
+        answer["valid"] = false.into();
+        answer["reason"] = MISSING_FEATURE.into();
+        answer["missingFeatures"] = json!(missing);
+    }
+    answer
+}
+
+/// [`judge`] for an answer of the service.
+pub fn judge_validation(
+    answer: &ApiRecord<Validation>,
+    required: &[Feature],
+) -> serde_json::Result<Value> {
+    let missing = match &**answer {
+        Validation::Valid(grant) => missing(&grant.features, required),
+        Validation::Invalid(_) => Vec::new(),
+    };
+    Ok(judge(serde_json::to_value(answer)?, &missing))
+}
+
+/// The members of a judged answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Judged {
+    valid: bool,
+    reason: Option<String>,
+    license: Option<License>,
+    features: Option<Features>,
+    #[serde(default)]
+    missing_features: Vec<Feature>,
+}
+
+/// The answer for one user. The service's own lacks the user.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserAnswer {
+    #[serde(rename = "userId")]
+    pub user: ExternalId,
+    #[serde(flatten)]
+    answer: ApiRecord<Judged>,
+}
+
+impl UserAnswer {
+    pub fn new(
+        user: ExternalId,
+        answer: &ApiRecord<Validation>,
+        required: &[Feature],
+    ) -> Result<Self> {
+        let internal =
+            |error: serde_json::Error| Error::new(Exit::Internal, "internal", error.to_string());
+        let judged = judge_validation(answer, required).map_err(internal)?;
+        Ok(Self { user, answer: serde_json::from_value(judged).map_err(internal)? })
+    }
+
+    /// The answer that a report holds; none when its row failed.
+    pub fn reported(user: &str, judged: &Value) -> Option<Self> {
+        let answer = serde_json::from_value(judged.clone()).ok()?;
+        Some(Self { user: user.parse().ok()?, answer })
+    }
+
+    pub fn exit(&self, expected: Option<ExpectedAnswer>) -> Exit {
+        let answer = match self.answer.reason.as_deref() {
+            None => Some(ExpectedAnswer::Valid),
+            Some(MISSING_FEATURE) => Some(ExpectedAnswer::MissingFeature),
+            Some(reason) => reason.parse().ok().map(ExpectedAnswer::Invalid),
+        };
+        if answer == Some(expected.unwrap_or(ExpectedAnswer::Valid)) {
+            Exit::Success
+        } else {
+            Exit::Negative
+        }
+    }
+
+    pub fn cells(&self) -> Vec<TextCell> {
+        let it = &*self.answer;
+        let answer = match it.valid {
+            true => TextCell::text("VALID").toned(Tone::Good),
+            false => TextCell::text("not valid").toned(Tone::Bad),
+        };
+        let reason = match it.missing_features.as_slice() {
+            [] => it.reason.clone(),
+            missing => Some(format!("{MISSING_FEATURE}: {}", list(missing))),
+        };
+        vec![
+            TextCell::text(self.user.as_str()),
+            answer,
+            TextCell::maybe(reason),
+            TextCell::maybe(it.license.as_ref().map(|license| license.id)),
+            TextCell::text(it.features.as_ref().map(joined).unwrap_or_default()),
+        ]
+    }
+}
+
+fn list(features: &[Feature]) -> String {
+    features.iter().map(Feature::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Names missing features to a person who reads data and no table.
+pub fn note_missing(ctx: &Context, asked: &[UserAnswer]) {
+    for it in asked.iter().filter(|_| ctx.output.format != Format::Table) {
+        match it.answer.missing_features.as_slice() {
+            [] => {}
+            [one] => ctx.note(&format!("{} lacks the feature {one}", it.user)),
+            missing => ctx.note(&format!("{} lacks the features {}", it.user, list(missing))),
+        }
+    }
+}
+
+pub fn show(asked: &[UserAnswer]) -> Result<View> {
+    let users = asked.iter().map(|it| it.user.to_string()).collect();
+    let view = View::new(asked, users)?.fields(&FIELDS);
+    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(UserAnswer::cells)));
+    let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
+    Ok(match refused {
+        Some(it) => view.next(format!("licctl validate {} --explain", quote(it.user.as_str()))),
+        None => view,
+    })
+}
