@@ -100,6 +100,9 @@ pub struct UpdateArgs {
     /// New description, or none
     #[arg(long, value_name = "TEXT or none")]
     description: Option<Edit<Line>>,
+    /// Change the name even if another product has it
+    #[arg(long, requires = "name")]
+    allow_duplicate: bool,
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -199,6 +202,10 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         return Err(Error::usage("There is nothing to change.").fix("give --name or --description"));
     }
     let product = given_or_chosen(ctx, args.product.as_deref(), Purpose::Write).await?;
+    if let Some(name) = body.name.as_ref().filter(|_| !args.allow_duplicate) {
+        let all = resolve::products(ctx).await?;
+        resolve::refuse_taken_name(&all, &product.id.to_string(), name)?;
+    }
     match ctx.client().await?.products().update(product.id, &body).await? {
         Some(now) => {
             Ok(show(ctx, &now.data)?.changed(format!("Updated product {}.", now.data.name)))

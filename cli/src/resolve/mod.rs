@@ -5,7 +5,9 @@ mod search;
 
 use std::collections::HashMap;
 
-use common::{Key, LicenseId, LicenseWithSeats, Plan, PlanId, Product, ProductId, User, UserId};
+use common::{
+    Key, LicenseId, LicenseWithSeats, Name, Plan, PlanId, Product, ProductId, User, UserId,
+};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use crate::client::ApiRecord;
@@ -138,12 +140,21 @@ pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
         return Ok(all[at].clone());
     }
     // A key that was rolled leaves its name to the new one as soon as it has ended.
-    let has_ended = |key: &ApiRecord<Key>| {
-        key.revoked_at.is_some() || key.expires_at.is_some_and(|end| end <= ctx.now)
-    };
-    let named: Vec<_> =
-        all.iter().filter(|key| key.name.as_str() == given && !has_ended(key)).cloned().collect();
+    let named: Vec<_> = keys_named(ctx, &all, given).cloned().collect();
     pick(ctx, given, if named.is_empty() { &all } else { &named }, Purpose::Write)
+}
+
+/// The keys of this name that have not ended.
+pub fn keys_named<'a>(
+    ctx: &Context,
+    all: &'a [ApiRecord<Key>],
+    name: &str,
+) -> impl Iterator<Item = &'a ApiRecord<Key>> {
+    all.iter().filter(move |key| {
+        let has_ended =
+            key.revoked_at.is_some() || key.expires_at.is_some_and(|end| end <= ctx.now);
+        key.name.as_str() == name && !has_ended
+    })
 }
 
 /// The user with this external id, if there is one.
@@ -186,10 +197,22 @@ pub async fn users_by_id(
 
 /// The error for a new record whose name another one has: from then on neither could be named.
 pub fn name_taken<T: Named>(known: &T) -> Error {
-    let message = format!("There is a {} {} already.", T::NOUN, known.name());
-    Error::new(Exit::Rejected, "name_taken", message)
-        .because(format!("It is {}.", known.id()))
+    already_named(known)
         .fix("use it, as --if-not-exists does, or give another name, or --allow-duplicate")
+}
+
+/// Refuses a new name for the record with this id if another of these records has it.
+pub fn refuse_taken_name<T: Named>(all: &[T], id: &str, name: &Name) -> Result<()> {
+    let mut others = all.iter().filter(|other| other.id() != id);
+    match others.find(|other| other.name() == name.as_str()) {
+        Some(other) => Err(already_named(other).fix("give another name, or add --allow-duplicate")),
+        None => Ok(()),
+    }
+}
+
+fn already_named<T: Named>(known: &T) -> Error {
+    let message = format!("There is a {} {} already.", T::NOUN, known.name());
+    Error::new(Exit::Rejected, "name_taken", message).because(format!("It is {}.", known.id()))
 }
 
 /// The names of products and plans by id.

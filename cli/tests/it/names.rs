@@ -140,3 +140,48 @@ fn a_second_record_of_a_name_is_refused() {
     assert_eq!(home.run(&product).code, 0);
     assert_eq!(server.received().last().unwrap().body, json!({ "name": "Acme Studio" }));
 }
+
+/// Renaming would otherwise make the duplicates that creating refuses.
+#[test]
+fn a_name_that_another_record_has_is_refused_for_a_change_too() {
+    let server = with_products(2);
+    let home = Home::with(&server);
+    let second = "prd_01h455vb4pex5vsknk084sn002";
+    let rename = ["products", "update", second, "--name", "Product 1"];
+    let ran = home.run(&rename);
+    assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
+    insta::assert_snapshot!(ran.stderr, @"
+    error: There is a product Product 1 already.
+      It is prd_01h455vb4pex5vsknk084sn001.
+    fix: give another name, or add --allow-duplicate
+    ");
+    // Its own name, and that of a plan of another product, are free.
+    let plan = "pln_01h455vb4pex5vsknk084sn002";
+    assert_eq!(home.run(&["products", "update", second, "--name", "Product 2"]).code, 0);
+    assert_eq!(home.run(&["plans", "update", plan, "--name", "Pro"]).code, 0);
+    assert_eq!(home.run(&[&rename[..], &["--allow-duplicate"]].concat()).code, 0);
+    let sent = |line: &String| line.starts_with("PATCH");
+    assert_eq!(server.lines().into_iter().filter(sent).count(), 3);
+    let server = FakeServer::answering(|request| match request.line().as_str() {
+        line if line.starts_with("GET /api/v1/admin/plans?") => {
+            let mut other = crate::support::plan("Team");
+            other["id"] = "pln_01h455vb4pex5vsknk084sn0zz".into();
+            Reply::list(&[crate::support::plan("Pro"), other])
+        }
+        _ => answer(request),
+    });
+    let ran = Home::with(&server).run(&["plans", "update", "Team", "--name", "Pro"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(ran.stderr.contains("There is a plan Pro already."), "{}", ran.stderr);
+}
+
+#[test]
+fn a_second_key_of_a_name_is_noted() {
+    let server = service();
+    let home = Home::with(&server);
+    let ran = home.run(&["keys", "create", "--name", "ci", "--role", "read"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (0, OTHER_KEY));
+    let noted = "note: key_01h455vb4pex5vsknk084sn02q has this name too; ";
+    assert!(ran.stderr.starts_with(noted), "{}", ran.stderr);
+    assert_eq!(home.run(&["keys", "create", "--name", "x", "--role", "read"]).stderr, "");
+}

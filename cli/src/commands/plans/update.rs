@@ -9,7 +9,7 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
-use crate::resolve::{NameIndex, Purpose};
+use crate::resolve::{self, NameIndex, Purpose};
 use crate::values::{self, Edit, cleared};
 
 /// Change a plan; existing licenses keep their terms
@@ -40,6 +40,9 @@ pub struct UpdateArgs {
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
+    /// Change the name even if another plan of the product has it
+    #[arg(long, requires = "name")]
+    allow_duplicate: bool,
 }
 
 pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
@@ -63,6 +66,10 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     }
     let (plan, product) = (args.plan.as_deref(), args.product.as_deref());
     let plan = given_or_chosen(ctx, plan, product, Purpose::Write).await?;
+    if let Some(name) = body.name.as_ref().filter(|_| !args.allow_duplicate) {
+        let all = resolve::plans(ctx, Some(plan.product_id)).await?;
+        resolve::refuse_taken_name(&all, &plan.id.to_string(), name)?;
+    }
     let Some(now) = ctx.client().await?.plans().update(plan.id, &body).await? else {
         return planned();
     };
