@@ -10,7 +10,9 @@ use common::{ApiKey, Timestamp};
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::client::{CaCert, Client, KeySource, Patience, PlannedRequest, Target, Trace};
+use crate::client::{
+    Acquaintance, CaCert, Client, KeySource, Patience, PlannedRequest, Target, Trace,
+};
 use crate::config::{Config, Folder, Profile, address};
 use crate::env::{self, Env};
 use crate::error::{Destination, Error, Exit, Result};
@@ -48,6 +50,7 @@ pub struct Context {
 pub struct Endpoint {
     pub profile: Option<(String, Profile)>,
     pub server: Url,
+    pub acquaintance: Acquaintance,
 }
 
 impl Context {
@@ -164,10 +167,23 @@ impl Context {
             (None, Some(own), None) => own,
             (None, None, None) => parse_server(DEFAULT_SERVER, "the default")?,
         };
+        let acquaintance = self.acquaintance(profile.as_ref(), &server);
         let name = profile.as_ref().map(|(name, _)| name.clone());
         let shown = address(&server).to_owned();
         self.destination.replace(Some(Destination { profile: name, server: shown }));
-        Ok(Endpoint { profile, server })
+        Ok(Endpoint { profile, server, acquaintance })
+    }
+
+    fn acquaintance(&self, profile: Option<&(String, Profile)>, server: &Url) -> Acquaintance {
+        let is_stored = profile.is_some_and(|(_, known)| {
+            known.key.is_some() && keystore::origin(&known.server) == keystore::origin(server)
+        });
+        let is_named = self.globals.server.is_some() || self.env.get(env::SERVER).is_some();
+        match (is_stored, is_named || profile.is_some()) {
+            (true, _) => Acquaintance::Stored,
+            (false, true) => Acquaintance::Named,
+            (false, false) => Acquaintance::Unknown,
+        }
     }
 
     /// The client of this run.
@@ -194,7 +210,8 @@ impl Context {
         let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
         let trace = Trace::new(self.io.clone(), self.globals.verbose);
         let limit = self.globals.patience(&self.env)?;
-        let patience = Patience::new(limit, self.wait_display.clone(), self.interruption.clone());
+        let (display, interruption) = (self.wait_display.clone(), self.interruption.clone());
+        let patience = Patience::new(limit, endpoint.acquaintance, display, interruption);
         Client::new(target, self.planned.clone(), trace, patience)
     }
 

@@ -67,6 +67,8 @@ pub struct Error {
     request_id: Option<Box<str>>,
     /// Seconds after which the server accepts a retry.
     pub retry_after: Option<u64>,
+    /// Whether the server's name has no address, which waiting rarely mends.
+    pub is_unknown_host: bool,
 }
 
 impl Error {
@@ -80,6 +82,7 @@ impl Error {
             status: None,
             request_id: None,
             retry_after: None,
+            is_unknown_host: false,
         }
     }
 

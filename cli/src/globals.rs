@@ -66,8 +66,8 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s", value_parser = Span::seconds)]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
-    /// Longest time to wait for a server that is busy, limits the rate or restarts; 0 gives up at
-    /// once [variable: LICCTL_PATIENCE] [default: 30s]
+    /// Longest time to wait for a server that is busy, limits the rate or restarts; a number alone
+    /// is seconds, and 0 does not wait [variable: LICCTL_PATIENCE] [default: 30s]
     #[arg(long, global = true, value_name = "SPAN", hide_short_help = true)]
     patience: Option<Patience>,
     /// Trust the certificates of this PEM file as well [variable: LICCTL_CA_CERT]

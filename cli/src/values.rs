@@ -82,7 +82,8 @@ pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
     }
 }
 
-/// The longest time that a run waits without any answer. `0` does not wait.
+/// The longest time that a run waits without any answer. `0` does not wait; another number alone is
+/// seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience(pub Duration);
 
@@ -98,7 +99,32 @@ impl FromStr for Patience {
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
         match text {
             "0" | "0s" => Ok(Self(Duration::ZERO)),
-            _ => text.parse().map(|span: Span| Self(span.std())),
+            _ => Span::seconds(text).map(|span| Self(span.std())),
+        }
+    }
+}
+
+/// What a script gives to a request, so that the service does the same request once.
+#[derive(Clone, Debug)]
+pub struct IdempotencyKey(String);
+
+impl IdempotencyKey {
+    /// The key of one of several requests, counted from 1.
+    pub fn of(&self, number: u32) -> String {
+        if number == 1 { self.0.clone() } else { format!("{}-{number}", self.0) }
+    }
+}
+
+impl FromStr for IdempotencyKey {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        // The service takes 255, of which `of` needs some.
+        const MAX_LEN: usize = 200;
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+        match (1..=MAX_LEN).contains(&text.len()) && is_plain {
+            true => Ok(Self(text.to_owned())),
+            false => Err("must be 1 to 200 printable ASCII characters without spaces"),
         }
     }
 }

@@ -32,7 +32,7 @@ use crate::keystore::origin;
 use crate::server_address::is_loopback;
 use crate::time::Span;
 use patience::Attempts;
-pub use patience::Patience;
+pub use patience::{Acquaintance, Patience};
 pub use planned::PlannedRequest;
 pub use record::ApiRecord;
 use refusal::ApiRequest;
@@ -220,8 +220,8 @@ impl Client {
             self.patience.wait().await?;
             let attempt = async {
                 let response = self.send(api_request, body, idempotency_key).await?;
-                let is_known = self.patience.knows_the_service();
-                record::read(api_request, response, &self.trace, is_known).await
+                let is_expected = self.patience.expects_licd();
+                record::read(api_request, response, &self.trace, is_expected).await
             };
             match attempt.await {
                 Ok(answer) => {

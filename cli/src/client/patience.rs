@@ -53,6 +53,19 @@ impl fmt::Display for Pause {
     }
 }
 
+/// What is known of the server, from a wrong address to one that works.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Acquaintance {
+    /// It is the default one, or one that a login is about to try.
+    Unknown,
+    /// A flag or variable names it, as in a script that starts licd too.
+    Named,
+    /// licd has answered there when the profile was stored.
+    Stored,
+    /// licd has answered there in this run.
+    Answered,
+}
+
 /// The attempts to send one request.
 pub(super) struct Attempts {
     is_write: bool,
@@ -73,6 +86,12 @@ impl Attempts {
         }
     }
 
+    /// The error of an answer. A secret is answered once: the attempt after one that did create it
+    /// gets a conflict.
+    fn refused(&mut self, error: Error) -> Error {
+        self.in_doubt.take().filter(|_| error.code() == "conflict").unwrap_or(error)
+    }
+
     /// The error at the end. An attempt that did not arrive says nothing about those before it.
     fn end(&mut self, error: Error) -> Error {
         self.in_doubt.take().filter(|_| error.had_no_effect()).unwrap_or(error)
@@ -84,8 +103,7 @@ pub struct Patience {
     limit: Duration,
     display: Rc<WaitDisplay>,
     interruption: Rc<Interruption>,
-    /// Whether licd has answered in this run.
-    is_known: Cell<bool>,
+    acquaintance: Cell<Acquaintance>,
     /// The time since which no request was answered.
     stuck_since: Cell<Option<Instant>>,
     pause: Cell<Option<Pause>>,
@@ -95,12 +113,17 @@ pub struct Patience {
 }
 
 impl Patience {
-    pub fn new(limit: Duration, display: Rc<WaitDisplay>, interruption: Rc<Interruption>) -> Self {
+    pub fn new(
+        limit: Duration,
+        acquaintance: Acquaintance,
+        display: Rc<WaitDisplay>,
+        interruption: Rc<Interruption>,
+    ) -> Self {
         Self {
             limit,
             display,
             interruption,
-            is_known: Cell::default(),
+            acquaintance: Cell::new(acquaintance),
             stuck_since: Cell::default(),
             pause: Cell::default(),
             noted_until: Cell::default(),
@@ -108,9 +131,9 @@ impl Patience {
         }
     }
 
-    /// Whether licd has answered in this run, so that another answer must come from a proxy.
-    pub(super) fn knows_the_service(&self) -> bool {
-        self.is_known.get()
+    /// Whether licd is at this address, so that another answer may come from a proxy.
+    pub(super) fn expects_licd(&self) -> bool {
+        self.acquaintance.get() >= Acquaintance::Named
     }
 
     /// Waits for the end of a pause. Ctrl-C ends the wait, and with it the request.
@@ -134,7 +157,7 @@ impl Patience {
 
     /// Records that a request was answered.
     pub(super) fn answered(&self) {
-        self.is_known.set(true);
+        self.acquaintance.set(Acquaintance::Answered);
         self.stuck_since.set(None);
     }
 
@@ -145,10 +168,10 @@ impl Patience {
             if error.status().is_some() && error.code() != NOT_LICD {
                 self.answered();
             }
-            return Err(error);
+            return Err(attempts.refused(error));
         };
         if error.status().is_some() {
-            self.is_known.set(true);
+            self.acquaintance.set(Acquaintance::Answered);
         }
         let now = Instant::now();
         let since = self.stuck_since.get().unwrap_or(now);
@@ -170,12 +193,19 @@ impl Patience {
 
     fn trouble(&self, error: &Error, attempts: &Attempts) -> Option<Trouble> {
         let Attempts { is_write, is_resent, .. } = *attempts;
-        let is_known = self.is_known.get();
+        let acquaintance = self.acquaintance.get();
+        let silence = |is_temporary: bool| is_temporary.then_some(Trouble::Silence);
         match (error.code(), error.status()) {
-            // What never answers, or was never reached, is probably not licd. A write is sent again
-            // nevertheless, as it may have been done.
-            (BROKEN_ANSWER, _) => (is_known || is_write || !is_resent).then_some(Trouble::Silence),
-            (UNREACHABLE, _) => (is_known || is_resent).then_some(Trouble::Silence),
+            // What never answers is probably not licd. A write is sent again nevertheless, as it
+            // may have been done.
+            (BROKEN_ANSWER, _) => {
+                silence(acquaintance >= Acquaintance::Stored || is_write || !is_resent)
+            }
+            // A mistyped name is not waited for.
+            (UNREACHABLE, _) if error.is_unknown_host => {
+                silence(acquaintance == Acquaintance::Answered)
+            }
+            (UNREACHABLE, _) => silence(acquaintance >= Acquaintance::Named || is_resent),
             (NOT_LICD, _) => None,
             (_, Some(429)) => Some(Trouble::RateLimit),
             (_, Some(502..=504)) => Some(Trouble::Busy),

@@ -43,13 +43,13 @@ impl<T> Deref for ApiRecord<T> {
     }
 }
 
-/// Reads the whole answer. `is_known` tells that licd has answered in this run, so that a foreign
-/// answer comes from a proxy before it.
+/// Reads the whole answer. `is_expected` tells that licd is at this address, so that a foreign
+/// answer may come from a proxy before it.
 pub(super) async fn read<T: DeserializeOwned>(
     request: &ApiRequest<'_>,
     response: Response,
     trace: &Trace,
-    is_known: bool,
+    is_expected: bool,
 ) -> Result<(StatusCode, T)> {
     let status = response.status();
     let header = |name: &str| {
@@ -67,12 +67,12 @@ pub(super) async fn read<T: DeserializeOwned>(
         };
     }
     let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
-    match failure(&body, request_id.as_deref()) {
+    match failure(status, &body, request_id.as_deref()) {
         Some(mut failure) => {
             failure.retry_after = failure.retry_after.or(seconds);
             Err(request.refused(status, failure))
         }
-        None if is_known && matches!(status.as_u16(), 429 | 502..=504) => {
+        None if is_expected && matches!(status.as_u16(), 429 | 502..=504) => {
             let mut error = request.kept_by_a_proxy(status);
             error.retry_after = seconds;
             Err(error.answered(status.as_u16(), request_id))
@@ -91,11 +91,16 @@ pub(super) fn head(response: &Response) -> String {
 }
 
 /// Decodes a refusal. Every version of the service sends `success` and `error`; the rest is optional.
-fn failure(body: &[u8], request_id: Option<&str>) -> Option<Failure> {
+fn failure(status: StatusCode, body: &[u8], request_id: Option<&str>) -> Option<Failure> {
     let mut json: Value = serde_json::from_slice(body).ok()?;
     let fields = json.as_object_mut()?;
-    fields.entry("code").or_insert("refused".into());
-    fields.entry("requestId").or_insert(request_id.unwrap_or("-").into());
+    let code = match status.as_u16() {
+        429 => "rate_limited",
+        502..=504 => "unavailable",
+        _ => "refused",
+    };
+    fields.entry("code").or_insert(code.into());
+    fields.entry("requestId").or_insert(request_id.unwrap_or_default().into());
     serde_json::from_value(json).ok()
 }
 

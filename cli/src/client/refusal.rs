@@ -1,5 +1,7 @@
 //! Turns failed requests into errors with an exit code and a fix.
 
+use std::error::Error as StdError;
+
 use common::Failure;
 use reqwest::{Method, StatusCode, Url};
 
@@ -35,9 +37,11 @@ impl ApiRequest<'_> {
                 .fix(fault.fix);
         }
         if error.is_connect() {
-            return unreachable(UNREACHABLE, format!("{server} cannot be reached."))
+            let mut unreached = unreachable(UNREACHABLE, format!("{server} cannot be reached."))
                 .because(cause)
                 .fix("check that licd runs there, or give another address with --server URL");
+            unreached.is_unknown_host = is_unknown_host(error);
+            return unreached;
         }
         if is_another_protocol(error) {
             return unreachable(NOT_LICD, format!("{server} is not licd: it does not speak HTTP."))
@@ -48,26 +52,41 @@ impl ApiRequest<'_> {
             BROKEN_ANSWER,
             format!("{server} closed the connection before the end of its answer."),
         );
-        self.in_doubt(broken.because(cause), "try again")
+        self.in_doubt(broken.because(cause), "")
     }
 
-    /// Adds what is known of a write without an answer, which a read is not.
-    fn in_doubt(&self, error: Error, fix: &str) -> Error {
+    /// Adds what is known of a write without an answer, which a read is not. Another run has an
+    /// idempotency key of its own, so that only what has no second effect may be repeated.
+    fn in_doubt(&self, error: Error, wait_longer: &str) -> Error {
         let path = self.path.split('?').next().unwrap_or_default();
-        if matches!(self.method, Method::GET | Method::HEAD) || path.ends_with("/explain") {
-            return error.fix(fix);
-        }
-        let nouns = path.strip_prefix("/api/v1/admin/").unwrap_or_default();
-        if self.method == Method::POST
-            && matches!(nouns, "products" | "plans" | "licenses" | "keys")
-        {
-            return error
-                .because(format!("The service may have created one of the {nouns} all the same."))
-                .fix(format!("look before you repeat it: licctl {nouns} list; or {fix}"));
-        }
-        error
-            .because("The service may have done it all the same.")
-            .fix(format!("repeat it, which has no second effect; or {fix}"))
+        let words: Vec<&str> = path.strip_prefix("/api/v1/").unwrap_or(path).split('/').collect();
+        let (reason, fix) = match (self.method.as_str(), words.as_slice()) {
+            ("GET" | "HEAD", _) | (_, ["admin", "explain"]) => {
+                let fix = if wait_longer.is_empty() { AGAIN } else { wait_longer };
+                return error.fix(fix);
+            }
+            ("POST", ["admin", nouns @ ("products" | "plans" | "licenses" | "keys")]) => (
+                format!("The {} may have been created anyway.", nouns.trim_end_matches('s')),
+                format!("check with licctl {nouns} list before you retry"),
+            ),
+            (
+                "POST",
+                ["validate"]
+                | ["admin", "users"]
+                | ["admin", "licenses", _, "assign"]
+                | ["admin", "keys", _, "revoke"],
+            )
+            | ("PATCH" | "PUT" | "DELETE", _) => (
+                "The change may have been made anyway.".to_owned(),
+                "run the command again; this is safe".to_owned(),
+            ),
+            _ => (
+                "The change may have been made anyway.".to_owned(),
+                "check before you retry".to_owned(),
+            ),
+        };
+        let or = if wait_longer.is_empty() { "" } else { "; or " };
+        error.because(reason).fix(format!("{fix}{or}{wait_longer}"))
     }
 
     /// The error of a request that the service refused, with the service's own sentence.
@@ -101,7 +120,8 @@ impl ApiRequest<'_> {
         };
         let mut error = error.coded(failure.code);
         error.retry_after = failure.retry_after;
-        error.answered(status.as_u16(), Some(failure.request_id))
+        let request_id = Some(failure.request_id).filter(|id| !id.is_empty());
+        error.answered(status.as_u16(), request_id)
     }
 
     /// The error of a proxy that does not reach licd, or limits the rate itself.
@@ -113,7 +133,7 @@ impl ApiRequest<'_> {
             Error::new(Exit::RateLimited, "rate_limited", message).fix(AGAIN)
         } else {
             let message = format!("A proxy of {server} does not reach licd: status {status}.");
-            self.in_doubt(Error::new(Exit::Unreachable, "unavailable", message), AGAIN)
+            self.in_doubt(Error::new(Exit::Unreachable, "unavailable", message), "")
         }
     }
 
@@ -179,21 +199,21 @@ impl ApiRequest<'_> {
 
 /// Whether the server answered with something else than HTTP.
 fn is_another_protocol(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = cause {
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    let mut causes = causes(error).filter_map(|error| error.downcast_ref::<hyper::Error>());
+    causes.any(hyper::Error::is_parse)
+}
+
+/// Whether no address has the server's name. The connector's error is of a private type.
+fn is_unknown_host(error: &reqwest::Error) -> bool {
+    causes(error).any(|error| error.to_string() == "dns error")
 }
 
 /// The innermost cause, which is the only specific one.
 pub fn cause(error: &reqwest::Error) -> String {
-    let mut innermost: &dyn std::error::Error = error;
-    while let Some(inner) = innermost.source() {
-        innermost = inner;
-    }
-    innermost.to_string()
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The error, its cause, the cause of that, and so on.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    std::iter::successors(Some(error as &(dyn StdError + 'static)), |error| (*error).source())
 }

@@ -1,11 +1,13 @@
 //! `licctl keys`: API keys. The secret of a new one is shown once, on stdout, and nowhere else.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use common::{CreateKey, CreatedKey, Key, Mode, Name, OverlapSeconds, Role, RollKey, Timestamp};
 
 use super::lists::{self, Kind, ListFlags};
 use super::planned;
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, new_idempotency_key};
 use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
@@ -16,7 +18,7 @@ use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
 use crate::time::{Moment, Span, relative};
-use crate::values::Patience;
+use crate::values::IdempotencyKey;
 
 const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),
@@ -111,6 +113,10 @@ pub struct CreateArgs {
     /// Time until expiry, as in 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
+    /// Text that makes it safe to run this command again: within a day, the same text creates no
+    /// second key; the secret is shown only the first time
+    #[arg(long, value_name = "TEXT")]
+    idempotency_key: Option<IdempotencyKey>,
 }
 
 #[derive(Args)]
@@ -125,7 +131,10 @@ pub struct RollArgs {
 }
 
 fn overlap(text: &str) -> std::result::Result<OverlapSeconds, &'static str> {
-    let Patience(span) = text.parse()?;
+    let span = match text {
+        "0" | "0s" => Duration::ZERO,
+        _ => text.parse::<Span>()?.std(),
+    };
     let seconds = i64::try_from(span.as_secs()).ok().filter(|_| span.subsec_nanos() == 0);
     let overlap = seconds.and_then(|seconds| OverlapSeconds::new(seconds).ok());
     overlap.ok_or("must be whole seconds, up to 30d")
@@ -167,7 +176,14 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     }
     let expires_at = expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
     let body = CreateKey { name, role, mode: args.mode, expires_at };
-    let Some(made) = ctx.client().await?.keys().create(&body).await? else {
+    let client = ctx.client().await?;
+    let known = client.keys().list(&[]).await?;
+    if let Some(other) = resolve::keys_named(ctx, &known, body.name.as_str()).next() {
+        ctx.note(&format!("{} has this name too; from now on give the ids of the two", other.id));
+    }
+    let key = args.idempotency_key.map_or_else(new_idempotency_key, |key| key.of(1));
+    let made = client.keys().create_once(&body, &key).await;
+    let Some(made) = made.map_err(|error| secret_lost(error, "created", &body.name))? else {
         return planned();
     };
     let what = format!("{} key {}", made.data.record.role, made.data.record.name);
@@ -175,6 +191,16 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let id = made.data.record.id;
     let lost = format!("Key {id} is active, and nobody has its secret.");
     Ok(secret(&made.data)?.changed(done).when_lost(lost, format!("licctl keys revoke {id}")))
+}
+
+/// Adds to a request without an answer what it may have done. A second one would make another key.
+fn secret_lost(error: Error, done: &str, name: &Name) -> Error {
+    if error.had_no_effect() {
+        return error;
+    }
+    error
+        .because(format!("Key {name} may have been {done} and its new secret lost."))
+        .fix(format!("licctl keys list; revoke the newest {name} before you retry"))
 }
 
 /// The view of a new key.
@@ -243,7 +269,8 @@ async fn roll(ctx: &Context, args: RollArgs) -> Result<View> {
     let to_print = overlap(OVERLAP_TO_PRINT).map_err(Error::usage)?;
     let body = RollKey { overlap_seconds: Some(if at_once { to_print } else { args.overlap }) };
     let client = ctx.client().await?;
-    let Some(made) = client.keys().roll(key.id, &body).await? else {
+    let made = client.keys().roll(key.id, &body).await;
+    let Some(made) = made.map_err(|error| secret_lost(error, "rolled", &key.name))? else {
         if at_once {
             client.keys().revoke(key.id).await?;
         }
@@ -282,7 +309,11 @@ fn rolled(ctx: &Context, key: &ApiRecord<CreatedKey>) -> Result<View> {
 /// Prints the secret of the new key before the old one is revoked, so that one of them is known.
 async fn print_and_revoke(ctx: &Context, new: &View, old: &Key, end: &str) -> Result<View> {
     let ended = match new.show(&ctx.io, &ctx.output) {
-        Ok(()) => ctx.client().await?.keys().revoke(old.id).await.map(drop),
+        Ok(()) => {
+            let ended = ctx.client().await?.keys().revoke(old.id).await.map(drop);
+            // The whole command again would roll the key once more.
+            ended.map_err(|error| error.fix(format!("licctl keys revoke {}", old.id)))
+        }
         Err(error) => Err(error),
     };
     if ended.is_err() {

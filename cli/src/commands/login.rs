@@ -8,7 +8,7 @@ use serde_json::json;
 use url::Url;
 
 use super::whoami;
-use crate::client::KeySource;
+use crate::client::{Acquaintance, KeySource};
 use crate::config::{
     Config, ConfigEdit, DEFAULT_PROFILE, Folder, LockedFolder, Profile, address, profile_name,
 };
@@ -61,7 +61,8 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
         let question = format!("Profile {name} belongs to {old}. Replace it and remove its key?");
         prompt::confirm(ctx, &question)?;
     }
-    let endpoint = Endpoint { profile: known.map(|known| (name.clone(), known)), server };
+    let profile = known.map(|known| (name.clone(), known));
+    let endpoint = Endpoint { profile, server, acquaintance: Acquaintance::Unknown };
     let (key, source) = match ctx.given_key().await? {
         Some(given) => given,
         None => {

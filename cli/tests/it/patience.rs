@@ -2,7 +2,7 @@
 //! shows what it did even if it gives up.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -125,6 +125,83 @@ fn a_server_that_restarts_is_waited_for() {
     let ran = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "alice\n"));
     assert_eq!(back.lines(), ["POST /api/v1/admin/users"]);
+}
+
+/// Runs these arguments against a port at which licd starts only when licctl says that it waits.
+fn started_late(home: &Home, address: SocketAddr, args: &[&str]) -> (RunOutput, FakeServer) {
+    let mut child = home.command(args).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut note = String::new();
+    stderr.read_line(&mut note).unwrap();
+    assert!(note.starts_with("note: the server does not answer; trying for "), "{note}");
+    let server = FakeServer::on(TcpListener::bind(address).unwrap(), |request, stream| {
+        answer(request).send(stream);
+    });
+    (RunOutput::from(child.wait_with_output().unwrap()), server)
+}
+
+/// Scripts are made of single commands, of which each may meet a server that starts.
+#[test]
+fn the_first_request_of_a_run_waits_for_a_server_that_starts() {
+    let server = FakeServer::answering(answer);
+    for is_stored in [false, true] {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let url = format!("http://{address}");
+        let home = Home::bare();
+        let home = if is_stored {
+            let login = ["login", "--api-key-file", "-", "--server", &server.address];
+            assert_eq!(home.run_with_input(&login, KEY).code, 0);
+            let config = home.dir.path().join("config.toml");
+            let moved = std::fs::read_to_string(&config).unwrap().replace(&server.address, &url);
+            std::fs::write(&config, moved).unwrap();
+            home
+        } else {
+            home.set("LICCTL_SERVER", &url)
+        };
+        let home = home.set("LICCTL_API_KEY", KEY);
+        let (ran, server) = started_late(&home, address, &["products", "list", "-q"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "prd_01h455vb4pex5vsknk084sn02q\n"));
+        assert_eq!(server.lines().len(), 1);
+    }
+}
+
+/// A proxy answers in licd's place while licd restarts.
+#[test]
+fn the_first_answer_may_be_that_of_a_proxy_whose_server_restarts() {
+    for status in [502, 503, 504] {
+        let asked = AtomicUsize::new(0);
+        let server =
+            FakeServer::answering(move |request| match asked.fetch_add(1, Ordering::Relaxed) {
+                0 => Reply::new(status, "<html>Soon</html>").with("retry-after", "0"),
+                _ => answer(request),
+            });
+        let ran = Home::with(&server).run(&["products", "list", "-q"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{status}");
+    }
+    let server = FakeServer::answering(|_| Reply::new(502, "<html>Bad gateway</html>"));
+    let home = Home::with(&server).set("LICCTL_PATIENCE", "0");
+    let ran = home.run(&["users", "create", "--external-id", "a", "-o", "json"]);
+    let error = error(&ran);
+    assert_eq!((&error["code"], &error["requestId"]), (&"unavailable".into(), &Value::Null));
+    assert!(error["message"].as_str().unwrap().contains("may have been made anyway"), "{error}");
+    // A body that is not licd's, but has its member for the sentence.
+    for (status, code) in [(429, "rate_limited"), (503, "unavailable")] {
+        let body = r#"{"success":false,"error":"No."}"#;
+        let server = FakeServer::answering(move |_| Reply::new(status, body));
+        let home = Home::with(&server).set("LICCTL_PATIENCE", "0");
+        let error = self::error(&home.run(&["products", "list", "-o", "json"]));
+        assert_eq!((&error["code"], &error["requestId"]), (&code.into(), &Value::Null));
+    }
+}
+
+/// No network is needed to know that a label of 64 letters has no address.
+#[test]
+fn a_name_without_an_address_is_not_waited_for() {
+    let url = format!("http://{}.example", "a".repeat(64));
+    let home = Home::bare().set("LICCTL_API_KEY", KEY).set("LICCTL_SERVER", &url);
+    let ran = home.run(&["products", "list", "--allow-http", "--patience", "20"]);
+    assert_eq!(ran.code, 7);
+    assert!(ran.stderr.starts_with(&format!("error: {url} cannot be reached.")), "{}", ran.stderr);
 }
 
 /// Such as the port of another protocol, for which a newcomer should not wait.
@@ -284,13 +361,109 @@ fn a_write_without_an_answer_says_that_it_may_have_been_done() {
     assert_eq!((ran.code, ran.stdout.as_str()), (7, ""));
     insta::assert_snapshot!(ran.seen(&server, &home), @"
     error: http://SERVER did not answer within 1 s.
-      The service may have created one of the licenses all the same.
-    fix: look before you repeat it: licctl licenses list; or wait longer with --timeout 4s
+      The license may have been created anyway.
+    fix: check with licctl licenses list before you retry; or wait longer with --timeout 4s
     http://SERVER
     [exit 7]
     ");
     let ran = home.run(&["licenses", "unassign", LICENSE, "alice", "--timeout", "1s"]);
-    assert!(ran.stderr.contains("fix: repeat it, which has no second effect"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("fix: run the command again; this is safe"), "{}", ran.stderr);
+}
+
+/// The answers of writes are lost on the way; licd, asked again, says that it was done before.
+fn forgetful() -> FakeServer {
+    let written = AtomicUsize::new(0);
+    FakeServer::serving(move |request, stream| match request.method.as_str() {
+        "GET" => answer(request).send(stream),
+        _ if written.fetch_add(1, Ordering::Relaxed) == 0 => drop(stream),
+        _ => Reply::refusal(409, "conflict", "This was done before").send(stream),
+    })
+}
+
+/// Running a command again has a second effect unless the effect is that of once.
+#[test]
+fn the_advice_after_a_lost_answer_is_true_for_the_command() {
+    const SAFE: &str = "run the command again; this is safe";
+    for (args, reason, fix) in [
+        (
+            &["keys", "roll", "ci"][..],
+            "Key ci may have been rolled and its new secret lost.",
+            "licctl keys list; revoke the newest ci before you retry",
+        ),
+        (
+            &["keys", "create", "--name", "K", "--role", "read"],
+            "Key K may have been created and its new secret lost.",
+            "licctl keys list; revoke the newest K before you retry",
+        ),
+        (
+            &["licenses", "create", "--plan", "Pro annual"],
+            "The license may have been created anyway.",
+            "check with licctl licenses list before you retry",
+        ),
+        (
+            &["licenses", "create", "--plan", "Pro annual", "--idempotency-key", "order-7"],
+            "The license may have been created anyway.",
+            "run the command again with the same --idempotency-key; this is safe",
+        ),
+        (
+            &["products", "create", "--name", "P"],
+            "The product may have been created anyway.",
+            "check with licctl products list before you retry",
+        ),
+        (&["keys", "revoke", "ci", "--yes"], "The change may have been made anyway.", SAFE),
+        (&["validate", "alice"], "The change may have been made anyway.", SAFE),
+        (
+            &["users", "update", "alice", "--name", "A"],
+            "The change may have been made anyway.",
+            SAFE,
+        ),
+        (
+            &["api", "-X", "POST", "admin/some/thing"],
+            "The change may have been made anyway.",
+            "check before you retry",
+        ),
+    ] {
+        let ran = Home::with(&forgetful()).run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (7, ""), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("\n  {reason}\nfix: {fix}\n")), "{}", ran.stderr);
+    }
+}
+
+/// The license is there, so that the whole command again would create a second one.
+#[test]
+fn an_assignment_whose_answer_is_lost_is_repeated_alone() {
+    let at = AtomicUsize::new(0);
+    let server = FakeServer::serving(move |request, stream| match request.method.as_str() {
+        "GET" => answer(request).send(stream),
+        _ => match at.fetch_add(1, Ordering::Relaxed) {
+            0 => created(1).send(stream),
+            1 => drop(stream),
+            _ => Reply::refusal(409, "conflict", "No.").send(stream),
+        },
+    });
+    let create = ["licenses", "create", "--plan", "Pro annual", "--assign", "alice", "-o", "json"];
+    let ran = Home::with(&server).run(&create);
+    assert_eq!(ran.code, 9, "{}", ran.stderr);
+    let assign = "licctl licenses assign lic_01h455vb4pex5vsknk084sn01q alice";
+    assert_eq!(error(&ran)["errors"][0]["hint"], assign);
+}
+
+#[test]
+fn a_given_idempotency_key_is_sent() {
+    let server = with_writes(|at, _| created(at));
+    let home = Home::with(&server);
+    home.run(&["licenses", "create", "--plan", "Pro annual", "--idempotency-key", "order-7"]);
+    let three = ["--count", "3", "--idempotency-key", "o"];
+    home.run(&[&["licenses", "create", "--plan", "Pro annual"], &three[..]].concat());
+    let key = ["keys", "create", "--name", "K", "--role", "read", "--idempotency-key", "k"];
+    home.run(&key);
+    let keys: Vec<_> = writes(&server).into_iter().map(|it| it.idempotency_key.unwrap()).collect();
+    assert_eq!(keys, ["order-7", "o", "o-2", "o-3", "k"]);
+    for wrong in ["", "a b", "ä"] {
+        let ran =
+            home.run(&["licenses", "create", "--plan", "Pro annual", "--idempotency-key", wrong]);
+        assert_eq!(ran.code, 2, "{wrong:?}: {}", ran.stderr);
+    }
 }
 
 /// Runs until the note of a long pause, and presses Ctrl-C then.

@@ -112,7 +112,14 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let client = ctx.client().await?;
     let new_product = Cell::new(None);
     let open: Vec<&CatalogStep> = steps.iter().filter(|step| step.action.is_change()).collect();
-    let take = async |step: &&CatalogStep| step.take(client, &new_product).await;
+    let take = async |step: &&CatalogStep| {
+        let taken = step.take(client, &new_product).await;
+        taken.map_err(|error| match error.had_no_effect() {
+            true => error,
+            // What a lost answer created has its name by then.
+            false => error.fix("apply the file again; this is safe"),
+        })
+    };
     let advice = |_: &[&CatalogStep]| "to continue, apply the file again".to_owned();
     let taken = in_order(ctx, &open, take, advice).await?;
     let sentence = match taken.done.len() {

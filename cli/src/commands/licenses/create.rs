@@ -6,9 +6,10 @@ use std::fmt;
 use clap::Args;
 use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, LicenseId, Plan};
 
+use super::assign::external_id;
 use super::{FIELDS, table};
-use crate::client::ApiRecord;
-use crate::commands::items::in_order;
+use crate::client::{ApiRecord, new_idempotency_key};
+use crate::commands::items::{in_order, read_items};
 use crate::commands::{planned, plans};
 use crate::completion;
 use crate::context::Context;
@@ -17,6 +18,9 @@ use crate::escape::quote;
 use crate::output::View;
 use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
+use crate::values::IdempotencyKey;
+
+const REPEAT: &str = "run the command again with the same --idempotency-key; this is safe";
 
 /// Create licenses from a plan
 #[derive(Args)]
@@ -26,6 +30,7 @@ Examples:
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
   licctl licenses create --plan \"Pro annual\" --count 20 -q
   licctl licenses create --plan \"Acme Studio/Pro annual\"
+  licctl licenses create --plan \"Pro annual\" --idempotency-key order-4711
 
 With --count, the licenses that were created are printed even if a later one
 fails; the exit code is 9 then. JSON is an array of licenses, also for one.")]
@@ -39,13 +44,17 @@ pub struct CreateArgs {
     /// Days of validity, instead of the plan's
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     expires_in_days: Option<ExpiresInDays>,
-    /// Assign the license to this user, by external id (repeatable)
+    /// Assign the license to this user, by external id (repeatable); - reads a list from stdin
     #[arg(long, value_name = "USER", conflicts_with = "count", add = completion::users())]
-    assign: Vec<ExternalId>,
+    assign: Vec<String>,
     /// Number of licenses to create
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     count: Option<u32>,
+    /// Text that makes it safe to run this command again: within a day, the same text and flags
+    /// give the same licenses
+    #[arg(long, value_name = "TEXT")]
+    idempotency_key: Option<IdempotencyKey>,
 }
 
 /// One request of the command.
@@ -69,17 +78,27 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         Some(given) => resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?,
         None => plans::choose(ctx, args.product.as_deref(), Some("--plan")).await?,
     };
+    let users = read_items(ctx, &args.assign).await?;
+    let users = users.iter().map(|user| external_id(user)).collect::<Result<Vec<_>>>()?;
     let count = args.count.unwrap_or(1);
     let question = format!("Create {count} licenses of plan {}?", plan.name);
     prompt::confirm_many(ctx, usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
     let body = CreateLicense { plan_id: plan.id, expires_in_days: args.expires_in_days };
     let client = ctx.client().await?;
-    let users = args.assign.iter().cloned().map(Step::Assign);
-    let steps: Vec<Step> = (1..=count).map(Step::Create).chain(users).collect();
+    let assignments = users.iter().cloned().map(Step::Assign);
+    let steps: Vec<Step> = (1..=count).map(Step::Create).chain(assignments).collect();
     let new: Cell<Option<LicenseId>> = Cell::new(None);
     let take = async |step: &Step| match step {
-        Step::Create(_) => {
-            let made = client.licenses().create(&body).await?.map(|written| written.data);
+        Step::Create(number) => {
+            let key = args.idempotency_key.as_ref().map(|key| key.of(*number));
+            let repeatable = key.is_some();
+            let key = key.unwrap_or_else(new_idempotency_key);
+            let made = client.licenses().create_once(&body, &key).await;
+            let made = made.map_err(|error| match error.had_no_effect() || !repeatable {
+                true => error,
+                false => error.fix(REPEAT),
+            });
+            let made = made?.map(|written| written.data);
             new.set(made.as_ref().map(|license| license.id));
             Ok(made.map(Some))
         }
@@ -87,7 +106,14 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
             // On a dry run there is no id yet to put into the path.
             let id = new.get().map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
             let body = AssignLicense { user_id: user.clone(), metadata: None };
-            Ok(client.licenses().assign(id, &body).await?.map(|_| None))
+            let assigned = client.licenses().assign(&id, &body).await;
+            // The whole command again would create another license.
+            let fix = format!("licctl licenses assign {id} {}", quote(user.as_str()));
+            let assigned = assigned.map_err(|error| match error.had_no_effect() {
+                true => error,
+                false => error.fix(fix),
+            });
+            Ok(assigned?.map(|_| None))
         }
     };
     let advice = |untried: &[Step]| match (untried, new.get()) {
@@ -96,6 +122,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
             let users: Vec<_> = users.collect();
             format!("to continue: licctl licenses assign {id} {}", users.join(" "))
         }
+        _ if args.idempotency_key.is_some() => REPEAT.to_owned(),
         _ => format!("to create the rest, give --count {}", untried.len()),
     };
     let taken = in_order(ctx, &steps, take, advice).await?;
@@ -103,7 +130,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     if made.is_empty() {
         return planned();
     }
-    show(ctx, &args, &plan, &made).map(|view| view.exit(taken.exit))
+    show(ctx, &users, &plan, &made).map(|view| view.exit(taken.exit))
 }
 
 impl Step {
@@ -117,7 +144,7 @@ impl Step {
 
 fn show(
     ctx: &Context,
-    args: &CreateArgs,
+    users: &[ExternalId],
     plan: &ApiRecord<Plan>,
     made: &[ApiRecord<License>],
 ) -> Result<View> {
@@ -128,7 +155,7 @@ fn show(
         [one] => format!("license {}", one.id),
         _ => format!("{} licenses", made.len()),
     };
-    let users: Vec<&str> = args.assign.iter().map(ExternalId::as_str).collect();
+    let users: Vec<&str> = users.iter().map(ExternalId::as_str).collect();
     match (users.first(), made.first()) {
         (Some(first), _) => Ok(view
             .changed(format!("Created {what} of plan {} for {}.", plan.name, users.join(", ")))
