@@ -3,6 +3,7 @@
 
 mod patience;
 mod planned;
+mod raw;
 mod record;
 mod records;
 mod refusal;
@@ -34,6 +35,7 @@ use crate::time::Span;
 use patience::Attempts;
 pub use patience::{Acquaintance, Patience};
 pub use planned::PlannedRequest;
+pub use raw::Headers;
 pub use record::ApiRecord;
 use refusal::ApiRequest;
 pub use refusal::cause;
@@ -123,7 +125,7 @@ impl Client {
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let api_request = ApiRequest { method: Method::GET, path, target: &self.target };
+        let api_request = self.request(Method::GET, path);
         let (_, success) = self.exchange::<Success<T>>(&api_request, None, None).await?;
         Ok(success.data)
     }
@@ -161,14 +163,14 @@ impl Client {
     }
 
     async fn page<T: DeserializeOwned>(&self, path: &str) -> Result<List<T>> {
-        let api_request = ApiRequest { method: Method::GET, path, target: &self.target };
+        let api_request = self.request(Method::GET, path);
         let (_, page) = self.exchange(&api_request, None, None).await?;
         Ok(page)
     }
 
     /// Sends a POST that changes nothing, so that a dry run sends it too.
     async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
-        let api_request = ApiRequest { method: Method::POST, path, target: &self.target };
+        let api_request = self.request(Method::POST, path);
         let body = to_json(body)?;
         let (_, success) = self.exchange::<Success<T>>(&api_request, Some(&body), None).await?;
         Ok(success.data)
@@ -193,15 +195,29 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Option<Written<T>>> {
         let body = body.map(to_json).transpose()?;
-        let api_request = ApiRequest { method, path, target: &self.target };
+        let written = self.change(&self.request(method, path), body, idempotency_key).await?;
+        Ok(written.map(|(status, success): (_, Success<T>)| Written {
+            created: status == StatusCode::CREATED,
+            data: success.data,
+        }))
+    }
+
+    /// Sends a request that changes something, unless the run is a dry one.
+    async fn change<T: DeserializeOwned>(
+        &self,
+        api_request: &ApiRequest<'_>,
+        body: Option<serde_json::Value>,
+        idempotency_key: &str,
+    ) -> Result<Option<(StatusCode, T)>> {
         if self.target.dry_run {
-            self.plan(&api_request, body, false)?;
+            self.plan(api_request, body, false)?;
             return Ok(None);
         }
-        let key = Some(idempotency_key);
-        let (status, success) =
-            self.exchange::<Success<T>>(&api_request, body.as_ref(), key).await?;
-        Ok(Some(Written { created: status == StatusCode::CREATED, data: success.data }))
+        self.exchange(api_request, body.as_ref(), Some(idempotency_key)).await.map(Some)
+    }
+
+    fn request<'a>(&'a self, method: Method, path: &'a str) -> ApiRequest<'a> {
+        ApiRequest { method, path, headers: &[], target: &self.target }
     }
 
     /// Sends a request until it is answered, or until patience ends. Each attempt of a write has the
@@ -242,7 +258,12 @@ impl Client {
         let (method, path) = (request.method.to_string(), request.path.to_owned());
         let url = self.url(&path)?.to_string();
         let ca_cert = self.target.ca_cert.as_ref().map(|file| file.path.clone());
-        let planned = PlannedRequest { method, path, body, url, ca_cert, sent };
+        let headers = request
+            .headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
+        let headers = headers.collect();
+        let planned = PlannedRequest { method, path, headers, body, url, ca_cert, sent };
         self.planned.borrow_mut().push(planned);
         Ok(())
     }
@@ -269,6 +290,8 @@ impl Client {
             if let Some(key) = idempotency_key {
                 request = request.header(IDEMPOTENCY_KEY, key);
             }
+            // These replace what licctl would send.
+            request = request.headers(api_request.headers.iter().cloned().collect());
             let request = request.build().map_err(|error| {
                 Error::new(Exit::Internal, "internal", "The request cannot be made.")
                     .because(cause(&error))

@@ -10,6 +10,8 @@ use serde_json::Value;
 pub struct PlannedRequest {
     pub method: String,
     pub path: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<String>,
     pub body: Option<Value>,
     #[serde(skip)]
     pub url: String,

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 
 use common::Failure;
+use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
 use super::{KeySource, Target, TlsFault};
@@ -17,6 +18,8 @@ const AGAIN: &str = "try again in a moment";
 pub(super) struct ApiRequest<'a> {
     pub method: Method,
     pub path: &'a str,
+    /// Headers beyond those that every request has.
+    pub headers: &'a [(HeaderName, HeaderValue)],
     pub target: &'a Target,
 }
 

@@ -4,10 +4,11 @@ mod fields;
 
 use clap::{Args, ValueHint};
 use reqwest::Method;
+use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::planned;
-use crate::client::{Client, encode};
+use crate::client::{Client, Headers, encode};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::Io;
@@ -28,8 +29,11 @@ Examples:
   licctl api admin/plans -F productId=prd_01k2v4p8qsf8brz6c7y0sjvkd3 \\
       -F name=Pro -F maxSeats=5 -F features[]=sso
   licctl api /api/v1/admin/users -F externalId=alice -F metadata[team]=blue
-  licctl api -X GET admin/users -F externalId=alice
-  licctl api --paginate admin/licenses --jq \".[].id\"
+  licctl api -X GET admin/users -f externalId=4711
+  licctl api --paginate \"admin/licenses?limit=100\" --jq \".[].id\"
+  licctl api admin/licenses -f planId=pln_01k2v4p8qsf8brz6c7y0sjvkd3 \\
+      -H \"Idempotency-Key: order-4711\"
+  licctl api openapi.json
   licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input p.json")]
 pub struct ApiArgs {
     /// Path of the endpoint; /api/v1/ is optional
@@ -37,13 +41,19 @@ pub struct ApiArgs {
     /// Method: GET, POST, PATCH, PUT or DELETE
     #[arg(short = 'X', long)]
     method: Option<Method>,
-    /// Field of the body, or of the query with GET; numbers, true, false and null are JSON,
-    /// anything else is text. KEY[MEMBER]=VALUE is a member of an object, KEY[]=VALUE an entry of a
-    /// list (repeatable)
+    /// Field of the body, or of the query with GET; numbers, true, false and null are JSON, @FILE is
+    /// the text of a file, anything else is text. KEY[MEMBER]=VALUE is a member of an object,
+    /// KEY[]=VALUE an entry of a list (repeatable)
     #[arg(short = 'F', long = "field", value_name = "KEY=VALUE")]
     fields: Vec<FieldArg>,
+    /// Field whose value is text in any case, such as an id of digits (repeatable)
+    #[arg(short = 'f', long = "raw-field", value_name = "KEY=TEXT", value_parser = FieldArg::text)]
+    texts: Vec<FieldArg>,
+    /// Header of the request, as in "Idempotency-Key: order-7" (repeatable)
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    headers: Vec<(HeaderName, HeaderValue)>,
     /// File with the body, - for stdin
-    #[arg(long, value_name = "FILE", conflicts_with = "fields", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fields", "texts"], value_hint = ValueHint::FilePath)]
     input: Option<String>,
     /// Print the status and headers of the answer first, also of a refusal
     #[arg(short, long)]
@@ -53,40 +63,50 @@ pub struct ApiArgs {
     paginate: bool,
 }
 
+/// The request's headers that licctl alone sets, as the key goes to its own server only.
+const OWN_HEADERS: [&str; 3] = ["authorization", "content-type", "content-length"];
+
+fn header(text: &str) -> std::result::Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once(':').ok_or("must be NAME: VALUE")?;
+    let name: HeaderName = name.trim().parse().map_err(|_| "must begin with a header's name")?;
+    if OWN_HEADERS.contains(&name.as_str()) {
+        return Err(format!("cannot be {name}, which licctl sets"));
+    }
+    let value = value.trim().parse().map_err(|_| "has a value that no header can have")?;
+    Ok((name, value))
+}
+
 pub async fn run(ctx: &Context, args: ApiArgs) -> Result<View> {
+    let fields = [args.texts, args.fields].concat();
     let body = match &args.input {
         Some(file) => Some(read(&ctx.io, file).await?),
-        None if args.fields.is_empty() || args.paginate => None,
-        None => Some(body(&args.fields)?),
+        None if fields.is_empty() || args.paginate => None,
+        None => Some(body(&fields)?),
     };
     let usual = if body.is_some() { Method::POST } else { Method::GET };
     let method = args.method.unwrap_or(usual);
     let mut path = full_path(&args.path);
     let client = ctx.client().await?;
-    if method == Method::GET {
-        let pairs = query(&args.fields)?;
+    if method != Method::GET {
         if args.paginate {
-            return raw(all(client, &path, &pairs).await?);
+            return Err(Error::usage("--paginate needs the method GET."));
         }
-        let pairs: Vec<String> =
-            pairs.iter().map(|(key, value)| format!("{}={}", encode(key), encode(value))).collect();
-        if !pairs.is_empty() {
-            path =
-                format!("{path}{}{}", if path.contains('?') { '&' } else { '?' }, pairs.join("&"));
-        }
-        let answer = client.get::<Value>(&path).await;
+        let answer = client.raw(method, &path, &args.headers, body).await;
         include(ctx, args.include, client)?;
-        return raw(answer?);
+        return answer?.map_or_else(planned, raw);
+    }
+    let pairs = query(&fields)?;
+    let pairs: Vec<String> =
+        pairs.iter().map(|(key, value)| format!("{}={}", encode(key), encode(value))).collect();
+    if !pairs.is_empty() {
+        path = format!("{path}{}{}", if path.contains('?') { '&' } else { '?' }, pairs.join("&"));
     }
     if args.paginate {
-        return Err(Error::usage("--paginate needs the method GET."));
+        return raw(all(client, &path, &args.headers).await?);
     }
-    let answer = client.write::<Value>(method, &path, body.as_ref()).await;
+    let answer = client.raw(method, &path, &args.headers, None).await;
     include(ctx, args.include, client)?;
-    match answer? {
-        Some(written) => raw(written.data),
-        None => planned(),
-    }
+    raw(answer?.unwrap_or_default())
 }
 
 /// The path with the API's prefix, which may be there already.
@@ -99,13 +119,8 @@ fn full_path(given: &str) -> String {
     format!("/api/v1/{path}")
 }
 
-async fn all(client: &Client, path: &str, query: &[(String, String)]) -> Result<Value> {
-    if path.contains('?') {
-        return Err(Error::usage("--paginate needs a path without a query.")
-            .fix("give the query with -F KEY=VALUE"));
-    }
-    let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (&**key, &**value)).collect();
-    let records: Vec<Value> = client.list(path, &query).await.map_err(|error| {
+async fn all(client: &Client, path: &str, headers: &Headers) -> Result<Value> {
+    let records = client.raw_list(path, headers).await.map_err(|error| {
         if error.is_misunderstood() { Error::usage("--paginate needs a list.") } else { error }
     })?;
     Ok(records.into())

@@ -11,6 +11,7 @@ pub fn command(request: &PlannedRequest) -> String {
         method => format!("curl -sS -X {method} {}", quote(&request.url)),
     }];
     lines.push(format!("  -H \"Authorization: Bearer ${}\"", env::API_KEY));
+    lines.extend(request.headers.iter().map(|header| format!("  -H {}", quote(header))));
     if let Some(body) = &request.body {
         lines.push("  -H \"Content-Type: application/json\"".to_owned());
         lines.push(format!("  --data {}", quote(&body.to_string())));

@@ -308,6 +308,7 @@ pub fn show_planned(io: &Io, options: &OutputOptions, planned: &[PlannedRequest]
     }
     for request in planned {
         io.data(&format!("{} {}\n", request.method, request.path))?;
+        request.headers.iter().try_for_each(|header| io.data(&format!("{header}\n")))?;
         if let Some(body) = &request.body {
             io.data(&format::json(body))?;
         }

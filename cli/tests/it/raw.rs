@@ -112,9 +112,6 @@ fn a_read_is_printed_as_curl_when_there_is_no_write() {
     assert!(!ran.stdout.contains(KEY) && !ran.stdout.contains("-X"), "{}", ran.stdout);
     assert_eq!(home.run(&["products", "list", "--print-curl", "--dry-run"]).code, 2);
     assert_eq!(home.run(&["profiles", "use", "x", "--print-curl"]).code, 2);
-    let ran = home.run(&["apply", "-f", "catalog.yaml", "--print-curl"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert!(ran.stderr.contains("--dry-run, which shows the differences"), "{}", ran.stderr);
 }
 
 /// The words arrive as they are when a shell runs the command.
@@ -129,4 +126,79 @@ fn a_shell_takes_the_curl_command_apart_as_meant() {
     let ran = Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
     let body: Value = serde_json::from_slice(&ran.stdout).unwrap();
     assert_eq!(body, json!({ "externalId": "a'b \"c\" $HOME `id` \\ !" }));
+}
+
+#[test]
+fn a_document_without_an_envelope_is_printed_whole() {
+    let server = FakeServer::answering(|_| Reply::new(200, r#"{"openapi":"3.1.0","info":{}}"#));
+    let ran = Home::with(&server).run(&["api", "openapi.json", "--jq", ".openapi"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (0, "3.1.0"), "{}", ran.stderr);
+    assert_eq!(server.lines(), ["GET /api/v1/openapi.json"]);
+}
+
+/// An id of digits is text, and so is a file.
+#[test]
+fn fields_are_text_or_typed() {
+    let server = service();
+    let home = Home::with(&server);
+    let file = home.dir.path().join("note.txt");
+    std::fs::write(&file, "123").unwrap();
+    let from_file = format!("name=@{}", file.display());
+    let fields =
+        ["-f", "externalId=123", "-F", "metadata[n]=7", "-F", &from_file, "-f", "email=@x"];
+    let ran = home.run(&[&["api", "admin/users"][..], &fields].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let wanted =
+        json!({ "externalId": "123", "email": "@x", "metadata": { "n": 7 }, "name": "123" });
+    assert_eq!(server.received()[0].body, wanted);
+    assert_eq!(home.run(&["api", "admin/users", "-F", "name=@nowhere"]).code, 2);
+}
+
+#[test]
+fn a_given_header_replaces_the_one_of_licctl() {
+    let server = service();
+    let home = Home::with(&server);
+    let create = ["api", "admin/licenses", "-f", "planId=x", "-H", "Idempotency-Key: order-7"];
+    assert_eq!(home.run(&create).code, 0);
+    assert_eq!(server.received()[0].idempotency_key.as_deref(), Some("order-7"));
+    let printed = home.run(&[&create[..], &["--print-curl"]].concat()).stdout;
+    assert!(printed.contains("-H \"idempotency-key: order-7\""), "{printed}");
+    for wrong in ["x", ": y", "Authorization: Bearer z", "a b: c"] {
+        assert_eq!(home.run(&["api", "key", "-H", wrong]).code, 2, "{wrong}");
+    }
+    assert_eq!(server.received().len(), 1);
+}
+
+#[test]
+fn a_query_goes_with_every_page() {
+    let server = FakeServer::answering(|request| {
+        let next = if request.path.contains("after=b") { Value::Null } else { "b".into() };
+        let body = json!({ "success": true, "data": [{ "id": "x" }], "nextCursor": next });
+        Reply::new(200, body.to_string())
+    });
+    let home = Home::with(&server);
+    let args = ["api", "--paginate", "admin/licenses?limit=2&after=a", "-F", "planId=p"];
+    assert_eq!(home.run(&args).json(), json!([{ "id": "x" }, { "id": "x" }]));
+    let pages =
+        ["a", "b"].map(|at| format!("GET /api/v1/admin/licenses?limit=2&planId=p&after={at}"));
+    assert_eq!(server.lines(), pages);
+}
+
+#[test]
+fn apply_prints_its_requests_where_they_are_known() {
+    let server = service();
+    let home = Home::with(&server);
+    crate::support::lines::lay_out(home.dir.path());
+    let file = home.dir.path().join("catalog.yaml").display().to_string();
+    let ran = home.run(&["apply", "-f", &file, "--print-curl"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains(&format!("-X PATCH {}/api/v1/admin/plans/{PLAN}", server.address)));
+    assert!(ran.stdout.contains(r#"{"productId":"prd_01h455vb4pex5vsknk084sn02q","name":"Free""#));
+    std::fs::write(&file, "version: 1\nproducts: [{ name: New, plans: [{ name: P }] }]\n").unwrap();
+    let ran = home.run(&["apply", "-f", &file, "--print-curl"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    let told =
+        "That of plan New · P needs the id of a product that is new, too.\nfix: use --dry-run";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(server.received().iter().all(|request| request.method == "GET"));
 }

@@ -1,5 +1,6 @@
 //! `--field` of `licctl api`: members of a JSON body, nested ones too, or parameters of a query.
 
+use std::fs;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
@@ -17,10 +18,9 @@ pub struct FieldArg {
     value: Value,
 }
 
-impl FromStr for FieldArg {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+impl FieldArg {
+    /// A field whose value is text, whatever it looks like.
+    pub fn text(text: &str) -> std::result::Result<Self, &'static str> {
         const SYNTAX: &str = "must be KEY=VALUE, KEY[MEMBER]=VALUE or KEY[]=VALUE";
         let (key, value) = text.split_once('=').ok_or(SYNTAX)?;
         let (name, mut rest) = key.split_at(key.find('[').unwrap_or(key.len()));
@@ -33,10 +33,27 @@ impl FromStr for FieldArg {
         if name.is_empty() || !rest.is_empty() {
             return Err(SYNTAX);
         }
+        Ok(Self { key: key.to_owned(), name: name.to_owned(), inner, value: value.into() })
+    }
+}
+
+impl FromStr for FieldArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let mut field = Self::text(text)?;
+        let value = field.value.as_str().unwrap_or_default();
+        if let Some(path) = value.strip_prefix('@') {
+            let content = fs::read_to_string(path);
+            field.value = content.map_err(|error| format!("{path}: {error}"))?.into();
+            return Ok(field);
+        }
         let json = serde_json::from_str::<Value>(value).ok();
-        let scalar = json.filter(|json| !json.is_object() && !json.is_array() && !json.is_string());
-        let value = scalar.unwrap_or_else(|| value.into());
-        Ok(Self { key: key.to_owned(), name: name.to_owned(), inner, value })
+        let is_scalar = |json: &Value| !json.is_object() && !json.is_array() && !json.is_string();
+        if let Some(scalar) = json.filter(is_scalar) {
+            field.value = scalar;
+        }
+        Ok(field)
     }
 }
 

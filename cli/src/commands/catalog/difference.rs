@@ -213,6 +213,11 @@ impl<'a> CatalogStep<'a> {
         }
     }
 
+    /// Whether the step is for a plan whose product does not exist before.
+    pub fn needs_new_product(&self) -> bool {
+        matches!(self.record, Record::Plan { have: None, product: (_, None), .. })
+    }
+
     /// Performs the step and returns the id of its record. `new_product` is the last one created.
     pub async fn take(
         &self,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::client::ApiRecord;
 use crate::commands::items::in_order;
+use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
@@ -98,14 +99,12 @@ pub async fn diff(ctx: &Context, args: DiffArgs) -> Result<View> {
 }
 
 pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
-    if ctx.globals.print_curl {
-        return Err(Error::usage("apply cannot print its requests in advance.")
-            .because("They need the ids of products that they create.")
-            .fix("use --dry-run, which shows the differences"));
-    }
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
+    if ctx.globals.print_curl {
+        return planned_steps(ctx, &steps).await;
+    }
     if ctx.globals.dry_run {
         return Ok(preview(&steps)?.changed("No change was sent."));
     }
@@ -135,6 +134,21 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
         shown.extend(id.map(|id| (step, Some(id))));
     }
     Ok(show(&shown)?.changed(sentence).exit(taken.exit))
+}
+
+/// The requests of the steps, as far as they can be known before the first is sent.
+async fn planned_steps(ctx: &Context, steps: &[CatalogStep<'_>]) -> Result<View> {
+    let client = ctx.client().await?;
+    let no_product = Cell::new(None);
+    for step in steps.iter().filter(|step| step.action.is_change()) {
+        if step.needs_new_product() {
+            return Err(Error::usage("apply cannot print the requests of this file.")
+                .because(format!("That of {step} needs the id of a product that is new, too."))
+                .fix("use --dry-run, which shows the differences"));
+        }
+        step.take(client, &no_product).await?;
+    }
+    planned()
 }
 
 pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {
