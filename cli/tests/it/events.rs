@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, Home, Reply, Request, RunOutput, event, on_screen, service};
+use crate::support::{FakeServer, Home, LICENSE, Reply, Request, RunOutput, event, on_screen, service};
 
 /// The value of a parameter of the query.
 fn parameter(request: &Request, name: &str) -> Option<usize> {
@@ -75,14 +75,14 @@ fn the_last_events_of_a_long_history_take_few_requests() {
 #[test]
 fn the_service_applies_the_filters() {
     let server = service();
-    let filters = ["--type", "seat.taken", "--subject", "lic_1", "--user", "a b"];
+    let filters = ["--type", "seat.taken", "--subject", LICENSE, "--user", "a b"];
     Home::with(&server).run(&[&["events", "list"], &filters[..]].concat());
-    let query = "/api/v1/admin/events?type=seat.taken&subject=lic_1&userId=a%20b&after=0";
-    assert!(server.lines()[0].contains(query), "{:?}", server.lines());
+    let query = format!("?type=seat.taken&subject={LICENSE}&userId=a%20b&after=0");
+    assert!(server.lines()[0].contains(&query), "{:?}", server.lines());
     let home = Home::with(&server);
-    let listed = on_screen(&home, &["events", "list", "--subject", "lic_1", "--user", "a b"], 100);
-    let next = "Next: licctl events tail --after 3 --subject lic_1 --user \"a b\"";
-    assert!(listed.stderr.contains(next), "{}", listed.stderr);
+    let listed = on_screen(&home, &["events", "list", "--subject", LICENSE, "--user", "a b"], 100);
+    let next = format!("Next: licctl events tail --after 3 --subject {LICENSE} --user \"a b\"");
+    assert!(listed.stderr.contains(&next), "{}", listed.stderr);
     let ran = home.run(&["events", "tail", "--type", "license.revoked"]);
     assert_eq!(ran.code, 2, "a type that does not exist would never come: {}", ran.stderr);
     assert!(ran.stderr.contains("license.status_changed"), "{}", ran.stderr);

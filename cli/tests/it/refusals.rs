@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, Home, Reply, refusal, service};
+use crate::support::{FakeServer, Home, Reply, refusal, service, user};
 
 /// A service with three pages of refusals: of this hour, of three hours ago, and of a day ago.
 fn pages() -> FakeServer {
@@ -48,11 +48,14 @@ fn no_more_pages_are_read_than_are_needed() {
 
 #[test]
 fn a_user_is_a_filter_of_the_service() {
-    let server = FakeServer::answering(|_| Reply::list(&[]));
+    let server = FakeServer::answering(|request| match request.path.contains("/users?") {
+        true => Reply::list(&[user("a b")]),
+        false => Reply::list(&[]),
+    });
     let ran = Home::with(&server).run(&["refusals", "list", "a b"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
     assert!(ran.stderr.contains("licctl validate \"a b\" --explain"), "{}", ran.stderr);
-    assert_eq!(server.lines(), ["GET /api/v1/admin/refusals?limit=50&userId=a%20b"]);
+    assert_eq!(server.lines()[0], "GET /api/v1/admin/refusals?limit=50&userId=a%20b");
     assert_eq!(Home::with(&server).run(&["refusals", "list", "--reason", "nope"]).code, 2);
 }
 
@@ -70,5 +73,8 @@ fn csv_has_the_same_columns_for_every_answer() {
     let (days, count) = first(&["stats", "--by", "day"]);
     assert!(days.starts_with("day,total,valid,noLicense") && count == 3, "{days}");
     let (explained, count) = first(&["validate", "carol", "dave", "--explain"]);
-    assert_eq!((explained.as_str(), count), ("userId,valid,reason,summary,checkedAt", 3));
+    assert_eq!(
+        (explained.as_str(), count),
+        ("userId,valid,reason,summary,checkedAt,missingFeatures", 3)
+    );
 }

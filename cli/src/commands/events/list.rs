@@ -51,7 +51,8 @@ pub enum Kept {
 
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let client = ctx.client().await?;
-    let (filters, limit) = (&args.filters, args.limit.map(usize::from));
+    let filters = &args.filters.settle(ctx).await?;
+    let limit = args.limit.map(usize::from);
     let since = args.since.map(|span| ctx.now.plus(-span.delta()));
     let (after, kept) = match (args.after, since) {
         (Some(after), _) => (after, limit.map_or(Kept::All, Kept::First)),
@@ -66,6 +67,9 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     };
     let mut events = read(filters, client, after, kept).await?;
     events.retain(|event| since.is_none_or(|since| event.time >= since));
+    if events.is_empty() {
+        filters.refuse_unknown(ctx).await?;
+    }
     let ids = events.iter().map(|event| event.id.to_string()).collect();
     let view = View::new(&events, ids)?.fields(&FIELDS).table(table(ctx, &events)).or_when_empty(
         "No event matches. Changes are recorded as they happen; follow them: licctl events tail",

@@ -3,6 +3,7 @@
 
 mod list;
 mod position;
+mod subject;
 mod tail;
 
 use clap::{Args, Subcommand};
@@ -50,12 +51,13 @@ pub enum Verb {
 }
 
 /// Which events are shown. The service filters, so that no others are read.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct EventFilters {
     /// Only events of this type, as in license.status_changed
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<EventType>,
-    /// Only events about the record with this id
+    /// Only events about this record: an id, a part of it from 6 characters, an exact name, or a
+    /// user's external id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// Only events that concern this user (external id)

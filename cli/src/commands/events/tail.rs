@@ -51,7 +51,7 @@ pub struct TailArgs {
     bound: Option<Span>,
 }
 
-pub async fn run(ctx: &Context, args: TailArgs) -> Result<View> {
+pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
     if matches!(ctx.output.format, Format::Csv | Format::Yaml) {
         return Err(Error::usage("events tail prints tables, json, jsonl and ids.")
             .fix("licctl events tail -o jsonl"));
@@ -67,6 +67,14 @@ pub async fn run(ctx: &Context, args: TailArgs) -> Result<View> {
             "--type {kind} leaves out all events of --until {until}."
         ))
         .fix("omit --type"));
+    }
+    args.filters = args.filters.settle(ctx).await?;
+    // What is not known yet may be what one waits for.
+    match args.filters.refuse_unknown(ctx).await {
+        Err(error) if error.exit == Exit::NotFound => {
+            ctx.note(&format!("{} Waiting for it.", error.message()));
+        }
+        known => known?,
     }
     if args.until.is_none() && args.bound.is_none() {
         ctx.interruption.expect();

@@ -12,6 +12,7 @@ use crate::escape::quote;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
+use crate::resolve;
 use crate::time::Span;
 
 const COLUMNS: [Column; 5] = [
@@ -40,7 +41,7 @@ pub enum Verb {
 ///
 /// There is a record for each user, reason and hour. The service writes them some seconds after the
 /// answers and keeps them for 30 days. Without --since and --limit the newest 50 are shown.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = "\
 Examples:
   licctl refusals list
@@ -73,7 +74,15 @@ async fn list(ctx: &Context, args: &ListArgs) -> Result<View> {
         (None, Some(_)) => usize::MAX,
         (None, None) => DEFAULT_LIMIT,
     };
+    let user = match args.user.clone() {
+        Some(given) => Some(resolve::past_user(ctx, given).await?),
+        None => None,
+    };
+    let args = &ListArgs { user, ..args.clone() };
     let (refusals, more) = read(ctx, args, limit).await?;
+    if let Some(user) = args.user.as_ref().filter(|_| refusals.is_empty()) {
+        refuse_unknown(ctx, user).await?;
+    }
     if more && args.limit.is_none() {
         ctx.note(&format!("these are the newest {limit}; --limit shows more"));
     }
@@ -88,6 +97,16 @@ async fn list(ctx: &Context, args: &ListArgs) -> Result<View> {
         }
         None => view,
     })
+}
+
+/// Refuses a user that does not exist, unless there are refusals, from before it was deleted.
+async fn refuse_unknown(ctx: &Context, user: &ExternalId) -> Result<()> {
+    let query = [("userId", user.as_str()), ("limit", "1")];
+    let has_some = !ctx.client().await?.refusals().page(&query).await?.data.is_empty();
+    if has_some || resolve::find_user(ctx, user.as_str()).await?.is_some() {
+        return Ok(());
+    }
+    Err(resolve::no_user(ctx, user.as_str()).await?)
 }
 
 fn hint(args: &ListArgs) -> String {
