@@ -129,6 +129,12 @@ impl Context {
         }
     }
 
+    /// Replaces a word by the one that a prompt offered for it.
+    pub fn corrected(&self, word: &str, chosen: &str) {
+        self.asked.set(true);
+        self.meant(word, chosen);
+    }
+
     /// The command that needs no prompts; none when there were none.
     pub fn without_prompts(&self) -> Option<String> {
         self.asked.get().then(|| self.words.borrow().join(" "))

@@ -19,6 +19,7 @@ mod keystore;
 mod labels;
 mod messages;
 mod named;
+mod new_users;
 mod output;
 mod prompt;
 mod resolve;

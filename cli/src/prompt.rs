@@ -117,11 +117,14 @@ pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
             .because(format!("{question} {}", ctx.why_not_ask()));
         return Err(error.fix("add --yes"));
     }
-    if !yes(ctx, question)? {
-        return Err(Error::cancelled());
-    }
+    agree(ctx, question)?;
     ctx.answered(None, "--yes");
     Ok(())
+}
+
+/// Asks a yes-or-no question; no ends the command.
+pub fn agree(ctx: &Context, question: &str) -> Result<()> {
+    if yes(ctx, question)? { Ok(()) } else { Err(Error::cancelled()) }
 }
 
 /// Asks a yes-or-no question, which a whole line answers; Enter alone means no. A key that is pasted

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result, TIMEOUT};
+use crate::new_users::{self, NewUserFlags};
 use crate::output::Field;
 use crate::prompt;
 use progress::RowProgress;
@@ -78,6 +79,7 @@ pub struct BulkTask {
     /// Whether the run changes what a person would have to put right, so that there is a report
     /// even without `--report`.
     pub always_reports: bool,
+    pub new_users: NewUserFlags,
 }
 
 /// The state that all rows of a run share.
@@ -113,7 +115,7 @@ pub async fn run<F: Future<Output = Result<Value>>>(
         ctx.note("nothing to do");
         return Ok(BulkResult { lines: Vec::new(), before: Vec::new(), exit: Exit::Success });
     }
-    let verb = task.verb;
+    let (verb, new_users) = (task.verb, task.new_users);
     let report = Rc::new(Report::open(ctx, task, flags.report.as_ref(), flags.resume.as_ref())?);
     let (mut before, mut open) = (Vec::new(), Vec::new());
     for row in rows {
@@ -125,8 +127,12 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     if !before.is_empty() {
         ctx.note(&format!("skipping {} rows that an earlier run finished", before.len()));
     }
-    let yes = prompt::confirm_many(ctx, open.len(), &format!("{verb} {} users?", open.len())).await;
-    if let Err(error) = yes {
+    let agreed = async {
+        note_new_users(ctx, new_users, &open).await?;
+        let question = format!("{verb} {} users?", open.len());
+        prompt::confirm_many(ctx, open.len(), &question).await
+    };
+    if let Err(error) = agreed.await {
         report.abandon();
         return Err(error);
     }
@@ -152,6 +158,20 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     let outcome = Outcome { lines: &lines, untried, stopped, interrupted };
     let exit = conclude(ctx, &report, outcome)?;
     Ok(BulkResult { lines, before, exit })
+}
+
+/// Notes, or refuses, the rows that would create users, before any is sent.
+async fn note_new_users(ctx: &Context, flags: NewUserFlags, rows: &[UserRow]) -> Result<()> {
+    let users: Vec<String> = rows.iter().map(|row| row.user.to_string()).collect();
+    let unknown = flags.find(ctx, &users).await?;
+    if !flags.existing_only {
+        new_users::note(ctx, &unknown);
+        return Ok(());
+    }
+    new_users::refuse(&unknown, |unknown| {
+        let row = rows.iter().find(|row| row.user.as_str() == unknown.given);
+        format!("line {}: {}", row.map_or(0, |row| row.line), unknown.given)
+    })
 }
 
 impl BulkRun<'_> {

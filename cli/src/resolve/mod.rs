@@ -6,7 +6,8 @@ mod search;
 use std::collections::HashMap;
 
 use common::{
-    Key, LicenseId, LicenseWithSeats, Name, Plan, PlanId, Product, ProductId, User, UserId,
+    ExternalId, Key, LicenseId, LicenseWithSeats, Name, Plan, PlanId, Product, ProductId, User,
+    UserId,
 };
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
@@ -17,7 +18,7 @@ use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
 use crate::named::Named;
 use crate::output::Format;
-pub use people::{did_you_mean, similar_users};
+pub use people::{did_you_mean, label, similar_users};
 pub use search::Purpose;
 use search::pick;
 
@@ -171,9 +172,22 @@ pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
     if given.parse::<UserId>().is_ok() {
         return ctx.client().await?.users().get(given).await;
     }
+    Err(no_user(ctx, given).await?)
+}
+
+/// The external id of a user that may be deleted, whose events and refusals stay.
+pub async fn past_user(ctx: &Context, given: ExternalId) -> Result<ExternalId> {
+    if given.as_str().parse::<UserId>().is_err() {
+        return Ok(given);
+    }
+    Ok(user(ctx, given.as_str()).await?.external_id.clone())
+}
+
+/// The error for a user that does not exist.
+pub async fn no_user(ctx: &Context, given: &str) -> Result<Error> {
     let error = Error::not_found(format!("There is no user {given}."));
     let similar = similar_users(ctx, given).await?;
-    Err(match similar.first() {
+    Ok(match similar.first() {
         Some(first) => error
             .because(format!("{} licctl finds users by external id.", did_you_mean(&similar)))
             .fix(format!("licctl users get {}", quote(first.external_id.as_str()))),

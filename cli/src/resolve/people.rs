@@ -2,6 +2,9 @@
 //! typo.
 
 use common::{Line, Name, User};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use super::REQUESTS_IN_FLIGHT;
 
 use crate::client::ApiRecord;
 use crate::context::Context;
@@ -15,12 +18,13 @@ const SEARCH_LIMIT: &str = "100";
 pub async fn similar_users(ctx: &Context, text: &str) -> Result<Vec<ApiRecord<User>>> {
     let client = ctx.client().await?;
     let mut found: Vec<ApiRecord<User>> = Vec::new();
-    for start in searches(text) {
-        let page = client.users().page(&[("search", &start), ("limit", SEARCH_LIMIT)]).await?;
-        for user in page.data {
-            if found.iter().all(|known| known.id != user.id) {
-                found.push(user);
-            }
+    let searching = searches(text).into_iter().map(async |start| {
+        client.users().page(&[("search", &start), ("limit", SEARCH_LIMIT)]).await
+    });
+    let pages: Vec<_> = stream::iter(searching).buffered(REQUESTS_IN_FLIGHT).try_collect().await?;
+    for user in pages.into_iter().flat_map(|page| page.data) {
+        if found.iter().all(|known| known.id != user.id) {
+            found.push(user);
         }
     }
     let scored = found.into_iter().filter_map(|user| Some((distance(&user, text)?, user)));
@@ -32,26 +36,31 @@ pub async fn similar_users(ctx: &Context, text: &str) -> Result<Vec<ApiRecord<Us
 
 /// `Did you mean carol (carol@x.example)?`
 pub fn did_you_mean(users: &[ApiRecord<User>]) -> String {
-    let label = |user: &ApiRecord<User>| {
-        let email = user.email.as_ref().map(Line::as_str);
-        let about = email.or(user.name.as_ref().map(Name::as_str));
-        match about.filter(|about| *about != user.external_id.as_str()) {
-            Some(about) => format!("{} ({about})", user.external_id),
-            None => user.external_id.to_string(),
-        }
-    };
-    format!("Did you mean {}?", users.iter().map(label).collect::<Vec<_>>().join(" or "))
+    let labels = users.iter().map(|user| label(user));
+    format!("Did you mean {}?", labels.collect::<Vec<_>>().join(" or "))
+}
+
+/// `carol (carol@x.example)`
+pub fn label(user: &User) -> String {
+    let email = user.email.as_ref().map(Line::as_str);
+    let about = email.or(user.name.as_ref().map(Name::as_str));
+    match about.filter(|about| *about != user.external_id.as_str()) {
+        Some(about) => format!("{} ({about})", user.external_id),
+        None => user.external_id.to_string(),
+    }
 }
 
 /// The beginnings to search for. Emails and names match in any case, external ids do not, so that
 /// the usual spellings are tried; the first half also finds what has a typo behind it.
 fn searches(text: &str) -> Vec<String> {
+    let text = text.trim();
     let lower = text.to_lowercase();
     let local = lower.split('@').next().unwrap_or_default();
     let half: String = local.chars().take((local.chars().count() / 2).max(1)).collect();
     let mut capital = half.clone();
     capital[..half.chars().next().map_or(0, char::len_utf8)].make_ascii_uppercase();
-    let mut searches = vec![text.to_owned(), half, capital, text.to_uppercase()];
+    let upper = text.to_uppercase();
+    let mut searches = vec![text.to_owned(), half, capital, upper, local.to_owned(), lower.clone()];
     searches.retain(|search| !search.is_empty());
     searches.sort();
     searches.dedup();
@@ -60,17 +69,22 @@ fn searches(text: &str) -> Vec<String> {
 
 /// How many letters of the most similar name of the user are other ones; none when too many are.
 fn distance(user: &User, text: &str) -> Option<usize> {
-    let text = text.to_lowercase();
+    let text = text.trim().to_lowercase();
     let email = user.email.as_ref().map(|email| email.as_str().to_lowercase());
-    let local = email.as_ref().and_then(|email| email.split('@').next()).map(str::to_owned);
     let name = user.name.as_ref().map(|name| name.as_str().to_lowercase());
-    let id = user.external_id.as_str().to_lowercase();
+    let id = user.external_id.as_str().trim().to_lowercase();
+    let local = |address: &String| Some(address.split_once('@')?.0.to_owned());
+    // An external id may be the address of a user who is known by its first part alone.
+    if local(&text).is_some_and(|local| local == id) {
+        return Some(1);
+    }
     let allowed = if text.chars().count() <= 5 { 1 } else { 2 };
-    let names = [Some(id), email, local, name];
-    let distances = names.iter().flatten().map(|name| {
+    let locals = [email.as_ref().and_then(local), local(&id)];
+    let names = [Some(id), email, name].into_iter().chain(locals);
+    let distances = names.flatten().map(|name| {
         // The beginning of a name is what a person types of it.
         let begins = text.chars().count() >= 3 && name.starts_with(&text);
-        if begins && *name != text { 1 } else { strsim::damerau_levenshtein(name, &text) }
+        if begins && name != text { 1 } else { strsim::damerau_levenshtein(&name, &text) }
     });
     distances.min().filter(|&distance| distance <= allowed)
 }
@@ -109,14 +123,21 @@ mod tests {
             ("carol.b@x.exmapel", Some(2)),
             ("ca", None),
             ("dave", None),
+            (" carol ", Some(0)),
+            ("carol@other.example", Some(1)),
         ] {
             assert_eq!(distance(&carol, text), expected, "{text}");
+        }
+        let by_address = user("Carol@x.example ", None, None);
+        for text in ["carol", "carol@x.example", "CAROL@X.EXAMPLE"] {
+            assert_eq!(distance(&by_address, text), Some(0), "{text}");
         }
     }
 
     #[test]
     fn few_searches_find_them() {
-        assert_eq!(searches("Carol@x.example"), ["CAROL@X.EXAMPLE", "Ca", "Carol@x.example", "ca"]);
+        let six = ["CAROL@X.EXAMPLE", "Ca", "Carol@x.example", "ca", "carol", "carol@x.example"];
+        assert_eq!(searches(" Carol@x.example"), six);
         assert_eq!(searches("a"), ["A", "a"]);
         assert_eq!(searches("漢字"), ["漢", "漢字"]);
     }

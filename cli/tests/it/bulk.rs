@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::{
-    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, assignment, license_with_seats, service,
-    user,
+    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, answer, assignment, service, user,
 };
 
 const USERS: &str = "userId,email\nalice,a@example.com\nbob,\ncarol,c@example.com\n";
@@ -71,7 +70,7 @@ fn a_resumed_run_redoes_what_failed_and_nothing_else() {
     let refusals = AtomicUsize::new(0);
     let server = FakeServer::answering(move |request| {
         if request.method == "GET" {
-            return Reply::data(200, &license_with_seats(0));
+            return answer(request);
         }
         let first =
             request.body["userId"] == "bob" && refusals.fetch_add(1, Ordering::Relaxed) == 0;
@@ -144,7 +143,7 @@ fn a_pause_that_the_server_requires_is_kept() {
         let asked = AtomicUsize::new(0);
         let server = FakeServer::answering(move |request| {
             if request.method == "GET" {
-                return Reply::data(200, &license_with_seats(0));
+                return answer(request);
             }
             match asked.fetch_add(1, Ordering::Relaxed) {
                 1 => Reply::refusal(status, code, "Later.").with("retry-after", "1"),
@@ -269,7 +268,7 @@ fn a_run_that_is_not_begun_leaves_no_report() {
 fn an_error_at_the_first_row_is_that_of_the_run() {
     for (status, code, report) in [(401, 4, false), (500, 9, true)] {
         let server = FakeServer::answering(move |request| match request.method.as_str() {
-            "GET" => Reply::data(200, &license_with_seats(0)),
+            "GET" => answer(request),
             _ => Reply::refusal(status, "some", "No."),
         });
         let home = Home::with(&server);
@@ -312,7 +311,7 @@ fn ctrl_c_finishes_the_rows_in_flight_and_names_the_command_that_continues() {
     let (told, begun) = std::sync::mpsc::channel();
     let server = FakeServer::answering(move |request| {
         if request.method == "GET" {
-            return Reply::data(200, &license_with_seats(0));
+            return answer(request);
         }
         told.send(()).unwrap();
         let _ = wait.recv();

@@ -19,6 +19,8 @@ mod events;
 #[cfg(test)]
 mod explaining;
 #[cfg(test)]
+mod features;
+#[cfg(test)]
 mod forms;
 #[cfg(test)]
 mod help;
@@ -28,9 +30,13 @@ mod lists;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
+mod lost_answers;
+#[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
 mod names;
+#[cfg(test)]
+mod new_users;
 #[cfg(test)]
 mod once;
 #[cfg(test)]
@@ -47,6 +53,10 @@ mod refusals;
 mod rolling;
 #[cfg(test)]
 mod stats;
+#[cfg(test)]
+mod stdin;
+#[cfg(test)]
+mod subjects;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -17,7 +17,7 @@ const CREATE: [&str; 6] = ["licenses", "create", "--plan", "Pro annual", "--coun
 const ASSIGN: [&str; 4] = ["licenses", "assign", LICENSE, "-"];
 
 /// The usual service, but for its writes: `reply` makes the reply to the first, second and so on.
-fn with_writes(reply: impl Fn(usize, &Request) -> Reply + Send + 'static) -> FakeServer {
+pub fn with_writes(reply: impl Fn(usize, &Request) -> Reply + Send + 'static) -> FakeServer {
     let written = AtomicUsize::new(0);
     FakeServer::answering(move |request| match request.method.as_str() {
         "GET" => answer(request),
@@ -29,17 +29,17 @@ fn limited(seconds: u32) -> Reply {
     Reply::refusal(429, "rate_limited", "Slowly.").with("retry-after", seconds.to_string())
 }
 
-fn created(number: usize) -> Reply {
+pub fn created(number: usize) -> Reply {
     let mut made = license_with_seats(0);
     made["id"] = format!("lic_01h455vb4pex5vsknk084sn0{number}q").into();
     Reply::data(201, &made)
 }
 
-fn writes(server: &FakeServer) -> Vec<Request> {
+pub fn writes(server: &FakeServer) -> Vec<Request> {
     server.received().into_iter().filter(|request| request.method != "GET").collect()
 }
 
-fn error(ran: &RunOutput) -> Value {
+pub fn error(ran: &RunOutput) -> Value {
     serde_json::from_str(&ran.stderr).unwrap_or_else(|_| panic!("not one object: {}", ran.stderr))
 }
 
@@ -124,7 +124,7 @@ fn a_server_that_restarts_is_waited_for() {
     });
     let ran = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "alice\n"));
-    assert_eq!(back.lines(), ["POST /api/v1/admin/users"]);
+    assert_eq!(back.lines()[0], "POST /api/v1/admin/users");
 }
 
 /// Runs these arguments against a port at which licd starts only when licctl says that it waits.
@@ -345,125 +345,6 @@ fn a_write_is_shown_though_names_cannot_be_read() {
     let ran = Home::with(&server).run(&["licenses", "update", LICENSE, "--max-seats", "5"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     assert!(ran.stdout.contains(LICENSE), "{}", ran.stdout);
-}
-
-/// A write whose answer did not come may have been done.
-#[test]
-fn a_write_without_an_answer_says_that_it_may_have_been_done() {
-    let kept = std::sync::Mutex::new(Vec::new());
-    let server = FakeServer::serving(move |request, stream| match request.method.as_str() {
-        "GET" => answer(request).send(stream),
-        _ => kept.lock().unwrap().push(stream),
-    });
-    let home = Home::with(&server);
-    let create = ["licenses", "create", "--plan", "Pro annual", "--timeout", "1s"];
-    let ran = home.run(&create);
-    assert_eq!((ran.code, ran.stdout.as_str()), (7, ""));
-    insta::assert_snapshot!(ran.seen(&server, &home), @"
-    error: http://SERVER did not answer within 1 s.
-      The license may have been created anyway.
-    fix: check with licctl licenses list before you retry; or wait longer with --timeout 4s
-    http://SERVER
-    [exit 7]
-    ");
-    let ran = home.run(&["licenses", "unassign", LICENSE, "alice", "--timeout", "1s"]);
-    assert!(ran.stderr.contains("fix: run the command again; this is safe"), "{}", ran.stderr);
-}
-
-/// The answers of writes are lost on the way; licd, asked again, says that it was done before.
-fn forgetful() -> FakeServer {
-    let written = AtomicUsize::new(0);
-    FakeServer::serving(move |request, stream| match request.method.as_str() {
-        "GET" => answer(request).send(stream),
-        _ if written.fetch_add(1, Ordering::Relaxed) == 0 => drop(stream),
-        _ => Reply::refusal(409, "conflict", "This was done before").send(stream),
-    })
-}
-
-/// Running a command again has a second effect unless the effect is that of once.
-#[test]
-fn the_advice_after_a_lost_answer_is_true_for_the_command() {
-    const SAFE: &str = "run the command again; this is safe";
-    for (args, reason, fix) in [
-        (
-            &["keys", "roll", "ci"][..],
-            "Key ci may have been rolled and its new secret lost.",
-            "licctl keys list; revoke the newest ci before you retry",
-        ),
-        (
-            &["keys", "create", "--name", "K", "--role", "read"],
-            "Key K may have been created and its new secret lost.",
-            "licctl keys list; revoke the newest K before you retry",
-        ),
-        (
-            &["licenses", "create", "--plan", "Pro annual"],
-            "The license may have been created anyway.",
-            "check with licctl licenses list before you retry",
-        ),
-        (
-            &["licenses", "create", "--plan", "Pro annual", "--idempotency-key", "order-7"],
-            "The license may have been created anyway.",
-            "run the command again with the same --idempotency-key; this is safe",
-        ),
-        (
-            &["products", "create", "--name", "P"],
-            "The product may have been created anyway.",
-            "check with licctl products list before you retry",
-        ),
-        (&["keys", "revoke", "ci", "--yes"], "The change may have been made anyway.", SAFE),
-        (&["validate", "alice"], "The change may have been made anyway.", SAFE),
-        (
-            &["users", "update", "alice", "--name", "A"],
-            "The change may have been made anyway.",
-            SAFE,
-        ),
-        (
-            &["api", "-X", "POST", "admin/some/thing"],
-            "The change may have been made anyway.",
-            "check before you retry",
-        ),
-    ] {
-        let ran = Home::with(&forgetful()).run(args);
-        assert_eq!((ran.code, ran.stdout.as_str()), (7, ""), "{args:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("\n  {reason}\nfix: {fix}\n")), "{}", ran.stderr);
-    }
-}
-
-/// The license is there, so that the whole command again would create a second one.
-#[test]
-fn an_assignment_whose_answer_is_lost_is_repeated_alone() {
-    let at = AtomicUsize::new(0);
-    let server = FakeServer::serving(move |request, stream| match request.method.as_str() {
-        "GET" => answer(request).send(stream),
-        _ => match at.fetch_add(1, Ordering::Relaxed) {
-            0 => created(1).send(stream),
-            1 => drop(stream),
-            _ => Reply::refusal(409, "conflict", "No.").send(stream),
-        },
-    });
-    let create = ["licenses", "create", "--plan", "Pro annual", "--assign", "alice", "-o", "json"];
-    let ran = Home::with(&server).run(&create);
-    assert_eq!(ran.code, 9, "{}", ran.stderr);
-    let assign = "licctl licenses assign lic_01h455vb4pex5vsknk084sn01q alice";
-    assert_eq!(error(&ran)["errors"][0]["hint"], assign);
-}
-
-#[test]
-fn a_given_idempotency_key_is_sent() {
-    let server = with_writes(|at, _| created(at));
-    let home = Home::with(&server);
-    home.run(&["licenses", "create", "--plan", "Pro annual", "--idempotency-key", "order-7"]);
-    let three = ["--count", "3", "--idempotency-key", "o"];
-    home.run(&[&["licenses", "create", "--plan", "Pro annual"], &three[..]].concat());
-    let key = ["keys", "create", "--name", "K", "--role", "read", "--idempotency-key", "k"];
-    home.run(&key);
-    let keys: Vec<_> = writes(&server).into_iter().map(|it| it.idempotency_key.unwrap()).collect();
-    assert_eq!(keys, ["order-7", "o", "o-2", "o-3", "k"]);
-    for wrong in ["", "a b", "ä"] {
-        let ran =
-            home.run(&["licenses", "create", "--plan", "Pro annual", "--idempotency-key", wrong]);
-        assert_eq!(ran.code, 2, "{wrong:?}: {}", ran.stderr);
-    }
 }
 
 /// Runs until the note of a long pause, and presses Ctrl-C then.

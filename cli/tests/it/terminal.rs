@@ -5,39 +5,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rexpect::session::{PtySession, spawn_command};
+use rexpect::session::spawn_command;
 use serde_json::json;
 
+use crate::support::terminal::{SCREEN_TIMEOUT_MS, exit, on_a_terminal, press};
 use crate::support::{
     FakeServer, Home, KEY, LICENSE, OTHER_KEY, PRODUCT, Reply, answer, current_key, service,
 };
 
-/// Longer than any answer takes, on any machine.
-const SCREEN_TIMEOUT_MS: Option<u64> = Some(60_000);
 const HIDE_CURSOR: &str = "\u{1b}[?25l";
 const SHOW_CURSOR: &str = "\u{1b}[?25h";
-
-/// Runs licctl on a terminal of its own.
-fn on_a_terminal(home: &Home, args: &[&str]) -> PtySession {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_licctl"));
-    command.args(args).env_clear().envs(home.variables());
-    command.env("TERM", "xterm").env("NO_COLOR", "1");
-    spawn_command(command, SCREEN_TIMEOUT_MS).unwrap()
-}
-
-/// Sends these keys and flushes them.
-fn press(terminal: &mut PtySession, keys: &str) {
-    terminal.send(keys).unwrap();
-    terminal.flush().unwrap();
-}
-
-/// The exit code, parsed from the debug form, as its type is not public.
-fn exit(session: &PtySession) -> i32 {
-    let status = format!("{:?}", session.process().wait().unwrap());
-    let code = status.strip_prefix("Exited(").and_then(|rest| rest.rsplit(", ").next());
-    code.and_then(|code| code.trim_end_matches(')').parse().ok())
-        .unwrap_or_else(|| panic!("{status}"))
-}
 
 /// The one write among the requests.
 fn written(server: &FakeServer) -> (String, serde_json::Value) {

@@ -12,6 +12,7 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
+use crate::new_users::NewUserFlags;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
@@ -26,7 +27,8 @@ const FIELDS: [Field; 6] =
 
 /// Assign a license to users; unknown users are created
 ///
-/// An assignment takes no seat; the first successful validation does.
+/// An assignment takes no seat; the first successful validation does. On a terminal licctl asks
+/// before it creates a user, and elsewhere it notes the user; --create-user does neither.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -48,6 +50,8 @@ pub struct AssignArgs {
     users: Vec<String>,
     #[command(flatten)]
     metadata: MetadataFlags,
+    #[command(flatten)]
+    new_users: NewUserFlags,
     #[command(flatten)]
     rows: assign_from_file::FromFile,
 }
@@ -94,7 +98,8 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let metadata = args.metadata.read()?;
     if let Some(file) = &args.rows.from {
         let license = args.license.as_deref();
-        return assign_from_file::run(ctx, license, &args.rows, file, metadata).await;
+        let (rows, new_users) = (&args.rows, args.new_users);
+        return assign_from_file::run(ctx, license, rows, new_users, file, metadata).await;
     }
     args.rows.bulk.refuse_without_file()?;
     let (found, given) = license_and_users(ctx, args.license, args.users).await?;
@@ -105,6 +110,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     }
     let question = format!("Assign license {} to {} users?", license, users.len());
     prompt::confirm_many(ctx, users.len(), &question).await?;
+    let users = args.new_users.settle(ctx, users).await?;
     let client = ctx.client().await?;
     let assigned = for_each_item(ctx, &users, |user| {
         let metadata = metadata.clone();

@@ -16,6 +16,7 @@ use crate::commands::bulk_view;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::new_users::NewUserFlags;
 use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
@@ -41,6 +42,7 @@ pub async fn run(
     ctx: &Context,
     license: Option<&str>,
     args: &FromFile,
+    new_users: NewUserFlags,
     file: &str,
     metadata: Option<Metadata>,
 ) -> Result<View> {
@@ -50,7 +52,7 @@ pub async fn run(
         let plan = &resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?;
         let name = format!("licenses assign --plan {}", plan.id);
         let verb = "Create and assign licenses to";
-        let task = BulkTask { verb, name, always_reports: true };
+        let task = BulkTask { verb, name, always_reports: true, new_users };
         bulk::run(ctx, &args.bulk, file, task, |row, report| async move {
             let license = own_license(client, plan, &row, &report).await?;
             assign(client, license, row, common).await
@@ -60,7 +62,7 @@ pub async fn run(
         prompt::require(ctx, &[("LICENSE or --plan", license.is_some())])?;
         let license = given_or_chosen(ctx, license, Purpose::Write).await?.id;
         let (verb, name) = ("Assign the license to", format!("licenses assign {license}"));
-        let task = BulkTask { verb, name, always_reports: true };
+        let task = BulkTask { verb, name, always_reports: true, new_users };
         bulk::run(ctx, &args.bulk, file, task, |row, _| async move {
             assign(client, Some(license), row, common).await
         })

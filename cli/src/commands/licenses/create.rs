@@ -15,6 +15,7 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
+use crate::new_users::NewUserFlags;
 use crate::output::View;
 use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
@@ -55,6 +56,8 @@ pub struct CreateArgs {
     /// give the same licenses
     #[arg(long, value_name = "TEXT")]
     idempotency_key: Option<IdempotencyKey>,
+    #[command(flatten)]
+    new_users: NewUserFlags,
 }
 
 /// One request of the command.
@@ -79,6 +82,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         None => plans::choose(ctx, args.product.as_deref(), Some("--plan")).await?,
     };
     let users = read_items(ctx, &args.assign).await?;
+    let users = args.new_users.settle(ctx, users).await?;
     let users = users.iter().map(|user| external_id(user)).collect::<Result<Vec<_>>>()?;
     let count = args.count.unwrap_or(1);
     let question = format!("Create {count} licenses of plan {}?", plan.name);

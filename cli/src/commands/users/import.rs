@@ -1,5 +1,7 @@
 //! `licctl users import`.
 
+use std::cell::Cell;
+
 use clap::{Args, ValueHint};
 use common::CreateUser;
 
@@ -7,6 +9,7 @@ use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
+use crate::new_users::NewUserFlags;
 use crate::output::{Field, View};
 
 /// Create or update users from a file
@@ -26,6 +29,9 @@ pub struct ImportArgs {
     /// File to read, - for stdin
     #[arg(value_hint = ValueHint::FilePath)]
     file: String,
+    /// Refuse the file if it has users that do not exist yet
+    #[arg(long)]
+    existing_only: bool,
     #[command(flatten)]
     bulk: BulkFlags,
 }
@@ -33,14 +39,24 @@ pub struct ImportArgs {
 pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     let client = ctx.client().await?;
     let name = format!("users import at {}", client.label());
-    let task = BulkTask { verb: "Import", name, always_reports: true };
+    let existing_only = args.existing_only;
+    // An import is there to create users, so that these are only counted, by the answers.
+    let new_users = NewUserFlags { create_user: !existing_only, existing_only };
+    let task = BulkTask { verb: "Import", name, always_reports: true, new_users };
+    let created = &Cell::new(0);
     let finished = bulk::run(ctx, &args.bulk, &args.file, task, |row, _| async move {
         let (email, name, metadata) = (row.email, row.name, row.metadata);
         let body = CreateUser { external_id: row.user, email, name, metadata };
         let written = client.users().create(&body).await?;
+        created.update(|count| count + usize::from(written.as_ref().is_some_and(|it| it.created)));
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })
     .await?;
+    match created.get() {
+        0 => {}
+        1 => ctx.note("1 user is new"),
+        many => ctx.note(&format!("{many} users are new")),
+    }
     let [line, user, state] = LINE_FIELDS;
     let id = Field::at("id", "/answer/id");
     bulk_view(&finished, &[line, user, state, id, ERROR_FIELD])

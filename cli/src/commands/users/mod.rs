@@ -16,6 +16,7 @@ use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
+use crate::new_users::NewUserFlags;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
@@ -114,6 +115,8 @@ pub struct CreateArgs {
     name: Option<Name>,
     #[command(flatten)]
     metadata: MetadataFlags,
+    #[command(flatten)]
+    new_users: NewUserFlags,
 }
 
 #[derive(Args)]
@@ -192,12 +195,16 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         Some(id) => id,
         None => prompt::text(ctx, "External id of the user", Some("--external-id"))?,
     };
+    let external_id = args.new_users.settle_created(ctx, external_id).await?;
     let body = CreateUser { external_id, email: args.email, name: args.name, metadata };
     let Some(made) = ctx.client().await?.users().create(&body).await? else {
         return planned();
     };
     let verb = if made.created { "Created" } else { "Updated" };
     let user = made.data;
+    if made.created {
+        args.new_users.note_created(ctx, &user).await;
+    }
     let next = format!("licctl licenses assign LICENSE {}", quote(user.external_id.as_str()));
     let changed = format!("{verb} user {}.", user.external_id);
     Ok(show(ctx, &user)?.changed(changed).next(next))

@@ -6,6 +6,7 @@ use super::answer::{COLUMNS, ExpectedAnswer, UserAnswer, judge_validation};
 use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
 use crate::context::Context;
 use crate::error::{Exit, Result};
+use crate::new_users::NewUserFlags;
 use crate::output::cell::TextCell;
 use crate::output::table::Table;
 use crate::output::{Field, View};
@@ -24,7 +25,7 @@ pub struct FromFile {
 
 pub async fn run(
     ctx: &Context,
-    args: &FromFile,
+    (args, new_users): (&FromFile, NewUserFlags),
     file: &str,
     product: Option<ProductId>,
     (features, expected): (&[Feature], Option<ExpectedAnswer>),
@@ -34,7 +35,7 @@ pub async fn run(
     // The report holds judged answers, which are those of one question.
     let required: String = features.iter().map(|feature| format!(" --feature {feature}")).collect();
     let name = format!("validate{of_product}{required} at {}", client.label());
-    let task = BulkTask { verb: "Validate", name, always_reports: false };
+    let task = BulkTask { verb: "Validate", name, always_reports: false, new_users };
     let finished = bulk::run(ctx, &args.bulk, file, task, |row, _| async move {
         let body = Validate { user_id: row.user, product_id: product };
         let written = client.validate(&body).await?;

@@ -14,6 +14,7 @@ use super::{nothing_to_do, planned};
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::new_users::NewUserFlags;
 use crate::output::View;
 use crate::output::cell::Tone;
 use crate::prompt;
@@ -22,8 +23,9 @@ use answer::{ExpectedAnswer, UserAnswer};
 
 /// Validate users, as your application does
 ///
-/// A successful validation takes a seat, and the service creates unknown users. With --explain
-/// nothing changes, and each license of the user is shown with its verdict.
+/// A successful validation takes a seat, and the service creates unknown users: on a terminal licctl
+/// asks first, and elsewhere it notes the user; --create-user does neither. With --explain nothing
+/// changes, and each license of the user is shown with its verdict.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -54,6 +56,8 @@ pub struct ValidateArgs {
     #[arg(long, value_name = "ANSWER")]
     expect: Option<ExpectedAnswer>,
     #[command(flatten)]
+    new_users: NewUserFlags,
+    #[command(flatten)]
     rows: from_file::FromFile,
 }
 
@@ -64,7 +68,8 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
             None => None,
         };
         let wanted = (args.features.as_slice(), args.expect);
-        return from_file::run(ctx, &args.rows, file, product, wanted).await;
+        let rows = (&args.rows, args.new_users);
+        return from_file::run(ctx, rows, file, product, wanted).await;
     }
     args.rows.bulk.refuse_without_file()?;
     prompt::require(ctx, &[("USER", !args.users.is_empty())])?;
@@ -87,11 +92,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
         return explain::run(ctx, &users, &question).await;
     }
     prompt::confirm_many(ctx, users.len(), &format!("Validate {} users?", users.len())).await?;
-    if !ctx.globals.dry_run {
-        for user in &users {
-            confirm_unknown_user(ctx, user).await?;
-        }
-    }
+    let users = args.new_users.settle(ctx, users).await?;
     let client = ctx.client().await?;
     let asked = for_each_item(ctx, &users, |user| {
         let features = &args.features;
@@ -120,24 +121,6 @@ async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
     match given.parse() {
         Ok(id) => Ok(id),
         Err(_) => Ok(resolve::product(ctx, given, Purpose::Write).await?.id),
-    }
-}
-
-/// Asks before validating an unknown user, as a typo would create one.
-async fn confirm_unknown_user(ctx: &Context, user: &str) -> Result<()> {
-    if !ctx.may_ask() || ctx.globals.yes {
-        return Ok(());
-    }
-    match resolve::find_user(ctx, user).await {
-        Ok(None) => {
-            let question =
-                format!("User {user} does not exist yet, and validating creates it. Continue?");
-            prompt::confirm(ctx, &question)
-        }
-        Ok(Some(_)) => Ok(()),
-        // A key of role validate cannot look users up, so it validates without asking.
-        Err(error) if error.exit == Exit::Forbidden => Ok(()),
-        Err(error) => Err(error),
     }
 }
 

@@ -4,6 +4,8 @@ mod fake_server;
 pub mod lines;
 mod records;
 mod screen;
+#[cfg(unix)]
+pub mod terminal;
 mod tls;
 
 use std::io::Write;

@@ -1,0 +1,224 @@
+//! Users whom a command would create. An email or another spelling of a known user is never silently
+//! a new one: a person is asked, and a script reads a note.
+
+use clap::Args;
+use common::{ExternalId, User};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use crate::client::ApiRecord;
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::escape::{clean, quote};
+use crate::prompt;
+use crate::resolve::{did_you_mean, find_user, label, similar_users};
+
+const REQUESTS_IN_FLIGHT: usize = 4;
+/// For how many unknown users licctl looks for similar ones, which takes several requests each.
+const MAX_COMPARED: usize = 25;
+/// How many unknown users a sentence names.
+const MAX_NAMED: usize = 5;
+
+/// Flags of every command that would create unknown users.
+#[derive(Args, Clone, Copy)]
+pub struct NewUserFlags {
+    /// Create unknown users without a question or a note
+    #[arg(long, conflicts_with = "existing_only")]
+    pub create_user: bool,
+    /// Refuse users that do not exist yet
+    #[arg(long)]
+    pub existing_only: bool,
+}
+
+/// A user that does not exist yet, and those that may be meant.
+pub struct Unknown {
+    pub given: String,
+    similar: Vec<ApiRecord<User>>,
+}
+
+impl Unknown {
+    fn resemblance(&self) -> String {
+        match self.similar.as_slice() {
+            [] => format!("No known user is like {}", self.given),
+            similar => format!("{}: {}", self.given, did_you_mean(similar)),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let new = format!("{} is a new user", self.given);
+        match self.similar.as_slice() {
+            [] => new,
+            similar => format!("{new}. {}", did_you_mean(similar)),
+        }
+    }
+}
+
+impl NewUserFlags {
+    /// Settles which users are meant before anything is sent. A person may choose a similar user in
+    /// place of one that would be created.
+    pub async fn settle(self, ctx: &Context, users: Vec<String>) -> Result<Vec<String>> {
+        let unknown = self.find(ctx, &users).await?;
+        self.decide(ctx, users, unknown)
+    }
+
+    /// The same for a command that is there to create the user: a person is asked only about one
+    /// that is similar to another.
+    pub async fn settle_created(self, ctx: &Context, user: ExternalId) -> Result<ExternalId> {
+        if !self.existing_only && !(ctx.may_ask() && prompt::would_ask(ctx)) {
+            return Ok(user);
+        }
+        let users = vec![user.to_string()];
+        let mut unknown = self.find(ctx, &users).await?;
+        unknown.retain(|unknown| self.existing_only || !unknown.similar.is_empty());
+        match self.decide(ctx, users, unknown)?.pop() {
+            Some(chosen) => {
+                let invalid = |error| Error::usage(format!("The external id {error}."));
+                chosen.parse().map_err(invalid)
+            }
+            None => Ok(user),
+        }
+    }
+
+    /// Notes whom a user that was just created resembles, where nobody could be asked before.
+    pub async fn note_created(self, ctx: &Context, user: &User) {
+        if self.create_user || ctx.may_ask() && prompt::would_ask(ctx) {
+            return;
+        }
+        // The user is there, so that a failure of the search is none of the command.
+        let mut similar = similar_users(ctx, user.external_id.as_str()).await.unwrap_or_default();
+        similar.retain(|other| other.id != user.id);
+        if !similar.is_empty() {
+            note(ctx, &[Unknown { given: user.external_id.to_string(), similar }]);
+        }
+    }
+
+    fn decide(
+        self,
+        ctx: &Context,
+        users: Vec<String>,
+        unknown: Vec<Unknown>,
+    ) -> Result<Vec<String>> {
+        if self.existing_only {
+            refuse(&unknown, Unknown::resemblance)?;
+        }
+        if !ctx.may_ask() || !prompt::would_ask(ctx) {
+            note(ctx, &unknown);
+            return Ok(users);
+        }
+        let (similar, new): (Vec<_>, Vec<_>) =
+            unknown.into_iter().partition(|unknown| !unknown.similar.is_empty());
+        let mut settled = users;
+        let mut creates = false;
+        for unknown in &similar {
+            match choose(ctx, unknown)? {
+                Some(user) => {
+                    let (part, word) = (quote(&unknown.given), quote(user));
+                    ctx.corrected(&part, &word);
+                    let same = settled.iter_mut().filter(|it| **it == unknown.given);
+                    same.for_each(|it| user.clone_into(it));
+                }
+                None => creates = true,
+            }
+        }
+        if !new.is_empty() {
+            prompt::agree(ctx, &question(&new))?;
+            creates = true;
+        }
+        if creates {
+            ctx.answered(None, "--create-user");
+        }
+        Ok(settled)
+    }
+
+    /// The users that do not exist yet. With `--create-user` nobody asks, and a key of role validate
+    /// cannot.
+    pub async fn find(self, ctx: &Context, users: &[String]) -> Result<Vec<Unknown>> {
+        if self.create_user {
+            return Ok(Vec::new());
+        }
+        let known = stream::iter(users)
+            .map(async |user| find_user(ctx, user).await.map(|known| (user, known.is_some())))
+            .buffered(REQUESTS_IN_FLIGHT)
+            .try_collect();
+        let known: Vec<(&String, bool)> = match known.await {
+            Err(error) if error.exit == Exit::Forbidden && !self.existing_only => {
+                return Ok(Vec::new());
+            }
+            known => known?,
+        };
+        let mut found: Vec<Unknown> = Vec::new();
+        for (user, _) in known.into_iter().filter(|(_, is_known)| !is_known) {
+            let similar = match found.len() {
+                0..MAX_COMPARED => similar_users(ctx, user).await?,
+                _ => Vec::new(),
+            };
+            if found.iter().all(|it| it.given != *user) {
+                found.push(Unknown { given: user.clone(), similar });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Refuses unknown users, each described in this way.
+pub fn refuse(unknown: &[Unknown], describe: impl Fn(&Unknown) -> String) -> Result<()> {
+    let message = match unknown {
+        [] => return Ok(()),
+        [one] => format!("There is no user {}.", one.given),
+        many => format!("{} of the users do not exist.", many.len()),
+    };
+    let described = unknown.iter().take(MAX_NAMED).map(describe);
+    let mut reason = described.collect::<Vec<_>>().join("; ");
+    if let Some(more) = unknown.len().checked_sub(MAX_NAMED).filter(|&more| more > 0) {
+        reason += &format!("; and {more} more");
+    }
+    Err(Error::not_found(message)
+        .because(reason)
+        .fix("correct the users, or create them with --create-user; nothing was changed"))
+}
+
+/// Notes who is new: those like a known user with that user, the others together.
+pub fn note(ctx: &Context, unknown: &[Unknown]) {
+    let (similar, new): (Vec<_>, Vec<_>) =
+        unknown.iter().partition(|unknown| !unknown.similar.is_empty());
+    for unknown in similar {
+        ctx.note(&unknown.sentence());
+    }
+    match new.as_slice() {
+        [] => {}
+        [one] => ctx.note(&one.sentence()),
+        many => ctx.note(&format!("{} users are new: {}", many.len(), names(many.iter().copied()))),
+    }
+}
+
+/// Names some users, and counts the rest.
+pub fn names<'a>(users: impl ExactSizeIterator<Item = &'a Unknown>) -> String {
+    let more = users.len().saturating_sub(MAX_NAMED);
+    let named: Vec<_> = users.take(MAX_NAMED).map(|it| it.given.as_str()).collect();
+    match more {
+        0 => named.join(", "),
+        _ => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+fn question(new: &[Unknown]) -> String {
+    match new {
+        [one] => format!("User {} does not exist yet. Create it?", one.given),
+        many => {
+            format!("{} users do not exist yet: {}. Create them?", many.len(), names(many.iter()))
+        }
+    }
+}
+
+/// The user that the person means; none when a new one is.
+fn choose<'a>(ctx: &Context, unknown: &'a Unknown) -> Result<Option<&'a str>> {
+    let Unknown { given, similar } = unknown;
+    ctx.io.say(&format!("{}\n", clean(&format!("{given} is new. {}", did_you_mean(similar)))));
+    let known = similar.iter().map(|user| format!("use {}", label(user)));
+    let others = [format!("create {given}"), "cancel".to_owned()];
+    let labels: Vec<String> = known.chain(others).collect();
+    match prompt::choose(ctx, "User", &labels)? {
+        at if at < similar.len() => Ok(Some(similar[at].external_id.as_str())),
+        at if at == similar.len() => Ok(None),
+        _ => Err(Error::cancelled()),
+    }
+}

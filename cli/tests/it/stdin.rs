@@ -1,0 +1,58 @@
+//! Lists that come from stdin.
+
+use serde_json::json;
+
+use crate::support::{Home, LICENSE, service};
+
+/// Items of the command line and of stdin come in the order of the arguments.
+#[test]
+fn stdin_is_read_wherever_a_dash_stands() {
+    let server = service();
+    let home = Home::with(&server);
+    let run = |args: &[&str]| home.run_with_input(&[args, &["-q"]].concat(), "alice\nbob\n").stdout;
+    assert_eq!(
+        run(&["licenses", "assign", LICENSE, "carol", "-", "dan"]),
+        "carol\nalice\nbob\ndan\n"
+    );
+    assert_eq!(run(&["licenses", "unassign", LICENSE, "-", "carol"]), "alice\nbob\ncarol\n");
+    assert_eq!(run(&["validate", "lee", "-"]), "lee\nalice\nbob\n");
+    let create = ["licenses", "create", "--plan", "Pro annual", "--assign", "carol", "--assign"];
+    run(&[&create[..], &["-"]].concat());
+    let sent = |request: &crate::support::Request| request.body["userId"] == "-";
+    assert!(!server.received().iter().any(sent), "no user is named -");
+    let assigned = server.received().into_iter().rev().take(3).map(|it| it.body["userId"].clone());
+    assert_eq!(assigned.collect::<Vec<_>>(), ["bob", "alice", "carol"]);
+    let before = server.lines().len();
+    let twice = home.run_with_input(&["validate", "-", "-"], "alice\n");
+    assert_eq!((twice.code, server.lines().len()), (2, before), "{}", twice.stderr);
+}
+
+/// A pipeline without work is no failure: a nightly job finds nothing on most days.
+#[test]
+fn nothing_on_stdin_is_nothing_to_do() {
+    let server = service();
+    let home = Home::with(&server);
+    for args in [
+        &["licenses", "revoke", "-", "--yes"][..],
+        &["licenses", "assign", LICENSE, "-"],
+        &["licenses", "unassign", LICENSE, "-"],
+        &["licenses", "assign", LICENSE, "--from", "-"],
+        &["validate", "-"],
+        &["validate", "--from", "-"],
+        &["users", "import", "-"],
+    ] {
+        let ran = home.run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{args:?}: {}", ran.stderr);
+        assert_eq!(ran.stderr, "note: nothing to do\n", "{args:?}");
+        let ran = home.run(&[args, &["-o", "json"]].concat());
+        assert_eq!((ran.code, ran.json()), (0, json!([])), "{args:?}");
+    }
+    assert!(server.received().iter().all(|request| request.method == "GET"));
+    let import = home.run_with_input(&["users", "import", "-"], "externalId,email\n");
+    assert_eq!((import.code, &*import.stderr), (0, "note: nothing to do\n"));
+    // These are no lists of users.
+    assert_eq!(home.run_with_input(&["users", "import", "-"], "Oh no.\n").code, 2);
+    let file = home.dir.path().join("empty.csv");
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(home.run(&["users", "import", &file.display().to_string()]).code, 2);
+}
