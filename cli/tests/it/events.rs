@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, Home, LICENSE, Reply, Request, RunOutput, event, on_screen, service};
+use crate::support::{
+    FakeServer, Home, LICENSE, Reply, Request, RunOutput, event, on_screen, service,
+};
 
 /// The value of a parameter of the query.
 fn parameter(request: &Request, name: &str) -> Option<usize> {
