@@ -1,8 +1,10 @@
-"""Runs a document: writes its files, types its commands into one shell, and compares what they print.
+"""Runs a document: saves its files, types its commands into one shell, and compares what they print.
 
 A fenced block is either a file, named behind its language, or `console`: commands behind `$`, each
 followed by what it prints to standard output. An id in the document stands for the one that licd gives
 in its place, so ids that are equal there must be equal here.
+
+Afterwards the programs that guard a feature run again while things go wrong, as in scenarios.py.
 """
 
 import difflib
@@ -16,7 +18,8 @@ import sys
 import threading
 from pathlib import Path
 
-from busy import BusyServer
+import scenarios
+from stand_in import StandIn
 
 ID = re.compile(r"\b[a-z]{3}_[0-9a-z]{26}\b")
 ADDRESS = "127.0.0.1:8080"
@@ -29,19 +32,27 @@ LIMITED = [
     ("licd serve --rate-limit 1/s --database-url sqlite://licd.db 2> limited.log &", ""),
     (f"curl -sS --retry 20 --retry-connrefused --retry-delay 1 http://{ADDRESS}/readyz > ready", ""),
 ]
-# tsx runs TypeScript without a look at its types.
-TYPES = [
+# What the reader has next to a file: cargo writes its own, and Gson is downloaded.
+COMPANIONS = {
+    "Cargo.toml": Path(__file__).with_name("Cargo.lock"),
+    "Licd.java": Path("/usr/share/java/gson.jar"),
+}
+AFTERWARDS = [
+    # tsx runs TypeScript without a look at its types.
     (
-        "npx tsc --noEmit --strict --target es2022 --module nodenext --types node"
-        " --allowImportingTsExtensions *.mts",
+        "npx --yes tsc --noEmit --strict --target es2022 --module nodenext --types node"
+        " --rewriteRelativeImportExtensions *.mts",
         "",
-    )
+    ),
+    # The application's variables are none of licd's.
+    ("LICD_DATABASE_URL=sqlite://licd.db licd doctor | grep -c '^ok  *settings'", "1\n"),
 ]
 
 
 def parse(document):
-    """The files of a document, and its commands, each with its line and what it prints."""
-    files, commands, block, name = {}, [], None, ""
+    """The steps of a document: each a line, a file's name or none, and its text or a command and what
+    it prints."""
+    steps, block, name = [], None, ""
     for number, line in enumerate(document.read_text().splitlines(), 1):
         if block is None and line.startswith("```"):
             kind, _, name = line.removeprefix("```").partition(" ")
@@ -50,18 +61,18 @@ def parse(document):
             block = []
         elif line == "```":
             if name:
-                files[name] = "".join(block)
+                steps.append([number, name, "".join(block)])
             block = None
         elif block is not None and name:
             block.append(line + "\n")
         elif block is not None and line.startswith("$ "):
-            commands.append([number, line.removeprefix("$ "), ""])
+            steps.append([number, None, line.removeprefix("$ "), ""])
             block.append(line)
         elif block:
-            commands[-1][2] += line + "\n"
+            steps[-1][3] += line + "\n"
         elif block is not None:
             sys.exit(f"{document}:{number}: this block begins without a command")
-    return files, commands
+    return steps
 
 
 def free_port():
@@ -90,7 +101,8 @@ class Shell:
     def run(self, command):
         """What a command prints to standard output, its exit status, and its standard error."""
         (self.folder / "command").write_text(command + "\n")
-        self.bash.stdin.write(". ./command </dev/null 2>errors; printf '\\n-- end %d\\n' $?\n")
+        files = f"'{self.folder}/command' </dev/null 2>'{self.folder}/errors'"
+        self.bash.stdin.write(f". {files}; printf '\\n-- end %d\\n' $?\n")
         self.bash.stdin.flush()
         lines = []
         for line in self.bash.stdout:
@@ -101,12 +113,19 @@ class Shell:
             lines.append(line)
         sys.exit(f"the shell ended, or took over {LONGEST_RUN_SECONDS} seconds, in: {command}")
 
+    def current_folder(self):
+        return Path(os.readlink(f"/proc/{self.bash.pid}/cwd"))
+
     def end(self):
         self.watch.cancel()
         try:
             os.killpg(self.bash.pid, signal.SIGTERM)
         except ProcessLookupError:
             pass
+
+    def wait(self):
+        """Until every process has closed its standard output, as each does at its end."""
+        self.bash.stdout.read()
 
 
 def environment(binaries, cache, port):
@@ -147,61 +166,93 @@ class Session:
             if ours not in self.ids and theirs not in self.ids.values():
                 self.ids[ours] = theirs
 
+    def folder(self):
+        return self.shell.current_folder()
+
+    def save(self, name, text):
+        path = self.folder() / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        if name in COMPANIONS:
+            shutil.copy(COMPANIONS[name], path.parent)
+
+    def forget(self, kept=None):
+        """The programs' last answers are these, or none."""
+        path = self.folder() / "answers.json"
+        path.unlink(missing_ok=True)
+        if kept is not None:
+            path.write_text(kept)
+
     def check(self, place, command, expected):
+        """What the command writes to standard error, if it prints what is expected."""
         address = f"127.0.0.1:{self.port}"
         printed, status, errors = self.shell.run(self.actual(command).replace(ADDRESS, address))
         self.learn(expected, printed)
         expected = self.actual(expected)
         if status == 0 and printed == expected:
-            return
+            return errors
         lines = difflib.unified_diff(
             expected.splitlines(), printed.splitlines(), "expected", "printed", lineterm=""
         )
         sys.exit("\n".join([f"{place}: $ {command}", f"exit {status}", *lines, errors]))
 
 
-def prepare(cache, files):
-    """An empty folder with the files, and with what npm and cargo need."""
+def prepare(cache):
+    """An empty folder, where npm finds its packages."""
     folder = cache / "work"
     shutil.rmtree(folder, ignore_errors=True)
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    folder.mkdir(parents=True)
     (folder / "node_modules").symlink_to(cache / "node" / "node_modules")
-    shutil.copy(Path(__file__).with_name("Cargo.lock"), folder)
     return folder
 
 
 def main():
     document, binaries, cache = (Path(argument).absolute() for argument in sys.argv[1:])
-    files, commands = parse(document)
-    folder = prepare(cache, files)
+    # The default of several distributions: folders that the user's group may write.
+    os.umask(0o002)
+    steps = parse(document)
     port = free_port()
-    shell = Shell(folder, environment(binaries, cache, port))
+    shell = Shell(prepare(cache), environment(binaries, cache, port))
     session = Session(shell, port)
+    stand_in = StandIn(port)
     validations = [
-        step for step in commands if re.search("gate|validate", step[1]) and step[2] and
-        "LICD_SERVER=" not in step[1]
+        (f"{document}:{step[0]}", step[2], step[3])
+        for step in steps
+        if not step[1] and step[3] and re.search(r"\b([Gg]ate|check|has_feature)\b", step[2])
+        and "APP_LICENSE_SERVER=" not in step[2]
     ]
     try:
-        for number, command, expected in commands:
-            session.check(f"{document}:{number}", command, expected)
-        busy = BusyServer(port)
-        for number, command, expected in validations:
-            busy.start_being_busy()
-            command = f"LICD_SERVER=http://127.0.0.1:{busy.server_port} {command}"
-            session.check(f"{document}:{number}, while licd is busy", command, expected)
-        for command, expected in TYPES + LIMITED:
+        for number, name, *step in steps:
+            if name:
+                session.save(name, *step)
+                continue
+            if (f"{document}:{number}", *step) in validations:
+                session.forget()
+            session.check(f"{document}:{number}", *step)
+        for command, expected in AFTERWARDS:
             session.check("afterwards", command, expected)
-        for number, command, expected in validations:
-            session.check(f"{document}:{number}, at one request in a second", command, expected)
-        if "status=429" not in (folder / "limited.log").read_text():
+        read_key = shell.run("licctl keys create --name reader --role read -q")[0].strip()
+        for place, command, expected in validations:
+            if re.search(r"\b([Gg]ate|has_feature)\b", command):
+                gate = scenarios.Gate(session, stand_in, place, command, expected)
+                scenarios.try_all(gate, read_key)
+        for place, command, expected in validations:
+            session.forget()
+            stand_in.start_being_busy()
+            command = f"(export APP_LICENSE_SERVER={stand_in.address}; {command})"
+            session.check(f"{place}, while licd is busy", command, expected)
+        for command, expected in LIMITED:
+            session.check("afterwards", command, expected)
+        for place, command, expected in validations:
+            session.forget()
+            session.check(f"{place}, at one request in a second", command, expected)
+        if "status=429" not in (session.folder() / "limited.log").read_text():
             sys.exit("no request was refused for its rate, so nothing had to wait")
     finally:
         shell.end()
-    shutil.rmtree(folder)
-    print(f"{len(files)} files and {len(commands)} commands do as the document says")
+        shell.wait()
+    shutil.rmtree(cache / "work")
+    print(f"{len(steps)} files and commands do as the document says")
 
 
 main()
