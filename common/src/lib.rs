@@ -40,8 +40,9 @@ pub use key::{
     ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, RollKey, Tenant,
 };
 pub use license::{
-    Activation, AssignLicense, Assignment, CreateLicense, License, LicenseField, LicenseWithSeats,
-    Seats, SetStatus, Status, UpdateLicense, Usage, UsageActivation,
+    Activation, AssignLicense, Assignment, CreateLicense, License, LicenseAssignment,
+    LicenseDetails, LicenseField, LicenseWithSeats, Seats, SetStatus, Status, UpdateLicense, Usage,
+    UsageActivation,
 };
 pub use number::{ExpiresInDays, MaxSeats, OverlapSeconds};
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};

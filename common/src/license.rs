@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, LicenseId, MaxSeats, Metadata,
-    PlanId, ProductId, Timestamp, UserId,
+    ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, LicenseId, Line, MaxSeats,
+    Metadata, Name, PlanId, ProductId, Timestamp, UserId,
 };
 
 string_enum! {
@@ -40,6 +40,27 @@ pub struct License {
     pub updated_at: Timestamp,
 }
 
+/// A license with what its vendor noted on it. Neither note has a part in decisions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
+pub struct LicenseDetails {
+    #[serde(flatten)]
+    #[cfg_attr(feature = "server", sqlx(flatten))]
+    pub license: License,
+    /// The license's name, such as that of a customer or an order.
+    pub name: Option<Name>,
+    #[cfg_attr(feature = "server", sqlx(json(nullable)))]
+    pub metadata: Option<Metadata>,
+}
+
+impl Deref for LicenseDetails {
+    type Target = License;
+
+    fn deref(&self) -> &License {
+        &self.license
+    }
+}
+
 /// The seats of a license.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
@@ -50,20 +71,20 @@ pub struct Seats {
     pub allowed: Option<MaxSeats>,
 }
 
-/// A license with its seats, as in lists and in `GET` by id.
+/// A license with its name, metadata and seats, as in lists and in `GET` by id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct LicenseWithSeats {
     #[serde(flatten)]
-    pub license: License,
+    pub details: LicenseDetails,
     pub seats: Seats,
 }
 
 impl Deref for LicenseWithSeats {
-    type Target = License;
+    type Target = LicenseDetails;
 
-    fn deref(&self) -> &License {
-        &self.license
+    fn deref(&self) -> &LicenseDetails {
+        &self.details
     }
 }
 
@@ -104,6 +125,21 @@ impl Activation {
     }
 }
 
+/// An assignment, with its user and the seat that the user holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LicenseAssignment {
+    #[serde(flatten)]
+    pub assignment: Assignment,
+    /// The caller's own identifier of the user.
+    pub external_id: ExternalId,
+    pub email: Option<Line>,
+    pub name: Option<Name>,
+    /// The seat; null while the user holds none.
+    pub activation: Option<Activation>,
+}
+
 /// A seat, with both identifiers of its user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
@@ -138,6 +174,9 @@ pub struct CreateLicense {
     pub plan_id: PlanId,
     /// Overrides the plan's value.
     pub expires_in_days: Option<ExpiresInDays>,
+    /// A name, such as that of a customer or an order. It has no part in decisions.
+    pub name: Option<Name>,
+    pub metadata: Option<Metadata>,
 }
 
 /// The body of `POST /api/v1/admin/licenses/{id}/assign`.
@@ -168,14 +207,19 @@ pub struct UpdateLicense {
     pub max_seats: Option<MaxSeats>,
     pub expires_at: Option<Timestamp>,
     pub features: Option<Features>,
+    pub name: Option<Name>,
+    /// Replaces the former metadata.
+    pub metadata: Option<Metadata>,
     /// Fields to set to null.
     pub clear: Option<Vec<LicenseField>>,
 }
 
 string_enum! {
     /// The fields of a license that can be cleared.
-    LicenseField, "one of maxSeats, expiresAt", inline {
+    LicenseField, "one of maxSeats, expiresAt, name, metadata", inline {
         MaxSeats = "maxSeats",
         ExpiresAt = "expiresAt",
+        Name = "name",
+        Metadata = "metadata",
     }
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::{
-    Activation, ActorType, Assignment, EventId, EventType, ExternalId, Key, KeyId, License, Name,
-    Plan, Product, RelatedRecords, SessionId, SubjectType, Tenant, Timestamp, User, UserId,
+    Activation, ActorType, Assignment, EventId, EventType, ExternalId, Key, KeyId, License,
+    LicenseDetails, Name, Plan, Product, RelatedRecords, SessionId, SubjectType, Tenant, Timestamp,
+    User, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -143,7 +144,7 @@ impl NewEvent {
         Self::new(kind, subject, about_plan(plan), plan)
     }
 
-    fn of_license(kind: EventType, license: &License) -> Self {
+    fn of_license(kind: EventType, license: &LicenseDetails) -> Self {
         let subject = (SubjectType::License, license.id.to_string());
         Self::new(kind, subject, about_license(license), license)
     }
@@ -189,15 +190,15 @@ impl NewEvent {
         Self::of_plan(EventType::PlanUpdated, after).with_previous(before)
     }
 
-    pub fn license_created(license: &License) -> Self {
+    pub fn license_created(license: &LicenseDetails) -> Self {
         Self::of_license(EventType::LicenseCreated, license)
     }
 
-    pub fn license_updated(before: &License, after: &License) -> Self {
+    pub fn license_updated(before: &LicenseDetails, after: &LicenseDetails) -> Self {
         Self::of_license(EventType::LicenseUpdated, after).with_previous(before)
     }
 
-    pub fn license_status_changed(before: &License, after: &License) -> Self {
+    pub fn license_status_changed(before: &LicenseDetails, after: &LicenseDetails) -> Self {
         Self::of_license(EventType::LicenseStatusChanged, after).with_previous(before)
     }
 

@@ -119,7 +119,7 @@ fn licenses() -> ApiRouter<App> {
         .api_route("/api/v1/admin/licenses/{id}",
             get_with(licenses::get, op("getLicense", "Get a license"))
             .patch_with(licenses::update,
-                op("updateLicense", "Update a license's seats, expiry or features")))
+                op("updateLicense", "Update a license's terms, name or metadata")))
         .api_route("/api/v1/admin/licenses/{id}/status",
             patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status")))
         .api_route("/api/v1/admin/licenses/{id}/assign",
@@ -129,6 +129,9 @@ fn licenses() -> ApiRouter<App> {
         .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
             delete_with(licenses::unassign,
                 op("unassignLicense", "Unassign a license from a user")))
+        .api_route("/api/v1/admin/licenses/{id}/assignments",
+            get_with(licenses::assignments,
+                op("listAssignments", "List the users to whom a license is assigned")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
             get_with(usage::get, op("getLicenseUsage", "List the seats of a license")))
 }

@@ -135,7 +135,8 @@ def test_plans(licd):
 
 def test_licenses(licd):
     plan = licd.plan(max_seats=2)
-    new = models.CreateLicense(plan_id=plan.id, expires_in_days=30)
+    notes = {"name": "Acme Ltd", "metadata": {"order": 7}}
+    new = models.CreateLicense(plan_id=plan.id, expires_in_days=30, **notes)
     license = licd.licenses.create_license(new).data
     assert isinstance(license, models.License)
     assert (license.status, license.max_seats) == (models.Status.ACTIVE, 2)
@@ -143,6 +144,7 @@ def test_licenses(licd):
     with_seats = licd.licenses.get_license(license.id).data
     assert isinstance(with_seats, models.LicenseWithSeats)
     assert (with_seats.seats.used, with_seats.seats.allowed) == (0, 2)
+    assert (with_seats.name, with_seats.metadata) == ("Acme Ltd", {"order": 7})
     listed = licd.licenses.list_licenses(
         plan_id=plan.id,
         status=models.Status.ACTIVE,
@@ -201,6 +203,12 @@ def test_a_valid_user(licd):
     assert isinstance(usage, models.UsagePage)
     assert (usage.data.total_activations, usage.data.active_seats) == (1, 1)
     assert [seat.external_id for seat in usage.data.activations] == ["ada"]
+
+    page = licd.licenses.list_assignments(license.id, limit=1)
+    [assigned] = page.data
+    assert isinstance(assigned, models.LicenseAssignment) and page.next_cursor is None
+    assert (assigned.external_id, assigned.metadata) == ("ada", {"by": "test"})
+    assert assigned.activation == answer.activation
 
     explanation = licd.validation.explain(models.Explain(user_id="ada")).data
     assert isinstance(explanation, models.Explanation)

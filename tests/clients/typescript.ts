@@ -138,14 +138,16 @@ test('plans', async () => {
 
 test('licenses', async () => {
     const plan = await newPlan({ maxSeats: 2 });
-    const createLicense = { planId: plan.id, expiresInDays: 30 };
+    const notes = { name: 'Acme Ltd', metadata: { order: 7 } };
+    const createLicense = { planId: plan.id, expiresInDays: 30, ...notes };
     const license: licd.License = (await api.licenses.createLicense({ createLicense })).data;
     const { id, expiresAt } = license;
     assert.deepEqual([license.status, license.maxSeats], [licd.Status.Active, 2]);
     assert.ok(expiresAt !== null);
     assert.equal(expiresAt.getTime() - license.createdAt.getTime(), 30 * 24 * 3600 * 1000);
     const withSeats: licd.LicenseWithSeats = (await api.licenses.getLicense({ id })).data;
-    assert.deepEqual(withSeats, { ...license, seats: { used: 0, allowed: 2 } });
+    const noted = { ...license, name: 'Acme Ltd', metadata: { order: 7 } };
+    assert.deepEqual(withSeats, { ...noted, seats: { used: 0, allowed: 2 } });
     const listed: licd.LicenseList = await api.licenses.listLicenses({
         planId: plan.id,
         status: licd.Status.Active,
@@ -204,6 +206,10 @@ test('a valid user', async () => {
     const usage: licd.UsagePage = await api.licenses.getLicenseUsage({ id, limit: 1 });
     assert.deepEqual([usage.data.totalActivations, usage.data.activeSeats], [1, 1]);
     assert.deepEqual(usage.data.activations.map((seat) => seat.externalId), ['ada']);
+
+    const [assigned] = (await api.licenses.listAssignments({ id, limit: 1 })).data;
+    assert.deepEqual([assigned?.externalId, assigned?.metadata], ['ada', { by: 'test' }]);
+    assert.deepEqual(assigned?.activation, answer.activation);
 
     const explanation = (await api.validation.explain({ explain: { userId: 'ada' } })).data;
     assert.deepEqual([explanation.valid, explanation.reason], [true, null]);

@@ -35,6 +35,7 @@ async fn fill(app: &App) {
             "description": "für alle",
         });
         let license = world.license(terms).await;
+        world.update(&license, json!({ "name": "Łódź", "metadata": awkward() })).await.data();
         let bare = world.license(json!({})).await;
         let user = json!({ "externalId": " ada ", "email": "ada@example.com", "name": "Ada",
             "metadata": awkward() });
@@ -314,7 +315,7 @@ async fn the_command_prints_the_copied_tables() {
     users                    12
     assignments              18
     event_counters            4
-    events                   68
+    events                   71
     outcomes                  9
     refusals                  6
     idempotency_keys          4

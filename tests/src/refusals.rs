@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 33] = [
+const OPERATIONS: [(&str, &str, &str); 34] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("GET", "/api/v1/key", ""),
     ("POST", "/api/v1/admin/explain", r#"{"userId":"ada"}"#),
@@ -39,6 +39,7 @@ const OPERATIONS: [(&str, &str, &str); 33] = [
     ("POST", "/api/v1/admin/licenses/{lic}/assign", r#"{"userId":"ada"}"#),
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign/ada", ""),
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign?userId=ada", ""),
+    ("GET", "/api/v1/admin/licenses/{lic}/assignments", ""),
     ("GET", "/api/v1/admin/licenses/{lic}/usage", ""),
     ("POST", "/api/v1/admin/users", r#"{"externalId":"ada"}"#),
     ("GET", "/api/v1/admin/users", ""),

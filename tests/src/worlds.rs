@@ -49,6 +49,7 @@ fn requests(world: &World) -> Vec<(Method, String, Value)> {
         (Method::POST, admin(&format!("licenses/{license}/assign")), json!({ "userId": "ada" })),
         (Method::DELETE, admin(&format!("licenses/{license}/assign/ada")), json!(null)),
         (Method::DELETE, admin(&format!("licenses/{license}/assign?userId=ada")), json!(null)),
+        (Method::GET, admin(&format!("licenses/{license}/assignments")), json!(null)),
         (Method::GET, admin(&format!("licenses/{license}/usage")), json!(null)),
         (Method::GET, admin(&format!("users/{user}")), json!(null)),
         (Method::PATCH, admin(&format!("users/{user}")), json!({ "name": "Mine" })),

@@ -2,8 +2,9 @@
 
 use axum::extract::State;
 use common::{
-    AssignLicense, Assignment, CreateLicense, ExternalId, License, LicenseId, LicenseWithSeats,
-    List, PlanId, ProductId, SetStatus, Status, Timestamp, UpdateLicense,
+    AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License, LicenseAssignment,
+    LicenseId, LicenseWithSeats, List, PlanId, ProductId, SetStatus, Status, Timestamp,
+    UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,6 +111,27 @@ pub async fn assign(
 ) -> Result<Upserted<Assignment>, Error> {
     let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
     licenses::assign(change, id, body).await
+}
+
+/// The query of the list of a license's assignments.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct ListAssignments {
+    limit: Option<Limit>,
+    /// Only records after the one with this id: the `nextCursor` of the page before.
+    after: Option<AssignmentId>,
+}
+
+pub async fn assignments(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Id(id): Id<LicenseId>,
+    Query(query): Query<ListAssignments>,
+) -> Result<Streamed<List<LicenseAssignment>>, Error> {
+    let view = app.ops.view(caller.scope);
+    licenses::get(view.clone(), id).await?;
+    let params = ListParams { after: query.after, limit: query.limit };
+    Streamed::list(params, move |page| licenses::assignments(view.clone(), id, page)).await
 }
 
 pub async fn unassign(

@@ -10,8 +10,8 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use common::{
-    ActivationId, Event, Key, KeyId, LicenseId, LicenseWithSeats, List, Paged, Plan, PlanId,
-    Product, ProductId, Success, UsageActivation, User, UserId,
+    ActivationId, AssignmentId, Event, Key, KeyId, LicenseAssignment, LicenseId, LicenseWithSeats,
+    List, Paged, Plan, PlanId, Product, ProductId, Success, UsageActivation, User, UserId,
 };
 use serde::Serialize;
 
@@ -73,7 +73,8 @@ macro_rules! listed_by_id {
 }
 
 listed_by_id! {
-    Key: KeyId in id, LicenseWithSeats: LicenseId in license.id, Plan: PlanId in id,
+    Key: KeyId in id, LicenseAssignment: AssignmentId in assignment.id,
+    LicenseWithSeats: LicenseId in license.id, Plan: PlanId in id,
     Product: ProductId in id, UsageActivation: ActivationId in activation.id, User: UserId in id
 }
 

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use chrono::Duration;
 use common::{
     ActivationId, AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License,
-    LicenseField, LicenseId, LicenseWithSeats, Name, PlanId, ProductId, Status, Timestamp,
-    UpdateLicense, advance_ids_past,
+    LicenseAssignment, LicenseDetails, LicenseField, LicenseId, LicenseWithSeats, Name, PlanId,
+    ProductId, Status, Timestamp, UpdateLicense, advance_ids_past,
 };
 
 use super::change::{Change, Events};
@@ -49,9 +49,10 @@ pub async fn create(mut change: Change, new: CreateLicense) -> Result<Created<Li
         created_at: now,
         updated_at: now,
     };
-    licenses::insert(&mut change, scope, &license).await?;
-    let event = NewEvent::license_created(&license);
-    Ok(change.commit(Created(license), event).await?)
+    let details = LicenseDetails { license, name: new.name, metadata: new.metadata };
+    licenses::insert(&mut change, scope, &details).await?;
+    let event = NewEvent::license_created(&details);
+    Ok(change.commit(Created(details.license), event).await?)
 }
 
 pub async fn get(view: View, id: LicenseId) -> Result<LicenseWithSeats, Error> {
@@ -152,6 +153,15 @@ pub async fn names(view: View, of: &[LicenseWithSeats]) -> Result<Names, Error> 
     })
 }
 
+/// The license's assignments, with their users and seats. A license that does not exist has none.
+pub async fn assignments(
+    view: View,
+    id: LicenseId,
+    page: Page<AssignmentId>,
+) -> Result<Vec<LicenseAssignment>, Error> {
+    Ok(assignments::page_of_license(&mut view.read().await?, view.scope, id, page).await?)
+}
+
 /// The users who hold a seat on the license, in the order of their seats. A license that does not
 /// exist has none.
 pub async fn holders(
@@ -209,10 +219,15 @@ pub async fn update(
     let given = [
         (LicenseField::MaxSeats, update.max_seats.is_some()),
         (LicenseField::ExpiresAt, update.expires_at.is_some()),
+        (LicenseField::Name, update.name.is_some()),
+        (LicenseField::Metadata, update.metadata.is_some()),
     ];
     refuse_contradictions(&clear, &given)?;
     let cleared = |field| clear.contains(&field);
-    let edit = |license: &mut License| {
+    let edit = |details: &mut LicenseDetails| {
+        update_member(&mut details.name, update.name, cleared(LicenseField::Name));
+        update_member(&mut details.metadata, update.metadata, cleared(LicenseField::Metadata));
+        let license = &mut details.license;
         license.features = update.features.unwrap_or_else(|| license.features.clone());
         update_member(&mut license.max_seats, update.max_seats, cleared(LicenseField::MaxSeats));
         update_member(&mut license.expires_at, update.expires_at, cleared(LicenseField::ExpiresAt));
@@ -225,27 +240,28 @@ pub async fn set_status(
     id: LicenseId,
     status: Status,
 ) -> Result<Changed<License>, Error> {
-    modify(change, id, |license| license.status = status, NewEvent::license_status_changed).await
+    let edit = |details: &mut LicenseDetails| details.license.status = status;
+    modify(change, id, edit, NewEvent::license_status_changed).await
 }
 
 /// Changes a license under its lock. An edit that changes nothing leaves `updatedAt` alone.
 async fn modify(
     mut change: Change,
     id: LicenseId,
-    edit: impl FnOnce(&mut License),
-    event: impl FnOnce(&License, &License) -> NewEvent,
+    edit: impl FnOnce(&mut LicenseDetails),
+    event: impl FnOnce(&LicenseDetails, &LicenseDetails) -> NewEvent,
 ) -> Result<Changed<License>, Error> {
     let (scope, now) = (change.scope(), change.now);
-    let before = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    let mut license = before.clone();
-    edit(&mut license);
-    if license == before {
-        return Ok(change.commit(Changed(license), Events::none()).await?);
+    let before = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let mut after = before.clone();
+    edit(&mut after);
+    if after == before {
+        return Ok(change.commit(Changed(after.license), Events::none()).await?);
     }
-    license.updated_at = now;
-    licenses::update(&mut change, scope, &license).await?;
-    let event = event(&before, &license);
-    Ok(change.commit(Changed(license), event).await?)
+    after.license.updated_at = now;
+    licenses::update(&mut change, scope, &after).await?;
+    let event = event(&before, &after);
+    Ok(change.commit(Changed(after.license), event).await?)
 }
 
 /// Assigns the license to the user, who is created if unknown. Assigned again, the assignment stays,

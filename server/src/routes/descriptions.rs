@@ -21,7 +21,7 @@ pub fn of(id: &str) -> &'static str {
     found.map(|(_, text)| *text).unwrap_or_default()
 }
 
-const OPERATIONS: [(&str, &str); 34] = [
+const OPERATIONS: [(&str, &str); 35] = [
     (
         "validate",
         "Answers whether the user is licensed. Of the licenses assigned to the user, in the \
@@ -77,11 +77,11 @@ const OPERATIONS: [(&str, &str); 34] = [
          narrow the list down together. Without `limit` all of them are streamed; with `limit` \
          they come in pages.",
     ),
-    ("getLicense", "Gets the license with this id, with its seats."),
+    ("getLicense", "Gets the license with this id, with its name, metadata and seats."),
     (
         "updateLicense",
         "Changes the members that are given and leaves the others. Members named in `clear` \
-         become null: no limit of seats, no expiry. No seat that is held is taken away.",
+         become null: no limit of seats, no expiry, no name. No seat that is held is taken away.",
     ),
     (
         "setLicenseStatus",
@@ -103,6 +103,12 @@ const OPERATIONS: [(&str, &str); 34] = [
         "unassignLicense",
         "Takes the user off the license and frees the seat, if one was held. Answers the \
          assignment as it was.",
+    ),
+    (
+        "listAssignments",
+        "Lists the users to whom the license is assigned, in the order of assignment, each with \
+         the seat that the user holds, if any. Without `limit` all of them are streamed; with \
+         `limit` they come in pages.",
     ),
     (
         "getLicenseUsage",

@@ -1,8 +1,8 @@
 //! Assignments: which user may use which license, and the seat that the user holds on it.
 
 use common::{
-    Activation, ActivationId, Assignment, AssignmentId, ExternalId, LicenseId, Line, Name,
-    Timestamp, UserId,
+    Activation, ActivationId, Assignment, AssignmentId, ExternalId, LicenseAssignment, LicenseId,
+    Line, Name, Timestamp, UserId,
 };
 
 use super::page::paged;
@@ -93,6 +93,57 @@ pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(Held::from).collect())
+}
+
+#[derive(sqlx::FromRow)]
+struct RowWithUser {
+    #[sqlx(flatten)]
+    row: Row,
+    external_id: ExternalId,
+    email: Option<Line>,
+    name: Option<Name>,
+}
+
+impl From<RowWithUser> for LicenseAssignment {
+    fn from(RowWithUser { row, external_id, email, name }: RowWithUser) -> Self {
+        let Held { assignment, seat: activation } = row.into();
+        Self { assignment, external_id, email, name, activation }
+    }
+}
+
+macro_rules! select_with_user {
+    ($rest:expr) => {
+        concat!(
+            "select s.id, s.user_id, s.license_id, s.assigned_at, s.metadata, s.activation_id,
+                 s.activated_at, s.last_checked_at, u.external_id, u.email, u.name
+             from assignments s join users u on u.id = s.user_id and u.world = s.world
+             where ",
+            $rest
+        )
+    };
+}
+
+/// A page of the license's assignments.
+pub async fn page_of_license(
+    conn: &mut Conn,
+    scope: Scope,
+    license: LicenseId,
+    page: Page<AssignmentId>,
+) -> Result<Vec<LicenseAssignment>> {
+    let sql = paged!(
+        page,
+        select_with_user!("s.license_id = $4 and s.world = $1 and s.world > 0"),
+        "s.id"
+    );
+    let rows: Vec<RowWithUser> = conn
+        .query(sql)
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(license)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(LicenseAssignment::from).collect())
 }
 
 /// How many licenses the user has, and the id of the newest assignment.

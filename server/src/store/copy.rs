@@ -152,7 +152,8 @@ tables! {
     License = licenses by (id, world) {
         id: Uuid, world: i32, product_id: Uuid, plan_id: Uuid, status: String,
         max_seats: Option<i32>, seats_used: i32, expires_at: Option<Time>, features: Json<Value>,
-        created_at: Time, updated_at: Time, suffix: i32,
+        created_at: Time, updated_at: Time, suffix: i32, name: Option<String>,
+        metadata: Option<Written>,
     } seats seats_used;
     User = users by (id, world) {
         id: Uuid, world: i32, external_id: String, email: Option<String>, name: Option<String>,

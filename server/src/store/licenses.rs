@@ -1,16 +1,16 @@
 //! Licenses. Their counters of seats are in `seats`.
 
 use common::{
-    ExternalId, License, LicenseId, LicenseWithSeats, PlanId, ProductId, Seats, Status, Timestamp,
-    UserId,
+    ExternalId, License, LicenseDetails, LicenseId, LicenseWithSeats, PlanId, ProductId, Seats,
+    Status, Timestamp, UserId,
 };
 use sqlx::types::Json;
 
 use super::page::paged;
 use super::{Page, Scope};
-use crate::db::{Conn, Result, locking};
+use crate::db::{AsWritten, Conn, Result, locking};
 
-/// The one list of columns.
+/// The columns of a [`License`].
 macro_rules! columns {
     () => {
         "id, product_id, plan_id, status, max_seats, expires_at, features, created_at, updated_at"
@@ -23,30 +23,36 @@ macro_rules! select {
     };
 }
 
+macro_rules! select_details {
+    ($rest:literal) => {
+        concat!("select name, metadata, ", columns!(), " from licenses where ", $rest)
+    };
+}
+
 macro_rules! select_with_seats {
     ($rest:expr) => {
-        concat!("select seats_used, ", columns!(), " from licenses where ", $rest)
+        concat!("select seats_used, name, metadata, ", columns!(), " from licenses where ", $rest)
     };
 }
 
 #[derive(sqlx::FromRow)]
 struct CountedLicense {
     #[sqlx(flatten)]
-    license: License,
+    details: LicenseDetails,
     seats_used: i32,
 }
 
 impl From<CountedLicense> for LicenseWithSeats {
-    fn from(CountedLicense { license, seats_used }: CountedLicense) -> Self {
-        Self { seats: Seats { used: seats_used, allowed: license.max_seats }, license }
+    fn from(CountedLicense { details, seats_used }: CountedLicense) -> Self {
+        Self { seats: Seats { used: seats_used, allowed: details.max_seats }, details }
     }
 }
 
-pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
+pub async fn insert(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> Result<()> {
     conn.query(
         "insert into licenses (world, id, product_id, plan_id, status, max_seats, expires_at,
-             features, created_at, updated_at, suffix)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+             features, created_at, updated_at, suffix, name, metadata)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
     .bind_scope(scope)
     .bind(license.id)
@@ -59,6 +65,8 @@ pub async fn insert(conn: &mut Conn, scope: Scope, license: &License) -> Result<
     .bind(license.created_at)
     .bind(license.updated_at)
     .bind(Suffixes::of(license.id).first)
+    .bind(&license.name)
+    .bind(license.metadata.as_ref().map(AsWritten))
     .execute()
     .await?;
     Ok(())
@@ -87,6 +95,19 @@ pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option
         .await
 }
 
+/// As [`lock`], with what may change besides.
+pub async fn lock_details(
+    conn: &mut Conn,
+    scope: Scope,
+    id: LicenseId,
+) -> Result<Option<LicenseDetails>> {
+    conn.query(locking!(select_details!("id = $2 and world = $1")))
+        .bind_scope(scope)
+        .bind(id)
+        .fetch_optional()
+        .await
+}
+
 /// Locks all licenses of a user, who is locked, in the order of their ids.
 pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<License>> {
     conn.query(locking!(select!(
@@ -100,10 +121,10 @@ pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result
     .await
 }
 
-pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<()> {
+pub async fn update(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> Result<()> {
     conn.query(
         "update licenses set status = $3, max_seats = $4, expires_at = $5, features = $6,
-             updated_at = $7
+             updated_at = $7, name = $8, metadata = $9
          where id = $2 and world = $1",
     )
     .bind_scope(scope)
@@ -113,6 +134,8 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &License) -> Result<
     .bind(license.expires_at)
     .bind(Json(&license.features))
     .bind(license.updated_at)
+    .bind(&license.name)
+    .bind(license.metadata.as_ref().map(AsWritten))
     .execute()
     .await?;
     Ok(())

@@ -56,6 +56,74 @@ async fn assigning_again_is_the_same_assignment() {
     assert_eq!(app.number("select count(*) from assignments").await, 1);
 }
 
+/// Whoever has the license, in the order of assignment, each with the seat if one is held.
+#[tokio::test]
+async fn a_licenses_assignments_are_listed_with_their_users_and_seats() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let path = format!("/api/v1/admin/licenses/{license}");
+    let ada = json!({ "externalId": "ada", "email": "ada@example.com", "name": "Ada" });
+    app.post("/api/v1/admin/users", ada).await.data();
+    for user in ["grace", "ada", "linus"] {
+        let body = json!({ "userId": user, "metadata": { "by": user } });
+        app.post(&format!("{path}/assign"), body).await.data();
+    }
+    let other = app.license(json!({})).await;
+    app.assign(&other, "nobody").await.data();
+    let seat = app.validate("ada").await["activation"].clone();
+    let page = app.get(&format!("{path}/assignments?limit=2")).await;
+    assert_eq!(page.each("externalId"), ["grace", "ada"]);
+    assert_eq!(page.list()[1]["activation"], seat);
+    assert_snapshot!(page, @r#"
+    200 {
+      "success": true,
+      "data": [
+        {
+          "id": "asg_1",
+          "userId": "usr_1",
+          "licenseId": "lic_1",
+          "assignedAt": "<time>",
+          "metadata": {
+            "by": "grace"
+          },
+          "externalId": "grace",
+          "email": null,
+          "name": null,
+          "activation": null
+        },
+        {
+          "id": "asg_2",
+          "userId": "usr_2",
+          "licenseId": "lic_1",
+          "assignedAt": "<time>",
+          "metadata": {
+            "by": "ada"
+          },
+          "externalId": "ada",
+          "email": "ada@example.com",
+          "name": "Ada",
+          "activation": {
+            "id": "act_1",
+            "userId": "usr_2",
+            "licenseId": "lic_1",
+            "activatedAt": "<time>",
+            "lastCheckedAt": "<time>"
+          }
+        }
+      ],
+      "nextCursor": "asg_2"
+    }
+    "#);
+    let after = page.body["nextCursor"].as_str().unwrap();
+    let rest = app.get(&format!("{path}/assignments?after={after}")).await;
+    assert_eq!(rest.each("externalId"), ["linus"]);
+    let all = app.get(&format!("{path}/assignments")).await;
+    assert_eq!(all.each("externalId"), ["grace", "ada", "linus"]);
+    app.unassign(&license, "grace").await.data();
+    let left = app.get(&format!("{path}/assignments")).await;
+    assert_eq!(left.each("externalId"), ["ada", "linus"]);
+}
+
 /// One license for many users, many licenses for one user.
 #[tokio::test]
 async fn users_and_licenses_combine_freely() {

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::harness::{App, Caller};
+use crate::harness::{Answer, App, Caller};
 
 pub const EVENTS: &str = "/api/v1/admin/events";
 
@@ -113,7 +113,9 @@ async fn an_event_tells_who_changed_what() {
               "expiresAt": null,
               "features": [],
               "createdAt": "<time>",
-              "updatedAt": "<time>"
+              "updatedAt": "<time>",
+              "name": null,
+              "metadata": null
             },
             "previous": {
               "status": "active"
@@ -160,18 +162,31 @@ async fn changes_of_a_license_are_events() {
     let app = App::start().await;
     let plan = app.plan(json!({ "maxSeats": 3 })).await;
     let mut follower = Follower::new(&app).await;
-    let license = app.post("/api/v1/admin/licenses", json!({ "planId": plan })).await;
+    let body = json!({ "planId": plan, "name": "Acme", "metadata": { "order": 7 } });
+    let license = app.post("/api/v1/admin/licenses", body).await;
+    let shown = |license: &Answer, name: &str| {
+        let mut object = license.with("name", name.into());
+        object["metadata"] = json!({ "order": 7 });
+        object
+    };
     let created = follower.next().await;
-    assert_eq!(Follower::one(&created, "license.created", license.data()), json!(null));
+    let object = shown(&license, "Acme");
+    assert_eq!(Follower::one(&created, "license.created", &object), json!(null));
     let subject = json!({ "type": "license", "id": license.id() });
     assert_eq!(created[0]["subject"], subject);
 
     let id = license.id();
     let updated = app.update(&id, json!({ "maxSeats": 4 })).await;
-    let previous = Follower::one(&follower.next().await, "license.updated", updated.data());
+    let object = shown(&updated, "Acme");
+    let previous = Follower::one(&follower.next().await, "license.updated", &object);
     assert_eq!(previous, json!({ "maxSeats": 3 }));
+    let renamed = app.update(&id, json!({ "name": "Acme Ltd" })).await;
+    let object = shown(&renamed, "Acme Ltd");
+    let previous = Follower::one(&follower.next().await, "license.updated", &object);
+    assert_eq!(previous, json!({ "name": "Acme" }));
     let moved = app.set_status(&id, "revoked").await;
-    let previous = Follower::one(&follower.next().await, "license.status_changed", moved.data());
+    let object = shown(&moved, "Acme Ltd");
+    let previous = Follower::one(&follower.next().await, "license.status_changed", &object);
     assert_eq!(previous, json!({ "status": "active" }));
     app.set_status(&id, "revoked").await.data();
     app.update(&id, json!({ "maxSeats": 4 })).await.data();

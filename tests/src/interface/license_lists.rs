@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use common::{License, LicenseId, Mode, Timestamp};
+use common::{LicenseDetails, LicenseId, Mode, Timestamp};
 use licd::store::{licenses, worlds};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -281,7 +281,7 @@ async fn ids_that_end_alike_are_told_apart() {
     let tenant = app.get("/api/v1/key").await["tenant"]["id"].as_str().unwrap().parse().unwrap();
     let mut conn = app.db().write().await.unwrap();
     let scope = worlds::find(&mut conn, tenant, Mode::Live).await.unwrap().unwrap();
-    let mut license: License = serde_json::from_value(made.data().clone()).unwrap();
+    let mut details: LicenseDetails = serde_json::from_value(made.data().clone()).unwrap();
     let mut all = Vec::new();
     for start in 1..=3 {
         for end in ["a4sn02q", "b4sn02q", "c4sn02q"] {
@@ -289,8 +289,8 @@ async fn ids_that_end_alike_are_told_apart() {
         }
     }
     for id in &all {
-        license.id = id.parse::<LicenseId>().unwrap();
-        licenses::insert(&mut conn, scope, &license).await.unwrap();
+        details.license.id = id.parse::<LicenseId>().unwrap();
+        licenses::insert(&mut conn, scope, &details).await.unwrap();
     }
     drop(conn);
     for end in ["4sn02q", "a4sn02q", "b4sn02q", "c4sn02q", "C4SN02Q", "d4sn02q"] {

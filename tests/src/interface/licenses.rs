@@ -56,15 +56,20 @@ async fn the_request_overrides_the_plans_validity() {
 }
 
 /// A license is the same nine members everywhere: creation, get, list, status, usage, validation.
-/// `seats` stands beside them in lists and in the answer to GET by id, and nowhere else.
+/// `name`, `metadata` and `seats` stand next to them in lists and in the answer to GET by id, and
+/// nowhere else.
 #[tokio::test]
 async fn a_license_is_the_same_wherever_it_is_shown() {
     let app = App::start().await;
     let plan = app.plan(json!({ "maxSeats": 2, "expiresInDays": 9, "features": ["b", "a"] })).await;
-    let made = app.post(LICENSES, json!({ "planId": plan })).await;
+    let body = json!({ "planId": plan, "name": " Acme ", "metadata": { "z": 1.50, "a": null } });
+    let made = app.post(LICENSES, body).await;
+    assert_eq!(made.data().as_object().unwrap().len(), 9);
     let license = made.id();
     app.assign(&license, "ada").await;
-    let counted = made.with("seats", json!({ "used": 0, "allowed": 2 }));
+    let mut counted = made.with("seats", json!({ "used": 0, "allowed": 2 }));
+    counted["name"] = "Acme".into();
+    counted["metadata"] = json!({ "z": 1.50, "a": null });
     assert_eq!(app.get(&format!("{LICENSES}/{license}")).await.data(), &counted);
     assert_eq!(app.get(LICENSES).await.list(), [counted]);
     for shown in [
@@ -123,9 +128,11 @@ async fn a_license_is_changed_member_by_member() {
     let license = app.license(json!({ "maxSeats": 5, "features": ["sso"] })).await;
     let show = async |change| {
         let now = app.update(&license, change).await;
-        let again = app.get(&format!("{LICENSES}/{license}")).await;
-        let seats = json!({ "used": 0, "allowed": now["maxSeats"] });
-        assert_eq!(again.data(), &now.with("seats", seats));
+        let mut again = app.get(&format!("{LICENSES}/{license}")).await;
+        let members = again.body["data"].as_object_mut().unwrap();
+        let [seats, _, _] = ["seats", "name", "metadata"].map(|it| members.remove(it).unwrap());
+        assert_eq!(seats, json!({ "used": 0, "allowed": now["maxSeats"] }));
+        assert_eq!(again.data(), now.data());
         format!("{} {} {}", now["maxSeats"], now["expiresAt"], now["features"])
     };
     let end = "2030-06-01T00:00:00.000Z";
@@ -138,6 +145,32 @@ async fn a_license_is_changed_member_by_member() {
     assert_eq!(show(json!({ "features": [] })).await, "null null []");
     let other_zone = json!({ "expiresAt": "2030-06-01T02:00:00+02:00" });
     assert_eq!(show(other_zone).await, format!("null {end:?} []"));
+}
+
+/// As are the name and the metadata. Each change of either is one of the license.
+#[tokio::test]
+async fn a_license_has_a_name_and_metadata() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let path = format!("{LICENSES}/{license}");
+    let mut before = app.get(&path).await.data().clone();
+    assert_eq!([&before["name"], &before["metadata"]], [&json!(null), &json!(null)]);
+    for (change, name, metadata) in [
+        (json!({ "name": " Acme Ltd " }), json!("Acme Ltd"), json!(null)),
+        (json!({ "metadata": { "order": 7 } }), json!("Acme Ltd"), json!({ "order": 7 })),
+        (json!({ "metadata": { "deal": 8 } }), json!("Acme Ltd"), json!({ "deal": 8 })),
+        (json!({ "clear": ["name"], "metadata": {} }), json!(null), json!({})),
+        (json!({ "clear": ["metadata"], "name": "Acme" }), json!("Acme"), json!(null)),
+    ] {
+        clock_passes(before["updatedAt"].as_str().unwrap()).await;
+        app.update(&license, change.clone()).await.data();
+        let after = app.get(&path).await.data().clone();
+        assert_eq!([&after["name"], &after["metadata"]], [&name, &metadata], "{change}");
+        assert_ne!(after["updatedAt"], before["updatedAt"], "{change}");
+        app.update(&license, change).await.data();
+        assert_eq!(app.get(&path).await.data(), &after, "the same again");
+        before = after;
+    }
 }
 
 /// The same again changes nothing, `updatedAt` included; a change moves it and never `createdAt`.
@@ -177,6 +210,9 @@ async fn clearing_an_unknown_or_set_field_is_400() {
         (json!({ "maxSeats": 0 }), "400 invalid_request maxSeats"),
         (json!({ "expiresAt": "soon" }), "400 invalid_request expiresAt"),
         (json!({ "features": ["a", "a"] }), "400 invalid_request features"),
+        (json!({ "name": " " }), "400 invalid_request name"),
+        (json!({ "clear": ["name"], "name": "Acme" }), "400 invalid_request clear"),
+        (json!({ "metadata": ["Acme"] }), "400 invalid_request metadata"),
     ] {
         assert_eq!(app.update(&license, change.clone()).await.refusal(), refusal, "{change}");
     }

@@ -28,8 +28,9 @@ async fn any_status_leads_to_any_other() {
             let answered = app.set_status(&license, to).await;
             assert_eq!((answered.status, &answered["status"]), (200, &json!(to)), "{from} → {to}");
             let stored = app.get(&format!("/api/v1/admin/licenses/{license}")).await;
-            let counted = answered.with("seats", json!({ "used": 0, "allowed": null }));
-            assert_eq!(stored.data(), &counted, "{from} → {to}");
+            for (member, value) in answered.data().as_object().unwrap() {
+                assert_eq!(&stored[member], value, "{from} → {to}: {member}");
+            }
         }
     }
 }

@@ -121,6 +121,7 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         "full": licenses::full(conn, scope, middle());
         "holders": assignments::holders(conn, scope, license, Page::newest_first(None, PAGE));
         "waiting": assignments::waiting(conn, scope, license, middle());
+        "assignments": assignments::page_of_license(conn, scope, license, middle());
     }
     let waiting = assignments::count_waiting(conn, scope, license, PAGE).await.unwrap();
     stats.note(conn, "count of waiting", waiting).await;

@@ -87,7 +87,12 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let count = args.count.unwrap_or(1);
     let question = format!("Create {count} licenses of plan {}?", plan.name);
     prompt::confirm_many(ctx, usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
-    let body = CreateLicense { plan_id: plan.id, expires_in_days: args.expires_in_days };
+    let body = CreateLicense {
+        plan_id: plan.id,
+        expires_in_days: args.expires_in_days,
+        name: None,
+        metadata: None,
+    };
     let client = ctx.client().await?;
     let assignments = users.iter().cloned().map(Step::Assign);
     let steps: Vec<Step> = (1..=count).map(Step::Create).chain(assignments).collect();

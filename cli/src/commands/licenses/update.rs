@@ -49,6 +49,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             Edit::clears(&args.max_seats, LicenseField::MaxSeats),
             Edit::clears(&args.expires_at, LicenseField::ExpiresAt),
         ]),
+        ..UpdateLicense::default()
     };
     if args.max_seats.is_none() && args.expires_at.is_none() && body.features.is_none() {
         return Err(Error::usage("There is nothing to change.")

@@ -9,11 +9,11 @@ use common::{
     Activation, ActorType, AssignLicense, Assignment, ConstBool, CreateKey, CreateLicense,
     CreatePlan, CreateProduct, CreateUser, CreatedKey, CurrentKey, Event, EventActor, EventData,
     EventSubject, EventType, Explain, ExplainedLicense, Explanation, ExternalId, Feature, Features,
-    HourStatistics, Key, License, LicenseField, LicenseWithSeats, Line, List, Metadata, Mode, Name,
-    Open, Paged, Plan, Product, Reason, RelatedRecords, Role, RollKey, Seats, SetStatus,
-    Statistics, Status, SubjectType, Success, Tenant, Timestamp, UpdateLicense, UpdatePlan,
-    UpdateProduct, UpdateUser, Usage, UsageActivation, User, UserRefusal, Validate, Validation,
-    Verdict,
+    HourStatistics, Key, License, LicenseAssignment, LicenseDetails, LicenseField,
+    LicenseWithSeats, Line, List, Metadata, Mode, Name, Open, Paged, Plan, Product, Reason,
+    RelatedRecords, Role, RollKey, Seats, SetStatus, Statistics, Status, SubjectType, Success,
+    Tenant, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage,
+    UsageActivation, User, UserRefusal, Validate, Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -107,11 +107,18 @@ examples! {
         features: None,
         clear: None,
     }
-    CreateLicense { plan_id: id("pln"), expires_in_days: Some(parsed("30")), }
+    CreateLicense {
+        plan_id: id("pln"),
+        expires_in_days: Some(parsed("30")),
+        name: Some(acme()),
+        metadata: None,
+    }
     UpdateLicense {
         max_seats: Some(parsed("10")),
         expires_at: None,
         features: None,
+        name: None,
+        metadata: None,
         clear: Some(vec![LicenseField::ExpiresAt]),
     }
     SetStatus { status: Status::Suspended, }
@@ -152,13 +159,23 @@ examples! {
         created_at: created(),
         updated_at: created(),
     }
-    LicenseWithSeats { license: License::example(), seats: Seats { used: 1, allowed: Some(parsed("5")) }, }
+    LicenseWithSeats {
+        details: LicenseDetails { license: License::example(), name: Some(acme()), metadata: None },
+        seats: Seats { used: 1, allowed: Some(parsed("5")) },
+    }
     Assignment {
         id: id("asg"),
         user_id: id("usr"),
         license_id: id("lic"),
         assigned_at: created(),
         metadata: Some(metadata()),
+    }
+    LicenseAssignment {
+        assignment: Assignment::example(),
+        external_id: ada(),
+        email: Some(email()),
+        name: Some(Name::from_static("Ada")),
+        activation: Some(Activation::example()),
     }
     Activation {
         id: id("act"),
@@ -298,6 +315,10 @@ fn email() -> Line {
 
 fn studio() -> Name {
     Name::from_static("Studio")
+}
+
+fn acme() -> Name {
+    Name::from_static("Acme Ltd")
 }
 
 fn team() -> Name {

@@ -63,7 +63,10 @@ impl NewForm {
             let rule = format!("At most {MOST_USERS} users can be assigned at once.");
             return Err(Error::invalid("users", rule));
         }
-        Ok((CreateLicense { plan_id: plan, expires_in_days: days }, users))
+        Ok((
+            CreateLicense { plan_id: plan, expires_in_days: days, name: None, metadata: None },
+            users,
+        ))
     }
 }
 
