@@ -6,7 +6,8 @@
 const FILTER_PAUSE_MS = 400;
 const REFRESH_MS = 30_000;
 const COPIED_MS = 2_000;
-const UNITS_SECONDS = [["day", 86_400], ["hour", 3_600], ["minute", 60]];
+// Each with its length, and the number of it that is called otherwise.
+const UNITS_SECONDS = [["minute", 60, 60], ["hour", 3_600, 24], ["day", 86_400, Infinity]];
 const SVG = "http://www.w3.org/2000/svg";
 
 // Copy buttons are hidden in the page, because they do nothing without script.
@@ -64,10 +65,9 @@ function restoreFilterFocus() {
 }
 
 function relative(seconds) {
-  const distance = Math.abs(seconds);
-  for (const [unit, length] of UNITS_SECONDS) {
-    if (distance >= length) {
-      const count = Math.floor(distance / length);
+  for (const [unit, length, most] of UNITS_SECONDS) {
+    const count = Math.round(Math.abs(seconds) / length);
+    if (count > 0 && count < most) {
       const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
       return seconds < 0 ? `${words} ago` : `in ${words}`;
     }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use chrono::TimeDelta;
 use common::{ExternalId, Feature, Features, Invalid, Timestamp};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -30,14 +31,21 @@ pub fn optional<T: FromStr<Err = Invalid>>(
     if text.trim().is_empty() { Ok(None) } else { required(field, label, text).map(Some) }
 }
 
-/// The start of a day, in UTC, of a field of type `date`.
-pub fn day(field: &str, label: &str, text: &str) -> Result<Timestamp, Error> {
+/// The end of something whose last valid day stands in a field of type `date`: the start of the next
+/// day, UTC.
+pub fn end_of_day(field: &str, label: &str, text: &str) -> Result<Timestamp, Error> {
     let text = text.trim();
     if text.is_empty() {
         return Err(Error::invalid(field, format!("{label} must not be empty.")));
     }
-    let wrong = |_| Error::invalid(field, format!("{label} must be a date as in 2027-01-31."));
-    format!("{text}T00:00:00Z").parse().map_err(wrong)
+    let day = format!("{text}T00:00:00Z").parse::<Timestamp>();
+    let end = day.map(|day| day.plus(TimeDelta::days(1))).ok().filter(|end| end.is_valid());
+    end.ok_or_else(|| Error::invalid(field, format!("{label} must be a date as in 2027-01-31.")))
+}
+
+/// The last valid day of something that ends then, as a field of type `date` has it.
+pub fn last_day(end: Timestamp) -> String {
+    end.plus(-TimeDelta::milliseconds(1)).to_string()[..10].to_owned()
 }
 
 /// A text that tells one rendering of a form from all others.

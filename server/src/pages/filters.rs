@@ -4,7 +4,7 @@ use std::fmt;
 
 use askama::filters::HtmlSafe;
 use askama::{Result, Values, filter_fn};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta};
 use common::Timestamp;
 
 /// A value, or a reference to one: templates pass both.
@@ -36,12 +36,35 @@ pub fn moment<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<Moment> {
     Ok(Moment { at: at.value(), now: Timestamp::now() })
 }
 
+/// When something ends, with the distance from now: its last valid day if that is valid as a whole.
+#[filter_fn]
+pub fn end<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<End> {
+    Ok(End(Moment { at: at.value(), now: Timestamp::now() }))
+}
+
 /// A number in groups of three digits.
 #[filter_fn]
 pub fn count<T: Value<i64>>(number: T, _: &dyn Values) -> Result<String> {
     let digits = number.value().to_string();
     let grouped = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
     Ok(grouped.collect::<Vec<_>>().join(","))
+}
+
+/// The end of something as pages show it.
+pub struct End(Moment);
+
+impl HtmlSafe for End {}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+        let end = self.0.at.millis();
+        let last = i64::try_from(end).ok().and_then(|end| DateTime::from_timestamp_millis(end - 1));
+        match last.filter(|_| end.is_multiple_of(DAY_MS)) {
+            Some(last_day) => self.0.write(f, last_day.format("%-d %b %Y")),
+            None => fmt::Display::fmt(&self.0, f),
+        }
+    }
 }
 
 /// A time as pages show it, and as their script reads it to keep it fresh.
@@ -54,12 +77,15 @@ impl HtmlSafe for Moment {}
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (minute, away) = (minute(self.at), distance(self.at.since(self.now)));
-        write!(
-            f,
-            r#"<time datetime="{}">{minute} UTC</time> <small class="ago">{away}</small>"#,
-            self.at
-        )
+        self.write(f, format_args!("{} UTC", minute(self.at)))
+    }
+}
+
+impl Moment {
+    /// The element, with the time in these words.
+    fn write(&self, f: &mut fmt::Formatter<'_>, words: impl fmt::Display) -> fmt::Result {
+        let (at, away) = (self.at, distance(self.at.since(self.now)));
+        write!(f, r#"<time datetime="{at}">{words}</time> <small class="ago">{away}</small>"#)
     }
 }
 
@@ -68,15 +94,18 @@ fn minute(at: Timestamp) -> String {
     at.to_string()[..16].replace('T', " ")
 }
 
-/// `3 days ago`, `in 12 days`: whole units, as many as have passed.
+/// `3 days ago`, `in 12 days`: the nearest number of whole units.
 fn distance(away: TimeDelta) -> String {
-    let (span, is_past) = (away.abs(), away < TimeDelta::zero());
-    let (number, unit) = match (span.num_days(), span.num_hours(), span.num_minutes()) {
-        (0, 0, 0) if is_past => return "just now".to_owned(),
-        (0, 0, 0) => return "in less than a minute".to_owned(),
-        (0, 0, minutes) => (minutes, "minute"),
-        (0, hours, _) => (hours, "hour"),
-        (days, ..) => (days, "day"),
+    const MINUTE_MS: i64 = 60_000;
+    let (span, is_past) = (away.num_milliseconds().abs(), away < TimeDelta::zero());
+    let nearest = |unit| (span + unit / 2) / unit;
+    let (minutes, hours) = (nearest(MINUTE_MS), nearest(60 * MINUTE_MS));
+    let (number, unit) = match (hours, minutes) {
+        (_, 0) if is_past => return "just now".to_owned(),
+        (_, 0) => return "in less than a minute".to_owned(),
+        (_, minutes @ 1..60) => (minutes, "minute"),
+        (hours @ 1..24, _) => (hours, "hour"),
+        _ => (nearest(24 * 60 * MINUTE_MS), "day"),
     };
     let plural = if number == 1 { "" } else { "s" };
     if is_past {
@@ -91,15 +120,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_distance_is_in_whole_units() {
+    fn a_distance_is_the_nearest_number_of_whole_units() {
+        let almost = TimeDelta::seconds(1);
         for (away, text) in [
-            (TimeDelta::seconds(-59), "just now"),
-            (TimeDelta::seconds(59), "in less than a minute"),
-            (TimeDelta::seconds(-60), "1 minute ago"),
+            (TimeDelta::seconds(-29), "just now"),
+            (TimeDelta::seconds(29), "in less than a minute"),
+            (TimeDelta::seconds(-30), "1 minute ago"),
             (TimeDelta::minutes(-59), "59 minutes ago"),
+            (TimeDelta::hours(1) - almost, "in 1 hour"),
+            (TimeDelta::minutes(-89), "1 hour ago"),
+            (TimeDelta::hours(12) - almost, "in 12 hours"),
             (TimeDelta::hours(23), "in 23 hours"),
-            (TimeDelta::days(-1), "1 day ago"),
-            (TimeDelta::days(400), "in 400 days"),
+            (TimeDelta::days(1) - almost, "in 1 day"),
+            (TimeDelta::hours(-36), "2 days ago"),
+            (TimeDelta::days(365) - almost, "in 365 days"),
         ] {
             assert_eq!(distance(away), text);
         }
@@ -108,11 +142,25 @@ mod tests {
     #[test]
     fn a_moment_is_an_element() {
         let [at, now] =
-            ["2027-01-31T12:00:30Z", "2027-02-01T12:00:00Z"].map(|it| it.parse().unwrap());
+            ["2027-01-31T12:00:30Z", "2027-02-01T11:00:00Z"].map(|it| it.parse().unwrap());
         assert_eq!(
             Moment { at, now }.to_string(),
             "<time datetime=\"2027-01-31T12:00:30.000Z\">2027-01-31 12:00 UTC</time> \
              <small class=\"ago\">23 hours ago</small>"
         );
+    }
+
+    #[test]
+    fn an_end_is_its_last_day_or_its_time() {
+        for (at, text) in [
+            ("2027-01-01T00:00:00Z", ">31 Dec 2026</time>"),
+            ("2027-01-01T00:00:00.001Z", ">2027-01-01 00:00 UTC</time>"),
+            ("2027-01-31T12:00:00Z", ">2027-01-31 12:00 UTC</time>"),
+            ("1970-01-01T00:00:00Z", ">31 Dec 1969</time>"),
+        ] {
+            let at = at.parse().unwrap();
+            let shown = End(Moment { at, now: at }).to_string();
+            assert!(shown.contains(text), "{shown}");
+        }
     }
 }

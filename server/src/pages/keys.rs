@@ -10,7 +10,7 @@ use common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::fields::{day, once, required};
+use super::fields::{end_of_day, once, required};
 use super::filters;
 use super::form::Mistake;
 use super::html::page;
@@ -137,7 +137,7 @@ impl KeyForm {
     fn end(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         match self.expires.as_str() {
             "never" => Ok(None),
-            "date" => match day("expires_on", "The date", &self.expires_on)? {
+            "date" => match end_of_day("expires_on", "The date", &self.expires_on)? {
                 end if end > now => Ok(Some(end)),
                 _ => Err(Error::invalid("expires_on", "The date must be in the future.")),
             },

@@ -12,7 +12,9 @@ pub use new::{create, new};
 pub use show::get;
 
 use super::event_line::actor;
-use super::fields::{created_before, day, external_id, features, lines, once, optional, required};
+use super::fields::{
+    created_before, end_of_day, external_id, features, last_day, lines, once, optional, required,
+};
 use super::filters;
 use super::form::Mistake;
 use super::html::page;

@@ -155,10 +155,10 @@ async fn cards_show_what_needs_a_look() {
     assert!(limit.contains(&terms) && limit.contains("1 of 1"), "{limit}");
     assert!(limit.contains(&full[full.len() - 6..]) && !limit.contains("1 of 2"), "{limit}");
     let soon = card(&browser, "Licenses that expire soon").await;
-    assert!(soon.contains(&terms) && soon.contains("in 19 days"), "{soon}");
+    assert!(soon.contains(&terms) && soon.contains("in 20 days"), "{soon}");
     let keys = card(&browser, "Keys to look at").await;
     assert!(keys.contains(MARKUP) && keys.contains("expires soon"), "{keys}");
-    assert!(keys.contains("in 2 days"), "{keys}");
+    assert!(keys.contains("in 3 days"), "{keys}");
     let events = card(&browser, "Latest events").await;
     let created = format!("key.created\nkey {MARKUP}\nby first key\n");
     assert!(events.contains(&created), "{events}");
@@ -213,6 +213,6 @@ async fn what_is_too_much_for_a_card_is_counted() {
     assert_eq!(limit.matches("1 of 1").count(), 8, "{limit}");
     assert!(limit.contains(&short(&licenses[50])) && !limit.contains(&short(&licenses[0])));
     let soon = card(&browser, "Licenses that expire soon").await;
-    assert_eq!(soon.matches("in 8 days").count(), 8, "{soon}");
+    assert_eq!(soon.matches("in 9 days").count(), 8, "{soon}");
     assert!(soon.contains(&short(&licenses[0])) && !soon.contains(&short(&licenses[50])));
 }

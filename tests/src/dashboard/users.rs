@@ -1,6 +1,7 @@
 //! Users: found, created, edited, deleted, and helped when they are refused.
 
-use common::{Mode, Role};
+use chrono::Duration;
+use common::{Mode, Role, Timestamp};
 use serde_json::json;
 
 use super::{MARKUP, is_fit_for_everyone, signed_in, signed_in_as};
@@ -297,24 +298,25 @@ async fn a_license_is_put_in_force_from_the_users_page() {
     // It ended before it was created, which shows nothing of the time that was sold.
     app.update(&license, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
     refused(&app, &browser, "grace", "expired").await;
-    browser.sees("expired 2020-01-31 00:00 UTC").await;
+    browser.sees("was valid through 30 Jan 2020").await;
     assert!(!browser.text().await.contains("Activate license"));
     let renew = "return [...document.querySelectorAll('button')]
-        .find(button => button.innerText.startsWith('Renew until ')).innerText";
+        .find(button => button.innerText.startsWith('Renew through ')).innerText";
     let renew = browser.script(renew).await;
     browser.click(renew.as_str().unwrap()).await;
     is_helped(&app, &browser, "grace").await;
-    let day = renew.as_str().unwrap().strip_prefix("Renew until ").unwrap();
+    let day = renew.as_str().unwrap().strip_prefix("Renew through ").unwrap();
     let end = app.get(&format!("/api/v1/admin/licenses/{license}")).await["expiresAt"].clone();
-    assert_eq!(end, format!("{day}T00:00:00.000Z"));
+    let last: Timestamp = format!("{day}T00:00:00Z").parse().unwrap();
+    assert_eq!(end, last.plus(Duration::days(1)).to_string());
 
     app.update(&license, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
     refused(&app, &browser, "grace", "expired").await;
-    browser.click("Renew until another day…").await;
-    browser.fill("Day", "2090-01-31").await;
+    browser.click("Renew through another day…").await;
+    browser.fill("Last valid day", "2090-01-31").await;
     browser.click("Renew").await;
     is_helped(&app, &browser, "grace").await;
-    browser.sees("expires 2090-01-31 00:00 UTC").await;
+    browser.sees("valid through 31 Jan 2090").await;
 }
 
 #[tokio::test]

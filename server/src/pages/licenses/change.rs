@@ -5,8 +5,11 @@ use axum::extract::State;
 use axum::response::Response;
 use common::{AssignLicense, LicenseField, LicenseId, Status, UpdateLicense};
 
-use super::show::{Attempt, Fields, day_of, show};
-use super::{Editor, Mistake, Notice, Visitor, day, external_id, features, optional, required};
+use super::show::{Attempt, Fields, show};
+use super::{
+    Editor, Mistake, Notice, Visitor, end_of_day, external_id, features, last_day, optional,
+    required,
+};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
@@ -63,10 +66,10 @@ pub async fn set_expiry(
             let clear = Some(vec![LicenseField::ExpiresAt]);
             UpdateLicense { clear, ..UpdateLicense::default() }
         } else {
-            let chosen = day("expiresAt", "The expiry", text)?;
+            let chosen = end_of_day("expiresAt", "The expiry", text)?;
             let former = licenses::get(app.ops.view(visitor.scope), id).await?.expires_at;
             // The form knows the day alone. On the same day, the license keeps its hour.
-            let same_day = former.filter(|former| day_of(*former) == day_of(chosen));
+            let same_day = former.filter(|former| last_day(*former) == last_day(chosen));
             UpdateLicense { expires_at: same_day.or(Some(chosen)), ..UpdateLicense::default() }
         };
         licenses::update(begin(&app, &visitor).await?, id, update).await?;

@@ -70,7 +70,7 @@ impl Attempt {
 pub struct Fields {
     pub status: Option<String>,
     pub max_seats: Option<String>,
-    /// A day.
+    /// The last valid day.
     pub expires_at: Option<String>,
     /// One in each line.
     pub features: Option<String>,
@@ -143,14 +143,9 @@ pub async fn show(
 fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
     let text = |value: Option<String>| move || value.unwrap_or_default();
     fields.max_seats.get_or_insert_with(text(license.max_seats.map(|limit| limit.to_string())));
-    fields.expires_at.get_or_insert_with(text(license.expires_at.map(day_of)));
+    fields.expires_at.get_or_insert_with(text(license.expires_at.map(last_day)));
     let features: Vec<_> = license.features.iter().map(|feature| feature.as_str()).collect();
     fields.features.get_or_insert_with(|| features.join("\n"));
-}
-
-/// The day of a moment as a field of type `date` has it.
-pub fn day_of(at: Timestamp) -> String {
-    at.to_string()[..10].to_owned()
 }
 
 /// Whether the end of the license has passed.

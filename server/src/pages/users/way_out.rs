@@ -9,6 +9,7 @@ use common::{
 use crate::error::Error;
 use crate::ops::licenses::{self, SeatHolder};
 use crate::ops::view::View;
+use crate::pages::fields::last_day;
 use crate::store::Page;
 
 /// For how long a license is renewed that was never valid.
@@ -88,15 +89,13 @@ impl Room {
     }
 }
 
-/// The day until which an expired license is renewed for as long as it was valid. Its end is the
-/// beginning of a day, and no time that was sold may be lost by that.
+/// The last valid day of an expired license that is renewed for as long as it was valid.
 fn renewed_end(license: &License, now: Timestamp) -> Option<String> {
-    const ALMOST_A_DAY: TimeDelta = TimeDelta::milliseconds(24 * 60 * 60 * 1000 - 1);
     let end = license.expires_at.filter(|&end| end <= now)?;
     let valid_for = end.since(license.created_at);
     // An end before the license shows nothing of the time that was sold.
     let valid_for = if valid_for > TimeDelta::zero() { valid_for } else { DEFAULT_RENEWAL };
-    Some(now.plus(valid_for + ALMOST_A_DAY).to_string()[..10].to_owned())
+    Some(last_day(now.plus(valid_for)))
 }
 
 #[cfg(test)]
@@ -120,10 +119,10 @@ mod tests {
             updated_at: created_at,
         };
         for (end, now, renewed) in [
-            ("2027-01-31T12:00:00Z", "2027-02-01T00:00:00Z", Some("2027-03-03")),
-            ("2027-01-31T12:00:00Z", "2027-02-01T00:00:00.001Z", Some("2027-03-04")),
+            ("2027-01-31T12:00:00Z", "2027-02-01T00:00:00Z", Some("2027-03-02")),
+            ("2027-01-31T12:00:00Z", "2027-02-01T00:00:00.001Z", Some("2027-03-03")),
             // It ended before it began.
-            ("2026-12-31T00:00:00Z", "2027-02-01T00:00:00Z", Some("2027-03-03")),
+            ("2026-12-31T00:00:00Z", "2027-02-01T00:00:00Z", Some("2027-03-02")),
             ("2027-02-02T00:00:00Z", "2027-02-01T00:00:00Z", None),
         ] {
             let found = renewed_end(&license(end), now.parse().unwrap());

@@ -54,11 +54,13 @@ async fn the_terms_are_changed_one_by_one() {
     browser.sees("used, no limit").await;
     assert!(app.get(&path).await["maxSeats"].is_null());
 
-    browser.fill("Expires on", "2090-01-31").await;
+    browser.fill("Last valid day", "2090-01-31").await;
     browser.click("Save expiry").await;
     browser.sees("The expiry is changed.").await;
-    assert_eq!(app.get(&path).await["expiresAt"], "2090-01-31T00:00:00.000Z");
-    browser.fill("Expires on", "").await;
+    browser.sees("Valid through\n31 Jan 2090").await;
+    assert_eq!(app.get(&path).await["expiresAt"], "2090-02-01T00:00:00.000Z");
+    assert_eq!(browser.value("Last valid day").await, "2090-01-31");
+    browser.fill("Last valid day", "").await;
     browser.click("Save expiry").await;
     browser.sees("no expiry").await;
     assert!(app.get(&path).await["expiresAt"].is_null());
@@ -85,7 +87,8 @@ async fn the_same_day_keeps_its_hour() {
     app.update(&license, json!({ "expiresAt": "2090-01-31T12:34:56Z" })).await.data();
     let browser = signed_in(&app).await;
     browser.open(&page_of(&license)).await;
-    assert_eq!(browser.value("Expires on").await, "2090-01-31");
+    assert_eq!(browser.value("Last valid day").await, "2090-01-31");
+    browser.sees("Valid through\n2090-01-31 12:34 UTC").await;
     browser.click("Save expiry").await;
     browser.sees("The expiry is changed.").await;
     let stored = app.get(&format!("/api/v1/admin/licenses/{license}")).await;

@@ -29,7 +29,7 @@ async fn a_license_is_created_from_a_plan_and_assigned_to_users() {
     browser.click("Create license").await;
     browser.sees("The license is created.").await;
     browser.sees("0 of 5 used").await;
-    browser.sees("in 29 days").await;
+    browser.sees("in 30 days").await;
     let text = browser.text().await;
     // The product, the plan, the feature, and the user with the event.
     assert!(text.matches(MARKUP).count() >= 5, "{text}");
