@@ -13,6 +13,8 @@ pub enum Error {
         field: Option<String>,
         message: String,
     },
+    /// Several fields of a form do, each with its own error.
+    Several(Vec<Self>),
     /// The record does not exist in the world of this key.
     NotFound(&'static str),
     RouteNotFound,
@@ -36,6 +38,8 @@ pub enum Error {
         status: i32,
         body: String,
     },
+    /// Nor this: the same request created the record with this id before, and showed its secret.
+    ShownOnce(String),
     /// Too many requests wait already.
     Overloaded,
     /// The database does not answer.

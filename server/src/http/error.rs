@@ -20,7 +20,7 @@ impl Error {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::Invalid { .. } | Self::Several(_) => StatusCode::BAD_REQUEST,
             Self::NotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
@@ -28,7 +28,9 @@ impl Error {
             }
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Conflict(_) | Self::IdempotencyKeyInUse => StatusCode::CONFLICT,
+            Self::Conflict(_) | Self::IdempotencyKeyInUse | Self::ShownOnce(_) => {
+                StatusCode::CONFLICT
+            }
             Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Replayed { status, .. } => u16::try_from(*status)
                 .ok()
@@ -45,7 +47,7 @@ impl Error {
             Self::Unauthorized => ErrorCode::Unauthorized,
             Self::RateLimited(_) => ErrorCode::RateLimited,
             Self::Forbidden => ErrorCode::Forbidden,
-            Self::Invalid { .. } => ErrorCode::InvalidRequest,
+            Self::Invalid { .. } | Self::Several(_) => ErrorCode::InvalidRequest,
             Self::NotFound(_) | Self::RouteNotFound => ErrorCode::NotFound,
             Self::MethodNotAllowed => ErrorCode::MethodNotAllowed,
             Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
@@ -53,7 +55,7 @@ impl Error {
             }
             Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
             Self::RequestTimeout => ErrorCode::RequestTimeout,
-            Self::Conflict(_) => ErrorCode::Conflict,
+            Self::Conflict(_) | Self::ShownOnce(_) => ErrorCode::Conflict,
             Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::Overloaded => ErrorCode::Overloaded,
@@ -81,6 +83,9 @@ impl Error {
             Self::RateLimited(_) => "Rate limit exceeded. Please try again later.".into(),
             Self::Forbidden => "Access denied".into(),
             Self::Invalid { message, .. } => message.clone(),
+            Self::Several(errors) => {
+                errors.iter().map(Self::sentence).collect::<Vec<_>>().join(" ")
+            }
             Self::NotFound(what) => format!("There is no such {what}"),
             Self::RouteNotFound => "This address does not exist".into(),
             Self::MethodNotAllowed => "This address does not support this method".into(),
@@ -94,6 +99,7 @@ impl Error {
                 "A request with this Idempotency-Key is still running".into()
             }
             Self::IdempotencyKeyReused => "Another request used this Idempotency-Key before".into(),
+            Self::ShownOnce(_) => "This was done before, and its answer is shown only once".into(),
             Self::Replayed { .. } => String::new(),
             Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
             Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),

@@ -1,10 +1,11 @@
 //! Writing: what operations that change something take.
 
+use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 
 use common::{Success, Timestamp};
 
-use super::idempotency::Attempt;
+use super::idempotency::{Attempt, Kept};
 use super::outcome::Outcome;
 use crate::db::{Conn, Result, Tx};
 use crate::events::{self, Actor, NewEvent, Origin};
@@ -63,31 +64,31 @@ impl Change {
 
     /// Records the events and makes it all lasting. When this returns, it is on disk.
     pub async fn commit<O: Outcome>(self, outcome: O, events: impl Into<Events>) -> Result<O> {
-        let body = match &self.attempt {
-            Some(_) => serde_json::to_string(&Success::new(outcome.record())).map(Some),
-            None => Ok(None),
-        };
-        let body = body.map_err(|error| sqlx::Error::Encode(error.into()))?;
-        self.finish(outcome, body, events.into()).await
+        let is_new = outcome.is_new();
+        let body =
+            self.attempt.is_some().then(|| serde_json::to_string(&Success::new(outcome.record())));
+        let body = body.transpose().map_err(|error| sqlx::Error::Encode(error.into()))?;
+        self.finish(outcome, body.map(|body| Kept::Answer { is_new, body }), events.into()).await
     }
 
-    /// As [`commit`](Self::commit), for an outcome that shows a secret: it is not stored.
+    /// As [`commit`](Self::commit), for an outcome that shows a secret: only its id is kept.
     pub async fn commit_secret<O: Outcome>(
         self,
         outcome: O,
+        id: impl Display,
         events: impl Into<Events>,
     ) -> Result<O> {
-        self.finish(outcome, None, events.into()).await
+        self.finish(outcome, Some(Kept::Id(id.to_string())), events.into()).await
     }
 
     async fn finish<O: Outcome>(
         mut self,
         outcome: O,
-        body: Option<String>,
+        kept: Option<Kept>,
         Events(events): Events,
     ) -> Result<O> {
-        if let Some(attempt) = &self.attempt {
-            attempt.settle(&mut self.tx, outcome.is_new(), body.as_deref()).await?;
+        if let (Some(attempt), Some(kept)) = (&self.attempt, kept) {
+            attempt.settle(&mut self.tx, &kept).await?;
         }
         let events: Vec<_> = events.into_iter().map(|event| (self.origin.clone(), event)).collect();
         events::record(&mut self.tx, &events, self.now).await?;

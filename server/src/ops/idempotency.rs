@@ -45,6 +45,19 @@ impl InFlight {
     }
 }
 
+/// What is kept of an outcome.
+pub enum Kept {
+    Answer {
+        is_new: bool,
+        body: String,
+    },
+    /// The id of the record that was created, because the answer showed a secret.
+    Id(String),
+}
+
+/// The status of a request that is sent again and whose answer is not.
+const SHOWN_ONCE: i32 = 409;
+
 /// A request with a key. It is in flight as long as this lives.
 pub struct Attempt {
     in_flight: InFlight,
@@ -75,22 +88,21 @@ impl Attempt {
         }
     }
 
-    /// Stores the outcome as it is answered.
-    pub async fn settle(
-        &self,
-        conn: &mut Conn,
-        is_new: bool,
-        body: Option<&str>,
-    ) -> db::Result<()> {
-        let status = if is_new { 201 } else { 200 };
+    /// Stores the outcome as it is answered again.
+    pub async fn settle(&self, conn: &mut Conn, kept: &Kept) -> db::Result<()> {
+        let (status, body) = match kept {
+            Kept::Answer { is_new: true, body } => (201, body),
+            Kept::Answer { is_new: false, body } => (200, body),
+            Kept::Id(id) => (SHOWN_ONCE, id),
+        };
         idempotency::settle(conn, self.scope, &self.name, status, body).await
     }
 }
 
-fn replay(answered: Answered) -> Error {
-    match answered.body {
-        Some(body) => Error::Replayed { status: answered.status, body },
-        None => Error::Conflict("This was done before, and its answer is shown only once"),
+fn replay(Answered { status, body, .. }: Answered) -> Error {
+    match body {
+        Some(body) if status != SHOWN_ONCE => Error::Replayed { status, body },
+        id => Error::ShownOnce(id.unwrap_or_default()),
     }
 }
 

@@ -27,8 +27,8 @@ pub async fn create(mut change: Change, new: CreateKey) -> Result<Created<Create
     let key = ApiKey::generate(mode);
     let record = new_record(&key, new.name, new.role, new.expires_at, now);
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
-    let event = NewEvent::key_created(&record).in_scope(scope);
-    Ok(change.commit_secret(Created(CreatedKey { record, key }), event).await?)
+    let (id, event) = (record.id, NewEvent::key_created(&record).in_scope(scope));
+    Ok(change.commit_secret(Created(CreatedKey { record, key }), id, event).await?)
 }
 
 /// The record of a new key.
@@ -132,7 +132,8 @@ pub async fn roll(
     keys::set_end(&mut change, scope, &old).await?;
     let events = [NewEvent::key_rolled(&before, &old), NewEvent::key_created(&record)];
     let events = events.map(|event| event.in_scope(scope)).to_vec();
-    Ok(change.commit_secret(Created(CreatedKey { record, key }), events).await?)
+    let id = record.id;
+    Ok(change.commit_secret(Created(CreatedKey { record, key }), id, events).await?)
 }
 
 /// Revokes the key, in force for every request that starts after this has returned.

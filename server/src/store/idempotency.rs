@@ -12,7 +12,7 @@ pub struct Answered {
     pub fingerprint: Vec<u8>,
     /// The HTTP status.
     pub status: i32,
-    /// The body; none where it showed a secret.
+    /// The body, or the id of the record whose secret it showed, which a former licd did not keep.
     pub body: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub async fn settle(
     scope: Scope,
     name: &str,
     status: i32,
-    body: Option<&str>,
+    body: &str,
 ) -> Result<()> {
     conn.query(
         "update idempotency_keys set status = $3, body = $4
