@@ -9,6 +9,21 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
+/// The values of several fields, by name; returns from the function with all mistakes if one is none.
+macro_rules! all {
+    ($($name:ident = $value:expr),+ $(,)?) => {
+        let ($($name,)+) = match ($($value,)+) {
+            ($(Ok($name),)+) => ($($name,)+),
+            ($($name,)+) => {
+                let errors = [$($name.err()),+];
+                return Err(Error::Several(errors.into_iter().flatten().collect()));
+            }
+        };
+    };
+}
+
+pub(super) use all;
+
 /// The value of a field that must be filled in. `label` is its name on the page.
 pub fn required<T: FromStr<Err = Invalid>>(
     field: &str,

@@ -1,4 +1,4 @@
-//! The mistake in a form, shown above it and beside the field.
+//! The mistakes in a form, shown above it and next to their fields.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use axum::http::StatusCode;
 
 use crate::error::Error;
 
-/// The mistake in a form that is shown again, if there was one.
+/// The mistakes in a form that is shown again, if there were any.
 #[derive(Default)]
-pub struct Mistake(Option<Fault>);
+pub struct Mistake(Vec<Fault>);
 
 struct Fault {
     field: Option<String>,
@@ -19,38 +19,29 @@ struct Fault {
 }
 
 impl Mistake {
-    /// The mistake, if the visitor made one; every other error is a page of its own.
+    /// The mistakes, if the visitor made some; every other error is a page of its own.
     pub fn of(error: Error) -> Result<Self, Error> {
-        match &error {
-            Error::Invalid { .. }
-            | Error::Conflict(_)
-            | Error::IdempotencyKeyInUse
-            | Error::IdempotencyKeyReused => {
-                let field = error.field().map(str::to_owned);
-                let (message, status) = (error.sentence(), error.status());
-                Ok(Self(Some(Fault { field, message, status })))
+        match error {
+            Error::Several(errors) => {
+                let faults: Result<Vec<_>, _> = errors.into_iter().map(Fault::of).collect();
+                faults.map(Self)
             }
-            _ => Err(error),
+            error => Fault::of(error).map(|fault| Self(vec![fault])),
         }
     }
 
     /// The status of the page with the form.
     pub fn status(&self) -> StatusCode {
-        self.0.as_ref().map_or(StatusCode::OK, |fault| fault.status)
+        self.0.first().map_or(StatusCode::OK, |fault| fault.status)
     }
 
     pub fn is_made(&self) -> bool {
-        self.0.is_some()
+        !self.0.is_empty()
     }
 
     /// What stands above the form: what did not happen, and why.
     pub fn summary<'a>(&'a self, title: &'a str) -> Markup<Summary<'a>> {
-        let fault = self.0.as_ref();
-        Markup(fault.map(|fault| Summary {
-            title,
-            field: fault.field.as_deref(),
-            message: &fault.message,
-        }))
+        Markup(self.is_made().then_some(Summary { title, faults: &self.0 }))
     }
 
     /// The attributes that tie a field to its hint, if it has one, and to its mistake.
@@ -65,7 +56,24 @@ impl Mistake {
     }
 
     fn beside(&self, field: &str) -> Option<&Fault> {
-        self.0.as_ref().filter(|fault| fault.field.as_deref() == Some(field))
+        self.0.iter().find(|fault| fault.field.as_deref() == Some(field))
+    }
+}
+
+impl Fault {
+    fn of(error: Error) -> Result<Self, Error> {
+        match &error {
+            Error::Invalid { .. }
+            | Error::Conflict(_)
+            | Error::ShownOnce(_)
+            | Error::IdempotencyKeyInUse
+            | Error::IdempotencyKeyReused => Ok(Self {
+                field: error.field().map(str::to_owned),
+                message: error.sentence(),
+                status: error.status(),
+            }),
+            _ => Err(error),
+        }
     }
 }
 
@@ -86,14 +94,14 @@ impl<T: Template> fmt::Display for Markup<T> {
 #[derive(Template)]
 #[template(
     ext = "html",
-    source = r##"<div class="notice bad" role="alert" tabindex="-1"><h2>{{ title }}</h2>
-{%- if let Some(field) = field %}<ul><li><a href="#{{ field }}">{{ message }}</a></li></ul>
-{%- else %}<p>{{ message }}</p>{% endif %}</div>"##
+    source = r##"<div class="notice bad" role="alert" tabindex="-1"><h2>{{ title }}</h2><ul>
+{%- for fault in faults.iter() %}<li>{% if let Some(field) = fault.field -%}
+<a href="#{{ field }}">{{ fault.message }}</a>{% else %}{{ fault.message }}{% endif %}</li>{% endfor -%}
+</ul></div>"##
 )]
 pub struct Summary<'a> {
     title: &'a str,
-    field: Option<&'a str>,
-    message: &'a str,
+    faults: &'a [Fault],
 }
 
 #[derive(Template)]

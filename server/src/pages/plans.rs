@@ -9,7 +9,7 @@ use common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::fields::{features, optional, required};
+use super::fields::{all, features, optional, required};
 use super::filters;
 use super::form::Mistake;
 use super::html::page;
@@ -104,17 +104,15 @@ impl PlanForm {
     }
 
     fn read(&self) -> Result<Terms, Error> {
-        Ok(Terms {
-            name: required("name", "The name", &self.name)?,
-            description: optional("description", "The description", &self.description)?,
-            max_seats: optional("maxSeats", "The number of seats", &self.max_seats)?,
-            expires_in_days: optional(
-                "expiresInDays",
-                "The number of days",
-                &self.expires_in_days,
-            )?,
-            features: features("features", &self.features)?,
-        })
+        all! {
+            name = required("name", "The name", &self.name),
+            description = optional("description", "The description", &self.description),
+            max_seats = optional("maxSeats", "The number of seats", &self.max_seats),
+            expires_in_days =
+                optional("expiresInDays", "The number of days", &self.expires_in_days),
+            features = features("features", &self.features),
+        }
+        Ok(Terms { name, description, max_seats, expires_in_days, features })
     }
 
     pub fn create(&self, product_id: ProductId) -> Result<CreatePlan, Error> {
