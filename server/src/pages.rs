@@ -23,6 +23,6 @@ pub mod sign_in;
 pub mod users;
 mod visitor;
 
-pub use errors::{refuse_cross_site, render};
+pub use errors::{form_opened, refuse_cross_site, render};
 pub use sign_in::SignInLimit;
 pub use visitor::{Viewer, front_door, home};

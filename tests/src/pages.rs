@@ -1,6 +1,9 @@
 //! What all pages of the dashboard have in common, over HTTP: who may open them and send their forms,
 //! their headers and their sizes. `dashboard` opens them in a browser.
 
+mod forms;
+mod lookups;
+
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 

@@ -2,23 +2,27 @@
 
 use askama::Template;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode};
+use axum::http::header::REFERER;
+use axum::http::uri::PathAndQuery;
+use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::csrf::ProtectionError;
 
 use super::assets::{ASSETS, Assets};
 use super::html::{page, see_other};
-use super::layout::{Layout, Visit, sign_in};
+use super::layout::{Layout, Visit, base, sign_in};
 use crate::error::Error;
 use crate::http::context::RequestContext;
 
 /// An error in words.
 struct Words {
-    title: &'static str,
+    title: String,
     sentence: String,
-    advice: &'static str,
-    request_id: String,
+    /// The same address in the other mode, if the record may be there.
+    other_mode: Option<String>,
+    /// That of a failure, by which the log has its cause.
+    request_id: Option<String>,
 }
 
 #[derive(Template)]
@@ -54,25 +58,21 @@ pub async fn render(mut request: Request, next: Next) -> Response {
     let visit = Visit::default();
     request.extensions_mut().insert(visit.clone());
     let request_id = RequestContext::of(request.extensions()).id.to_string();
-    let wanted = match request.method() {
-        &Method::GET => request.uri().path_and_query().map_or("/dashboard", |path| path.as_str()),
-        _ => "/dashboard",
-    };
-    let (wanted, comes_from) =
-        (wanted.to_owned(), request.headers().get("sec-fetch-site").cloned());
+    let is_form = request.method() == Method::POST;
+    let wanted = page_of(&request);
+    let comes_from = request.headers().get("sec-fetch-site").cloned();
     let mut response = next.run(request).await;
     let Some(error) = response.extensions_mut().remove::<Error>() else { return response };
     if error == Error::Unauthorized {
         let onward = match comes_from {
             Some(site) if site == "cross-site" => page(StatusCode::OK, &Arrival { path: wanted }),
-            _ => see_other(&sign_in(&wanted)),
+            _ => see_other(&sign_in(&wanted, is_form)),
         };
         return onward.unwrap_or_else(IntoResponse::into_response);
     }
-    let (title, advice) = words(&error);
-    let (status, sentence) = (error.status(), error.sentence() + full_stop(&error.sentence()));
-    let error = Words { title, sentence, advice, request_id };
-    let shown = match visit.layout() {
+    let (status, layout) = (error.status(), visit.layout());
+    let error = words(&error, layout.as_ref(), request_id);
+    let shown = match layout {
         Some(layout) => page(status, &ErrorPage { layout, error }),
         None => page(status, &PlainErrorPage { error }),
     };
@@ -83,41 +83,98 @@ pub async fn render(mut request: Request, next: Next) -> Response {
     shown
 }
 
+/// The page of a request: that of a form is the one from which it was sent, as far as the browser
+/// says so. What that page said of an earlier change is over.
+fn page_of(request: &Request) -> String {
+    let own = request.uri().path_and_query().map_or("/dashboard", PathAndQuery::as_str);
+    let referer = request.headers().get(REFERER).and_then(|value| value.to_str().ok());
+    let is_form = request.method() == Method::POST;
+    let form = referer.filter(|_| is_form).and_then(|address| {
+        let (_, rest) = address.split_once("://")?;
+        rest.find('/').map(|at| &rest[at..])
+    });
+    let page = form.unwrap_or(own);
+    page.split_once("?notice=").map_or(page, |(page, _)| page).to_owned()
+}
+
+/// The address of a form, opened as a page, leads to the page of its record.
+pub async fn form_opened(method: Method, uri: Uri) -> Result<Response, Error> {
+    if method != Method::GET && method != Method::HEAD {
+        return Err(Error::MethodNotAllowed);
+    }
+    let path = uri.path();
+    let record = match path.split_once("/sessions/") {
+        Some((mode, _)) => format!("{mode}/keys"),
+        None => path.rsplit_once('/').map_or(path, |(record, _)| record).to_owned(),
+    };
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    see_other(&(record + &query))
+}
+
 fn full_stop(sentence: &str) -> &'static str {
     if sentence.ends_with('.') { "" } else { "." }
 }
 
 /// What a person needs to know of an error, and can do.
-fn words(error: &Error) -> (&'static str, &'static str) {
-    match error {
-        Error::NotFound(_) | Error::RouteNotFound => (
-            "Not found",
-            "It may have been deleted, or belong to the other mode: live and test are separate.",
-        ),
-        Error::Forbidden => (
-            "Not allowed",
-            "The key of this session may look and not change things, or does not open this mode. \
-             Sign in with an admin key of this mode.",
-        ),
-        Error::RateLimited(_) => {
-            ("Too many requests", "The key has used up its rate. Wait a moment and try again.")
+fn words(error: &Error, layout: Option<&Layout>, request_id: String) -> Words {
+    let plain = |title: &str, sentence: &str| Words {
+        title: title.to_owned(),
+        sentence: sentence.to_owned(),
+        other_mode: None,
+        request_id: error.status().is_server_error().then_some(request_id),
+    };
+    match (error, layout) {
+        (Error::NotFound(what), Some(layout)) => {
+            let deleted = if *what == "user" { "It may have been deleted. " } else { "" };
+            let other = layout.other_mode();
+            let sentence =
+                format!("{deleted}It may be in {other} mode, which has its own records.");
+            let elsewhere = layout.path.replacen(&layout.base(), &base(other), 1);
+            let other_mode = layout.may_switch.then_some(elsewhere);
+            Words { other_mode, ..plain(&format!("{} not found", capitalized(what)), &sentence) }
         }
-        Error::Overloaded | Error::Unavailable => (
+        (Error::NotFound(_) | Error::RouteNotFound, _) => {
+            plain("Page not found", "This address does not exist.")
+        }
+        (Error::Forbidden, Some(_)) => plain(
+            "Not allowed",
+            "Your key is read-only. Sign in with an admin key to make changes.",
+        ),
+        (Error::Forbidden, None) => plain(
+            "Not allowed",
+            "Your key cannot open this mode. Sign in with a key that belongs to it.",
+        ),
+        (Error::RateLimited(_), _) => {
+            plain("Too many requests", "The key has used up its rate. Wait a moment and try again.")
+        }
+        (Error::Overloaded | Error::Unavailable, _) => plain(
             "Not available",
             "Nothing was changed that is not shown. Wait a moment and load the page again.",
         ),
-        Error::Internal => ("Something failed", "licd's log has the cause under the request id."),
-        _ => ("This did not work", "Go back, and try again."),
+        (Error::Internal, _) => {
+            plain("Something failed", "licd's log has the cause under the request ID.")
+        }
+        _ => {
+            let sentence = error.sentence();
+            let stop = full_stop(&sentence);
+            plain("This did not work", &format!("{sentence}{stop} Go back, and try again."))
+        }
     }
+}
+
+fn capitalized(word: &str) -> String {
+    let (first, rest) = word.split_at(word.len().min(1));
+    first.to_ascii_uppercase() + rest
 }
 
 /// The answer to a form that another site sent.
 pub fn refuse_cross_site(_: ProtectionError) -> Response {
     let error = Words {
-        title: "Not allowed",
-        sentence: "This form was sent from another site.".to_owned(),
-        advice: "Open the dashboard, and do it there.",
-        request_id: String::new(),
+        title: "Not allowed".to_owned(),
+        sentence: "This form was sent from another site. Open the dashboard, and do it there."
+            .to_owned(),
+        other_mode: None,
+        request_id: None,
     };
     let shown = page(StatusCode::FORBIDDEN, &PlainErrorPage { error });
     shown.unwrap_or_else(IntoResponse::into_response)

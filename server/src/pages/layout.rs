@@ -71,7 +71,9 @@ impl Layout {
 
     /// The navigation.
     pub fn sections(&self) -> impl Iterator<Item = Section> {
-        let within = self.path.strip_prefix(&*self.base()).unwrap_or_default().to_owned();
+        let within = self.path.strip_prefix(&*self.base()).unwrap_or_default();
+        // The pages of plans belong to those of their products.
+        let within = within.replacen("/plans/", "/products/", 1);
         SECTIONS.into_iter().map(move |(name, path)| {
             let current = match within.strip_prefix(path) {
                 Some("") => Some("page"),
@@ -105,10 +107,12 @@ pub fn base(mode: Mode) -> String {
     format!("/dashboard/{mode}")
 }
 
-/// The address of the page to sign in, which goes on to `next` when it is done.
-pub fn sign_in(next: &str) -> String {
+/// The address of the page to sign in, which goes on to `next` when it is done, and may say that a
+/// form was lost.
+pub fn sign_in(next: &str, is_lost: bool) -> String {
     let next: String = byte_serialize(next.as_bytes()).collect();
-    format!("/dashboard/sign-in?next={next}")
+    let lost = if is_lost { "&lost=yes" } else { "" };
+    format!("/dashboard/sign-in?next={next}{lost}")
 }
 
 macro_rules! notices {
@@ -143,11 +147,11 @@ macro_rules! notices {
 }
 
 notices! {
-    ProductCreated = "product-created", "The product is created. Give it a plan.";
-    ProductUpdated = "product-updated", "The product is changed.";
-    PlanCreated = "plan-created", "The plan is created. Create a license from it.";
+    ProductCreated = "product-created", "Product created. Next: add a plan.";
+    ProductUpdated = "product-updated", "Product saved.";
+    PlanCreated = "plan-created", "Plan created. Next: create a license.";
     PlanUpdated = "plan-updated",
-        "The plan is changed. Licenses that were created from it before keep their terms.";
+        "Plan saved. Licenses that were created from it before keep their terms.";
     LicenseCreated = "license-created", "The license is created.";
     LicenseActivated = "license-activated",
         "The license is active. Its users are valid from now on, unless it has expired.";
@@ -166,7 +170,10 @@ notices! {
     UserCreated = "user-created", "The user is there.";
     UserUpdated = "user-updated", "The user is changed.";
     UserDeleted = "user-deleted", "The user is deleted, and all seats of the user are free.";
+    KeyShownOnce = "key-shown-once",
+        "This key was created a moment ago and cannot be shown again. \
+         Revoke it and create another if you did not copy it.";
     KeyRevoked = "key-revoked",
-        "The key is revoked. Requests with it are refused from now on, and its sessions have ended.";
-    SessionEnded = "session-ended", "The session has ended.";
+        "Key revoked. Requests with it are refused from now on, and its sessions have ended.";
+    SessionEnded = "session-ended", "Session ended.";
 }

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use super::assets::{ASSETS, Assets};
 use super::html::{page, see_other};
 use super::layout::base;
-use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, is_secure, session_token};
+use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, host, is_secure, session_token};
 use crate::App;
 use crate::error::Error;
 use crate::http::Client;
@@ -28,6 +28,8 @@ pub use limit::SignInLimit;
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignInPage {
+    /// Of this server, as the browser knows it.
+    host: String,
     next: String,
     message: Message,
 }
@@ -36,8 +38,10 @@ struct SignInPage {
 enum Message {
     None,
     SignedOut,
-    /// There was a session.
-    Ended,
+    /// There was a session, and maybe a form that was filled in meanwhile.
+    Ended {
+        is_form_lost: bool,
+    },
     /// The key does not sign in, and why.
     Wrong(&'static str),
     /// So many seconds, after too many wrong keys.
@@ -57,11 +61,12 @@ pub struct SignInQuery {
     next: String,
     #[serde(rename = "signed-out")]
     signed_out: String,
+    lost: String,
 }
 
 impl Default for SignInQuery {
     fn default() -> Self {
-        Self { next: "/dashboard".to_owned(), signed_out: String::new() }
+        Self { next: "/dashboard".to_owned(), signed_out: String::new(), lost: String::new() }
     }
 }
 
@@ -69,12 +74,14 @@ pub async fn show(
     connection: Connection,
     Query(query): Query<SignInQuery>,
 ) -> Result<Response, Error> {
+    let is_form_lost = !query.lost.is_empty();
     let message = match query.signed_out.as_str() {
-        "" if connection.has_session => Message::Ended,
+        // A browser forgets the cookie as the session ends.
+        "" if connection.has_session || is_form_lost => Message::Ended { is_form_lost },
         "" => Message::None,
         _ => Message::SignedOut,
     };
-    page(StatusCode::OK, &SignInPage { next: query.next, message })
+    page(StatusCode::OK, &SignInPage { host: connection.host, next: query.next, message })
 }
 
 /// The form. It has no `Debug`: one field is a key.
@@ -124,7 +131,7 @@ pub async fn sign_in(
         ),
         Err(error) => return Err(error),
     };
-    page(status, &SignInPage { next, message })
+    page(status, &SignInPage { host: connection.host, next, message })
 }
 
 /// Only a page of the dashboard may follow: another site could be taken for it.
@@ -164,6 +171,7 @@ pub struct Connection {
     context: RequestContext,
     address: Option<std::net::IpAddr>,
     browser: Option<String>,
+    host: String,
     is_secure: bool,
     /// Whether the browser has a session's cookie, which may be over.
     has_session: bool,
@@ -179,6 +187,7 @@ impl FromRequestParts<App> for Connection {
             context: RequestContext::of(&parts.extensions),
             address: client.map(|client| client.address),
             browser: browser.map(str::to_owned),
+            host: host(parts).to_owned(),
             is_secure: is_secure(parts),
             has_session: session_token(parts).is_some(),
         })
@@ -211,6 +220,15 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_is_one() {
+        for (seconds, words) in [(1, "in 1 second."), (2, "in 2 seconds.")] {
+            let (host, next) = ("licd.example".to_owned(), String::new());
+            let shown = SignInPage { host, next, message: Message::Wait(seconds) };
+            assert!(shown.render().unwrap().contains(words));
+        }
+    }
 
     #[test]
     fn only_the_dashboard_follows_a_sign_in() {

@@ -116,8 +116,12 @@ pub fn is_secure(parts: &Parts) -> bool {
 /// The address at which the browser found this service.
 fn server(parts: &Parts) -> String {
     let scheme = if is_secure(parts) { "https" } else { "http" };
-    let host = parts.headers.get(HOST).and_then(|value| value.to_str().ok());
-    format!("{scheme}://{}", host.unwrap_or_default())
+    format!("{scheme}://{}", host(parts))
+}
+
+/// The name and port of this service in that address.
+pub fn host(parts: &Parts) -> &str {
+    parts.headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 fn notice(parts: &Parts) -> Option<Notice> {

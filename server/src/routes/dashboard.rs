@@ -9,8 +9,8 @@ use tower_http::csrf::CsrfLayer;
 use crate::App;
 use crate::error::Error;
 use crate::pages::{
-    Viewer, assets, events, front_door, home, keys, licenses, overview, plans, products,
-    refuse_cross_site, render, sign_in, users,
+    Viewer, assets, events, form_opened, front_door, home, keys, licenses, overview, plans,
+    products, refuse_cross_site, render, sign_in, users,
 };
 
 #[rustfmt::skip]
@@ -46,7 +46,7 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/keys/{id}/revoke", post(keys::revoke))
         .route("/dashboard/{mode}/sessions/{id}/end", post(keys::end_session))
         .route("/dashboard/{mode}/{*rest}", get(async |_: Viewer| Error::RouteNotFound))
-        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .method_not_allowed_fallback(form_opened)
         .layer(
             ServiceBuilder::new()
                 .layer(middleware::from_fn(render))

@@ -32,16 +32,14 @@ async fn sell_a_first_license(browser: &Browser) {
     browser.click("Create a product").await;
     browser.fill("Product name", "Studio").await;
     browser.click("Create product").await;
-    browser.sees("The product is created. Give it a plan.").await;
+    browser.sees("Product created. Next: add a plan.").await;
     browser.fill("Name", "Team").await;
     browser.fill("Seats", "1").await;
-    browser.fill("Valid for days", "365").await;
+    browser.fill("Valid for (days)", "365").await;
     browser.fill("Features", "export\nsso").await;
     browser.click("Create plan").await;
-    browser.sees("The plan is created. Create a license from it.").await;
-    browser.click("Licenses").await;
+    browser.sees("Plan created. Next: create a license.").await;
     browser.click("Create license").await;
-    browser.choose("Plan", "Team").await;
     browser.fill("Users to assign", "ada\ngrace").await;
     browser.click("Create license").await;
     browser.sees("The license is created.").await;
@@ -82,7 +80,7 @@ async fn revoke_a_leaked_key(browser: &Browser) {
     browser.click("Revoke studio-app…").await;
     browser.sees("This stops something that is in use.").await;
     browser.click("Revoke this key now").await;
-    browser.sees("The key is revoked.").await;
+    browser.sees("Key revoked.").await;
 }
 
 /// Uses of keys are written every few seconds.

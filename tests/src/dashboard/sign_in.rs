@@ -89,7 +89,7 @@ async fn a_session_that_was_ended_leads_to_signing_in_again() {
     sign_in(&browser, &app.new_key("default", Role::Admin, Mode::Live).await).await;
     browser.open("/dashboard/live/keys").await;
     browser.click_in("End session", "End session of key of a test from 127.0.0.1").await;
-    browser.sees("The session has ended.").await;
+    browser.sees("Session ended.").await;
     assert_eq!(app.number("select count(*) from sessions").await, 1);
     let mut conn = app.db().write().await.unwrap();
     conn.query("delete from sessions").execute().await.unwrap();

@@ -1,0 +1,92 @@
+//! Forms that are opened as pages, and forms of a session that is over.
+
+use common::{Mode, Role};
+use reqwest::header::{LOCATION, REFERER};
+
+use super::{App, FORMS, Records, Visitor};
+
+/// A browser that opens the address of a form again, from its bar or from a bookmark.
+#[tokio::test]
+async fn the_address_of_a_form_leads_to_its_record() {
+    let app = App::start().await;
+    let records = Records::create(&app).await;
+    let admin =
+        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    for (form, _) in FORMS {
+        let path = records.path(form);
+        let answer = admin.get(&path).await;
+        if answer.status() == 200 {
+            continue;
+        }
+        assert_eq!(answer.status(), 303, "{path}");
+        let record = answer.headers()[LOCATION].to_str().unwrap();
+        assert_eq!(admin.status(record).await, 200, "{path} leads to {record}");
+        let place = admin.get(&format!("{path}?holders=act_1")).await;
+        assert_eq!(place.headers()[LOCATION], format!("{record}?holders=act_1"));
+    }
+}
+
+/// All at the same time, each next to its field, with a list of them above the form.
+#[tokio::test]
+async fn a_form_shows_every_mistake_in_it() {
+    let app = App::start().await;
+    let records = Records::create(&app).await;
+    let admin =
+        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let long = "x".repeat(256);
+    for (form, fields) in [
+        (
+            "/products/PRODUCT/plans",
+            &[("name", " "), ("maxSeats", "0"), ("expiresInDays", "1 year")][..],
+        ),
+        ("/plans/PLAN", &[("name", "a"), ("maxSeats", "0"), ("features", "sso\nsso")]),
+        ("/keys", &[("name", ""), ("role", "owner"), ("expires", "date"), ("expires_on", "soon")]),
+        ("/products", &[("name", ""), ("description", &long)]),
+    ] {
+        let answer = admin.post(&records.path(form), fields).await;
+        assert_eq!(answer.status(), 400, "{form}");
+        let page = answer.text().await.unwrap();
+        let (_, summary) = page.split_once("role=\"alert\"").unwrap();
+        let (summary, _) = summary.split_once("</ul>").unwrap();
+        let right = [("name", "a"), ("expires", "date")];
+        for (field, _) in fields.iter().filter(|field| !right.contains(field)) {
+            let field =
+                if form == "/products" { format!("product_{field}") } else { (*field).into() };
+            assert!(summary.contains(&format!("href=\"#{field}\"")), "{form}: {field}: {summary}");
+            // A choice has no text of its own: none of those in the list is wrong.
+            let is_beside = page.contains(&format!("id=\"{field}-error\""));
+            assert!(is_beside || field == "role", "{form}: {field}: {page}");
+        }
+    }
+}
+
+/// Nothing that was entered is stored anywhere, and the page to sign in says so.
+#[tokio::test]
+async fn who_signs_in_again_comes_back_to_the_form() {
+    let app = App::start().await;
+    let records = Records::create(&app).await;
+    let stranger = Visitor::stranger(&app);
+    let (form, page) = (records.path("/products/PRODUCT/plans"), records.path("/products/PRODUCT"));
+    for (referer, next) in [
+        (Some(format!("{}{page}?notice=product-created", app.base)), page),
+        (
+            Some(format!("{}/dashboard/live/users?q=a%26b", app.base)),
+            "/dashboard/live/users?q=a%26b".into(),
+        ),
+        (Some("nonsense".into()), form.clone()),
+        (None, form.clone()),
+    ] {
+        let mut request = stranger.form(&form, &[("name", "Farm")]);
+        if let Some(referer) = &referer {
+            request = request.header(REFERER, referer);
+        }
+        let answer = request.send().await.unwrap();
+        let sign_in = answer.headers()[LOCATION].to_str().unwrap().to_owned();
+        let encoded: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+        assert_eq!(sign_in, format!("/dashboard/sign-in?next={encoded}&lost=yes"), "{referer:?}");
+        let shown = stranger.get(&sign_in).await.text().await.unwrap();
+        assert!(shown.contains("What you had entered was not saved."), "{shown}");
+    }
+    let looking = stranger.get("/dashboard/live/keys").await;
+    assert_eq!(looking.headers()[LOCATION], "/dashboard/sign-in?next=%2Fdashboard%2Flive%2Fkeys");
+}
