@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::event_line::EventLine;
 use super::html::page;
 use super::layout::Layout;
-use super::parts::{Pager, ROWS};
+use super::parts::{Pager, Paging, ROWS};
 use super::visitor::Viewer;
 use crate::App;
 use crate::error::Error;
@@ -54,7 +54,8 @@ pub async fn list(
     let mut events = events::page(app.ops.view(visitor.scope), query, newest).await?;
     let fields = [("type", &*filter.kind), ("subject", &*filter.subject), ("user", &*filter.user)];
     let cursor = |event: &Event| event.sequence.to_string();
-    let pager = Pager::of(&mut events, cursor, &filter.before, &fields);
+    let paging = Paging { others: &fields, ..Paging::default() };
+    let pager = Pager::of(&mut events, cursor, &filter.before, paging);
     page(StatusCode::OK, &EventsPage { layout: visitor.layout, filter, events, pager })
 }
 

@@ -10,12 +10,12 @@ use common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::fields::{end_of_day, once, required};
+use super::fields::{all, end_of_day, once, required};
 use super::filters;
 use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
-use super::parts::{Badge, Pager, ROWS, Tone};
+use super::parts::{Badge, Pager, Paging, ROWS, Tone};
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
@@ -84,7 +84,7 @@ async fn show_list(
     let view = app.ops.view(visitor.scope);
     let newest = Page::newest_first(query.before.parse().ok(), ROWS + 1);
     let mut keys = keys::page(view.clone(), newest).await?;
-    let pager = Pager::of(&mut keys, |key| key.id.to_string(), &query.before, &[]);
+    let pager = Pager::of(&mut keys, |key| key.id.to_string(), &query.before, Paging::default());
     let sessions = sessions::newest(view).await?;
     let (layout, own_session) = (visitor.layout.clone(), visitor.session);
     let once = once();
@@ -126,12 +126,12 @@ impl Default for KeyForm {
 impl KeyForm {
     /// The new key. Its end counts from `now`.
     fn read(&self, mode: Mode, now: Timestamp) -> Result<CreateKey, Error> {
-        Ok(CreateKey {
-            name: required("name", "The name", &self.name)?,
-            role: required("role", "The role", &self.role)?,
-            mode: Some(mode),
-            expires_at: self.end(now)?,
-        })
+        all! {
+            name = required("name", "The name", &self.name),
+            role = required("role", "The role", &self.role),
+            expires_at = self.end(now),
+        }
+        Ok(CreateKey { name, role, mode: Some(mode), expires_at })
     }
 
     fn end(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
@@ -174,6 +174,7 @@ pub async fn create(
     };
     match created.await {
         Ok(Created(created)) => show_created(visitor, created, None),
+        Err(Error::ShownOnce(id)) => visitor.go_to(&format!("/keys/{id}"), Notice::KeyShownOnce),
         Err(error) => {
             let mistake = Mistake::of(error)?;
             show_list(&app, &visitor, &KeysQuery::default(), fields, mistake).await
@@ -262,6 +263,7 @@ pub async fn roll(
     };
     match rolled.await {
         Ok((created, end)) => show_created(visitor, created, Some(end)),
+        Err(Error::ShownOnce(id)) => visitor.go_to(&format!("/keys/{id}"), Notice::KeyShownOnce),
         Err(error) => show(&app, visitor, id, Mistake::default(), Mistake::of(error)?).await,
     }
 }

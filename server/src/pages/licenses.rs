@@ -19,5 +19,5 @@ use super::filters;
 use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
-use super::parts::{Badge, Pager, ROWS, SeatsBar, short};
+use super::parts::{Badge, Pager, Paging, ROWS, SeatsBar, short};
 use super::visitor::{Editor, Viewer, Visitor};

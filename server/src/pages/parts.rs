@@ -99,51 +99,70 @@ pub fn short(id: LicenseId) -> String {
     format!("…{}", &id[id.len() - 6..])
 }
 
-/// The links below a list to its newest and its next older rows.
+/// How a list is turned page by page.
+#[derive(Clone, Copy)]
+pub struct Paging<'a> {
+    /// How many rows a page has.
+    pub rows: i64,
+    /// The field of the address that has the cursor.
+    pub cursor: &'static str,
+    /// What is called the first page, and the next one.
+    pub words: [&'static str; 2],
+    /// The element to which the next page scrolls, and what the list is of, where there are several.
+    pub place: Option<(&'static str, &'static str)>,
+    /// The other fields of the address.
+    pub others: &'a [(&'a str, &'a str)],
+}
+
+impl Default for Paging<'_> {
+    fn default() -> Self {
+        let words = ["Newest", "Older"];
+        Self { rows: ROWS, cursor: "before", words, place: None, others: &[] }
+    }
+}
+
+/// The links below a list to its first and its next rows.
 #[derive(Template)]
 #[template(
     ext = "html",
-    source = r#"{% if newest.is_some() || older.is_some() %}<nav class="pages" aria-label="Pages">
-        {%- if let Some(query) = newest %}<a class="button small" href="?{{ query }}">Newest</a>{% endif -%}
-        {%- if let Some(query) = older %}<a class="button small" href="?{{ query }}">Older</a>{% endif -%}
+    source = r#"{% if first.is_some() || next.is_some() %}<nav class="pages" aria-label="Pages
+        {%- if let Some((_, of)) = place %} of {{ of }}{% endif %}">
+        {%- if let Some(query) = first %}<a class="button small" href="?{{ query }}">{{ words[0] }}</a>{% endif -%}
+        {%- if let Some(query) = next %}<a class="button small" href="?{{ query }}">{{ words[1] }}</a>{% endif -%}
         </nav>{% endif %}"#
 )]
 pub struct Pager {
-    newest: Option<String>,
-    older: Option<String>,
+    first: Option<String>,
+    next: Option<String>,
+    words: [&'static str; 2],
+    place: Option<(&'static str, &'static str)>,
 }
 
 impl HtmlSafe for Pager {}
 
 impl Pager {
-    /// Of rows of which one more than [`ROWS`] was read, which is taken away. `filters` are the other
-    /// fields of the address, `before` its cursor.
+    /// Of rows of which one more than a page has was read, which is taken away. `before` is the
+    /// cursor of this page.
     pub fn of<T>(
         rows: &mut Vec<T>,
         cursor: impl Fn(&T) -> String,
         before: &str,
-        filters: &[(&str, &str)],
+        paging: Paging<'_>,
     ) -> Self {
-        Self::of_some(rows, ROWS, cursor, before, filters)
-    }
-
-    /// As [`of`](Self::of), for a page of so many rows.
-    pub fn of_some<T>(
-        rows: &mut Vec<T>,
-        limit: i64,
-        cursor: impl Fn(&T) -> String,
-        before: &str,
-        filters: &[(&str, &str)],
-    ) -> Self {
+        let Paging { rows: limit, cursor: name, words, place, others } = paging;
         let more_follow = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         let query = |before: Option<String>| {
-            let given = filters.iter().filter(|(_, value)| !value.is_empty());
-            let before = before.iter().map(|before| ("before", before.as_str()));
+            let given = others.iter().filter(|(_, value)| !value.is_empty());
+            let before = before.iter().map(|before| (name, before.as_str()));
             let mut query = Serializer::new(String::new());
-            query.extend_pairs(given.copied().chain(before)).finish()
+            let query = query.extend_pairs(given.copied().chain(before)).finish();
+            match place {
+                Some((id, _)) => format!("{query}#{id}"),
+                None => query,
+            }
         };
-        let older = rows.last().filter(|_| more_follow).map(|last| query(Some(cursor(last))));
-        Self { newest: (!before.is_empty()).then(|| query(None)), older }
+        let next = rows.last().filter(|_| more_follow).map(|last| query(Some(cursor(last))));
+        Self { first: (!before.is_empty()).then(|| query(None)), next, words, place }
     }
 }

@@ -6,12 +6,12 @@ use axum::response::Response;
 use common::{CreateProduct, Line, Plan, Product, ProductField, ProductId, UpdateProduct};
 use serde::{Deserialize, Serialize};
 
-use super::fields::{created_before, once, optional, required};
+use super::fields::{all, created_before, once, optional, required};
 use super::filters;
 use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
-use super::parts::{Pager, ROWS};
+use super::parts::{Pager, Paging, ROWS};
 use super::plans::PlanForm;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
@@ -69,7 +69,8 @@ async fn show_list(
     let newest = Page::newest_first(query.before.parse().ok(), LISTED_PRODUCTS + 1);
     let mut found = products::page(view.clone(), newest).await?;
     let cursor = |product: &Product| product.id.to_string();
-    let pager = Pager::of_some(&mut found, LISTED_PRODUCTS, cursor, &query.before, &[]);
+    let paging = Paging { rows: LISTED_PRODUCTS, ..Paging::default() };
+    let pager = Pager::of(&mut found, cursor, &query.before, paging);
     let mut listed = Vec::new();
     for product in found {
         let newest = Page::newest_first(None, LISTED_PLANS + 1);
@@ -98,10 +99,11 @@ impl ProductForm {
 
     /// The fields at fault are named as on the page, which has the plan's form as well.
     fn read(&self) -> Result<CreateProduct, Error> {
-        Ok(CreateProduct {
-            name: required("product_name", "The name", &self.name)?,
-            description: optional("product_description", "The description", &self.description)?,
-        })
+        all! {
+            name = required("product_name", "The name", &self.name),
+            description = optional("product_description", "The description", &self.description),
+        }
+        Ok(CreateProduct { name, description })
     }
 
     /// An empty description is cleared.
@@ -172,7 +174,7 @@ async fn show(
     let product = products::get(view.clone(), id).await?;
     let newest = Page::newest_first(query.before.parse().ok(), ROWS + 1);
     let mut plans = plans::page(view, Some(id), newest).await?;
-    let pager = Pager::of(&mut plans, |plan| plan.id.to_string(), &query.before, &[]);
+    let pager = Pager::of(&mut plans, |plan| plan.id.to_string(), &query.before, Paging::default());
     let (mut form, mut mistake) = (ProductForm::of(&product), Mistake::default());
     let (mut plan_form, mut plan_mistake) = (PlanForm::default(), Mistake::default());
     match sent {

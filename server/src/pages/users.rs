@@ -1,5 +1,6 @@
 //! Users: finding them, and the page for support of each.
 
+mod elsewhere;
 mod user;
 mod way_out;
 
@@ -14,7 +15,7 @@ use super::filters;
 use super::form::Mistake;
 use super::html::{page, see_other};
 use super::layout::{Layout, Notice};
-use super::parts::{Pager, ROWS};
+use super::parts::{Pager, Paging, ROWS};
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
@@ -38,7 +39,7 @@ struct UsersPage {
 }
 
 /// The query of the list.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct UsersQuery {
     before: String,
@@ -51,12 +52,22 @@ pub async fn list(
     Viewer(visitor): Viewer,
     Query(query): Query<UsersQuery>,
 ) -> Result<Response, Error> {
-    let found = find(&app, &visitor, &query).await?;
+    let mut found = find(&app, &visitor, &query).await?;
+    let text = query.q.trim();
+    // Spaces around it are part of an external id, and more often they were copied with it.
+    if found.users.is_empty() && text != query.q {
+        found = find(&app, &visitor, &UsersQuery { q: text.to_owned(), ..query.clone() }).await?;
+    }
     if let Some(user) = only_hit(&found, &query.q) {
         return see_other(&format!("{}/users/{}", visitor.layout.base(), user.id));
     }
+    if found.users.is_empty()
+        && let Some(path) = elsewhere::find(app.ops.view(visitor.scope), text).await?
+    {
+        return see_other(&format!("{}{path}", visitor.layout.base()));
+    }
     // The visitor may want to create the unknown user.
-    let external_id = if found.users.is_empty() { query.q.clone() } else { String::new() };
+    let external_id = if found.users.is_empty() { text.to_owned() } else { String::new() };
     let form = UserForm { external_id, ..UserForm::default() };
     show_list(visitor, query, found, form, Mistake::default())
 }
@@ -74,7 +85,7 @@ async fn find(app: &App, visitor: &Visitor, query: &UsersQuery) -> Result<FoundU
 /// The user with exactly this external id, if the text finds no other.
 fn only_hit<'a>(found: &'a FoundUsers, text: &str) -> Option<&'a User> {
     match found.users.as_slice() {
-        [user] if user.external_id.as_str() == text => Some(user),
+        [user] if [text, text.trim()].contains(&user.external_id.as_str()) => Some(user),
         _ => None,
     }
 }
@@ -86,7 +97,8 @@ fn show_list(
     form: UserForm,
     mistake: Mistake,
 ) -> Result<Response, Error> {
-    let pager = Pager::of(&mut found.users, |user| user.id.to_string(), &query.before, &[]);
+    let pager =
+        Pager::of(&mut found.users, |user| user.id.to_string(), &query.before, Paging::default());
     let (layout, once, status) = (visitor.layout, once(), mistake.status());
     page(status, &UsersPage { layout, query, found, pager, form, once, mistake })
 }

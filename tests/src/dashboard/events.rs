@@ -122,7 +122,7 @@ async fn the_feed_is_filtered_and_paged() {
     let browser = signed_in(&app).await;
     browser.without_script().await;
     browser.open(EVENTS).await;
-    browser.fill("User’s external id", "ada").await;
+    browser.fill("User ID", "ada").await;
     browser.click("Filter").await;
     browser.is_at(&format!("{EVENTS}?type=&subject=&user=ada")).await;
     let newest = types(&browser).await;
@@ -134,21 +134,21 @@ async fn the_feed_is_filtered_and_paged() {
         types(&browser).await,
         ["license.unassigned", "license.assigned", "user.created"].as_slice()
     );
-    assert_eq!(browser.value("User’s external id").await, "ada");
+    assert_eq!(browser.value("User ID").await, "ada");
     browser.click("Newest").await;
     browser.is_at(&format!("{EVENTS}?user=ada")).await;
 
     browser.choose("Type", "license.assigned").await;
-    browser.fill("Id of the subject", &format!(" {license} ")).await;
-    browser.fill("User’s external id", "grace").await;
+    browser.fill("Record ID", &format!(" {license} ")).await;
+    browser.fill("User ID", "grace").await;
     browser.click("Filter").await;
     browser.sees("license.assigned").await;
     assert_eq!(types(&browser).await, ["license.assigned"]);
     assert_eq!(browser.value("Type").await, "license.assigned");
-    browser.fill("Id of the subject", MARKUP).await;
+    browser.fill("Record ID", MARKUP).await;
     browser.click("Filter").await;
     browser.sees("No event matches.").await;
-    assert_eq!(browser.value("Id of the subject").await, MARKUP);
+    assert_eq!(browser.value("Record ID").await, MARKUP);
     browser.click("Clear").await;
     browser.is_at(EVENTS).await;
     assert_eq!(types(&browser).await.len(), 50);

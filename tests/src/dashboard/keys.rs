@@ -33,7 +33,7 @@ async fn a_key_is_created_shown_once_used_and_revoked() {
     browser.click(&format!("Revoke {MARKUP}…")).await;
     browser.sees("This cannot be undone.").await;
     browser.click("Revoke this key now").await;
-    browser.sees("The key is revoked.").await;
+    browser.sees("Key revoked.").await;
     assert_eq!(reader.get("/api/v1/key").await.status, 401);
 
     let events = app.get("/api/v1/admin/events?type=key.revoked").await;
@@ -67,13 +67,16 @@ async fn a_key_is_rolled_and_the_old_one_works_for_a_while() {
     assert_eq!(second.validate("ada").await.verdict(), "no_license");
     assert_eq!(first.validate("ada").await.verdict(), "no_license");
     browser.reload().await;
-    browser.sees("The key was not rolled").await;
-    browser.sees("This was done before, and its answer is shown only once").await;
+    browser.sees("This key was created a moment ago and cannot be shown again.").await;
+    let successor = app.get("/api/v1/admin/keys").await.list().last().unwrap()["id"].clone();
+    browser.is_at(&shown_once(successor.as_str().unwrap())).await;
     let keys = app.get("/api/v1/admin/keys").await;
     assert_eq!(keys.list().iter().filter(|key| key["name"] == "studio-app").count(), 2);
 
     browser.open(&page).await;
-    browser.sees("No longer than until").await;
+    browser.sees("No longer than its own expiry").await;
+    browser.sees("with the expiry that this one was created with").await;
+    assert!(!browser.text().await.contains("and the new one too"));
     browser.choose("The old key keeps working for", "not at all").await;
     browser.click("Roll this key").await;
     browser.sees("The old key is refused from now on.").await;
@@ -142,6 +145,11 @@ async fn a_mistake_stands_beside_its_field_and_costs_nothing() {
     assert_eq!(keys.list().iter().filter(|key| key["name"] == "ci").count(), 1);
 }
 
+/// Where the page of a new key leads that is loaded again.
+fn shown_once(key: &str) -> String {
+    format!("/dashboard/live/keys/{key}?notice=key-shown-once")
+}
+
 /// Loading the page with the key again sends its form again.
 #[tokio::test]
 async fn a_form_that_is_sent_twice_creates_one_key() {
@@ -152,9 +160,13 @@ async fn a_form_that_is_sent_twice_creates_one_key() {
     browser.click("Create key").await;
     browser.sees("It is not shown again").await;
     browser.reload().await;
-    browser.sees("This was done before, and its answer is shown only once").await;
+    browser.sees("This key was created a moment ago and cannot be shown again.").await;
+    browser.sees("Revoke it and create another if you did not copy it.").await;
     let keys = app.get("/api/v1/admin/keys").await;
-    assert_eq!(keys.list().iter().filter(|key| key["name"] == "ci").count(), 1);
+    let [key] = &*keys.list().iter().filter(|key| key["name"] == "ci").collect::<Vec<_>>() else {
+        panic!("{keys}")
+    };
+    browser.is_at(&shown_once(key["id"].as_str().unwrap())).await;
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ async fn a_product_and_its_plans_are_created_and_edited() {
     assert_eq!(browser.value("Product description").await, MARKUP);
     browser.fill("Product name", MARKUP).await;
     browser.click("Create product").await;
-    browser.sees("The product is created. Give it a plan.").await;
+    browser.sees("Product created. Next: add a plan.").await;
     assert_eq!(browser.heading().await, MARKUP);
     let products = app.get("/api/v1/admin/products").await;
     let product = &products.list()[0];
@@ -41,7 +41,7 @@ async fn a_product_and_its_plans_are_created_and_edited() {
     }
     fill_in_plan(&browser, "5", "365", &format!("{MARKUP}\n\n sso ")).await;
     browser.click("Create plan").await;
-    browser.sees("The plan is created. Create a license from it.").await;
+    browser.sees("Plan created.").await;
     let plans = app.get("/api/v1/admin/plans").await;
     let created = &plans.list()[0];
     assert_eq!((&created["maxSeats"], &created["expiresInDays"]), (&5.into(), &365.into()));
@@ -66,7 +66,7 @@ async fn fill_in_plan(browser: &Browser, seats: &str, days: &str, features: &str
         ("Name", MARKUP),
         ("Description", MARKUP),
         ("Seats", seats),
-        ("Valid for days", days),
+        ("Valid for (days)", days),
         ("Features", features),
     ] {
         browser.fill(label, text).await;
@@ -89,7 +89,7 @@ async fn an_edit_leaves_existing_licenses_alone() {
     browser.sees("Existing licenses keep their terms.").await;
     assert_eq!(browser.value("Features").await, "sso\nexport");
     browser.fill("Name", "Crew").await;
-    for label in ["Description", "Seats", "Valid for days", "Features"] {
+    for label in ["Description", "Seats", "Valid for (days)", "Features"] {
         browser.fill(label, "").await;
     }
     browser.click("Save").await;
@@ -109,11 +109,11 @@ async fn an_edit_leaves_existing_licenses_alone() {
 
     browser.click("Studio").await;
     browser.is_at(&format!("{PRODUCTS}/{product}")).await;
-    browser.sees("It changes no license and no answer of a validation.").await;
+    browser.sees("Renaming does not affect licenses or validations.").await;
     browser.sees("Crew").await;
     browser.fill("Product name", "Atelier").await;
     browser.click("Save").await;
-    browser.sees("The product is changed.").await;
+    browser.sees("Product saved.").await;
     assert_eq!(app.get(&format!("/api/v1/admin/products/{product}")).await["name"], "Atelier");
 }
 
@@ -122,7 +122,7 @@ async fn an_edit_leaves_existing_licenses_alone() {
 async fn a_form_that_is_sent_twice_creates_one_record() {
     let app = App::start().await;
     let browser = signed_in(&app).await;
-    let send_twice = async |page: &str, label: &str, noun: &str| {
+    let send_twice = async |page: &str, label: &str, noun: &str, created: &str| {
         let mut paths = Vec::new();
         for _ in 0..2 {
             browser.open(page).await;
@@ -131,15 +131,15 @@ async fn a_form_that_is_sent_twice_creates_one_record() {
             browser.script(&script).await;
             browser.fill(label, "first").await;
             browser.click(&format!("Create {noun}")).await;
-            browser.sees(&format!("The {noun} is ")).await;
+            browser.sees(created).await;
             paths.push(browser.path().await);
         }
         assert_eq!(paths[0], paths[1]);
         paths.swap_remove(0)
     };
-    send_twice("/dashboard/live/users", "External id", "user").await;
-    let product = send_twice(PRODUCTS, "Product name", "product").await;
-    send_twice(&product, "Name", "plan").await;
+    send_twice("/dashboard/live/users", "External id", "user", "he user is there.").await;
+    let product = send_twice(PRODUCTS, "Product name", "product", "Product created.").await;
+    send_twice(&product, "Name", "plan", "Plan created.").await;
     for list in ["users", "products", "plans"] {
         let found = app.get(&format!("/api/v1/admin/{list}")).await;
         assert_eq!(found.list().len(), 1, "{found}");

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use common::{AssignLicense, LicenseField, LicenseId, Status, UpdateLicense};
 
-use super::show::{Attempt, Fields, show};
+use super::show::{Attempt, Fields, ShowQuery, show};
 use super::{
     Editor, Mistake, Notice, Visitor, end_of_day, external_id, features, last_day, optional,
     required,
@@ -148,7 +148,7 @@ async fn answer(
         Ok(notice) => visitor.go_to(&way_back(&fields.back, id), notice),
         Err(error) => {
             let mistake = Mistake::of(error)?;
-            show(app, visitor, id, "", Attempt { title, mistake, fields }).await
+            show(app, visitor, id, &ShowQuery::default(), Attempt { title, mistake, fields }).await
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::catalog::Catalog;
 use super::{
-    Badge, Layout, Mistake, Pager, ROWS, SeatsBar, Viewer, filters, optional, page, short,
+    Badge, Layout, Mistake, Pager, Paging, ROWS, SeatsBar, Viewer, filters, optional, page, short,
 };
 use crate::App;
 use crate::error::Error;
@@ -68,7 +68,7 @@ impl ListQuery {
         let product = given(&self.product).map(|id| id.parse().unwrap_or_default());
         let plan = given(&self.plan).map(|id| id.parse().unwrap_or_default());
         let status: Option<Status> = optional("status", "The status", &self.status)?;
-        let (user, search) = (given(&self.user), given(self.end.trim()));
+        let (user, search) = (given(&self.user), given(self.end.trim().trim_start_matches('…')));
         let is_wide = plan.is_none() && user.is_none() && search.is_none();
         let beginning = Timestamp::from_millis(0).unwrap_or(now);
         let (from, to) = match self.expiry.as_str() {
@@ -76,7 +76,7 @@ impl ListQuery {
             OVER => (beginning, Some(now)),
             SOON if is_wide => (now, Some(now.plus(SOON_DAYS))),
             SOON => {
-                let rule = "“within 30 days” goes together with product and status alone.";
+                let rule = "Expiry can be combined with product and status only.";
                 return Err(Error::invalid("expiry", rule));
             }
             _ => return Err(Error::invalid("expiry", "The expiry must be one of the list.")),
@@ -159,7 +159,10 @@ pub async fn list(
         Err(error) => (Vec::new(), Mistake::of(error)?),
     };
     let cursor = |row: &LicenseWithSeats| query.cursor(row);
-    let pager = Pager::of(&mut licenses, cursor, &query.before, &query.filters());
+    let words = if query.is_by_end() { ["Soonest", "Later"] } else { ["Newest", "Older"] };
+    let filters = query.filters();
+    let paging = Paging { words, others: &filters, ..Paging::default() };
+    let pager = Pager::of(&mut licenses, cursor, &query.before, paging);
     let names = licenses::names(view, &licenses).await?;
     let (layout, status) = (visitor.layout, mistake.status());
     page(status, &LicensesPage { layout, query, catalog, licenses, names, pager, mistake })

@@ -7,7 +7,7 @@ use common::{AssignLicense, CreateLicense, ExternalId, LicenseId};
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Catalog, Offer};
-use super::show::{Attempt, show};
+use super::show::{Attempt, ShowQuery, show};
 use super::{
     Editor, Layout, Mistake, Notice, Visitor, created_before, external_id, lines, once, optional,
     page,
@@ -118,7 +118,7 @@ pub async fn create(
     }
     let left_out = Error::invalid("userId", left_out.join(" "));
     let title = "The license was created, and not assigned to everyone";
-    show(&app, visitor, id, "", Attempt::failed(title, left_out)?).await
+    show(&app, visitor, id, &ShowQuery::default(), Attempt::failed(title, left_out)?).await
 }
 
 /// Answers, for each user to whom the license could not be assigned, why.

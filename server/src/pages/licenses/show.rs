@@ -7,7 +7,10 @@ use common::{Event, LicenseId, LicenseWithSeats, Status, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Badge, Layout, Mistake, SeatsBar, Viewer, Visitor, actor, filters, page, short};
+use super::{
+    Badge, Layout, Mistake, Pager, Paging, SeatsBar, Viewer, Visitor, actor, filters, last_day,
+    page, short,
+};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Id, Query};
@@ -28,7 +31,7 @@ struct LicensePage {
     license: LicenseWithSeats,
     names: Names,
     seats: SeatsBar,
-    holders: Users<SeatHolder>,
+    seated: Users<SeatHolder>,
     waiting: Users<AssignedUser>,
     events: Vec<Event>,
     attempt: Attempt,
@@ -45,8 +48,9 @@ impl LicensePage {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct ShowQuery {
-    /// The cursor of one of the two lists of users: the kind of the id says of which.
-    before: String,
+    /// The cursors of the two lists of users.
+    holders: String,
+    assigned: String,
 }
 
 /// What came of a form on this page: the mistake, and what it had in its fields.
@@ -83,22 +87,20 @@ pub struct Fields {
 /// A page of users, newest first.
 struct Users<T> {
     rows: Vec<T>,
-    /// The cursor of the next page.
-    older: Option<String>,
+    pager: Pager,
     is_newest: bool,
 }
 
 impl<T> Users<T> {
     /// Of rows of which one more than [`USERS`] was read.
-    fn of(mut rows: Vec<T>, is_newest: bool, cursor: impl Fn(&T) -> String) -> Self {
-        let more_follow = rows.len() > USERS as usize;
-        rows.truncate(USERS as usize);
-        let older = rows.last().filter(|_| more_follow).map(cursor);
-        Self { rows, older, is_newest }
-    }
-
-    fn has_pages(&self) -> bool {
-        !self.is_newest || self.older.is_some()
+    fn of(
+        mut rows: Vec<T>,
+        cursor: impl Fn(&T) -> String,
+        before: &str,
+        paging: Paging<'_>,
+    ) -> Self {
+        let pager = Pager::of(&mut rows, cursor, before, Paging { rows: USERS, ..paging });
+        Self { rows, pager, is_newest: before.is_empty() }
     }
 }
 
@@ -108,35 +110,40 @@ pub async fn get(
     Id(id): Id<LicenseId>,
     Query(query): Query<ShowQuery>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, &query.before, Attempt::default()).await
+    show(&app, visitor, id, &query, Attempt::default()).await
 }
 
 pub async fn show(
     app: &App,
     visitor: Visitor,
     id: LicenseId,
-    before: &str,
+    query: &ShowQuery,
     mut attempt: Attempt,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let license = licenses::get(view.clone(), id).await?;
     let names = licenses::names(view.clone(), std::slice::from_ref(&license)).await?;
-    let before_seat = before.parse().ok();
-    let newest = Page::newest_first(before_seat, USERS + 1);
-    let holders = licenses::holders(view.clone(), id, newest).await?;
+    let ShowQuery { holders, assigned } = query;
+    let newest = Page::newest_first(holders.parse().ok(), USERS + 1);
+    let found = licenses::holders(view.clone(), id, newest).await?;
     let cursor = |holder: &SeatHolder| holder.activation_id.to_string();
-    let holders = Users::of(holders, before_seat.is_none(), cursor);
-    let before_assignment = before.parse().ok();
-    let newest = Page::newest_first(before_assignment, USERS + 1);
-    let waiting = licenses::waiting(view.clone(), id, newest).await?;
+    let others = &[("assigned", assigned.as_str())];
+    let place = Some(("seats", "holders"));
+    let paging = Paging { cursor: "holders", place, others, ..Paging::default() };
+    let seated = Users::of(found, cursor, holders, paging);
+    let newest = Page::newest_first(assigned.parse().ok(), USERS + 1);
+    let found = licenses::waiting(view.clone(), id, newest).await?;
     let cursor = |user: &AssignedUser| user.assignment_id.to_string();
-    let waiting = Users::of(waiting, before_assignment.is_none(), cursor);
+    let others = &[("holders", holders.as_str())];
+    let place = Some(("waiting", "users without a seat"));
+    let paging = Paging { cursor: "assigned", place, others, ..Paging::default() };
+    let waiting = Users::of(found, cursor, assigned, paging);
     let of_license = EventQuery { subject: Some(id.to_string()), ..EventQuery::default() };
     let events = events::page(view, of_license, Page::newest_first(None, EVENTS)).await?;
     fill_in(&mut attempt.fields, &license);
     let (layout, seats) = (visitor.layout, SeatsBar::of(&license.seats));
     let status = attempt.mistake.status();
-    page(status, &LicensePage { layout, license, names, seats, holders, waiting, events, attempt })
+    page(status, &LicensePage { layout, license, names, seats, seated, waiting, events, attempt })
 }
 
 /// Fills in the terms of the license where no form was sent.

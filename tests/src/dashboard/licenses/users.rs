@@ -80,8 +80,13 @@ async fn long_lists_of_users_are_turned_page_by_page() {
     assert_eq!(users().await, [0].into_iter().chain(waiting.clone()).collect::<Vec<_>>());
     browser.click_in("Assigned, without a seat", "Older").await;
     browser.sees("user-21.").await;
-    assert_eq!(users().await, holders.clone().chain([21]).collect::<Vec<_>>());
+    assert_eq!(users().await, [0, 21]);
+    let place = browser.script("return location.hash").await;
+    assert_eq!(place, "#waiting");
     browser.click_in("Assigned, without a seat", "Newest").await;
     browser.sees("user-41.").await;
+    assert_eq!(users().await, [0].into_iter().chain(waiting.clone()).collect::<Vec<_>>());
+    browser.click_in("Seat taken", "Newest").await;
+    browser.sees("user-20.").await;
     assert_eq!(users().await, holders.chain(waiting).collect::<Vec<_>>());
 }

@@ -1,0 +1,103 @@
+//! What pages find and show, as far as it takes no browser to see it.
+
+use chrono::Duration;
+use common::{Mode, Role, Timestamp};
+use reqwest::header::LOCATION;
+use serde_json::json;
+
+use super::{App, Records, Visitor};
+use crate::harness::until;
+
+async fn admin(app: &App) -> Visitor {
+    Visitor::with_key(app, &app.new_key("default", Role::Admin, Mode::Live).await).await
+}
+
+/// Whatever a person has copied: with spaces around it, as a page shows it, or of another kind.
+#[tokio::test]
+async fn the_search_leads_to_what_was_copied() {
+    let app = App::start().await;
+    let records = Records::create(&app).await;
+    let user = app.post("/api/v1/admin/users", json!({ "externalId": " spaced" })).await.id();
+    let id = |kind: &str| records.fill_in(kind);
+    let (license, key) = (id("LICENSE"), id("KEY"));
+    let keys = app.get("/api/v1/admin/keys").await;
+    let listed = keys.list().iter().find(|it| it["id"] == *key).unwrap();
+    let prefix = listed["prefix"].as_str().unwrap();
+    let page = |folder: &str, id: &str| Some(format!("/dashboard/live/{folder}/{id}"));
+    let end = &license[24..];
+    let visitor = admin(&app).await;
+    for (text, found) in [
+        (" ada ", page("users", &id("USER"))),
+        (" spaced", page("users", &user)),
+        (&*id("USER"), page("users", &id("USER"))),
+        (&*license, page("licenses", &license)),
+        (&*format!("lic_{end}"), page("licenses", &license)),
+        (&*format!("…{end}"), page("licenses", &license)),
+        (&*format!(" {end} "), page("licenses", &license)),
+        (&*key, page("keys", &key)),
+        (prefix, page("keys", &key)),
+        (&*format!("{prefix}…"), page("keys", &key)),
+        (&*id("PLAN"), page("plans", &id("PLAN"))),
+        ("sk_", Some("/dashboard/live/keys".to_owned())),
+        ("nobody", None),
+        (" nobody else ", None),
+    ] {
+        let query: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+        let answer = visitor.get(&format!("/dashboard/live/users?q={query}")).await;
+        let location = answer.headers().get(LOCATION).map(|it| it.to_str().unwrap().to_owned());
+        assert_eq!(location, found, "{text:?}");
+        if found.is_none() {
+            // To create the user, without the spaces that came along.
+            let shown = answer.text().await.unwrap();
+            assert!(shown.contains(&format!("name=\"externalId\" value=\"{}\"", text.trim())));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_plan_is_shown_among_the_products() {
+    let app = App::start().await;
+    let records = Records::create(&app).await;
+    let plan = admin(&app).await.get(&records.path("/plans/PLAN")).await.text().await.unwrap();
+    let tab = "<a href=\"/dashboard/live/products\" aria-current=\"true\">";
+    assert!(plan.contains(tab), "{plan}");
+}
+
+/// Eight new users with a typing mistake do not hide the customer with a problem.
+#[tokio::test]
+async fn who_was_refused_often_is_shown_before_who_was_refused_last() {
+    let app = App::start().await;
+    for _ in 0..3 {
+        app.validate("busy").await.data();
+    }
+    for number in 0..8 {
+        app.validate(&format!("new-{number}")).await.data();
+    }
+    until("refusals are written", async || {
+        let found = app.get("/api/v1/admin/refusals").await;
+        found.list().iter().map(|it| it["count"].as_i64().unwrap()).sum::<i64>() == 11
+    })
+    .await;
+    let page = admin(&app).await.get("/dashboard/live").await.text().await.unwrap();
+    let place = |user: &str| page.find(&format!("?q={user}\"")).unwrap_or(usize::MAX);
+    assert!(place("busy") < place("new-7"), "{page}");
+}
+
+/// The age of a key that was never used is not the time of a use.
+#[tokio::test]
+async fn a_key_that_was_never_used_is_shown_as_such() {
+    let app = App::start().await;
+    let records = Records::create(&app).await;
+    let long_ago = Timestamp::now().plus(-Duration::days(118));
+    let mut conn = app.db().write().await.unwrap();
+    conn.query("update keys set created_at = $1 where name = 'ci'")
+        .bind(long_ago)
+        .execute()
+        .await
+        .unwrap();
+    drop(conn);
+    let page = admin(&app).await.get("/dashboard/live").await.text().await.unwrap();
+    let (_, line) = page.split_once(&records.fill_in("/keys/KEY\">ci</a>")).unwrap();
+    let (line, _) = line.split_once("</li>").unwrap();
+    assert!(line.contains("never used, created <time"), "{line}");
+}
