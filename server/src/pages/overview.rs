@@ -3,6 +3,8 @@
 mod charts;
 mod steps;
 
+use std::cmp::Reverse;
+
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -32,6 +34,8 @@ use crate::store::Page;
 
 /// How many rows a card shows.
 const SHOWN: usize = 8;
+/// How many of the newest refusals are read to find those that it shows.
+const READ_REFUSALS: i64 = 200;
 /// How far the overview counts what it does not show.
 const COUNTED: usize = 50;
 /// How long before their end licenses are shown.
@@ -61,7 +65,7 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
     {
         return page(StatusCode::OK, &StepsPage { layout: visitor.layout, steps });
     }
-    let refusals = outcomes::refusals(view.clone(), None, None, SHOWN as i64).await?;
+    let refusals = recent_refusals(view.clone(), now).await?;
     let counted = COUNTED as i64 + 1;
     let full = licenses::full(view.clone(), Page::newest_first(None, counted)).await?;
     let expiring = expiring(view.clone(), now, counted).await?;
@@ -74,6 +78,18 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
     let layout = visitor.layout;
     let shown = OverviewPage { layout, validations, refusals, full, expiring, names, keys, events };
     page(StatusCode::OK, &shown)
+}
+
+/// The refusals of the last hour, the most frequent ones first, and then the last of those before.
+async fn recent_refusals(view: View, now: Timestamp) -> Result<Vec<UserRefusal>, Error> {
+    let hour_ago = now.plus(-TimeDelta::hours(1));
+    let mut found = outcomes::refusals(view, None, None, READ_REFUSALS).await?;
+    found.sort_by_key(|refusal| {
+        let last = refusal.last_at;
+        Reverse(if last > hour_ago { (true, refusal.count, last) } else { (false, 0, last) })
+    });
+    found.truncate(SHOWN);
+    Ok(found)
 }
 
 /// The licenses that are active and will expire soon, soonest first.
@@ -138,11 +154,9 @@ impl OverviewPage {
         format!("{} · {}", self.names.product_of(license), self.names.plan_of(license))
     }
 
-    /// The time to look at: of its end if that is near, or else of its last use.
-    fn time_of(&self, key: &Key) -> Timestamp {
-        let now = Timestamp::now();
-        let end = key.expires_at.filter(|end| end.since(now) < keys::EXPIRES_SOON);
-        end.or(key.last_used_at).unwrap_or(key.created_at)
+    /// The end of the key, if that is near.
+    fn near_end(&self, key: &Key) -> Option<Timestamp> {
+        key.expires_at.filter(|end| end.since(Timestamp::now()) < keys::EXPIRES_SOON)
     }
 }
 

@@ -5,8 +5,11 @@ use serde_json::json;
 use super::signed_in;
 use crate::harness::App;
 
+const WIDE_TABLES: &str = "return [...document.querySelectorAll('.scroll')]
+    .filter(table => table.scrollWidth > table.clientWidth).length";
+
 #[tokio::test]
-async fn long_texts_fit_a_narrow_screen() {
+async fn long_texts_fit_the_screen() {
     let app = App::start().await;
     let long = "x".repeat(255);
     let product = app.product(&long).await;
@@ -24,7 +27,6 @@ async fn long_texts_fit_a_narrow_screen() {
     let key = app.post("/api/v1/admin/keys", key).await.id();
 
     let browser = signed_in(&app).await;
-    browser.narrow().await;
     for page in [
         String::new(),
         "/licenses".into(),
@@ -40,6 +42,10 @@ async fn long_texts_fit_a_narrow_screen() {
         "/events".into(),
     ] {
         browser.open(&format!("/dashboard/live{page}")).await;
+        // Nothing is cut: no table must be scrolled to see all of its columns.
+        assert_eq!(browser.script(WIDE_TABLES).await, 0, "{page:?} has a table that is cut");
+        browser.narrow().await;
         assert!(!browser.overflows().await, "{page:?} is wider than the screen");
+        browser.wide().await;
     }
 }

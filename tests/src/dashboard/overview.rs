@@ -64,7 +64,7 @@ async fn a_new_tenant_is_led_to_its_first_user() {
     browser.open(OVERVIEW).await;
     assert_eq!(browser.heading().await, "Overview");
     for nothing in [
-        "Nobody was refused lately.",
+        "No user was refused recently.",
         "Every license has free seats.",
         "No license expires within 30 days.",
         "No key expires within 14 days, and none has been unused for 90 days.",
@@ -107,7 +107,7 @@ async fn charts_show_what_validations_came_to() {
     assert_eq!(browser.script(tiles).await, expected);
 
     let day = card(&browser, "Last 24 hours").await;
-    for text in ["at most 1,990 an hour", "at most 3 an hour", "exceeded seats 3", "revoked 0"] {
+    for text in ["peak 1,990 per hour", "peak 3 per hour", "exceeded seats 3", "revoked 0"] {
         assert!(day.contains(text), "{text}: {day}");
     }
     let week = card(&browser, "Last 7 days").await;
@@ -145,18 +145,18 @@ async fn cards_show_what_needs_a_look() {
     until_refused(&app, 2).await;
 
     let browser = signed_in(&app).await;
-    browser.sees("Refused lately").await;
-    let refused = card(&browser, "Refused lately").await;
+    browser.sees("Recent refusals").await;
+    let refused = card(&browser, "Recent refusals").await;
     for text in [MARKUP, "no_license", "late", "exceeded_seats", "2×"] {
         assert!(refused.contains(text), "{text}: {refused}");
     }
     let terms = format!("P {MARKUP} · L {MARKUP}");
-    let limit = card(&browser, "At their seat limit").await;
+    let limit = card(&browser, "Full licenses").await;
     assert!(limit.contains(&terms) && limit.contains("1 of 1"), "{limit}");
     assert!(limit.contains(&full[full.len() - 6..]) && !limit.contains("1 of 2"), "{limit}");
     let soon = card(&browser, "Licenses that expire soon").await;
     assert!(soon.contains(&terms) && soon.contains("in 20 days"), "{soon}");
-    let keys = card(&browser, "Keys to look at").await;
+    let keys = card(&browser, "Keys that need attention").await;
     assert!(keys.contains(MARKUP) && keys.contains("expires soon"), "{keys}");
     assert!(keys.contains("in 3 days"), "{keys}");
     let events = card(&browser, "Latest events").await;
@@ -166,14 +166,14 @@ async fn cards_show_what_needs_a_look() {
     is_fit_for_everyone(&browser, OVERVIEW).await;
 
     for (place, name, path) in [
-        ("Refused lately", MARKUP, None),
-        ("At their seat limit", &*short(&full), Some(format!("/dashboard/live/licenses/{full}"))),
+        ("Recent refusals", MARKUP, None),
+        ("Full licenses", &*short(&full), Some(format!("/dashboard/live/licenses/{full}"))),
         (
             "Licenses that expire soon",
             &*short(&ending),
             Some(format!("/dashboard/live/licenses/{ending}")),
         ),
-        ("Keys to look at", MARKUP, Some(format!("/dashboard/live/keys/{key}"))),
+        ("Keys that need attention", MARKUP, Some(format!("/dashboard/live/keys/{key}"))),
     ] {
         browser.open(OVERVIEW).await;
         browser.click_in(place, name).await;
@@ -206,10 +206,10 @@ async fn what_is_too_much_for_a_card_is_counted() {
     drop(conn);
     let browser = signed_in(&app).await;
     let text = browser.text().await;
-    assert!(text.contains("Without a free seat\n50+\nactive licenses"), "{text}");
+    assert!(text.contains("Full licenses\n50+\nactive licenses"), "{text}");
     assert!(text.contains("Expire soon\n50+\nlicenses within 30 days"), "{text}");
     assert!(text.contains("Valid\n100.0 %\n1 of them"), "{text}");
-    let limit = card(&browser, "At their seat limit").await;
+    let limit = card(&browser, "Full licenses").await;
     assert_eq!(limit.matches("1 of 1").count(), 8, "{limit}");
     assert!(limit.contains(&short(&licenses[50])) && !limit.contains(&short(&licenses[0])));
     let soon = card(&browser, "Licenses that expire soon").await;

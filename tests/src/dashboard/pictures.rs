@@ -84,7 +84,7 @@ async fn the_documentation_has_its_pictures() {
     let browser = Browser::start(&app).await;
     sign_in(&browser, key.expose()).await;
     for (name, path, text) in [
-        ("overview", String::new(), "Refused lately"),
+        ("overview", String::new(), "Recent refusals"),
         ("license", format!("/licenses/{license}"), "of 5 used"),
         ("user", format!("/users/{user}"), "exceeded_seats"),
     ] {

@@ -98,7 +98,7 @@ pub struct Chart {
     id: &'static str,
     title: &'static str,
     unit: &'static str,
-    /// The most in one column is so many "an hour".
+    /// The most in one column is so many "per hour".
     each: &'static str,
     has_days: bool,
     axis: Vec<String>,
@@ -137,7 +137,7 @@ impl Chart {
             columns.iter().step_by(6).map(|column| column.name.clone()).collect();
         axis.push("now".to_owned());
         let (sum, has_days) = (Counts::of(hours), false);
-        let [id, title, unit, each] = ["day", "Last 24 hours", "hour", "an hour"];
+        let [id, title, unit, each] = ["day", "Last 24 hours", "hour", "per hour"];
         Self { id, title, unit, each, has_days, axis, columns, sum }
     }
 
@@ -156,7 +156,7 @@ impl Chart {
         axis.pop();
         axis.push("today".to_owned());
         let (sum, has_days) = (Counts::of(hours), true);
-        let [id, title, unit, each] = ["week", "Last 7 days", "day", "a day"];
+        let [id, title, unit, each] = ["week", "Last 7 days", "day", "per day"];
         Self { id, title, unit, each, has_days, axis, columns, sum }
     }
 
