@@ -21,6 +21,19 @@ pub struct ApiRecord<T> {
     sent: Value,
 }
 
+impl<T> ApiRecord<T> {
+    /// The record with a member of licctl's own behind one of the service's. The service's own word
+    /// comes first if it has such a member.
+    pub fn with_member(mut self, behind: &str, name: &str, value: impl Into<Value>) -> Self {
+        if let Some(members) = self.sent.as_object_mut().filter(|it| !it.contains_key(name)) {
+            let at = members.keys().position(|member| member == behind);
+            let at = at.map_or(members.len(), |at| at + 1);
+            members.shift_insert(at, name.to_owned(), value.into());
+        }
+        self
+    }
+}
+
 impl<'de, T: DeserializeOwned> Deserialize<'de> for ApiRecord<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let sent = Value::deserialize(deserializer)?;
@@ -43,6 +56,14 @@ impl<T> Deref for ApiRecord<T> {
     }
 }
 
+/// A complete answer.
+pub(super) struct Answered<T> {
+    pub status: StatusCode,
+    /// The version of the record, for a change that is to be of this version alone.
+    pub etag: Option<String>,
+    pub body: T,
+}
+
 /// Reads the whole answer. `is_expected` tells that licd is at this address, so that a foreign
 /// answer may come from a proxy before it.
 pub(super) async fn read<T: DeserializeOwned>(
@@ -50,18 +71,19 @@ pub(super) async fn read<T: DeserializeOwned>(
     response: Response,
     trace: &Trace,
     is_expected: bool,
-) -> Result<(StatusCode, T)> {
+) -> Result<Answered<T>> {
     let status = response.status();
     let header = |name: &str| {
         let value = response.headers().get(name).and_then(|value| value.to_str().ok());
         value.map(str::to_owned)
     };
     let (request_id, retry_after) = (header("x-request-id"), header("retry-after"));
+    let etag = header("etag");
     let body = response.bytes().await.map_err(|error| request.failed(&error))?;
     trace.received(status, &body);
     if status.is_success() {
         return match serde_json::from_slice(&body) {
-            Ok(answer) => Ok((status, answer)),
+            Ok(body) => Ok(Answered { status, etag, body }),
             Err(error) if is_envelope(&body) => Err(request.misunderstood(&error)),
             Err(_) => Err(request.not_the_service(status, &body)),
         };

@@ -4,7 +4,7 @@ use clap::Args;
 use common::{License, Usage};
 
 use super::usage::{MAX_EMAILS, summary, table};
-use super::{FIELDS, given_or_chosen, status_cell};
+use super::{FIELDS, effective, given_or_chosen, status_cell, with_state};
 use crate::commands::plans::joined;
 use crate::completion;
 use crate::context::Context;
@@ -28,6 +28,8 @@ pub struct GetArgs {
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
+    let state = effective(&license, ctx.now);
+    let license = with_state(license, state);
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(MAX_EMAILS));
     let (usage, names) = tokio::try_join!(usage, NameIndex::load(ctx))?;

@@ -4,7 +4,7 @@ use clap::Args;
 use common::{ExternalId, License, LicenseWithSeats, Seats, Status, Timestamp};
 use futures_util::stream::TryStreamExt;
 
-use super::{FIELDS, past, status_cell};
+use super::{FIELDS, effective, status_cell, with_state};
 use crate::client::ApiRecord;
 use crate::commands::lists::{self, Kind, ListFlags};
 use crate::commands::plans::{joined, seats};
@@ -93,7 +93,11 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let pages = ctx.client().await?.licenses().pages(&filters, limit);
     let pages = pages.map_ok(|mut page: Vec<ApiRecord<LicenseWithSeats>>| {
         page.retain(|license| fits(license, &args, ctx.now));
-        page
+        let shown = |license: ApiRecord<LicenseWithSeats>| {
+            let state = effective(&license, ctx.now);
+            with_state(license, state)
+        };
+        page.into_iter().map(shown).collect()
     });
     let whole = filters.is_empty() && !selects;
     let Some(licenses) = lists::read(ctx, &KIND, &args.flags, whole, pages).await? else {
@@ -105,14 +109,6 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         return Ok(view.table(Table::new(&COLUMNS)));
     }
     Ok(view.table(table(ctx, &licenses, &NameIndex::load(ctx).await?)))
-}
-
-/// The status as a validation treats it.
-fn effective(license: &License, now: Timestamp) -> Status {
-    match license.status {
-        Status::Active if past(license, now).is_some() => Status::Expired,
-        status => status,
-    }
 }
 
 fn fits(license: &License, args: &ListArgs, now: Timestamp) -> bool {

@@ -32,7 +32,7 @@ const COLUMNS: [Column; 5] = [
     Column::new("SEATS", 3),
     Column::new("EXPIRES", 2),
 ];
-const FIELDS: [Field; 10] = [
+const FIELDS: [Field; 11] = [
     Field::at("id", "/id"),
     Field::at("productId", "/productId"),
     Field::at("planId", "/planId"),
@@ -43,6 +43,7 @@ const FIELDS: [Field; 10] = [
     Field::at("features", "/features"),
     Field::at("createdAt", "/createdAt"),
     Field::at("updatedAt", "/updatedAt"),
+    Field::at("state", "/state"),
 ];
 
 #[derive(Subcommand)]
@@ -114,6 +115,19 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
         (Status::Suspended | Status::Expired, _) => TextCell::text(word).toned(Tone::Warning),
         (Status::Revoked, _) => TextCell::text(word).toned(Tone::Bad),
     }
+}
+
+/// The status as a validation treats it, in a word.
+fn effective(license: &License, now: Timestamp) -> Status {
+    match license.status {
+        Status::Active if past(license, now).is_some() => Status::Expired,
+        status => status,
+    }
+}
+
+/// A license as data shows it: with its effective status, as `status` is what somebody set.
+fn with_state<T>(license: ApiRecord<T>, state: Status) -> ApiRecord<T> {
+    license.with_member("status", "state", state.as_str())
 }
 
 /// Since when the license's date is past.

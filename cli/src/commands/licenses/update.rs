@@ -3,7 +3,7 @@
 use clap::Args;
 use common::{Feature, LicenseField, MaxSeats, UpdateLicense};
 
-use super::{FIELDS, given_or_chosen, table};
+use super::{FIELDS, effective, given_or_chosen, table, with_state};
 use crate::commands::planned;
 use crate::completion;
 use crate::context::Context;
@@ -59,9 +59,11 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let Some(now) = ctx.client().await?.licenses().update(license.id, &body).await? else {
         return planned();
     };
+    let state = effective(&now.data, ctx.now);
+    let now = with_state(now.data, state);
     let names = NameIndex::for_display(ctx).await;
-    let view = View::new(&now.data, vec![license.id.to_string()])?.fields(&FIELDS);
-    let table = table(ctx, std::slice::from_ref(&now.data), &names);
+    let view = View::new(&now, vec![license.id.to_string()])?.fields(&FIELDS);
+    let table = table(ctx, std::slice::from_ref(&now), &names);
     let changed = format!("Updated license {}.", license.id);
     Ok(view.table(table).changed(changed).next(format!("licctl licenses get {}", license.id)))
 }
