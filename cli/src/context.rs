@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use common::{ApiKey, Timestamp};
+use common::{ApiKey, Mode, Timestamp};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -16,7 +16,7 @@ use crate::client::{
 use crate::config::{Config, Folder, Profile, address};
 use crate::env::{self, Env};
 use crate::error::{Destination, Error, Exit, Result};
-use crate::escape::quote;
+use crate::escape::{clean, quote};
 use crate::globals::Globals;
 use crate::interruption::Interruption;
 use crate::io::Io;
@@ -213,7 +213,11 @@ impl Context {
     ) -> Result<Client> {
         let (server, ca_cert) = (endpoint.server.clone(), self.ca_cert(endpoint)?);
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
-        let target = Target { server, key, key_source, timeout, ca_cert, dry_run };
+        // Elsewhere nobody would read it in time.
+        let is_said = self.io.terminals.stderr && key.mode() == Mode::Live;
+        let place = format!("live · {} · {key_source}", keystore::origin(&server));
+        let place = RefCell::new(is_said.then(|| clean(&place).into_owned()));
+        let target = Target { server, key, key_source, timeout, ca_cert, dry_run, place };
         let trace = Trace::new(self.io.clone(), self.globals.verbose);
         let limit = self.globals.patience(&self.env)?;
         let (display, interruption) = (self.wait_display.clone(), self.interruption.clone());

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Read};
 use std::str::FromStr;
 
+use common::Mode;
 use dialoguer::console::Term;
 use dialoguer::theme::{ColorfulTheme, SimpleTheme, Theme};
 use dialoguer::{FuzzySelect, Input};
@@ -97,9 +98,17 @@ pub async fn confirm_loss(ctx: &Context, question: &str) -> Result<()> {
         let profile = profile.map_or_else(String::new, |name| format!("profile {name} · "));
         let mode = client.key().mode();
         let server = origin(client.server());
+        // The question says it.
+        drop(client.place());
         ctx.io.say(&format!("{}\n", clean(&format!("At {profile}{mode} mode · {server}:"))));
     }
     confirm(ctx, question)
+}
+
+/// Whether to ask before a change that customers of the live mode feel. Scripts go ahead.
+pub async fn asks_in_live_mode(ctx: &Context) -> Result<bool> {
+    let is_person = would_ask(ctx) && ctx.may_ask();
+    Ok(is_person && ctx.client().await?.key().mode() == Mode::Live)
 }
 
 /// Whether a confirmation is needed, from the person or as an error.

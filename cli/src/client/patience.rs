@@ -136,6 +136,11 @@ impl Patience {
         self.acquaintance.get() >= Acquaintance::Named
     }
 
+    /// Says something in a line of its own, also while a bar is shown.
+    pub(super) fn say(&self, text: &str) {
+        self.display.say(text);
+    }
+
     /// Waits for the end of a pause. Ctrl-C ends the wait, and with it the request.
     pub(super) async fn wait(&self) -> Result<()> {
         if self.pending().is_none() {

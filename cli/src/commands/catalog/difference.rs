@@ -203,6 +203,17 @@ impl<'a> CatalogStep<'a> {
         }
     }
 
+    /// The step with its sign and changes, as a person reads it.
+    pub fn line(&self) -> String {
+        let line = format!("{} {self}", self.action.sign());
+        let changes: Vec<String> = self.changes.iter().map(FieldChange::to_string).collect();
+        match self.action {
+            Action::Update => format!("{line} ({})", changes.join("; ")),
+            Action::Unlisted => format!("{line} (only on the server)"),
+            Action::Create | Action::Same => line,
+        }
+    }
+
     /// The id of the record on the service.
     pub fn id(&self) -> Option<String> {
         match &self.record {

@@ -14,10 +14,12 @@ use crate::commands::items::in_order;
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::escape::clean;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::{Field, View};
+use crate::prompt;
 use crate::resolve;
-use difference::{Action, CatalogStep, FieldChange};
+use difference::{Action, CatalogStep};
 use manifest::Manifest;
 
 /// Create and update products and plans from a file
@@ -111,13 +113,11 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let client = ctx.client().await?;
     let new_product = Cell::new(None);
     let open: Vec<&CatalogStep> = steps.iter().filter(|step| step.action.is_change()).collect();
+    confirm(ctx, &open).await?;
     let take = async |step: &&CatalogStep| {
         let taken = step.take(client, &new_product).await;
-        taken.map_err(|error| match error.had_no_effect() {
-            true => error,
-            // What a lost answer created has its name by then.
-            false => error.fix("apply the file again; this is safe"),
-        })
+        // What a request without an answer created has its name by then.
+        taken.map_err(|error| error.fix_in_doubt("apply the file again; this is safe"))
     };
     let advice = |_: &[&CatalogStep]| "to continue, apply the file again".to_owned();
     let taken = in_order(ctx, &open, take, advice).await?;
@@ -134,6 +134,19 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
         shown.extend(id.map(|id| (step, Some(id))));
     }
     Ok(show(&shown)?.changed(sentence).exit(taken.exit))
+}
+
+/// Shows a person the changes, and asks before they are made in live mode.
+async fn confirm(ctx: &Context, open: &[&CatalogStep<'_>]) -> Result<()> {
+    if open.is_empty() || !prompt::asks_in_live_mode(ctx).await? {
+        return Ok(());
+    }
+    open.iter().for_each(|step| ctx.io.say(&format!("{}\n", clean(&step.line()))));
+    let question = match open {
+        [_] => "Apply this change?",
+        _ => "Apply these changes?",
+    };
+    prompt::confirm_loss(ctx, question).await
 }
 
 /// The requests of the steps, as far as they can be known before the first is sent.
@@ -179,16 +192,12 @@ fn show(steps: &[(&CatalogStep, Option<String>)]) -> Result<View> {
     let fields = Field::members(["action", "kind", "name", "id", "changes"]);
     let mut view = View::new(json, ids)?.fields(&fields);
     for (step, _) in steps.iter().filter(|(step, _)| step.action != Action::Same) {
-        let line = format!("{} {step}", step.action.sign());
-        let changes: Vec<String> = step.changes.iter().map(FieldChange::to_string).collect();
-        let line = match step.action {
-            Action::Update => {
-                TextCell::text(format!("{line} ({})", changes.join("; "))).toned(Tone::Warning)
-            }
-            Action::Unlisted => TextCell::text(format!("{line} (only on the server)")),
-            Action::Create | Action::Same => TextCell::text(line).toned(Tone::Good),
-        };
-        view = view.line(line);
+        let line = TextCell::text(step.line());
+        view = view.line(match step.action {
+            Action::Update => line.toned(Tone::Warning),
+            Action::Unlisted => line,
+            Action::Create | Action::Same => line.toned(Tone::Good),
+        });
     }
     Ok(view)
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use common::{License, LicenseWithSeats, SetStatus, Status};
 use serde::Serialize;
 
-use super::{FIELDS, choose, past, status_cell};
+use super::{FIELDS, choose, effective, past, status_cell, with_state};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
@@ -79,7 +79,10 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
         async move {
             let was = resolve::license(ctx, &item, Purpose::Write).await?;
             let now = client.licenses().set_status(was.id, body).await?;
-            Ok(now.map(|now| StatusChange { was, now: now.data }))
+            Ok(now.map(|now| {
+                let state = effective(&now.data, ctx.now);
+                StatusChange { was, now: with_state(now.data, state) }
+            }))
         }
     })
     .await?;
@@ -89,7 +92,8 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
     show(ctx, &changed.done, status).map(|view| view.exit(changed.exit))
 }
 
-/// Asks before licenses stop working: always for a revocation, and otherwise for many.
+/// Asks before licenses stop working: a person in live mode always, and a script for a revocation
+/// and for many.
 async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
     let verb = match status {
         Status::Active => "Activate",
@@ -105,7 +109,8 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         return prompt::confirm_many(ctx, items.len(), &question).await;
     }
     let is_many = items.len() > prompt::MAX_UNCONFIRMED;
-    if !prompt::would_ask(ctx) || status != Status::Revoked && !is_many {
+    let asks = status == Status::Revoked || is_many || prompt::asks_in_live_mode(ctx).await?;
+    if !prompt::would_ask(ctx) || !asks {
         return Ok(());
     }
     let (what, seats) = match items {
