@@ -115,6 +115,11 @@ impl Error {
         self
     }
 
+    /// [`Self::fix`] for a request that may have had its effect.
+    pub fn fix_in_doubt(self, fix: impl Into<String>) -> Self {
+        if self.had_no_effect() { self } else { self.fix(fix) }
+    }
+
     pub fn coded(mut self, code: impl Into<String>) -> Self {
         self.code = Cow::Owned(code.into());
         self
@@ -158,6 +163,11 @@ impl Error {
     /// Whether the service's answer was another one than the command expects.
     pub fn is_misunderstood(&self) -> bool {
         self.code == MISUNDERSTOOD
+    }
+
+    /// Whether a record was not in the state that the request expects.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self.status, Some(409 | 412))
     }
 
     pub fn message(&self) -> &str {

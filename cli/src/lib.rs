@@ -18,6 +18,7 @@ mod io;
 mod keystore;
 mod labels;
 mod messages;
+mod metadata;
 mod named;
 mod new_users;
 mod output;

@@ -1,12 +1,10 @@
 //! Values of flags that several commands share.
 
-use std::fs;
 use std::str::FromStr;
 use std::time::Duration;
 
-use common::{Feature, Features, Invalid, Metadata};
+use common::{Feature, Features};
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::time::Span;
@@ -129,62 +127,6 @@ impl FromStr for IdempotencyKey {
     }
 }
 
-/// One `KEY=VALUE` of `--metadata`.
-#[derive(Clone, Debug)]
-pub struct MetadataPair(String, String);
-
-impl FromStr for MetadataPair {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        match text.split_once('=') {
-            Some((key, value)) if !key.is_empty() => Ok(Self(key.to_owned(), value.to_owned())),
-            _ => Err("must be KEY=VALUE"),
-        }
-    }
-}
-
-/// Flags that give metadata.
-#[derive(clap::Args)]
-pub struct MetadataFlags {
-    /// Metadata entry with a text value (repeatable)
-    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "metadata_json")]
-    metadata: Vec<MetadataPair>,
-    /// Metadata as a JSON object, or @FILE with one
-    #[arg(long, value_name = "JSON")]
-    metadata_json: Option<String>,
-}
-
-impl MetadataFlags {
-    /// The metadata of the flags; none when no flag was given.
-    pub fn read(&self) -> Result<Option<Metadata>> {
-        let map = match &self.metadata_json {
-            Some(text) => object(text)?,
-            None if self.metadata.is_empty() => return Ok(None),
-            None => {
-                let pairs = self.metadata.iter();
-                pairs
-                    .map(|MetadataPair(key, value)| (key.clone(), Value::from(value.clone())))
-                    .collect()
-            }
-        };
-        let metadata = Metadata::new(map);
-        metadata.map(Some).map_err(|error: Invalid| Error::usage(format!("Metadata {error}.")))
-    }
-}
-
-fn object(text: &str) -> Result<Map<String, Value>> {
-    let content = match text.strip_prefix('@') {
-        Some(path) => fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("{path} cannot be read.")).because(error.to_string())
-        })?,
-        None => text.to_owned(),
-    };
-    serde_json::from_str(&content).map_err(|error| {
-        Error::usage("--metadata-json must be a JSON object.").because(error.to_string())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use common::MaxSeats;
@@ -196,18 +138,5 @@ mod tests {
         assert_eq!("none".parse::<Edit<MaxSeats>>(), Ok(Edit::Clear));
         assert_eq!("5".parse(), Ok(Edit::Set(MaxSeats::new(5).unwrap())));
         assert!("0".parse::<Edit<MaxSeats>>().is_err());
-    }
-
-    #[test]
-    fn metadata_comes_as_pairs_or_as_an_object() {
-        let pairs = ["a=1", "b=x=y"].map(|pair| pair.parse().unwrap()).to_vec();
-        let read = MetadataFlags { metadata: pairs, metadata_json: None }.read().unwrap().unwrap();
-        assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"a":"1","b":"x=y"}"#);
-        let from_json = |text: &str| {
-            MetadataFlags { metadata: Vec::new(), metadata_json: Some(text.into()) }.read()
-        };
-        assert_eq!(from_json(r#"{"seat": 4}"#).unwrap().unwrap().get("seat"), Some(&4.into()));
-        assert!(from_json("[]").is_err());
-        assert!("=x".parse::<MetadataPair>().is_err());
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::text::{decode, records};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::metadata::MetadataChange;
 use crate::output::folded;
 
 /// How many invalid rows an error shows; it counts the rest.
@@ -30,7 +31,7 @@ pub struct UserRow {
     pub user: ExternalId,
     pub email: Option<Line>,
     pub name: Option<Name>,
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<MetadataChange>,
 }
 
 /// A field and the column that it is read from.
@@ -153,23 +154,28 @@ fn field(
     }
 }
 
-/// Columns called `metadata.KEY`, or the object in the field `metadata`, in CSV as JSON.
-fn metadata(record: &Map<String, Value>) -> std::result::Result<Option<Metadata>, String> {
-    let map: Map<String, Value> = match record.get("metadata") {
+/// The object in the field `metadata`, in CSV as JSON, or columns called `metadata.KEY`, whose empty
+/// cells change nothing.
+fn metadata(record: &Map<String, Value>) -> std::result::Result<Option<MetadataChange>, String> {
+    let invalid = |error| format!("metadata {error}");
+    let whole: Map<String, Value> = match record.get("metadata") {
         Some(Value::Object(map)) => map.clone(),
-        Some(Value::Null) | None => {
-            let columns = record.iter().filter_map(|(title, value)| {
-                title.strip_prefix("metadata.").map(|key| (key.to_owned(), value.clone()))
-            });
-            columns.collect()
-        }
         Some(Value::String(text)) => serde_json::from_str(text).map_err(|_| NO_OBJECT)?,
+        Some(Value::Null) | None => {
+            let entries = record.iter().filter(|(_, value)| !value.is_null());
+            let entries = entries.filter_map(|(title, value)| {
+                Some((title.strip_prefix("metadata.")?.to_owned(), value.clone()))
+            });
+            let entries: Map<String, Value> = entries.collect();
+            Metadata::new(entries.clone()).map_err(invalid)?;
+            return Ok((!entries.is_empty()).then_some(MetadataChange::Merge(entries)));
+        }
         Some(_) => return Err(NO_OBJECT.to_owned()),
     };
-    if map.is_empty() {
+    if whole.is_empty() {
         return Ok(None);
     }
-    Metadata::new(map).map(Some).map_err(|error| format!("metadata {error}"))
+    Metadata::new(whole).map(|whole| Some(MetadataChange::Replace(whole))).map_err(invalid)
 }
 
 fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
@@ -205,7 +211,7 @@ mod tests {
 
     #[test]
     fn csv_and_json_lines_say_the_same() {
-        let csv = "External ID,email,metadata.team\nalice,a@x.org,blue\n\"b,c\",,\n";
+        let csv = "External ID,email,metadata\nalice,a@x.org,\"{\"\"team\"\":\"\"blue\"\"}\"\n\"b,c\",,\n";
         let json = "{\"userId\":\"alice\",\"email\":\"a@x.org\",\"metadata\":{\"team\":\"blue\"}}\n\
                     {\"userId\":\"b,c\"}\n";
         let strip = |rows: Vec<String>| rows.join("\n").replace("line: 2", "line: 1");
@@ -239,10 +245,20 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_holds_metadata_as_json() {
-        let object = users("userId,metadata.team\nalice,blue\n", &[]).unwrap();
-        let json = "id,externalId,metadata\nusr_1,alice,\"{\"\"team\"\":\"\"blue\"\"}\"\n";
-        assert_eq!(users(json, &[]).unwrap(), object);
+    fn columns_are_entries_of_metadata_and_an_object_is_all_of_it() {
+        let changes = |text: &str| {
+            let rows = parse("users", text.as_bytes(), &[]).unwrap();
+            rows.into_iter().map(|row| format!("{:?}", row.metadata)).collect::<Vec<_>>()
+        };
+        let entry = r#"Some(Merge({"team": String("blue")}))"#;
+        // An empty cell leaves the entry alone.
+        let csv = "userId,metadata.team,metadata.tier\nalice,blue,\nbob,,\n";
+        assert_eq!(changes(csv), [entry, "None"]);
+        assert_eq!(changes(r#"{"userId":"a","metadata.team":"blue","metadata.x":null}"#), [entry]);
+        let all = r#"Some(Replace(Metadata({"team": String("blue")})))"#;
+        let csv = "id,externalId,metadata\nusr_1,alice,\"{\"\"team\"\":\"\"blue\"\"}\"\n";
+        assert_eq!(changes(csv), [all]);
+        assert_eq!(changes(r#"{"userId":"a","metadata":{"team":"blue"}}"#), [all]);
         let error = users("userId,metadata\nalice,[1]\n", &[]).unwrap_err().text(None);
         assert!(error.contains("line 2: metadata must be a JSON object"), "{error}");
     }

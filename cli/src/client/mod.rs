@@ -1,6 +1,7 @@
 //! The HTTP client of the service: it sends a request until it is answered, unwraps the answer, and
 //! turns a refusal into an error. [`patience`] decides how long, [`refusal`] writes the errors.
 
+mod connection;
 mod patience;
 mod planned;
 mod raw;
@@ -9,11 +10,10 @@ mod records;
 mod refusal;
 mod tls;
 mod trace;
+mod version;
 
 use std::cell::RefCell;
 use std::fmt;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -30,13 +30,15 @@ use uuid::Uuid;
 use crate::config::address;
 use crate::error::{Error, Exit, Result};
 use crate::keystore::origin;
-use crate::server_address::is_loopback;
 use crate::time::Span;
+pub use connection::{CaCert, http};
 use patience::Attempts;
 pub use patience::{Acquaintance, Patience};
 pub use planned::PlannedRequest;
 pub use raw::Headers;
+use record::Answered;
 pub use record::ApiRecord;
+pub use records::Done;
 use refusal::ApiRequest;
 pub use refusal::cause;
 pub use tls::TlsFault;
@@ -59,6 +61,8 @@ pub struct Target {
     pub ca_cert: Option<CaCert>,
     /// Collect writes instead of sending them.
     pub dry_run: bool,
+    /// What is said before the first write: where it takes effect.
+    pub place: RefCell<Option<String>>,
 }
 
 /// The source of a key.
@@ -119,6 +123,15 @@ impl Client {
         &self.target.key_source
     }
 
+    /// Where the first write takes effect, unless it was said before.
+    pub fn place(&self) -> Option<String> {
+        self.target.place.take()
+    }
+
+    pub fn is_dry_run(&self) -> bool {
+        self.target.dry_run
+    }
+
     /// The server and mode, for the name of a bulk run.
     pub fn label(&self) -> String {
         format!("{} ({})", origin(&self.target.server), self.target.key.mode())
@@ -126,8 +139,7 @@ impl Client {
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let api_request = self.request(Method::GET, path);
-        let (_, success) = self.exchange::<Success<T>>(&api_request, None, None).await?;
-        Ok(success.data)
+        Ok(self.exchange::<Success<T>>(&api_request, None, None).await?.body.data)
     }
 
     /// Every record of a list.
@@ -164,16 +176,14 @@ impl Client {
 
     async fn page<T: DeserializeOwned>(&self, path: &str) -> Result<List<T>> {
         let api_request = self.request(Method::GET, path);
-        let (_, page) = self.exchange(&api_request, None, None).await?;
-        Ok(page)
+        Ok(self.exchange(&api_request, None, None).await?.body)
     }
 
     /// Sends a POST that changes nothing, so that a dry run sends it too.
     async fn ask<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
         let api_request = self.request(Method::POST, path);
         let body = to_json(body)?;
-        let (_, success) = self.exchange::<Success<T>>(&api_request, Some(&body), None).await?;
-        Ok(success.data)
+        Ok(self.exchange::<Success<T>>(&api_request, Some(&body), None).await?.body.data)
     }
 
     /// Sends a write; a dry run only records the request and returns none.
@@ -195,10 +205,19 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Option<Written<T>>> {
         let body = body.map(to_json).transpose()?;
-        let written = self.change(&self.request(method, path), body, idempotency_key).await?;
-        Ok(written.map(|(status, success): (_, Success<T>)| Written {
+        self.write_request(&self.request(method, path), body, idempotency_key).await
+    }
+
+    async fn write_request<T: DeserializeOwned>(
+        &self,
+        api_request: &ApiRequest<'_>,
+        body: Option<serde_json::Value>,
+        idempotency_key: &str,
+    ) -> Result<Option<Written<T>>> {
+        let written = self.change::<Success<T>>(api_request, body, idempotency_key).await?;
+        Ok(written.map(|Answered { status, body, .. }| Written {
             created: status == StatusCode::CREATED,
-            data: success.data,
+            data: body.data,
         }))
     }
 
@@ -208,10 +227,13 @@ impl Client {
         api_request: &ApiRequest<'_>,
         body: Option<serde_json::Value>,
         idempotency_key: &str,
-    ) -> Result<Option<(StatusCode, T)>> {
+    ) -> Result<Option<Answered<T>>> {
         if self.target.dry_run {
             self.plan(api_request, body, false)?;
             return Ok(None);
+        }
+        if let Some(place) = self.place() {
+            self.patience.say(&place);
         }
         self.exchange(api_request, body.as_ref(), Some(idempotency_key)).await.map(Some)
     }
@@ -227,7 +249,7 @@ impl Client {
         api_request: &ApiRequest<'_>,
         body: Option<&serde_json::Value>,
         idempotency_key: Option<&str>,
-    ) -> Result<(StatusCode, T)> {
+    ) -> Result<Answered<T>> {
         if self.target.dry_run {
             self.plan(api_request, body.cloned(), true)?;
         }
@@ -328,55 +350,6 @@ impl Client {
 /// A unique key for one write.
 pub fn new_idempotency_key() -> String {
     Uuid::now_v7().to_string()
-}
-
-/// How requests travel to a server, with or without a key.
-pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<reqwest::Client> {
-    let mut http = reqwest::Client::builder()
-        .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(timeout.std());
-    if is_loopback(server) {
-        // A proxy would see the key, and could not reach this machine anyway.
-        http = http.no_proxy();
-    }
-    let own = ca_cert.map(CaCert::certificates).transpose()?.unwrap_or_default();
-    if server.scheme() == "http" {
-        // Plain HTTP needs no certificate authorities. Loading them takes time, and fails where
-        // there are none.
-        http = http.tls_certs_only(own);
-    } else if ca_cert.is_some() {
-        http = http.tls_certs_merge(own);
-    }
-    http.build().map_err(|error| {
-        Error::new(Exit::Unreachable, "tls", "The connection cannot be set up.")
-            .because(cause(&error))
-            .fix("install the package ca-certificates, or name a file with --ca-cert")
-    })
-}
-
-/// A file of certificates to trust beside the system's.
-pub struct CaCert {
-    path: PathBuf,
-    pem: Vec<u8>,
-}
-
-impl CaCert {
-    pub fn read(path: &Path) -> Result<Self> {
-        let pem = fs::read(path).map_err(|error| {
-            Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
-        })?;
-        Ok(Self { path: path.to_owned(), pem })
-    }
-
-    fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
-        let what = format!("{} contains no certificate in PEM format.", self.path.display());
-        let found = reqwest::Certificate::from_pem_bundle(&self.pem);
-        found
-            .ok()
-            .filter(|found| !found.is_empty())
-            .ok_or_else(|| Error::usage(what).fix("give a file with -----BEGIN CERTIFICATE-----"))
-    }
 }
 
 fn bearer(key: &ApiKey) -> Result<HeaderValue> {

@@ -5,6 +5,7 @@ use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
+use super::record::Answered;
 use super::{Client, IDEMPOTENCY_KEY, PAGE_SIZE, new_idempotency_key};
 use crate::error::Result;
 
@@ -31,7 +32,7 @@ impl Client {
             let key = own.unwrap_or_else(new_idempotency_key);
             self.change(&api_request, body, &key).await?
         };
-        Ok(answered.map(|(_, mut answer): (_, Value)| {
+        Ok(answered.map(|Answered { body: mut answer, .. }: Answered<Value>| {
             let is_enveloped = answer["success"] == true && answer.get("data").is_some();
             if is_enveloped { answer["data"].take() } else { answer }
         }))
@@ -54,7 +55,7 @@ impl Client {
             let page = format!("{path}?{}", [&query[..], &after].concat().join("&"));
             let mut api_request = self.request(Method::GET, &page);
             api_request.headers = headers;
-            let (_, list): (_, List<Value>) = self.exchange(&api_request, None, None).await?;
+            let list: List<Value> = self.exchange(&api_request, None, None).await?.body;
             records.extend(list.data);
             let next = list.next_cursor.map(|cursor| format!("after={}", super::encode(&cursor)));
             // A repeated cursor would loop endlessly.

@@ -15,6 +15,7 @@ use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::version::Version;
 use super::{ApiRecord, Client, Written, encode, with_query};
 use crate::error::Result;
 
@@ -92,7 +93,7 @@ bodies! {
 }
 
 /// A write that was done; none on a dry run.
-type Done<T> = Result<Option<Written<ApiRecord<T>>>>;
+pub type Done<T> = Result<Option<Written<ApiRecord<T>>>>;
 
 impl<T: Record> Records<'_, T> {
     /// All records, or those that match the filters of the query.
@@ -118,6 +119,11 @@ impl<T: Record> Records<'_, T> {
         self.client.get(&Self::path(id)).await
     }
 
+    /// [`Self::get`] with the version that [`Self::update_version`] takes.
+    pub async fn get_version(self, id: impl Display) -> Result<Version<ApiRecord<T::Shown>>> {
+        self.client.get_version(&Self::path(id)).await
+    }
+
     fn path(id: impl Display) -> String {
         format!("{}/{}", T::PATH, encode(&id.to_string()))
     }
@@ -137,6 +143,16 @@ impl<T: Create> Records<'_, T> {
 impl<T: Update> Records<'_, T> {
     pub async fn update(self, id: impl Display, body: &<T as Update>::Body) -> Done<T> {
         self.client.write(Method::PATCH, &Self::path(id), Some(body)).await
+    }
+
+    /// [`Self::update`] of one version: a conflict if the record was changed since it was read.
+    pub async fn update_version(
+        self,
+        id: impl Display,
+        body: &<T as Update>::Body,
+        etag: Option<&str>,
+    ) -> Done<T> {
+        self.client.write_version(Method::PATCH, &Self::path(id), body, etag).await
     }
 }
 

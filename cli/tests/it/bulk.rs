@@ -207,17 +207,20 @@ fn many_rows_need_a_confirmation() {
 
 #[test]
 fn users_are_imported_with_all_columns() {
-    let server = FakeServer::answering(|_| Reply::data(200, &user("alice")));
+    let server = FakeServer::answering(|request| match request.method.as_str() {
+        "GET" => Reply::list(&[]),
+        _ => Reply::data(201, &user("alice")),
+    });
     let home = Home::with(&server);
     let users = "login,E-Mail,metadata.team\nalice,a@example.com,blue\n";
     let args = ["users", "import", "users.csv", "--map", "userId=login", "--report", "out.jsonl"];
     let (ran, _) = run(&home, &args, users);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let body = &server.received()[0].body;
+    let body = server.received().pop().unwrap().body;
     let wanted = serde_json::json!({
         "externalId": "alice", "email": "a@example.com", "metadata": { "team": "blue" },
     });
-    assert_eq!(*body, wanted);
+    assert_eq!(body, wanted);
 }
 
 #[test]

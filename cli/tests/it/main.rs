@@ -28,9 +28,14 @@ mod json_errors;
 #[cfg(test)]
 mod lists;
 #[cfg(test)]
+#[cfg(unix)]
+mod live;
+#[cfg(test)]
 mod login;
 #[cfg(test)]
 mod lost_answers;
+#[cfg(test)]
+mod merging;
 #[cfg(test)]
 mod misbehaviour;
 #[cfg(test)]
@@ -51,6 +56,8 @@ mod reading;
 mod refusals;
 #[cfg(test)]
 mod rolling;
+#[cfg(test)]
+mod states;
 #[cfg(test)]
 mod stats;
 #[cfg(test)]

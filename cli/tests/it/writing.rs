@@ -188,14 +188,6 @@ fn after_an_assignment_to_a_full_license_its_seats_come_next() {
 }
 
 #[test]
-fn metadata_goes_along_as_an_object() {
-    let server = service();
-    let args = ["licenses", "assign", LICENSE, "alice", "--metadata", "order=47", "--metadata"];
-    assert_eq!(run(&server, &[&args[..], &["team=blue"]].concat()).code, 0);
-    assert_eq!(written(&server).1["metadata"], json!({ "order": "47", "team": "blue" }));
-}
-
-#[test]
 fn revoking_needs_a_confirmation() {
     let server = service();
     let ran = run(&server, &["licenses", "revoke", LICENSE]);

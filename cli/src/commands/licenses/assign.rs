@@ -1,7 +1,7 @@
 //! `licctl licenses assign` and `unassign`.
 
 use clap::Args;
-use common::{AssignLicense, Assignment, ExternalId, LicenseWithSeats};
+use common::{Assignment, ExternalId, LicenseWithSeats};
 use serde::Serialize;
 
 use super::{assign_from_file, given_or_chosen};
@@ -12,13 +12,13 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
+use crate::metadata::{self, MetadataFlags};
 use crate::new_users::NewUserFlags;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::Purpose;
-use crate::values::MetadataFlags;
 
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
@@ -113,11 +113,11 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let users = args.new_users.settle(ctx, users).await?;
     let client = ctx.client().await?;
     let assigned = for_each_item(ctx, &users, |user| {
-        let metadata = metadata.clone();
+        let metadata = &metadata;
         async move {
             let user = external_id(&user)?;
-            let body = AssignLicense { user_id: user.clone(), metadata };
-            let written = client.licenses().assign(license, &body).await?;
+            let change = metadata.as_ref();
+            let written = metadata::assign(client, &license.to_string(), &user, change).await?;
             Ok(written.map(|it| AssignmentResult { user, new: it.created, answer: it.data }))
         }
     })
@@ -144,9 +144,15 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     if users.is_empty() {
         return nothing_to_do(ctx, &FIELDS);
     }
-    if users.len() > prompt::MAX_UNCONFIRMED {
-        let question = format!("Unassign {} users from license {license}?", users.len());
-        prompt::confirm_loss(ctx, &format!("{question} Their seats become free.")).await?;
+    let question = match users.as_slice() {
+        [one] => format!("Unassign {one} from license {license}? The seat becomes free."),
+        all => {
+            let count = all.len();
+            format!("Unassign {count} users from license {license}? Their seats become free.")
+        }
+    };
+    if users.len() > prompt::MAX_UNCONFIRMED || prompt::asks_in_live_mode(ctx).await? {
+        prompt::confirm_loss(ctx, &question).await?;
     }
     let client = ctx.client().await?;
     let removed = for_each_item(ctx, &users, |user| async move {

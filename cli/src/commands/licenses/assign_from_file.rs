@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use clap::{Args, ValueHint};
-use common::{AssignLicense, CreateLicense, LicenseId, Metadata, Plan, Timestamp};
+use common::{CreateLicense, LicenseId, Plan, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -16,6 +16,7 @@ use crate::commands::bulk_view;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::metadata::{self, MetadataChange};
 use crate::new_users::NewUserFlags;
 use crate::output::{Field, View};
 use crate::prompt;
@@ -44,7 +45,7 @@ pub async fn run(
     args: &FromFile,
     new_users: NewUserFlags,
     file: &str,
-    metadata: Option<Metadata>,
+    metadata: Option<MetadataChange>,
 ) -> Result<View> {
     let client = ctx.client().await?;
     let common = metadata.as_ref();
@@ -79,11 +80,11 @@ async fn assign(
     client: &Client,
     license: Option<LicenseId>,
     row: UserRow,
-    common: Option<&Metadata>,
+    common: Option<&MetadataChange>,
 ) -> Result<Value> {
     let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
-    let body = AssignLicense { user_id: row.user, metadata: row.metadata.or(common.cloned()) };
-    let written = client.licenses().assign(license, &body).await?;
+    let change = row.metadata.as_ref().or(common);
+    let written = metadata::assign(client, &license, &row.user, change).await?;
     Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
 }
 

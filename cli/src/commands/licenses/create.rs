@@ -7,7 +7,7 @@ use clap::Args;
 use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, LicenseId, Plan};
 
 use super::assign::external_id;
-use super::{FIELDS, table};
+use super::{FIELDS, effective, table, with_state};
 use crate::client::{ApiRecord, new_idempotency_key};
 use crate::commands::items::{in_order, read_items};
 use crate::commands::{planned, plans};
@@ -99,15 +99,17 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let new: Cell<Option<LicenseId>> = Cell::new(None);
     let take = async |step: &Step| match step {
         Step::Create(number) => {
-            let key = args.idempotency_key.as_ref().map(|key| key.of(*number));
-            let repeatable = key.is_some();
-            let key = key.unwrap_or_else(new_idempotency_key);
+            let own = args.idempotency_key.as_ref().map(|key| key.of(*number));
+            let key = own.clone().unwrap_or_else(new_idempotency_key);
             let made = client.licenses().create_once(&body, &key).await;
-            let made = made.map_err(|error| match error.had_no_effect() || !repeatable {
-                true => error,
-                false => error.fix(REPEAT),
+            let made = made.map_err(|error| match own {
+                Some(_) => error.fix_in_doubt(REPEAT),
+                None => error,
             });
-            let made = made?.map(|written| written.data);
+            let made = made?.map(|written| {
+                let state = effective(&written.data, ctx.now);
+                with_state(written.data, state)
+            });
             new.set(made.as_ref().map(|license| license.id));
             Ok(made.map(Some))
         }
@@ -118,11 +120,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
             let assigned = client.licenses().assign(&id, &body).await;
             // The whole command again would create another license.
             let fix = format!("licctl licenses assign {id} {}", quote(user.as_str()));
-            let assigned = assigned.map_err(|error| match error.had_no_effect() {
-                true => error,
-                false => error.fix(fix),
-            });
-            Ok(assigned?.map(|_| None))
+            Ok(assigned.map_err(|error| error.fix_in_doubt(fix))?.map(|_| None))
         }
     };
     let advice = |untried: &[Step]| match (untried, new.get()) {

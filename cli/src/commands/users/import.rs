@@ -9,15 +9,17 @@ use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
+use crate::metadata;
 use crate::new_users::NewUserFlags;
 use crate::output::{Field, View};
 
 /// Create or update users from a file
 ///
 /// CSV with a header line, separated by commas, semicolons or tabs, or JSON lines. Columns:
-/// externalId (or userId), email, name, and metadata as a JSON object or metadata.KEY for each of its
-/// entries; others are ignored. So users list -o csv and -o jsonl write files to import. The file is
-/// UTF-8, and every row is checked before the first is sent.
+/// externalId (or userId), email, name, and metadata as a JSON object, which replaces all metadata,
+/// or metadata.KEY for each entry to add or replace; others are ignored. An empty cell changes
+/// nothing. So users list -o csv and -o jsonl write files to import. The file is UTF-8, and every row is
+/// checked before the first is sent.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -45,9 +47,9 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     let task = BulkTask { verb: "Import", name, always_reports: true, new_users };
     let created = &Cell::new(0);
     let finished = bulk::run(ctx, &args.bulk, &args.file, task, |row, _| async move {
-        let (email, name, metadata) = (row.email, row.name, row.metadata);
-        let body = CreateUser { external_id: row.user, email, name, metadata };
-        let written = client.users().create(&body).await?;
+        let (email, name) = (row.email, row.name);
+        let body = CreateUser { external_id: row.user, email, name, metadata: None };
+        let written = metadata::create_user(client, body, row.metadata.as_ref()).await?;
         created.update(|count| count + usize::from(written.as_ref().is_some_and(|it| it.created)));
         Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
     })

@@ -16,13 +16,14 @@ use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
+use crate::metadata::{self, MetadataFlags};
 use crate::new_users::NewUserFlags;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
-use crate::values::{Edit, MetadataFlags, cleared};
+use crate::values::{Edit, cleared};
 
 const COLUMNS: [Column; 7] = [
     Column::new("EXTERNAL ID", 0),
@@ -196,8 +197,9 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         None => prompt::text(ctx, "External id of the user", Some("--external-id"))?,
     };
     let external_id = args.new_users.settle_created(ctx, external_id).await?;
-    let body = CreateUser { external_id, email: args.email, name: args.name, metadata };
-    let Some(made) = ctx.client().await?.users().create(&body).await? else {
+    let body = CreateUser { external_id, email: args.email, name: args.name, metadata: None };
+    let client = ctx.client().await?;
+    let Some(made) = metadata::create_user(client, body, metadata.as_ref()).await? else {
         return planned();
     };
     let verb = if made.created { "Created" } else { "Updated" };
@@ -215,21 +217,22 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let body = UpdateUser {
         email: Edit::value(&args.email),
         name: Edit::value(&args.name),
-        metadata,
+        metadata: None,
         clear: cleared([
             Edit::clears(&args.email, UserField::Email),
             Edit::clears(&args.name, UserField::Name),
             args.no_metadata.then_some(UserField::Metadata),
         ]),
     };
-    let given = body.email.is_some() || body.name.is_some() || body.metadata.is_some();
+    let given = body.email.is_some() || body.name.is_some() || metadata.is_some();
     if !given && body.clear.is_none() {
         return Err(
             Error::usage("There is nothing to change.").fix("see licctl users update --help")
         );
     }
     let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
-    let Some(now) = ctx.client().await?.users().update(user.id, &body).await? else {
+    let client = ctx.client().await?;
+    let Some(now) = metadata::update_user(client, &user, body, metadata.as_ref()).await? else {
         return planned();
     };
     let changed = format!("Updated user {}.", now.data.external_id);

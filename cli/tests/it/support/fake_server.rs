@@ -14,6 +14,7 @@ pub struct Request {
     pub path: String,
     pub key: Option<String>,
     pub idempotency_key: Option<String>,
+    pub if_match: Option<String>,
     pub body: Value,
 }
 
@@ -132,13 +133,14 @@ pub fn read(stream: impl Read) -> Option<Request> {
     reader.read_line(&mut line).ok()?;
     let mut words = line.split(' ').map(str::to_owned);
     let (method, path) = (words.next()?, words.next()?);
-    let (mut key, mut idempotency_key, mut length) = (None, None, 0);
+    let (mut key, mut idempotency_key, mut if_match, mut length) = (None, None, None, 0);
     loop {
         let mut header = String::new();
         reader.read_line(&mut header).ok()?;
         let Some((name, value)) = header.trim().split_once(": ") else { break };
         match name.to_lowercase().as_str() {
             "authorization" => key = value.strip_prefix("Bearer ").map(str::to_owned),
+            "if-match" => if_match = Some(value.to_owned()),
             "idempotency-key" => idempotency_key = Some(value.to_owned()),
             "content-length" => length = value.parse().ok()?,
             _ => {}
@@ -147,5 +149,5 @@ pub fn read(stream: impl Read) -> Option<Request> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    Some(Request { method, path, key, idempotency_key, body })
+    Some(Request { method, path, key, idempotency_key, if_match, body })
 }

@@ -1,0 +1,60 @@
+//! How licctl connects to a server, and which certificates it trusts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use reqwest::Url;
+
+use super::cause;
+use crate::error::{Error, Exit, Result};
+use crate::server_address::is_loopback;
+use crate::time::Span;
+
+/// How requests travel to a server, with or without a key.
+pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<reqwest::Client> {
+    let mut http = reqwest::Client::builder()
+        .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(timeout.std());
+    if is_loopback(server) {
+        // A proxy would see the key, and could not reach this machine anyway.
+        http = http.no_proxy();
+    }
+    let own = ca_cert.map(CaCert::certificates).transpose()?.unwrap_or_default();
+    if server.scheme() == "http" {
+        // Plain HTTP needs no certificate authorities. Loading them takes time, and fails where
+        // there are none.
+        http = http.tls_certs_only(own);
+    } else if ca_cert.is_some() {
+        http = http.tls_certs_merge(own);
+    }
+    http.build().map_err(|error| {
+        Error::new(Exit::Unreachable, "tls", "The connection cannot be set up.")
+            .because(cause(&error))
+            .fix("install the package ca-certificates, or name a file with --ca-cert")
+    })
+}
+
+/// A file of certificates to trust beside the system's.
+pub struct CaCert {
+    pub path: PathBuf,
+    pem: Vec<u8>,
+}
+
+impl CaCert {
+    pub fn read(path: &Path) -> Result<Self> {
+        let pem = fs::read(path).map_err(|error| {
+            Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
+        })?;
+        Ok(Self { path: path.to_owned(), pem })
+    }
+
+    fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
+        let what = format!("{} contains no certificate in PEM format.", self.path.display());
+        let found = reqwest::Certificate::from_pem_bundle(&self.pem);
+        found
+            .ok()
+            .filter(|found| !found.is_empty())
+            .ok_or_else(|| Error::usage(what).fix("give a file with -----BEGIN CERTIFICATE-----"))
+    }
+}
