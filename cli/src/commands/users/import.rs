@@ -18,8 +18,8 @@ use crate::output::{Field, View};
 /// CSV with a header line, separated by commas, semicolons or tabs, or JSON lines. Columns:
 /// externalId (or userId), email, name, and metadata as a JSON object, which replaces all metadata,
 /// or metadata.KEY for each entry to add or replace; others are ignored. An empty cell changes
-/// nothing. So users list -o csv and -o jsonl write files to import. The file is UTF-8, and every row is
-/// checked before the first is sent.
+/// nothing. So users list -o csv and -o jsonl write files to import. The file is UTF-8, and every
+/// row is checked before the first is sent.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
