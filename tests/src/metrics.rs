@@ -8,9 +8,11 @@ mod scrape;
 
 use std::collections::BTreeMap;
 
+use futures_util::future::join_all;
+use reqwest::RequestBuilder;
 use serde_json::json;
 
-use crate::harness::{Caller, TestDatabase, until};
+use crate::harness::{Caller, TestDatabase, Visitor, until};
 use crate::nodes::process::{Process, first_key};
 use scrape::Scrape;
 
@@ -132,6 +134,36 @@ async fn pools_and_turns_are_those_of_the_database() {
     let kinds: Vec<&str> = kinds.into_keys().collect();
     let expected: &[&str] = if database.is_postgres() { &["any"] } else { &["read", "write"] };
     assert_eq!(kinds, expected);
+}
+
+/// Sessions are written in their tenant's turn, as everything else is: no key's sign-ins hold up the
+/// validations of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn sign_ins_and_sign_outs_wait_for_their_turn() {
+    let database = TestDatabase::empty().await;
+    let shown = Shown::start(&database.url);
+    let key = shown.admin.key.as_deref().unwrap();
+    let visitor = Visitor::at(&shown.admin.base, key).await;
+    let writer = &mut database.open().await.begin().await.unwrap();
+    writer.query("update sessions set browser = ''").execute().await.unwrap();
+    let lock = match database.is_postgres() {
+        true => "lock table sessions in exclusive mode",
+        false => "select 1",
+    };
+    writer.query(lock).execute().await.unwrap();
+    let fields = [("key", key)];
+    let requests = [
+        visitor.form("/dashboard/sign-in", &fields),
+        visitor.form("/dashboard/sign-in", &fields),
+        visitor.form("/dashboard/sign-out", &[]),
+    ];
+    let requests = join_all(requests.map(RequestBuilder::send));
+    let counted = until("all three have their turn or wait for it", async || {
+        let scrape = shown.scrape().await;
+        let of = |name| scrape.by_label(name, "kind").into_values().sum::<f64>();
+        of("licd_admin_turns_in_use") + of("licd_admin_turns_waiting") == 3.0
+    });
+    tokio::join!(requests, counted);
 }
 
 /// Each task is there with a time of success once it has run, and what it writes is no longer only

@@ -1,6 +1,7 @@
 //! Sessions as HTTP knows them: the cookie, its hash beside the key, and forms that other sites send.
 
 use common::{KeyId, Mode, Role, SessionId, Timestamp};
+use futures_util::future::join_all;
 use licd::config::Config;
 use reqwest::header::{LOCATION, SET_COOKIE};
 use serde_json::json;
@@ -173,6 +174,21 @@ async fn wrong_keys_of_an_address_are_limited() {
     let answer = stranger.post(SIGN_IN, &[("key", "sk_live_wrong")]).await;
     assert_eq!(answer.status(), 429);
     assert!(answer.text().await.unwrap().contains("Too many wrong keys came from your address."));
+    visitor(&app, Role::Read).await;
+}
+
+/// A session is a write: a key that opens many must wait between them.
+#[tokio::test]
+async fn a_key_opens_only_so_many_sessions_in_a_moment() {
+    let app = App::start().await;
+    let key = app.new_key("default", Role::Read, Mode::Live).await;
+    let stranger = Visitor::stranger(&app);
+    let fields = [("key", key.as_str())];
+    let many = join_all((0..100).map(|_| stranger.post(SIGN_IN, &fields))).await;
+    let refused = many.iter().find(|answer| answer.status() == 429).expect("one too many");
+    let wait = refused.headers()["retry-after"].to_str().unwrap();
+    assert!(wait.parse::<u64>().unwrap() >= 1, "{wait}");
+    assert!(many.iter().filter(|answer| answer.status() == 303).count() >= 30);
     visitor(&app, Role::Read).await;
 }
 

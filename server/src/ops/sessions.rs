@@ -7,6 +7,8 @@ use chrono::Duration;
 use common::{ApiKey, KeyId, Mode, Role, SessionId, Timestamp};
 use sha2::{Digest, Sha256};
 
+use super::change::{Change, Events};
+use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::db::{self, Db};
 use crate::error::Error;
@@ -62,30 +64,34 @@ pub struct Device {
     pub browser: Option<String>,
 }
 
-/// Opens a session with the key, which must be allowed to read.
-pub async fn open(
+/// The caller's key, if it may open a session now.
+pub async fn authenticate(
     db: &Db,
     gate: &KeyGate,
     key: &ApiKey,
     caller: &CallerInfo,
-    device: Device,
-) -> Result<(SessionToken, Session, KeyWithTenant), Error> {
+) -> Result<KeyWithTenant, Error> {
     let key = gate.authenticate(db, &gate::hash(key), caller).await?;
     Permission::Read.check(key.key.role)?;
-    let (token, now, scope) = (SessionToken::generate()?, Timestamp::now(), key.auth().scope);
+    gate.admit_sign_in(key.key.id)?;
+    Ok(key)
+}
+
+/// Opens a session with the key, in whose own world the change is.
+pub async fn open(mut change: Change, key: KeyId, device: Device) -> Result<SessionToken, Error> {
+    let (token, now, scope) = (SessionToken::generate()?, change.now, change.scope());
     let session = Session {
         id: SessionId::new(now),
-        key_id: key.key.id,
+        key_id: key,
         created_at: now,
         expires_at: now.plus(LIFETIME),
         address: device.address,
         browser: device.browser.map(|name| name.chars().take(MAX_BROWSER).collect()),
     };
-    let mut tx = db.begin().await?;
-    sessions::insert(&mut tx, scope, &session, &token.hash()).await?;
-    sessions::keep_newest(&mut tx, scope, session.key_id, MAX_SESSIONS).await?;
-    tx.commit().await?;
-    Ok((token, session, key))
+    sessions::insert(&mut change, scope, &session, &token.hash()).await?;
+    sessions::keep_newest(&mut change, scope, key, MAX_SESSIONS).await?;
+    change.commit_secret(Created(()), Events::none()).await?;
+    Ok(token)
 }
 
 /// Whether a session with a key of this mode and role may enter the other mode. A live admin key may,
@@ -118,12 +124,13 @@ pub async fn of_key(view: View, key: KeyId) -> Result<Vec<ListedSession>, Error>
 }
 
 /// Ends the session: its next request is refused.
-pub async fn end(db: &Db, scope: Scope, id: SessionId) -> Result<(), Error> {
-    let mut tx = db.begin().await?;
-    if !sessions::delete(&mut tx, scope, id).await? {
+pub async fn end(mut change: Change, id: SessionId) -> Result<(), Error> {
+    let scope = change.scope();
+    if !sessions::delete(&mut change, scope, id).await? {
         return Err(NOT_FOUND);
     }
-    Ok(tx.commit().await?)
+    change.commit(Changed(()), Events::none()).await?;
+    Ok(())
 }
 
 /// Deletes the sessions that have ended, a portion at a time, and lets others write in between.

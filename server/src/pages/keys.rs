@@ -285,7 +285,7 @@ pub async fn end_session(
     Editor(visitor): Editor,
     Id(id): Id<SessionId>,
 ) -> Result<Response, Error> {
-    sessions::end(&app.db, visitor.scope, id).await?;
+    sessions::end(app.ops.change(visitor.origin(), None).await?, id).await?;
     visitor.go_to("/keys", Notice::SessionEnded)
 }
 

@@ -8,7 +8,7 @@ use axum::http::header::{SET_COOKIE, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use common::ApiKey;
+use common::{ApiKey, Mode};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -18,6 +18,7 @@ use super::layout::base;
 use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, host, is_secure, session_token};
 use crate::App;
 use crate::error::Error;
+use crate::events::{Actor, Origin};
 use crate::http::Client;
 use crate::http::context::RequestContext;
 use crate::http::extract::{Form, Query};
@@ -105,15 +106,12 @@ pub async fn sign_in(
 ) -> Result<Response, Error> {
     let SignInForm { key, next } = form.fields;
     let opened = match key.trim().parse::<ApiKey>() {
-        Ok(key) => {
-            let (caller, device) = (&connection.context.caller, connection.device());
-            sessions::open(&app.db, &app.gate, &key, caller, device).await
-        }
+        Ok(key) => open(&app, &connection, &key).await,
         Err(_) => Err(Error::Unauthorized),
     };
     let (status, message) = match opened {
-        Ok((token, _, key)) => {
-            let to = if is_own_page(&next) { next } else { base(key.key.mode) };
+        Ok((token, mode)) => {
+            let to = if is_own_page(&next) { next } else { base(mode) };
             let mut response = see_other(&to)?;
             response.headers_mut().insert(SET_COOKIE, connection.cookie(Some(&token))?);
             return Ok(response);
@@ -134,6 +132,21 @@ pub async fn sign_in(
     page(status, &SignInPage { host: connection.host, next, message })
 }
 
+/// Opens a session with the key, in whose mode it begins.
+async fn open(
+    app: &App,
+    connection: &Connection,
+    key: &ApiKey,
+) -> Result<(SessionToken, Mode), Error> {
+    let context = &connection.context;
+    let found = sessions::authenticate(&app.db, &app.gate, key, &context.caller).await?;
+    let (scope, key) = (found.auth().scope, found.key);
+    let actor = Actor::Key { id: key.id, name: Some(key.name) };
+    let origin = Origin { actor, scope, request_id: Some(context.id.clone()) };
+    let change = app.ops.change(origin, None).await?;
+    Ok((sessions::open(change, key.id, connection.device()).await?, key.mode))
+}
+
 /// Only a page of the dashboard may follow: another site could be taken for it.
 fn is_own_page(path: &str) -> bool {
     let rest = path.strip_prefix("/dashboard").unwrap_or("-");
@@ -148,7 +161,8 @@ pub async fn sign_out(
 ) -> Result<Response, Error> {
     match viewer {
         Ok(Viewer(visitor)) => {
-            match sessions::end(&app.db, visitor.scope, visitor.session).await {
+            let change = app.ops.change(visitor.origin(), None).await?;
+            match sessions::end(change, visitor.session).await {
                 // Somebody else has ended it.
                 Ok(()) | Err(Error::NotFound(_)) => {}
                 Err(error) => return Err(error),

@@ -93,6 +93,7 @@ pub struct KeyGate {
     limiter: Limiter,
     /// Counts the users that validations create.
     new_users: Limiter,
+    sign_ins: Limiter,
     pub last_uses: LastUses,
     pub placements: Placements,
     /// For those whose key, or session, is looked up alone. The lane is the tenant, as far as it is
@@ -106,6 +107,7 @@ impl KeyGate {
         Self {
             limiter: Limiter::of_requests(requests),
             new_users: Limiter::of_new_users(new_users),
+            sign_ins: Limiter::of_sign_ins(),
             last_uses: LastUses::default(),
             placements: Placements::default(),
             lookups: Turns::new(lookups),
@@ -116,6 +118,7 @@ impl KeyGate {
     pub fn forget_idle(&self) {
         self.limiter.forget_idle();
         self.new_users.forget_idle();
+        self.sign_ins.forget_idle();
     }
 
     /// Waits until this key may be looked up.
@@ -183,6 +186,11 @@ impl KeyGate {
     /// Whether the key's rate allows the request to create a user.
     pub fn admit_new_user(&self, key: KeyId, caller: &CallerInfo) -> Allowance {
         *caller.0.new_user.get_or_init(|| self.new_users.check(key))
+    }
+
+    /// Fails if the key has opened too many sessions lately.
+    pub fn admit_sign_in(&self, key: KeyId) -> Result<(), Error> {
+        self.sign_ins.check(key).into_result()
     }
 }
 

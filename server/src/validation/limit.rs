@@ -1,5 +1,5 @@
 //! Rate limits: each key has buckets that leak evenly (GCRA), in this process's memory: one for its
-//! requests, and one for the users that its validations create.
+//! requests, one for the users that its validations create, and one for its sessions.
 //!
 //! A bucket of n promises this: after a pause n come at once, and then one in each interval, which
 //! is the limit's unit divided by its number. So within any time w, n + w / interval come at most,
@@ -79,6 +79,9 @@ impl fmt::Display for Rate {
     }
 }
 
+/// How many sessions each key may open: so many at once, and then one a second. Each is a write.
+const SIGN_INS: NonZeroU32 = NonZeroU32::new(30).unwrap();
+
 /// The default of a limit, in a second.
 const fn a_second(number: u32) -> Rate {
     match NonZeroU32::new(number) {
@@ -151,6 +154,11 @@ impl Limiter {
 
     pub fn of_new_users(limit: NewUserLimit) -> Self {
         Self::new(limit.quota(), DefaultClock::default())
+    }
+
+    pub fn of_sign_ins() -> Self {
+        let quota = Quota::per_second(NonZeroU32::MIN).allow_burst(SIGN_INS);
+        Self::new(Some(quota), DefaultClock::default())
     }
 }
 
