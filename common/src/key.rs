@@ -90,10 +90,15 @@ impl RollKey {
         }
     }
 
+    /// How long the old key is still valid.
+    pub fn overlap(&self) -> Duration {
+        let seconds = self.overlap_seconds.map(|seconds| Duration::seconds(seconds.get().into()));
+        seconds.unwrap_or(Duration::days(1))
+    }
+
     /// When the old key ends that is rolled at `now`: after the overlap, unless it expires sooner.
     pub fn end(&self, now: Timestamp, expires_at: Option<Timestamp>) -> Timestamp {
-        let overlap = self.overlap_seconds.map(|seconds| Duration::seconds(seconds.get().into()));
-        let end = now.plus(overlap.unwrap_or(Duration::days(1)));
+        let end = now.plus(self.overlap());
         expires_at.map_or(end, |expiry| expiry.min(end))
     }
 }

@@ -22,11 +22,12 @@ async fn migrating_prints_each_step() {
     insta::assert_snapshot!(printed(&database, &["migrate"]), @r"
     1  first
     2  original expiry
-    <database> is now at schema version 2: 2 steps.
+    4  rolled keys
+    <database> is now at schema version 4: 3 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 2; nothing to do."
+        @"<database> is at schema version 4; nothing to do."
     );
 }
 
@@ -40,7 +41,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 2: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 4: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -62,7 +63,8 @@ async fn a_source_without_a_schema_is_left_alone() {
         @r"
     1  first
     2  original expiry
-    <database> is now at schema version 2: 2 steps.
+    4  rolled keys
+    <database> is now at schema version 4: 3 steps.
     "
     );
 }

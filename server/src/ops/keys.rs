@@ -107,6 +107,22 @@ pub async fn needing_attention(view: View, now: Timestamp, limit: i64) -> Result
     Ok(keys::expiring_or_unused(&mut conn, view.scope, now, soon, long_ago, limit).await?)
 }
 
+/// How long an admin key must still be valid to keep its tenant from being locked out. A day leaves
+/// time to create another, and is far more than the clocks of nodes may differ.
+const LASTING: TimeDelta = TimeDelta::days(1);
+/// The overlap with which the last such key may be rolled: who lost the answer can roll it again.
+const LAST_OVERLAP: TimeDelta = TimeDelta::minutes(5);
+
+/// Whether a tenant that loses this key would have no live admin key that lasts. Locks them all, so
+/// that no two keys end each other at the same moment.
+async fn is_last_admin(change: &mut Change, id: KeyId) -> Result<bool, Error> {
+    let (own, now) = (change.scope(), change.now);
+    let admins = keys::lock_live_admins(change, own, now).await?;
+    let lasts = |end: Option<Timestamp>| end.is_none_or(|end| end > now.plus(LASTING));
+    let another_lasts = admins.iter().any(|(admin, end)| *admin != id && lasts(*end));
+    Ok(!another_lasts && admins.iter().any(|(admin, _)| *admin == id))
+}
+
 /// Creates the key's successor, which is shown this once, and sets an end to the key, or revokes it
 /// if they shall not overlap.
 pub async fn roll(
@@ -115,8 +131,7 @@ pub async fn roll(
     roll: &RollKey,
 ) -> Result<Created<CreatedKey>, Error> {
     let (own, now) = (change.scope(), change.now);
-    // Locked as by `revoke`, so that no key is rolled and revoked at once.
-    keys::lock_live_admins(&mut change, own, now).await?;
+    let is_last = is_last_admin(&mut change, id).await?;
     let (before, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
     if before.revoked_at.is_some() {
         return Err(Error::Conflict("A revoked key cannot be rolled"));
@@ -124,12 +139,18 @@ pub async fn roll(
     if before.expires_at.is_some_and(|end| end <= now) {
         return Err(Error::Conflict("An expired key cannot be rolled"));
     }
+    if is_last && roll.overlap() < LAST_OVERLAP {
+        return Err(Error::Conflict(
+            "The last live admin key of a tenant needs an overlap of at least 5 minutes; keys that \
+             end within a day do not count. Roll it with one, and revoke it once the new key works",
+        ));
+    }
     let key = ApiKey::generate(before.mode);
     let expires_at = keys::original_expiry(&mut change, scope, id).await?;
     let record = new_record(&key, before.name.clone(), before.role, expires_at, now);
     keys::insert(&mut change, scope, &record, &gate::hash(&key)).await?;
     let old = roll.retire(before.clone(), now);
-    keys::set_end(&mut change, scope, &old).await?;
+    keys::retire(&mut change, scope, &old, now).await?;
     let events = [NewEvent::key_rolled(&before, &old), NewEvent::key_created(&record)];
     let events = events.map(|event| event.in_scope(scope)).to_vec();
     let id = record.id;
@@ -139,26 +160,19 @@ pub async fn roll(
 /// Revokes the key, in force for every request that starts after this has returned.
 pub async fn revoke(mut change: Change, id: KeyId) -> Result<Changed<Key>, Error> {
     let (own, now) = (change.scope(), change.now);
-    // Locked before anything is decided, so that two keys cannot revoke each other at once.
-    let admins = keys::lock_live_admins(&mut change, own, now).await?;
+    let is_last = is_last_admin(&mut change, id).await?;
     let (before, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
-    if admins.iter().any(|admin| admin.id == id) {
-        let mut others = admins.iter().filter(|admin| admin.id != id).peekable();
-        if others.peek().is_none() {
-            return Err(Error::Conflict("The last live admin key of a tenant cannot be revoked"));
-        }
-        if others.all(|admin| admin.is_rolled) {
-            return Err(Error::Conflict(
-                "The tenant's other live admin keys end soon, as they were rolled; roll one again \
-                 or create another first",
-            ));
-        }
+    if is_last {
+        return Err(Error::Conflict(
+            "The last live admin key of a tenant cannot be revoked; keys that end within a day do \
+             not count. Create another one first",
+        ));
     }
     if before.revoked_at.is_some() {
         return Ok(change.commit(Changed(before), Events::none()).await?);
     }
     let key = Key { revoked_at: Some(now), ..before.clone() };
-    keys::set_end(&mut change, scope, &key).await?;
+    keys::revoke(&mut change, scope, &key).await?;
     let event = NewEvent::key_revoked(&before, &key).in_scope(scope);
     Ok(change.commit(Changed(key), event).await?)
 }

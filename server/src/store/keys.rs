@@ -62,7 +62,8 @@ impl KeyWithTenant {
     }
 }
 
-/// Stores a key, whose end is then its original one. The scope is the key's own.
+/// Stores a key, whose end is then its original one, also for nodes of an older release. The scope
+/// is the key's own.
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Result<()> {
     conn.query(
         "insert into keys (world, id, name, prefix, hash, role, created_at, expires_at,
@@ -139,7 +140,10 @@ pub async fn original_expiry(
     id: KeyId,
 ) -> Result<Option<Timestamp>> {
     let (expires_at,) = conn
-        .query("select original_expires_at from keys where id = $2 and world = $1")
+        .query(
+            "select case when rolled_at is null then expires_at else original_expires_at end
+             from keys where id = $2 and world = $1",
+        )
         .bind_scope(scope)
         .bind(id)
         .fetch_one()
@@ -186,37 +190,46 @@ pub async fn expiring_or_unused(
     .await
 }
 
-/// Stores when the key ends. The scope is the key's own.
-pub async fn set_end(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
-    conn.query("update keys set expires_at = $3, revoked_at = $4 where id = $2 and world = $1")
+/// Stores that the key is revoked. The scope is the key's own.
+pub async fn revoke(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
+    conn.query("update keys set revoked_at = $3 where id = $2 and world = $1")
         .bind_scope(scope)
         .bind(key.id)
-        .bind(key.expires_at)
         .bind(key.revoked_at)
         .execute()
         .await?;
     Ok(())
 }
 
-/// A live admin key that is valid.
-#[derive(sqlx::FromRow)]
-pub struct LiveAdmin {
-    pub id: KeyId,
-    /// It ends sooner than it was made for, as another has replaced it.
-    pub is_rolled: bool,
+/// Stores the new end of a key that is rolled, and keeps the one that it was made with. The scope is
+/// the key's own.
+pub async fn retire(conn: &mut Conn, scope: Scope, key: &Key, now: Timestamp) -> Result<()> {
+    conn.query(
+        "update keys set expires_at = $3, revoked_at = $4,
+             original_expires_at =
+                 case when rolled_at is null then expires_at else original_expires_at end,
+             rolled_at = $5
+         where id = $2 and world = $1",
+    )
+    .bind_scope(scope)
+    .bind(key.id)
+    .bind(key.expires_at)
+    .bind(key.revoked_at)
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
 }
 
-/// The tenant's live admin keys that are valid, locked until the transaction ends: a request that
-/// takes one away must see that another remains.
+/// The tenant's live admin keys that are valid, with their ends, locked until the transaction ends: a
+/// request that takes one away must see that another remains.
 pub async fn lock_live_admins(
     conn: &mut Conn,
     scope: Scope,
     now: Timestamp,
-) -> Result<Vec<LiveAdmin>> {
+) -> Result<Vec<(KeyId, Option<Timestamp>)>> {
     conn.query(locking!(
-        "select id, expires_at is not null
-                 and (original_expires_at is null or expires_at < original_expires_at) as is_rolled
-             from keys
+        "select id, expires_at from keys
              where world = (select id from worlds where tenant_id = $1 and mode = $2) and world > 0
                  and role = $3 and revoked_at is null and (expires_at is null or expires_at > $4)
              order by id"
