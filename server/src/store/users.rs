@@ -114,6 +114,26 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<V
         .await
 }
 
+/// A search that finds more reads a page in the order of the list, and leaves out who does not match.
+/// One that finds fewer reads all that match, and sorts them.
+pub const MANY_FOUND: i64 = 2000;
+
+/// What begins with a text: from where to where an index has it, as it is written and in lower case.
+struct Range {
+    start: String,
+    after: String,
+    folded: String,
+    after_folded: String,
+}
+
+impl Range {
+    fn of(start: &str) -> Self {
+        let folded = start.to_ascii_lowercase();
+        let (after, after_folded) = (after_all_with(start), after_all_with(&folded));
+        Self { start: start.to_owned(), after, folded, after_folded }
+    }
+}
+
 /// A page of the users whose external id begins with `start`, or whose email or name does so in
 /// whatever case of the letters a to z.
 pub async fn search(
@@ -122,31 +142,73 @@ pub async fn search(
     start: &str,
     page: Page<UserId>,
 ) -> Result<Vec<User>> {
-    let folded = start.to_ascii_lowercase();
-    conn.query(paged!(
-        page,
-        select!(
-            "world = $1 and id in (
-                 select id from users where world = $1 and world > 0
-                     and external_id >= $4 and external_id < $5
-                 union
-                 select id from users where world = $1 and world > 0
-                     and lower(email) >= $6 and lower(email) < $7 and email is not null
-                 union
-                 select id from users where world = $1 and world > 0
-                     and lower(name) >= $6 and lower(name) < $7 and name is not null)"
-        ),
-        "id"
-    ))
-    .bind_scope(scope)
-    .bind(page.cursor)
-    .bind(page.limit)
-    .bind(start)
-    .bind(after_all_with(start))
-    .bind(&folded)
-    .bind(after_all_with(&folded))
-    .fetch_all()
-    .await
+    let range = Range::of(start);
+    let query = if finds_many(conn, scope, &range).await? {
+        // A `case` is looked up in no index: the list's own gives the order.
+        paged!(
+            page,
+            select!(
+                "world = $1 and world > 0
+                     and case when external_id >= $4 and external_id < $5 then true
+                         when lower(email) >= $6 and lower(email) < $7 then true
+                         when lower(name) >= $6 and lower(name) < $7 then true
+                         else false end"
+            ),
+            "id"
+        )
+    } else {
+        paged!(
+            page,
+            select!(
+                "world = $1 and id in (
+                     select id from users where world = $1 and world > 0
+                         and external_id >= $4 and external_id < $5
+                     union
+                     select id from users where world = $1 and world > 0
+                         and lower(email) >= $6 and lower(email) < $7 and email is not null
+                     union
+                     select id from users where world = $1 and world > 0
+                         and lower(name) >= $6 and lower(name) < $7 and name is not null)"
+            ),
+            "id"
+        )
+    };
+    conn.query(query)
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(&range.start)
+        .bind(&range.after)
+        .bind(&range.folded)
+        .bind(&range.after_folded)
+        .fetch_all()
+        .await
+}
+
+/// Whether a search finds more than [`MANY_FOUND`] texts. It reads no more of them.
+async fn finds_many(conn: &mut Conn, scope: Scope, range: &Range) -> Result<bool> {
+    let (found,): (i64,) = conn
+        .query(
+            "select count(*) from (
+                 select 1 from users where world = $1 and world > 0
+                     and external_id >= $3 and external_id < $4
+                 union all
+                 select 1 from users where world = $1 and world > 0
+                     and lower(email) >= $5 and lower(email) < $6 and email is not null
+                 union all
+                 select 1 from users where world = $1 and world > 0
+                     and lower(name) >= $5 and lower(name) < $6 and name is not null
+                 limit $2) found",
+        )
+        .bind_scope(scope)
+        .bind(MANY_FOUND + 1)
+        .bind(&range.start)
+        .bind(&range.after)
+        .bind(&range.folded)
+        .bind(&range.after_folded)
+        .fetch_one()
+        .await?;
+    Ok(found > MANY_FOUND)
 }
 
 /// Some of the users that [`search`] finds: at most `each` by their external id, by their email and
@@ -157,7 +219,7 @@ pub async fn search_some(
     start: &str,
     each: i64,
 ) -> Result<Vec<User>> {
-    let folded = start.to_ascii_lowercase();
+    let range = Range::of(start);
     conn.query(select!(
         "world = $1 and id in (
              select id from (
@@ -178,10 +240,10 @@ pub async fn search_some(
     ))
     .bind_scope(scope)
     .bind(each)
-    .bind(start)
-    .bind(after_all_with(start))
-    .bind(&folded)
-    .bind(after_all_with(&folded))
+    .bind(&range.start)
+    .bind(&range.after)
+    .bind(&range.folded)
+    .bind(&range.after_folded)
     .fetch_all()
     .await
 }

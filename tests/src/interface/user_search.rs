@@ -1,5 +1,7 @@
 //! GET /api/v1/admin/users with `search`: the start of the external id, of the email, or of the name.
 
+use common::{Timestamp, UserId};
+use licd::store::users::MANY_FOUND;
 use reqwest::Method;
 use serde_json::json;
 
@@ -151,6 +153,35 @@ async fn a_search_comes_in_pages() {
     let third = whole.each("id")[2];
     let rest = find(&app, &[("search", "ADA "), ("after", third)]).await;
     assert_eq!(rest.list(), &whole.list()[3..], "a cursor of one search goes on in another");
+}
+
+/// A search that finds thousands reads its pages in another way, and finds the same in that order.
+#[tokio::test]
+async fn a_search_that_finds_many_is_as_one_that_finds_few() {
+    let app = App::start().await;
+    app.post(USERS, json!({ "externalId": "first", "email": "CUSTOMER@b" })).await.data();
+    let insert = "insert into users (id, world, external_id, name, created_at, updated_at)
+         values ($1, 1, $2, $3, $4, $4)";
+    let mut tx = app.db().begin().await.unwrap();
+    for n in 0..=MANY_FOUND {
+        let (id, now) = (UserId::new(Timestamp::now()), Timestamp::now());
+        let (external_id, name) = match n % 2 {
+            0 => (format!("customer-{n}"), format!("Customer {n}")),
+            _ => (format!("other-{n}"), format!("cusTOMER {n}")),
+        };
+        let query = tx.query(insert).bind(id).bind(external_id.as_str()).bind(name.as_str());
+        query.bind(now).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    app.post(USERS, json!({ "externalId": "last", "name": "cust" })).await.data();
+    let many = find(&app, &[("search", "customer")]).await;
+    assert_eq!(many.list().len() as i64, MANY_FOUND + 2);
+    assert!(many.each("id").is_sorted());
+    assert_eq!(many.each("externalId")[..3], ["first", "customer-0", "other-1"]);
+    let page = find(&app, &[("search", "customer"), ("limit", "7")]).await;
+    assert_eq!(page.list(), &many.list()[..7]);
+    let few = find(&app, &[("search", "customer-1")]).await;
+    assert!(few.list().len() > 500 && few.list().iter().all(|user| many.list().contains(user)));
 }
 
 /// Beside an external id, `search` narrows down.
