@@ -116,3 +116,33 @@ async fn licenses_stand_in_the_order_of_assignment_whatever_clocks_say() {
     assert_eq!(order, licenses);
     assert_eq!(app.validate("ada").await["license"]["id"], *licenses[0]);
 }
+
+/// A record that a node with another clock has made was not changed before that.
+#[tokio::test]
+async fn no_record_is_updated_before_it_was_created() {
+    let app = App::start().await;
+    let plan = app.plan(json!({})).await;
+    let license = app.license_of(&plan).await;
+    let user = app.post("/api/v1/admin/users", json!({ "externalId": "ada" })).await.id();
+    let later = in_an_hour();
+    for table in ["products", "plans", "licenses", "users"] {
+        let sql = match table {
+            "products" => "update products set created_at = $1, updated_at = $1",
+            "plans" => "update plans set created_at = $1, updated_at = $1",
+            "licenses" => "update licenses set created_at = $1, updated_at = $1",
+            _ => "update users set created_at = $1, updated_at = $1",
+        };
+        rewrite(app.db(), sql, later).await;
+    }
+    let product = app.get("/api/v1/admin/products").await.list()[0]["id"].clone();
+    let product = product.as_str().unwrap().to_owned();
+    for (path, body) in [
+        (format!("products/{product}"), json!({ "name": "new" })),
+        (format!("plans/{plan}"), json!({ "name": "new" })),
+        (format!("licenses/{license}"), json!({ "maxSeats": 7 })),
+        (format!("users/{user}"), json!({ "name": "new" })),
+    ] {
+        let changed = app.patch(&format!("/api/v1/admin/{path}"), body).await;
+        assert_eq!(changed["updatedAt"], json!(later), "{path}");
+    }
+}

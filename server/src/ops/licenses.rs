@@ -258,7 +258,7 @@ async fn modify(
     if after == before {
         return Ok(change.commit(Changed(after.license), Events::none()).await?);
     }
-    after.license.updated_at = now;
+    after.license.updated_at = now.max(after.license.updated_at);
     licenses::update(&mut change, scope, &after).await?;
     let event = event(&before, &after);
     Ok(change.commit(Changed(after.license), event).await?)

@@ -73,7 +73,7 @@ pub async fn update(
     if plan == before {
         return Ok(change.commit(Changed(plan), Events::none()).await?);
     }
-    plan.updated_at = now;
+    plan.updated_at = now.max(plan.updated_at);
     plans::update(&mut change, scope, &plan).await?;
     let event = NewEvent::plan_updated(&before, &plan);
     Ok(change.commit(Changed(plan), event).await?)

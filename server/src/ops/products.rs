@@ -50,7 +50,7 @@ pub async fn update(
     if product == before {
         return Ok(change.commit(Changed(product), Events::none()).await?);
     }
-    product.updated_at = now;
+    product.updated_at = now.max(product.updated_at);
     products::update(&mut change, scope, &product).await?;
     let event = NewEvent::product_updated(&before, &product);
     Ok(change.commit(Changed(product), event).await?)

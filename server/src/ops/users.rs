@@ -168,7 +168,7 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
 async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result<User> {
     if user != *before {
         let scope = change.scope();
-        user.updated_at = change.now;
+        user.updated_at = change.now.max(user.updated_at);
         users::update(change, scope, &user).await?;
     }
     Ok(user)
