@@ -13,7 +13,7 @@ use std::process::Command;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::{Caller, until};
+use crate::harness::{Caller, Visitor, until};
 use crate::nodes::process::{Process, first_key};
 
 /// A licd on an SQLite file whose disk fails on demand.
@@ -87,6 +87,10 @@ async fn heals_after(fault: &str) {
         }
         assert_eq!(admin.get("/api/v1/key").await.status, 200);
     }
+    let fields = [("key", admin.key.as_deref().unwrap())];
+    let refused = Visitor::stranger_at(&admin.base).post("/dashboard/sign-in", &fields).await;
+    assert_eq!(refused.status(), 503);
+    assert!(refused.text().await.unwrap().contains("the database takes no writes now"));
     assert!(!disk.is_ready().await, "{fault}: nothing can be written");
 
     disk.set_fault("");

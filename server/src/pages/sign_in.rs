@@ -47,6 +47,8 @@ enum Message {
     Wrong(&'static str),
     /// So many seconds, after too many wrong keys.
     Wait(u64),
+    /// The key would sign in, and no session can be stored.
+    NoWrites,
 }
 
 impl SignInPage {
@@ -110,12 +112,13 @@ pub async fn sign_in(
         Err(_) => Err(Error::Unauthorized),
     };
     let (status, message) = match opened {
-        Ok((token, mode)) => {
+        Ok(Some((token, mode))) => {
             let to = if is_own_page(&next) { next } else { base(mode) };
             let mut response = see_other(&to)?;
             response.headers_mut().insert(SET_COOKIE, connection.cookie(Some(&token))?);
             return Ok(response);
         }
+        Ok(None) => (StatusCode::SERVICE_UNAVAILABLE, Message::NoWrites),
         Err(Error::Unauthorized) => match app.sign_ins.note_wrong_key(connection.address) {
             Ok(()) => (
                 StatusCode::UNAUTHORIZED,
@@ -132,19 +135,25 @@ pub async fn sign_in(
     page(status, &SignInPage { host: connection.host, next, message })
 }
 
-/// Opens a session with the key, in whose mode it begins.
+/// Opens a session with the key, in whose mode it begins; `None` if it cannot be stored.
 async fn open(
     app: &App,
     connection: &Connection,
     key: &ApiKey,
-) -> Result<(SessionToken, Mode), Error> {
+) -> Result<Option<(SessionToken, Mode)>, Error> {
     let context = &connection.context;
     let found = sessions::authenticate(&app.db, &app.gate, key, &context.caller).await?;
     let (scope, key) = (found.auth().scope, found.key);
     let actor = Actor::Key { id: key.id, name: Some(key.name) };
     let origin = Origin { actor, scope, request_id: Some(context.id.clone()) };
-    let change = app.ops.change(origin, None).await?;
-    Ok((sessions::open(change, key.id, connection.device()).await?, key.mode))
+    let device = connection.device();
+    let opened =
+        async { sessions::open(app.ops.change(origin, None).await?, key.id, device).await };
+    match opened.await {
+        Ok(token) => Ok(Some((token, key.mode))),
+        Err(Error::Unavailable) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Only a page of the dashboard may follow: another site could be taken for it.

@@ -17,7 +17,7 @@ impl Visitor {
         Self::stranger_at(&app.base)
     }
 
-    fn stranger_at(base: &str) -> Self {
+    pub fn stranger_at(base: &str) -> Self {
         let client = Client::builder().no_proxy().redirect(redirect::Policy::none());
         Self { client: client.build().unwrap(), base: base.to_owned(), cookie: None }
     }
