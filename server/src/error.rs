@@ -1,5 +1,12 @@
 //! The errors of a request. `http::error` maps them to HTTP.
 
+mod line_limit;
+
+pub use line_limit::LineLimit;
+
+/// A database that is away fails every request, in the same words.
+static LINES: LineLimit = LineLimit::new();
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The key is missing or not valid. The caller does not learn which.
@@ -62,10 +69,11 @@ impl Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if is_unavailable(&error) || is_collision(&error) {
-            tracing::warn!(%error, "the database is unavailable");
+            LINES.write(|left_out| tracing::warn!(%error, left_out, "the database is unavailable"));
             Self::Unavailable
         } else if is_unusable(&error) {
-            tracing::error!(%error, "the database cannot be used");
+            LINES
+                .write(|left_out| tracing::error!(%error, left_out, "the database cannot be used"));
             Self::Unavailable
         } else {
             tracing::error!(%error, "the database refused a statement");

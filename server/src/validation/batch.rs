@@ -15,7 +15,7 @@ use super::outcome::{Outcome, license_rows};
 use super::request::AdmittedRequest;
 use super::verdict::{Decision, decide, deciding};
 use crate::db::{Conn, Db, Result, Tx};
-use crate::error::{Error, is_collision};
+use crate::error::{Error, LineLimit, is_collision};
 use crate::events::{self, NewEvent, Origin};
 use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, BatchHit, BatchQuery, BatchSlot, UserLicenses};
@@ -23,6 +23,7 @@ use crate::store::{Scope, seats};
 
 /// How often a batch starts over because another node came in between.
 const ATTEMPTS: usize = 10;
+static GAVE_UP: LineLimit = LineLimit::new();
 
 /// Answers all of `requests`, in their order, from what was `found` on `conn`.
 pub async fn answer<'a>(
@@ -55,6 +56,10 @@ pub async fn answer<'a>(
             Err(error) => return Err(error.into()),
         }
     }
+    GAVE_UP.write(|left_out| {
+        let validations = requests.len();
+        tracing::warn!(validations, left_out, "gave up: others kept changing the same records");
+    });
     Err(Error::Unavailable)
 }
 
