@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use sqlx::migrate::MigrateError;
 
+use crate::error::has_code;
+
 /// Why a database could not be opened. The messages are for the operator who starts licd.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -38,6 +40,20 @@ pub enum OpenError {
     Empty,
     #[error("cannot bring the database's schema up to date: {0}")]
     Migrate(MigrateError),
+}
+
+impl OpenError {
+    /// A migration did not get the lock of a table in time.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        let cause = match self {
+            Self::Connect(error)
+            | Self::Migrate(
+                MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _),
+            ) => error,
+            _ => return false,
+        };
+        has_code(cause, |code| code == "55P03")
+    }
 }
 
 impl From<MigrateError> for OpenError {

@@ -11,6 +11,9 @@
 //! A server that restarts closes all connections, and those that are idle show it only when they are
 //! used. So an idle connection is pinged before its use, unless it was used a moment ago and no
 //! other was lost since.
+//!
+//! A session keeps the settings with which it began, such as a database's read-only mode. So when a
+//! statement fails as such a setting makes it fail, no connection opened before that is used again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -41,7 +44,7 @@ pub const POSTGRES_MAX_AGE: Duration = Duration::from_secs(300);
 pub struct PgConnections {
     pool: PgPool,
     spare: Arc<Mutex<Option<Spare>>>,
-    last_loss: Arc<LastLoss>,
+    last: Arc<LastFailures>,
 }
 
 struct Spare {
@@ -51,32 +54,58 @@ struct Spare {
     idle_since: Instant,
 }
 
-/// When a connection was found to be lost: others may be, too.
+/// When a connection last failed in a way in which others may fail, too.
 #[derive(Default)]
-struct LastLoss(Mutex<Option<Instant>>);
+struct LastFailures {
+    /// The connection was lost.
+    loss: Moment,
+    /// The server refused what only the session's settings, or rights, forbid.
+    refusal: Moment,
+}
 
-impl LastLoss {
-    fn note(&self) {
+impl LastFailures {
+    fn may_be_lost(&self, idle_since: Instant) -> bool {
+        idle_since.elapsed() > FRESH || self.loss.is_at_or_after(idle_since)
+    }
+
+    fn note(&self, error: &sqlx::Error) {
+        if is_loss(error) {
+            self.loss.set();
+        }
+        if is_of_session(error) {
+            self.refusal.set();
+        }
+    }
+}
+
+/// The last time at which something happened, if it ever did.
+#[derive(Default)]
+struct Moment(Mutex<Option<Instant>>);
+
+impl Moment {
+    fn set(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    fn may_include(&self, idle_since: Instant) -> bool {
-        let lost = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        idle_since.elapsed() > FRESH || lost.is_some_and(|lost| idle_since <= lost)
+    fn is_at_or_after(&self, time: Instant) -> bool {
+        let moment = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        moment.is_some_and(|moment| time <= moment)
     }
 }
 
 impl PgConnections {
     pub async fn open(options: PgPoolOptions, server: PgConnectOptions) -> Result<Self> {
-        let last_loss = Arc::<LastLoss>::default();
-        let noted = last_loss.clone();
+        let last = Arc::<LastFailures>::default();
+        let noted = last.clone();
         let options = options.test_before_acquire(false).before_acquire(move |conn, state| {
-            let idle_since = Instant::now().checked_sub(state.idle_for);
-            let is_doubtful = idle_since.is_none_or(|since| noted.may_include(since));
-            Box::pin(async move { Ok(!is_doubtful || answers(conn).await) })
+            let now = Instant::now();
+            let [opened, idle_since] = [state.age, state.idle_for].map(|ago| now.checked_sub(ago));
+            let is_stale = opened.is_none_or(|opened| noted.refusal.is_at_or_after(opened));
+            let is_doubtful = idle_since.is_none_or(|since| noted.may_be_lost(since));
+            Box::pin(async move { Ok(!is_stale && (!is_doubtful || answers(conn).await)) })
         });
         let pool = options.connect_with(server).await?;
-        Ok(Self { pool, spare: Arc::default(), last_loss })
+        Ok(Self { pool, spare: Arc::default(), last })
     }
 
     /// A connection that answers, or answered a moment ago.
@@ -87,7 +116,8 @@ impl PgConnections {
 
     async fn find(&self) -> Result<(PoolConnection<Postgres>, Instant)> {
         if let Some(Spare { mut conn, lent, idle_since }) = self.take_spare() {
-            if !self.last_loss.may_include(idle_since) || answers(&mut conn).await {
+            let is_stale = self.last.refusal.is_at_or_after(lent);
+            if !is_stale && (!self.last.may_be_lost(idle_since) || answers(&mut conn).await) {
                 return Ok((conn, lent));
             }
             drop(conn.detach());
@@ -204,8 +234,7 @@ impl PgConn {
     pub fn done<T>(&mut self, outcome: &Result<T>) {
         match outcome {
             Ok(_) => self.sound = true,
-            Err(error) if is_loss(error) => self.connections.last_loss.note(),
-            Err(_) => {}
+            Err(error) => self.connections.last.note(error),
         }
     }
 
@@ -228,6 +257,12 @@ async fn answers(conn: &mut PgConnection) -> bool {
 fn is_loss(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Io(_))
         || has_code(error, |code| code.starts_with("08") || code.starts_with("57P0"))
+}
+
+/// The session is read-only, has no such table, or lacks the right: its settings, which a new session
+/// may no longer have, can be the reason.
+fn is_of_session(error: &sqlx::Error) -> bool {
+    has_code(error, |code| matches!(code, "25006" | "3F000" | "42501" | "42P01"))
 }
 
 impl Drop for PgConn {

@@ -5,11 +5,14 @@
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migrator};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqlSafeStr, SqliteConnection};
+use tokio::time::{Instant, sleep};
 
 use super::open_error::OpenError;
+use super::postgres::PgConnections;
 use super::{Db, Result};
 
 /// The migrations, which bring no lock of their own: [`LOCK`] is the transaction's.
@@ -40,6 +43,13 @@ const TRY_LOCK: &str = "select pg_try_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
 const NO_STATEMENT_TIMEOUT: &str = "set local statement_timeout = 0";
 const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0";
+/// How long a migration waits for a table that another session reads, such as a backup. What nodes
+/// ask of the table meanwhile waits behind it.
+const LOCK_TIMEOUT: &str = "set local lock_timeout = '1s'";
+/// Before a migration that waited so long is tried again: nodes catch up in between.
+const LOCK_RETRY: Duration = Duration::from_secs(4);
+/// How often it is logged that a migration still waits.
+const LOCK_REPORT: Duration = Duration::from_secs(60);
 /// Migrating plans statements under names. Behind a pooler the server's connection is lent to
 /// others next, and they use the same names.
 const FORGET: &str = "deallocate all";
@@ -74,20 +84,40 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
             conn.close().await.map_err(OpenError::Connect)?;
             Ok(upgrade)
         }
-        // On a connection of its own, whose plans can be forgotten.
         Db::Postgres { connections, .. } => {
-            let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
-            let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
-            for statement in [FORGET, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES] {
-                tx.execute(statement).await.map_err(OpenError::Connect)?;
+            let mut reported: Option<Instant> = None;
+            loop {
+                match upgrade_postgres(connections).await {
+                    Err(error) if error.is_lock_timeout() => {}
+                    upgraded => return upgraded,
+                }
+                if reported.is_none_or(|at| at.elapsed() >= LOCK_REPORT) {
+                    reported = Some(Instant::now());
+                    tracing::warn!(
+                        "a session, perhaps a backup, uses a table that the new schema changes; \
+                         running nodes go on, and this waits until the session has ended"
+                    );
+                }
+                sleep(LOCK_RETRY).await;
             }
-            take_turn(&mut tx).await.map_err(OpenError::Connect)?;
-            let upgrade = run(&POSTGRES_MIGRATIONS, &mut *tx).await?;
-            tx.execute(FORGET).await.map_err(OpenError::Connect)?;
-            tx.commit().await.map_err(OpenError::Connect)?;
-            Ok(upgrade)
         }
     }
+}
+
+/// On a connection of its own, whose plans can be forgotten, and which lets go of all locks when it
+/// is closed.
+async fn upgrade_postgres(connections: &PgConnections) -> Result<Upgrade, OpenError> {
+    let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
+    let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
+    for statement in [FORGET, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES] {
+        tx.execute(statement).await.map_err(OpenError::Connect)?;
+    }
+    take_turn(&mut tx).await.map_err(OpenError::Connect)?;
+    tx.execute(LOCK_TIMEOUT).await.map_err(OpenError::Connect)?;
+    let upgrade = run(&POSTGRES_MIGRATIONS, &mut *tx).await?;
+    tx.execute(FORGET).await.map_err(OpenError::Connect)?;
+    tx.commit().await.map_err(OpenError::Connect)?;
+    Ok(upgrade)
 }
 
 /// Waits, as long as that takes, until no other node migrates.

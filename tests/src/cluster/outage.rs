@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{Cluster, cluster_with_license};
 use crate::harness::{Answer, Caller, until};
-use crate::nodes::process::{Process, first_key};
+use crate::nodes::process::{Process, first_key, licd};
 
 /// The longest wait while the database is away: a time-out of 5 s for the key and one of 5 s for the
 /// rest, with a margin for a busy machine.
@@ -253,5 +253,74 @@ async fn a_database_that_refuses_licd_is_unavailable() {
         until("validations are answered again", again).await;
     }
     assert!(node.log().contains("the database cannot be used"), "{}", node.log());
+    assert!(node.stop().success());
+}
+
+/// A session stays read-only, or without its tables, when the setting that made it so is gone: the
+/// sessions that began meanwhile are not used for the next minutes.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn a_database_that_is_writable_again_is_written_immediately() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    cluster.execute("create role licd superuser login").await;
+    let url = cluster.url("licd").replacen("postgres@", "licd@", 1);
+    let node = Process::start(&url, &key);
+    let caller = node.caller(&key);
+    let write = async |_| {
+        let made = caller.post("/api/v1/admin/products", json!({ "name": "Studio" })).await;
+        if made.status != 201 {
+            refused_well(&made);
+        }
+        made.status
+    };
+    for setting in ["default_transaction_read_only", "search_path"] {
+        let value = if setting == "search_path" { "nowhere" } else { "on" };
+        cluster.execute(&format!("alter role licd set {setting} = {value}")).await;
+        let end_all =
+            "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'licd'";
+        cluster.execute(end_all).await;
+        until("all connections are refused", async || {
+            join_all((0..32).map(write)).await.iter().all(|status| *status == 503)
+        })
+        .await;
+        cluster.execute(&format!("alter role licd reset {setting}")).await;
+        let mut refused = 0;
+        for _ in 0..20 {
+            let statuses = join_all((0..8).map(write)).await;
+            refused += statuses.iter().filter(|status| **status == 503).count();
+        }
+        // A task may have opened a connection since the last request was refused.
+        assert!(refused <= 8, "{refused} of 160 were refused after {setting} was reset");
+    }
+    assert!(node.stop().success());
+}
+
+/// A migration that waits for a long reader, as a backup is one, does not make validations wait
+/// behind it until they are given up.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs; tests/run runs it"]
+async fn a_migration_waits_for_a_backup_and_nobody_for_the_migration() {
+    let (cluster, node, caller, _) = cluster_with_license().await;
+    cluster.execute("alter table keys drop column rolled_at").await;
+    cluster.execute("delete from _sqlx_migrations where version = 4").await;
+    let mut backup = PgConnection::connect(&cluster.url("licd")).await.unwrap();
+    let mut reading = backup.begin().await.unwrap();
+    sqlx::query("select count(*) from keys").execute(&mut *reading).await.unwrap();
+    let url = cluster.url("licd");
+    let migrating = tokio::task::spawn_blocking(move || licd(&["migrate", "--database-url", &url]));
+    let waits = "select count(*) from pg_locks where not granted";
+    for _ in 0..2 {
+        until("the migration waits", async || cluster.number(waits).await > 0).await;
+        for _ in 0..3 {
+            assert_eq!(caller.validate("ada").await.verdict(), "valid");
+        }
+        until("the migration lets others go on", async || cluster.number(waits).await == 0).await;
+    }
+    reading.rollback().await.unwrap();
+    let migrated = migrating.await.unwrap();
+    let told = String::from_utf8([migrated.stdout, migrated.stderr].concat()).unwrap();
+    assert!(migrated.status.success(), "{told}");
+    assert!(told.contains("waits until the session has ended"), "{told}");
+    assert_eq!(cluster.number("select count(rolled_at) from keys").await, 0);
     assert!(node.stop().success());
 }
