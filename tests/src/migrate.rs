@@ -22,8 +22,9 @@ async fn migrating_prints_each_step() {
     insta::assert_snapshot!(printed(&database, &["migrate"]), @r"
     1  first
     2  original expiry
+    3  license names
     4  rolled keys
-    <database> is now at schema version 4: 3 steps.
+    <database> is now at schema version 4: 4 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
@@ -63,8 +64,9 @@ async fn a_source_without_a_schema_is_left_alone() {
         @r"
     1  first
     2  original expiry
+    3  license names
     4  rolled keys
-    <database> is now at schema version 4: 3 steps.
+    <database> is now at schema version 4: 4 steps.
     "
     );
 }

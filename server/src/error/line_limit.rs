@@ -15,6 +15,8 @@ pub struct LineLimit {
 }
 
 impl LineLimit {
+    /// A limit that no line has met yet. For a `static`, which a `default` could not initialize.
+    #[expect(clippy::new_without_default, reason = "a default is not const")]
     pub const fn new() -> Self {
         Self { limiter: LazyLock::new(new_limiter), left_out: AtomicU64::new(0) }
     }
