@@ -7,6 +7,7 @@ mod form;
 mod log_lines;
 mod modules;
 mod promises;
+mod settings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
