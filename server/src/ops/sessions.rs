@@ -90,7 +90,7 @@ pub async fn open(mut change: Change, key: KeyId, device: Device) -> Result<Sess
     };
     sessions::insert(&mut change, scope, &session, &token.hash()).await?;
     sessions::keep_newest(&mut change, scope, key, MAX_SESSIONS).await?;
-    change.commit_secret(Created(()), Events::none()).await?;
+    change.commit(Created(()), Events::none()).await?;
     Ok(token)
 }
 
