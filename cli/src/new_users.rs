@@ -63,7 +63,8 @@ impl NewUserFlags {
     /// The same for a command that is there to create the user: a person is asked only about one
     /// that is similar to another.
     pub async fn settle_created(self, ctx: &Context, user: ExternalId) -> Result<ExternalId> {
-        if !self.existing_only && !(ctx.may_ask() && prompt::would_ask(ctx)) {
+        let asks = ctx.may_ask() && prompt::would_ask(ctx);
+        if !(asks || self.existing_only) {
             return Ok(user);
         }
         let users = vec![user.to_string()];
