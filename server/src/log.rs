@@ -47,12 +47,6 @@ impl LogFilter {
     pub fn from_static(filter: &'static str) -> Self {
         Self(filter.to_owned())
     }
-
-    /// The directives, behind one that keeps HTTP/2's own lines out unless another names `h2`: a
-    /// stranger can cause any number of its warnings, and they do not say who.
-    fn directives(&self) -> String {
-        format!("h2=error,{}", self.0)
-    }
 }
 
 /// A directive that is neither a level nor a target with one.
@@ -100,7 +94,7 @@ pub fn start(filter: &LogFilter, format: LogFormat) -> io::Result<Flush> {
     let writer = Writer { output: stderr, format, mid_line: false, reported: 0 };
     thread::Builder::new().name("log".into()).spawn(|| writer.run(&LOG))?;
     let log = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(filter.directives()))
+        .with_env_filter(EnvFilter::new(&filter.0))
         .with_ansi(ansi)
         .log_internal_errors(false)
         .with_writer(move || Line(format));

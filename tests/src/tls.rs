@@ -1,10 +1,8 @@
-//! TLS of licd's own: HTTP/1.1 and HTTP/2 in it, certificates that change while licd runs, and the
-//! bounds on connections, which hold as they do without it.
+//! TLS of licd's own: its versions, certificates that change while licd runs, and the bounds on
+//! connections, which hold as they do without it.
 
 mod bounds;
 pub mod client;
-mod hostile;
-mod http2;
 pub mod pair;
 mod reload;
 mod start;
@@ -19,7 +17,7 @@ use rustls::version::{TLS12, TLS13};
 use crate::connections::wire::Wire;
 use crate::harness::App;
 use crate::journey::Shell;
-use client::{HTTP1, HTTP2, Http2, connect_with, http1, validation};
+use client::{HTTP1, connect, connect_with, validation};
 use pair::Pair;
 
 /// A licd with this certificate. Its own callers speak plain HTTP, and are of no use.
@@ -32,29 +30,29 @@ async fn start(pair: &Pair) -> App {
     serve(pair, ConnectionLimits::default()).await
 }
 
+/// A client that would rather speak HTTP/2 is told that there is HTTP/1.1 alone.
 #[tokio::test]
-async fn validates_over_all_versions_and_protocols() {
+async fn validates_over_all_versions_in_http1() {
     let pair = Pair::new();
     let app = start(&pair).await;
     let key = app.key.clone().unwrap();
     for (version, expected) in
         [(&TLS12, ProtocolVersion::TLSv1_2), (&TLS13, ProtocolVersion::TLSv1_3)]
     {
-        for protocol in [Some(HTTP1), Some(HTTP2), None] {
-            let stream = connect_with(&app.base, &pair, version, protocol).await.unwrap();
+        for (offered, chosen) in
+            [(&[HTTP1][..], Some(HTTP1)), (&[b"h2", HTTP1], Some(HTTP1)), (&[], None)]
+        {
+            let stream = connect_with(&app.base, &pair, version, offered).await.unwrap();
             let (_, session) = stream.get_ref();
             assert_eq!(session.protocol_version(), Some(expected));
-            assert_eq!(session.alpn_protocol(), protocol);
-            let answer = if protocol == Some(HTTP2) {
-                Http2::over(stream).await.validate(&key, "ada").await
-            } else {
-                let mut wire = Wire::over(stream);
-                wire.send(validation(&key, "ada")).await;
-                wire.answer().await
-            };
+            assert_eq!(session.alpn_protocol(), chosen);
+            let mut wire = Wire::over(stream);
+            wire.send(validation(&key, "ada")).await;
+            let answer = wire.answer().await;
             assert_eq!(answer.status, 200, "{}", answer.body);
             assert!(answer.body.contains(r#""reason":"no_license""#), "{}", answer.body);
         }
+        assert!(connect_with(&app.base, &pair, version, &[b"h2"]).await.is_err());
     }
 }
 
@@ -63,7 +61,7 @@ async fn a_key_may_be_in_sec1() {
     let pair = Pair::new();
     pair.write_key_in_sec1();
     let app = start(&pair).await;
-    let mut wire = http1(&app.base, &pair).await;
+    let mut wire = connect(&app.base, &pair).await;
     wire.get("/healthz").await;
     assert_eq!(wire.answer().await.status, 200);
 }
@@ -76,7 +74,7 @@ async fn the_session_s_cookie_is_for_tls_alone() {
     let app = start(&pair).await;
     let key = app.new_key("default", Role::Read, Mode::Live).await;
     for line in ["", "x-forwarded-proto: http\r\n"] {
-        let mut wire = http1(&app.base, &pair).await;
+        let mut wire = connect(&app.base, &pair).await;
         let form = format!("key={key}");
         wire.send(format!(
             "POST /dashboard/sign-in HTTP/1.1\r\nhost: localhost\r\n{line}\
@@ -104,7 +102,7 @@ async fn heads_that_cannot_be_read_are_refused_like_all_others() {
             "431 request_header_fields_too_large",
         ),
     ] {
-        let mut wire = http1(&app.base, &pair).await;
+        let mut wire = connect(&app.base, &pair).await;
         wire.get("/healthz").await;
         assert_eq!(wire.answer().await.status, 200);
         wire.send(head).await;

@@ -1,5 +1,5 @@
 //! Connections: accepting them, bounding their number, ending those that wait for too long, and
-//! stopping. hyper and the router handle the requests on them, [`protocols`] what is spoken.
+//! stopping. hyper and the router handle the requests on them, [`protocol`] what is spoken.
 //!
 //! One task accepts and looks at all connections now and then. Strangers hold a connection as long
 //! as they like only while there is room: a full service ends those that wait without a request.
@@ -7,9 +7,8 @@
 mod blocked;
 mod clock;
 mod file_limit;
-mod http2;
 mod limits;
-mod protocols;
+mod protocol;
 mod refusal;
 mod request;
 mod socket;
@@ -33,7 +32,7 @@ use tokio::time::{Instant, interval, sleep_until};
 
 use clock::{millis, now};
 pub use limits::ConnectionLimits;
-use protocols::Protocols;
+use protocol::Protocol;
 use socket::Socket;
 use state::{ConnectionState, Overdue};
 use stream::Transport;
@@ -101,7 +100,7 @@ pub async fn serve(
 }
 
 struct Server {
-    protocols: Protocols,
+    protocol: Protocol,
     tls: Option<Tls>,
     limits: ConnectionLimits,
     max_connections: usize,
@@ -129,7 +128,6 @@ struct Connection {
 struct Abuse {
     failed_handshakes: u64,
     malformed_heads: u64,
-    broken_http2: u64,
     slow_heads: u64,
     slow_readers: u64,
     last_client: Option<SocketAddr>,
@@ -139,11 +137,9 @@ impl Abuse {
     fn note(&mut self, ended: &Connection) {
         let (is_malformed, is_failed) =
             (ended.state.is_malformed(), ended.state.is_handshake_failed());
-        let is_broken = ended.state.is_http2_broken();
-        self.broken_http2 += u64::from(is_broken);
         self.malformed_heads += u64::from(is_malformed);
         self.failed_handshakes += u64::from(is_failed);
-        if is_malformed || is_failed || is_broken {
+        if is_malformed || is_failed {
             self.last_client = Some(ended.peer);
         }
     }
@@ -158,7 +154,7 @@ impl Server {
         max.set(i64::try_from(max_connections).unwrap_or(i64::MAX));
         let closing = Arc::<AtomicBool>::default();
         Self {
-            protocols: Protocols::new(router, proxies, closing.clone()),
+            protocol: Protocol::new(router, proxies, closing.clone()),
             tls,
             limits,
             max_connections,
@@ -208,12 +204,12 @@ impl Server {
         let task = match &self.tls {
             None => {
                 let transport = Transport::Plain(socket);
-                let connection = self.protocols.http1(peer.ip(), transport, state.clone());
+                let connection = self.protocol.http1(peer.ip(), transport, state.clone());
                 self.tasks.spawn(log_end(connection, peer))
             }
             Some(tls) => {
-                let (protocols, config) = (self.protocols.clone(), tls.config());
-                let connection = protocols.tls(peer.ip(), config, socket, state.clone());
+                let (protocol, config) = (self.protocol.clone(), tls.config());
+                let connection = protocol.tls(peer.ip(), config, socket, state.clone());
                 self.tasks.spawn(log_end(connection, peer))
             }
         };
@@ -299,18 +295,11 @@ impl Server {
     fn report(&mut self) {
         let Some(last_client) = self.abuse.last_client else { return };
         if is_due(&mut self.last_report) {
-            let Abuse {
-                failed_handshakes,
-                malformed_heads,
-                broken_http2,
-                slow_heads,
-                slow_readers,
-                ..
-            } = take(&mut self.abuse);
+            let Abuse { failed_handshakes, malformed_heads, slow_heads, slow_readers, .. } =
+                take(&mut self.abuse);
             tracing::info!(
                 failed_handshakes,
                 malformed_heads,
-                broken_http2,
                 slow_heads,
                 slow_readers,
                 %last_client,
@@ -321,9 +310,6 @@ impl Server {
 
     async fn stop(mut self, drain: Duration) {
         self.closing.store(true, Ordering::Relaxed);
-        for connection in self.connections.values() {
-            connection.state.request_stop();
-        }
         let (begun, deadline) = (Instant::now(), Instant::now() + drain);
         let mut looks = interval(SHORT_SWEEP);
         while !self.tasks.is_empty() {

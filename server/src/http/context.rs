@@ -71,12 +71,11 @@ pub async fn run(
     let is_page = request.uri().path().starts_with("/dashboard");
     request.extensions_mut().insert(context.clone());
 
-    let checked = head::check(request.version(), request.headers())
-        .and_then(|()| head::hold(request.headers()));
+    let checked = head::check(request.version(), request.headers());
     let (request, arrival) = arrival::observe(request);
     let handling = async move {
         match checked {
-            Ok(_share) => next.run(request).await,
+            Ok(()) => next.run(request).await,
             Err(error) => error.into_response(),
         }
     };

@@ -93,14 +93,3 @@ proptest::proptest! {
         }
     }
 }
-
-#[test]
-fn http2_is_silent_unless_it_is_named() {
-    assert_eq!(LogFilter::from_static("info").directives(), "h2=error,info");
-    let level = |filter: &'static str, target: &str| {
-        let filter = EnvFilter::new(LogFilter::from_static(filter).directives());
-        filter.to_string().split(',').find(|part| part.starts_with(target)).map(str::to_owned)
-    };
-    assert_eq!(level("debug", "h2=").as_deref(), Some("h2=error"));
-    assert_eq!(level("info,h2=debug", "h2=").as_deref(), Some("h2=debug"));
-}

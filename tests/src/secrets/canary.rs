@@ -12,10 +12,8 @@ use tempfile::TempDir;
 
 use crate::harness::{Caller, TestDatabase};
 use crate::nodes::process::{Process, licd, licd_with};
-use crate::tls::client::Http2;
-use crate::tls::pair::Pair;
 
-const TRACE: (&str, &str) = ("LICD_LOG", "trace,sqlx=trace,hyper=trace,h2=trace");
+const TRACE: (&str, &str) = ("LICD_LOG", "trace,sqlx=trace,hyper=trace");
 const PASSWORD: &str = "CANARYpasswordCANARY";
 
 /// Secrets, and the places where they were looked for.
@@ -179,31 +177,4 @@ async fn no_secret_is_in_a_log_of_text_an_event_a_process_or_a_database() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_secret_is_in_a_log_of_json_an_event_a_process_or_a_database() {
     no_secret_is_found("json").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_in_the_log_of_http2() {
-    let (database, pair) = (TestDatabase::empty().await, Pair::new());
-    let mut canaries = Canaries::default();
-    let first = canaries.add(ApiKey::generate(Mode::Live).expose());
-    let wrong = canaries.add(&mistyped(&first));
-    let tls = pair.settings();
-    let mut settings: Vec<_> = tls.iter().map(|(name, value)| (*name, &**value)).collect();
-    settings.extend([TRACE, ("LICD_BOOTSTRAP_KEY", &*first)]);
-    let log = pair.folder().join("log");
-    let stderr = File::create(&log).unwrap();
-    let node = Process::start_logging_to(stderr, &database.url, &settings).await;
-    let client = Http2::connect(&node.base, &pair).await;
-    for (key, status) in [(&first, 200), (&wrong, 401)] {
-        assert_eq!(client.validate(key, "ada").await.status, status);
-        let path = format!("/api/v1/admin/keys/{key}?after={key}");
-        client.get(&path).await;
-    }
-    drop(client);
-    assert!(node.stop().success());
-    let said = std::fs::read(&log).unwrap();
-    let text = String::from_utf8_lossy(&said);
-    let is_talkative = text.contains("h2::codec::framed_read") && text.contains("Headers {");
-    assert!(is_talkative, "{text}");
-    canaries.absent_from("the log", &said);
 }

@@ -1,16 +1,18 @@
-//! The bounds on connections: a handshake counts as a head, and a reader that does not read is ended,
-//! over both protocols.
+//! The bounds on connections: a handshake counts as a head, and a reader that does not read is ended.
 
 use std::time::Duration;
 
-use h2::client::Builder;
 use licd::http::ConnectionLimits;
+use serde_json::Value;
 
-use super::client::{HTTP1, HTTP2, Http2, connect, get, hello, http1, until_answered};
+use super::client::{connect, hello, until_answered};
 use super::pair::Pair;
+use super::reload::start;
 use super::serve;
 use crate::connections::slow::LIMITS;
 use crate::connections::wire::Wire;
+use crate::harness::TestDatabase;
+use crate::refusals::log::log_with;
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 /// A short one within which a handshake ends on a busy machine.
@@ -25,9 +27,7 @@ async fn a_handshake_that_does_not_end_is_ended() {
     let mut half = Wire::connect(&app.base).await;
     half.send([0x16, 3, 1, 2, 0, 1, 0]).await;
     assert_eq!(half.read_to_end().await, "");
-    assert_eq!(http1(&app.base, &pair).await.read_to_end().await, "");
-    let silent = Http2::connect(&app.base, &pair).await;
-    silent.end().await;
+    assert_eq!(connect(&app.base, &pair).await.read_to_end().await, "");
 }
 
 /// Handshakes that never end make room for others, as all do that wait without a request.
@@ -35,7 +35,7 @@ async fn a_handshake_that_does_not_end_is_ended() {
 async fn silent_handshakes_make_room() {
     let pair = Pair::new();
     let app = serve(&pair, ConnectionLimits { max_connections: Some(4), ..LIMITS }).await;
-    let mut known = http1(&app.base, &pair).await;
+    let mut known = connect(&app.base, &pair).await;
     known.get("/healthz").await;
     assert_eq!(known.answer().await.status, 200);
     let mut silent = Vec::new();
@@ -60,7 +60,7 @@ async fn half_handshakes_hold_nobody_up() {
         wire.send(hello()).await;
         half.push(wire);
     }
-    let mut other = http1(&app.base, &pair).await;
+    let mut other = connect(&app.base, &pair).await;
     other.get("/healthz").await;
     assert_eq!(other.answer().await.status, 200);
 }
@@ -69,27 +69,10 @@ async fn half_handshakes_hold_nobody_up() {
 async fn an_idle_connection_is_ended() {
     let pair = Pair::new();
     let app = serve(&pair, ConnectionLimits { idle_timeout: SHORT_TIMEOUT, ..LIMITS }).await;
-    let mut idle = http1(&app.base, &pair).await;
+    let mut idle = connect(&app.base, &pair).await;
     idle.get("/healthz").await;
     assert_eq!(idle.answer().await.status, 200);
     assert_eq!(idle.read_to_end().await, "");
-    let idle = Http2::connect(&app.base, &pair).await;
-    assert_eq!(idle.get("/healthz").await.status, 200);
-    idle.end().await;
-}
-
-/// An idle connection has longer than a head, also when its client sends pings.
-#[tokio::test]
-async fn a_ping_is_no_head() {
-    let pair = Pair::new();
-    let app = serve(&pair, ConnectionLimits { head_timeout: HANDSHAKE_TIMEOUT, ..LIMITS }).await;
-    let mut idle = Http2::connect(&app.base, &pair).await;
-    assert_eq!(idle.get("/healthz").await.status, 200);
-    for _ in 0..2 {
-        idle.ping().await;
-        assert_eq!(Wire::connect(&app.base).await.read_to_end().await, "");
-    }
-    assert_eq!(idle.get("/healthz").await.status, 200);
 }
 
 /// Answers to a client that does not read fill the kernel's buffers, and then licd closes it.
@@ -97,31 +80,12 @@ async fn a_ping_is_no_head() {
 async fn a_client_that_never_reads_is_closed() {
     let pair = Pair::new();
     let app = serve(&pair, ConnectionLimits { write_timeout: SHORT_TIMEOUT, ..LIMITS }).await;
-    let mut deaf = Wire::over(connect(&app.base, &pair, HTTP1).await);
+    let mut deaf = connect(&app.base, &pair).await;
     let request = "GET /api/v1/openapi.json HTTP/1.1\r\nhost: licd\r\n\r\n".repeat(100);
     deaf.send_until_ended(request).await;
-    let mut other = http1(&app.base, &pair).await;
+    let mut other = connect(&app.base, &pair).await;
     other.get("/healthz").await;
     assert_eq!(other.answer().await.status, 200);
-}
-
-/// Over HTTP/2 a client can leave its answers with licd while the kernel takes everything: it makes
-/// no room for them, at all or after the first bytes.
-#[tokio::test]
-async fn a_client_that_makes_no_room_is_closed() {
-    let pair = Pair::new();
-    let app = serve(&pair, ConnectionLimits { write_timeout: HANDSHAKE_TIMEOUT, ..LIMITS }).await;
-    for window in [0, 1, 20_000] {
-        let stream = connect(&app.base, &pair, HTTP2).await;
-        let deaf = Http2::with(Builder::new().initial_window_size(window), stream).await;
-        let mut unread = Vec::new();
-        for _ in 0..3 {
-            let head = deaf.ask(get("/api/v1/openapi.json"), false).await.head().await.unwrap();
-            assert_eq!(head.status(), 200);
-            unread.push(head);
-        }
-        assert!(!deaf.end().await, "it is broken off");
-    }
 }
 
 /// When the kernel takes no more, a part of the answers waits in TLS's own buffer. It leaves when
@@ -134,11 +98,11 @@ async fn what_tls_holds_back_arrives() {
     let request = "GET /healthz HTTP/1.1\r\nhost: licd\r\n\r\n";
     let mut late = Vec::new();
     for answers in (100..3100).step_by(200) {
-        let mut wire = http1(&app.base, &pair).await;
+        let mut wire = connect(&app.base, &pair).await;
         wire.send(request.repeat(answers)).await;
         late.push((wire, answers));
     }
-    let mut other = http1(&app.base, &pair).await;
+    let mut other = connect(&app.base, &pair).await;
     for _ in 0..3000 {
         other.send(request).await;
         assert_eq!(other.answer().await.status, 200);
@@ -157,14 +121,28 @@ async fn a_client_that_reads_gets_everything() {
     let limits =
         ConnectionLimits { head_timeout: HANDSHAKE_TIMEOUT, idle_timeout: SHORT_TIMEOUT, ..LIMITS };
     let app = serve(&pair, limits).await;
-    let mut reader = http1(&app.base, &pair).await;
+    let mut reader = connect(&app.base, &pair).await;
     reader.send("GET /api/v1/openapi.json HTTP/1.1\r\nhost: licd\r\n\r\n".repeat(40)).await;
     let first = reader.answer().await;
-    let second = Http2::connect(&app.base, &pair).await;
-    let slow = second.ask(get("/api/v1/openapi.json"), false).await;
     assert_eq!(Wire::connect(&app.base).await.read_to_end().await, "");
     for _ in 1..40 {
         assert_eq!(reader.answer().await.body, first.body);
     }
-    assert_eq!(slow.answer().await.unwrap().body, first.body);
+}
+
+fn failed(line: &Value) -> bool {
+    line["message"] == "connections were ended" && line["failed_handshakes"] == 1
+}
+
+/// What is no handshake is logged in one line, with an address.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_handshake_is_logged_once() {
+    let (database, pair) = (TestDatabase::empty().await, Pair::new());
+    let licd = start(&database, &pair);
+    let mut wire = Wire::connect(&licd.base).await;
+    wire.send([0x16, 3, 1, 0, 4, 1, 2, 3, 4]).await;
+    wire.read_to_end().await;
+    let log = log_with(&licd, failed).await;
+    let line = log.iter().find(|line| failed(line)).unwrap();
+    assert!(line["last_client"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
 }

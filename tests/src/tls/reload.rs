@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use rustls::version::TLS13;
 use serde_json::Value;
 
-use super::client::{HTTP1, connect_with, http1};
+use super::client::{HTTP1, connect, connect_with};
 use super::pair::Pair;
 use crate::harness::{TestDatabase, until};
 use crate::nodes::process::{Process, first_key};
@@ -24,7 +24,7 @@ pub fn start(database: &TestDatabase, pair: &Pair) -> Process {
 }
 
 async fn shows(licd: &Process, pair: &Pair) -> bool {
-    connect_with(&licd.base, pair, &TLS13, Some(HTTP1)).await.is_ok()
+    connect_with(&licd.base, pair, &TLS13, &[HTTP1]).await.is_ok()
 }
 
 fn count(log: &[Value], message: &str) -> usize {
@@ -45,7 +45,7 @@ async fn replaced_files_are_read() {
     let (old, new) = (Pair::new(), Pair::new());
     let database = TestDatabase::empty().await;
     let licd = start(&database, &old);
-    let mut before = http1(&licd.base, &old).await;
+    let mut before = connect(&licd.base, &old).await;
     before.get("/healthz").await;
     assert_eq!(before.answer().await.status, 200);
     assert!(!shows(&licd, &new).await);

@@ -1,4 +1,4 @@
-//! A request on an HTTP/1.1 connection: it is routed with its client, and lasts until its answer's
+//! A request on a connection: it is routed with its client, and lasts until its answer's
 //! last byte was produced.
 
 use std::convert::Infallible;
@@ -25,7 +25,11 @@ pub async fn answer(
     state: Arc<ConnectionState>,
     closing: Arc<AtomicBool>,
 ) -> Result<Response<AnswerBody>, Infallible> {
-    let handling = Handling::begin(state).await;
+    if !state.begin() {
+        // The connection was ended a moment ago, and its task is about to be aborted.
+        return std::future::pending().await;
+    }
+    let handling = Handling(state);
     request.extensions_mut().insert(client);
     let mut response = router.call(request).await?;
     if closing.load(Ordering::Relaxed) {
@@ -35,17 +39,7 @@ pub async fn answer(
 }
 
 /// A request lasts as long as this.
-pub struct Handling(pub Arc<ConnectionState>);
-
-impl Handling {
-    /// Never completes if the connection was ended a moment ago: its task is about to be aborted.
-    pub async fn begin(state: Arc<ConnectionState>) -> Self {
-        if !state.begin() {
-            return std::future::pending().await;
-        }
-        Self(state)
-    }
-}
+struct Handling(Arc<ConnectionState>);
 
 impl Drop for Handling {
     fn drop(&mut self) {

@@ -2,13 +2,11 @@
 //!
 //! A timer for each request would cost an allocation and two locks. Here the task stores a word
 //! when its phase changes, and the accept loop looks at all connections now and then. The word
-//! holds the phase, its beginning and the number of requests, and is only ever exchanged as a whole.
-//! So a connection that waits is ended before a request begins on it, or not at all.
+//! holds the phase and its beginning, and is only ever exchanged as a whole. So a connection that
+//! waits is ended before a request begins on it, or not at all.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-use tokio::sync::Notify;
 
 use super::blocked::Blocked;
 use super::clock::{millis, now};
@@ -21,11 +19,11 @@ mod tests;
 enum Phase {
     /// No request has come yet, nor the first byte of one. A TLS handshake is a part of this.
     New,
-    /// A head has begun to arrive. HTTP/2 has no such phase, as heads arrive beside requests.
+    /// A head has begun to arrive.
     Head,
-    /// Requests are being handled, or their answers sent. Over HTTP/1.1 there is one.
+    /// A request is being handled, or its answer sent.
     Request,
-    /// The answer is complete, and not all of it has gone to the kernel. HTTP/2 has no such phase.
+    /// The answer is complete, and not all of it has gone to the kernel.
     Flushing,
     /// Kept alive for the next request.
     Idle,
@@ -50,20 +48,15 @@ impl Phase {
         Self::ALL[(word & 0b111) as usize % Self::ALL.len()]
     }
 
-    /// A word: three bits for the phase, sixteen for the number of requests, the rest for the time.
-    fn since(self, millis: u64, requests: u64) -> u64 {
-        millis << 19 | requests << 3 | self as u64
+    /// A word: three bits for the phase, the rest for the time.
+    fn since(self, millis: u64) -> u64 {
+        millis << 3 | self as u64
     }
 }
 
 /// When the word's phase began.
 fn since(word: u64) -> u64 {
-    word >> 19
-}
-
-/// How many requests are handled or answered; a client may have 32 at once.
-fn requests(word: u64) -> u64 {
-    word >> 3 & 0xffff
+    word >> 3
 }
 
 /// Why the accept loop ended a connection.
@@ -85,23 +78,15 @@ pub struct ConnectionState {
     is_malformed: AtomicBool,
     /// A TLS handshake failed.
     is_handshake_failed: AtomicBool,
-    is_http2: AtomicBool,
-    /// It broke the rules of HTTP/2.
-    is_http2_broken: AtomicBool,
-    /// Tells an HTTP/2 connection that the service stops.
-    stop: Notify,
 }
 
 impl ConnectionState {
     pub fn new() -> Self {
         Self {
-            word: AtomicU64::new(Phase::New.since(now(), 0)),
+            word: AtomicU64::new(Phase::New.since(now())),
             blocked: Blocked::default(),
             is_malformed: AtomicBool::new(false),
             is_handshake_failed: AtomicBool::new(false),
-            is_http2: AtomicBool::new(false),
-            is_http2_broken: AtomicBool::new(false),
-            stop: Notify::new(),
         }
     }
 
@@ -109,40 +94,23 @@ impl ConnectionState {
         self.word.load(Ordering::Acquire)
     }
 
-    pub fn is_http2(&self) -> bool {
-        self.is_http2.load(Ordering::Relaxed)
-    }
-
     fn change(&self, from: u64, to: Phase) -> bool {
-        self.exchange(from, to.since(now(), requests(from)))
-    }
-
-    fn exchange(&self, from: u64, to: u64) -> bool {
+        let to = to.since(now());
         self.word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 
 /// What the connection's task notes.
 impl ConnectionState {
-    /// The handshake ended with HTTP/2.
-    pub fn speaks_http2(&self) {
-        self.is_http2.store(true, Ordering::Relaxed);
-    }
-
     /// The TLS handshake failed.
     pub fn handshake_failed(&self) {
         self.is_handshake_failed.store(true, Ordering::Relaxed);
     }
 
-    /// The client broke the rules of HTTP/2, or asked for nothing with all that it sent.
-    pub fn http2_broken(&self) {
-        self.is_http2_broken.store(true, Ordering::Relaxed);
-    }
-
-    /// Bytes arrived. Over HTTP/2 they may be anything, such as a ping.
+    /// Bytes arrived.
     pub fn received(&self) {
         let word = self.word();
-        if matches!(Phase::of(word), Phase::New | Phase::Idle) && !self.is_http2() {
+        if matches!(Phase::of(word), Phase::New | Phase::Idle) {
             self.change(word, Phase::Head);
         }
     }
@@ -154,39 +122,23 @@ impl ConnectionState {
             if Phase::of(word) == Phase::Ended {
                 return false;
             }
-            if self.exchange(word, Phase::Request.since(now(), requests(word) + 1)) {
+            if self.change(word, Phase::Request) {
                 return true;
             }
         }
     }
 
-    /// An answer is complete. With the last of them an HTTP/2 connection is idle: what the kernel
-    /// did not take of it yet still counts as blocked.
+    /// An answer is complete.
     pub fn answered(&self) {
-        loop {
-            let word = self.word();
-            let left = requests(word).saturating_sub(1);
-            let to = match Phase::of(word) {
-                Phase::Request if left > 0 => Phase::Request.since(since(word), left),
-                Phase::Request if self.is_http2() => Phase::Idle.since(now(), 0),
-                Phase::Request => Phase::Flushing.since(now(), 0),
-                _ => return,
-            };
-            if self.exchange(word, to) {
-                return;
-            }
+        let word = self.word();
+        if Phase::of(word) == Phase::Request {
+            self.change(word, Phase::Flushing);
         }
     }
 
     /// Whether what is written now cannot be the answer of a handler, and is hyper's own refusal.
     pub fn is_between_requests(&self) -> bool {
-        let between = matches!(Phase::of(self.word()), Phase::New | Phase::Head | Phase::Idle);
-        between && !self.is_http2()
-    }
-
-    /// Completes when an HTTP/2 connection shall end with the requests that are in flight.
-    pub async fn stop_requested(&self) {
-        self.stop.notified().await;
+        matches!(Phase::of(self.word()), Phase::New | Phase::Head | Phase::Idle)
     }
 
     /// The kernel took everything that it was given.
@@ -228,16 +180,6 @@ impl ConnectionState {
         self.is_handshake_failed.load(Ordering::Relaxed)
     }
 
-    /// Whether it ended as its client broke the rules of HTTP/2.
-    pub fn is_http2_broken(&self) -> bool {
-        self.is_http2_broken.load(Ordering::Relaxed)
-    }
-
-    /// Tells an HTTP/2 connection to take no more requests. Others hear it with their next answer.
-    pub fn request_stop(&self) {
-        self.stop.notify_one();
-    }
-
     /// Ends the connection if it has waited for too long.
     pub fn end_if_overdue(&self, limits: &ConnectionLimits, now: u64) -> Option<Overdue> {
         let word = self.word();
@@ -246,7 +188,7 @@ impl ConnectionState {
             Phase::New | Phase::Head if waited(limits.head_timeout) => Overdue::Head,
             Phase::Idle if waited(limits.idle_timeout) => Overdue::Idle,
             Phase::Lingering if waited(LINGER) => Overdue::Lingering,
-            Phase::Request | Phase::Flushing | Phase::Idle
+            Phase::Request | Phase::Flushing
                 if self.blocked.is_overdue(limits.write_timeout, now) =>
             {
                 Overdue::Reader
@@ -262,19 +204,17 @@ impl ConnectionState {
         let word = self.word();
         match Phase::of(word) {
             Phase::New | Phase::Head | Phase::Lingering => Some((false, since(word))),
-            Phase::Idle if !self.blocked.is_blocked() => Some((true, since(word))),
-            Phase::Idle | Phase::Request | Phase::Flushing | Phase::Ended => None,
+            Phase::Idle => Some((true, since(word))),
+            Phase::Request | Phase::Flushing | Phase::Ended => None,
         }
     }
 
     /// Ends the connection unless a request is handled. If `is_grace`, also not in the middle of a
-    /// head, nor one of HTTP/2 that was told to stop.
+    /// head.
     pub fn end_if_waiting(&self, is_grace: bool) -> bool {
         let word = self.word();
         let waits = match Phase::of(word) {
-            Phase::Idle if self.blocked.is_blocked() => false,
-            Phase::Idle => !(is_grace && self.is_http2()),
-            Phase::New => true,
+            Phase::New | Phase::Idle => true,
             Phase::Head | Phase::Lingering => !is_grace,
             Phase::Request | Phase::Flushing | Phase::Ended => false,
         };

@@ -14,13 +14,6 @@ use super::refusal;
 use super::socket::Socket;
 use super::state::ConnectionState;
 
-/// How much a connection may read until other tasks have their turn: hyper goes on for as long as
-/// there is something, and the smallest frames of HTTP/2 take far longer than they arrive.
-const MAX_READ_AT_ONCE: usize = 16 * 1024;
-/// How much an HTTP/2 connection may read without an answer, or room for more of a body: all heads
-/// and bodies that it may have on their way are smaller.
-const MAX_UNANSWERED: usize = 1024 * 1024;
-
 /// The way to the client.
 pub enum Transport {
     Plain(Socket),
@@ -33,17 +26,11 @@ pub struct Stream {
     /// What is sent in place of hyper's own refusal, and not yet taken by the kernel.
     refusal: Vec<u8>,
     is_shut: bool,
-    /// What was read since the task last waited, in bytes.
-    read_at_once: usize,
-    /// What was read since something was written, in bytes.
-    read_unanswered: usize,
 }
 
 impl Stream {
     pub fn new(transport: Transport, state: Arc<ConnectionState>) -> Self {
-        let (read_at_once, read_unanswered) = (0, 0);
-        let refusal = Vec::new();
-        Self { transport, state, refusal, is_shut: false, read_at_once, read_unanswered }
+        Self { transport, state, refusal: Vec::new(), is_shut: false }
     }
 
     /// Refuses a request in plain HTTP where TLS is spoken, and ends the connection.
@@ -70,28 +57,10 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read_at_once >= MAX_READ_AT_ONCE {
-            self.read_at_once = 0;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
         let before = buffer.filled().len();
-        let read = Pin::new(&mut self.transport).poll_read(cx, buffer);
-        if read.is_pending() {
-            self.read_at_once = 0;
-        }
-        ready!(read)?;
-        let count = buffer.filled().len() - before;
-        if count > 0 {
+        ready!(Pin::new(&mut self.transport).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before {
             self.state.received();
-        }
-        self.read_at_once += count;
-        self.read_unanswered += count;
-        if self.read_unanswered > MAX_UNANSWERED && self.state.is_http2() {
-            self.state.http2_broken();
-            return Poll::Ready(Err(io::Error::other(
-                "the client only sends what asks for nothing",
-            )));
         }
         Poll::Ready(Ok(()))
     }
@@ -117,7 +86,6 @@ impl AsyncWrite for Stream {
             self.refusal.extend(refusal::with_envelope(&head));
             return Poll::Ready(Ok(head.len()));
         }
-        self.read_unanswered = 0;
         Pin::new(&mut self.transport).poll_write_vectored(cx, buffers)
     }
 
@@ -205,6 +173,3 @@ impl AsyncWrite for Transport {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,5 +1,5 @@
 //! Large answers in memory: an answer that was written whole stays there until its caller has read
-//! it. All of them together stay within a budget, whatever they answer and over any protocol.
+//! it. All of them together stay within a budget, whatever they answer.
 //!
 //! A list that is streamed takes no more than its current part. What strangers get is small, or in
 //! the program, which needs no memory for it.
@@ -105,7 +105,7 @@ mod tests {
         assert!(is_answered(&answer(UNCOUNTED as usize, one)), "it is small");
         assert!(is_answered(&answer(LARGE, other)), "it is another tenant's");
 
-        // As HTTP/1.1 and HTTP/2 keep what the client has made no room for.
+        // As hyper keeps what the client has not taken.
         let body = sent.pop().unwrap().into_body();
         assert_eq!(body.size_hint().exact(), Some(LARGE as u64));
         let mut part = body.collect().await.unwrap().to_bytes();

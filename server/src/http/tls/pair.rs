@@ -134,7 +134,7 @@ fn timestamp(time: ASN1Time) -> Option<Timestamp> {
     Timestamp::from_millis(time.timestamp().checked_mul(1000)?)
 }
 
-/// TLS 1.2 and 1.3; the client chooses HTTP/2 or HTTP/1.1. Nothing is resumed under another
+/// HTTP/1.1 over TLS 1.2 or 1.3. Nothing is resumed under another
 /// certificate, as each configuration remembers sessions of its own.
 fn config(
     chain: Vec<CertificateDer<'static>>,
@@ -144,7 +144,7 @@ fn config(
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 

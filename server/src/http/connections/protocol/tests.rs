@@ -53,10 +53,10 @@ async fn handshakes(stays: bool) -> usize {
     }
     let (tcp, peer) = listener.accept().await.unwrap();
     let state = Arc::new(ConnectionState::new());
-    let protocols =
-        Protocols::new(Router::new(), TrustedProxies::default(), Arc::<AtomicBool>::default());
+    let protocol =
+        Protocol::new(Router::new(), TrustedProxies::default(), Arc::<AtomicBool>::default());
     let socket = Socket::new(tcp, state.clone());
-    protocols.tls(peer.ip(), Arc::new(config), socket, state).await.unwrap();
+    protocol.tls(peer.ip(), Arc::new(config), socket, state).await.unwrap();
     let mut told = Vec::new();
     drop(client.read_to_end(&mut told).await);
     counter.0.load(Relaxed)
