@@ -44,8 +44,13 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits for a step no longer than [`STATEMENT_TIMEOUT`]. A connection whose step timed out is
 /// closed, or cleaned by its pool, before it is used again.
-async fn within_statement_timeout<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
-    with_timeout(STATEMENT_TIMEOUT, step).await
+///
+/// The step is boxed here: sqlx's futures take tens of kilobytes, and whatever awaits one would be as
+/// large from its beginning, also while it waits for the rest of a request.
+fn within_statement_timeout<T>(
+    step: impl Future<Output = Result<T>>,
+) -> impl Future<Output = Result<T>> {
+    with_timeout(STATEMENT_TIMEOUT, Box::pin(step))
 }
 
 async fn with_timeout<T>(time: Duration, step: impl Future<Output = Result<T>>) -> Result<T> {

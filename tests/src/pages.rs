@@ -242,3 +242,18 @@ fn unpack(packed: &[u8]) -> String {
     assert!(gzip.wait().unwrap().success());
     text
 }
+
+/// As in the API: what is not UTF-8 is not stored as something else, and nothing is given twice.
+#[tokio::test]
+async fn forms_are_read_strictly() {
+    let app = App::start().await;
+    let key = app.new_key("default", Role::Admin, Mode::Live).await;
+    let visitor = Visitor::with_key(&app, &key).await;
+    for body in ["name=%ff", "name=Studio&%ff=x", "name=a&name=b", "name=a&once=x&once=y"] {
+        let form = visitor.form("/dashboard/live/products", &[]).body(body);
+        assert_eq!(form.send().await.unwrap().status(), 400, "{body}");
+    }
+    assert_eq!(app.number("select count(*) from products").await, 0);
+    let form = visitor.form("/dashboard/live/products", &[]).body("name=%c3%84+b&once=x&other=1");
+    assert_eq!(form.send().await.unwrap().status(), 303);
+}

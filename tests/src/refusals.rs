@@ -13,6 +13,7 @@ mod rate_limit;
 pub mod raw;
 mod routes;
 mod values;
+mod waiting_bodies;
 
 use std::collections::BTreeSet;
 

@@ -60,7 +60,7 @@ impl SqliteConnections {
     }
 
     pub async fn read(&self) -> Result<SqliteConn> {
-        Ok(SqliteConn::new(Held::Reader(self.readers.acquire().await?)))
+        Ok(SqliteConn::new(Held::Reader(Box::pin(self.readers.acquire()).await?)))
     }
 
     /// Waits for the writer at most [`STATEMENT_TIMEOUT`]. Fails at once when the files at the

@@ -4,6 +4,8 @@
 mod body;
 mod describe;
 mod form;
+mod pairs;
+mod waiting;
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -13,14 +15,13 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use common::ExternalId;
-use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, Error as _, Expected, Unexpected};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 
 use body::MediaType;
-pub use body::{BODY, BodyLimit, VALIDATION_BODY};
+pub use body::{BODY, BodyLimit, SIGN_IN_BODY, VALIDATION_BODY};
 pub use form::Form;
 
 /// A body that is a JSON object.
@@ -68,13 +69,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 }
 
 fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
-    let text = uri.query().unwrap_or("");
-    // form_urlencoded would read U+FFFD where it is not UTF-8.
-    for pair in text.split('&') {
-        percent_decode_str(pair).decode_utf8().map_err(|_| describe::not_utf8(pair))?;
-    }
-    let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(text.as_bytes()));
-    serde_path_to_error::deserialize(pairs).map_err(describe::query)
+    pairs::read(uri.query().unwrap_or("").as_bytes())
 }
 
 /// How many records a page may have.

@@ -3,7 +3,7 @@
 mod limit;
 
 use askama::Template;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::header::{SET_COOKIE, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::events::{Actor, Origin};
 use crate::http::Client;
 use crate::http::context::RequestContext;
-use crate::http::extract::{Form, Query};
+use crate::http::extract::{Form, Query, SIGN_IN_BODY};
 use crate::ops::sessions::{self, Device, SessionToken};
 
 pub use limit::SignInLimit;
@@ -101,12 +101,19 @@ impl Default for SignInForm {
     }
 }
 
+impl<S: Sync> FromRequest<S> for SignInForm {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        Ok(Form::read(request, &SIGN_IN_BODY).await?.fields)
+    }
+}
+
 pub async fn sign_in(
     State(app): State<App>,
     connection: Connection,
-    form: Form<SignInForm>,
+    SignInForm { key, next }: SignInForm,
 ) -> Result<Response, Error> {
-    let SignInForm { key, next } = form.fields;
     let opened = match key.trim().parse::<ApiKey>() {
         Ok(key) => open(&app, &connection, &key).await,
         Err(_) => Err(Error::Unauthorized),

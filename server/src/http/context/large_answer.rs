@@ -16,9 +16,10 @@ use http_body::{Frame, SizeHint};
 
 use crate::budget::{MemoryBudget, MemoryShare};
 
-/// How large an answer is that is not counted: as most are, so that a full budget does not refuse
-/// them. The number of connections bounds what is not counted.
-const UNCOUNTED: u64 = 64 * 1024;
+/// How large an answer is that is not counted: as nearly all validations are, so that a full budget
+/// does not refuse them. What is not counted takes 64 MiB at most, on 8,192 connections that each
+/// hold one answer beyond what the kernel takes.
+const UNCOUNTED: u64 = 8 * 1024;
 /// What an answer counts as that is streamed: about what its current part takes.
 const STREAMED: u64 = 128 * 1024;
 /// How much memory all larger answers may take together while they are sent.

@@ -1,25 +1,32 @@
 //! A request's body in memory: whole, in time, of a size that has a limit, and only as long as all
-//! bodies together stay within theirs.
+//! bodies together stay within theirs, in memory and in number.
+
+use std::pin::pin;
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
+use tokio::time::sleep;
 
+use super::waiting::Waiting;
 use crate::budget::{MemoryBudget, MemoryShare};
 use crate::error::Error;
 use crate::http::context::{MAX_WAIT, RequestContext};
 
 /// How many bytes of each body are not counted in the budget: more than any honest validation has.
-/// So a full budget does not refuse small bodies; the number of connections bounds what is not
-/// counted.
+/// So a full budget does not refuse small bodies; [`WAITING`] bounds what is not counted.
 const UNCOUNTED: usize = 4096;
+/// How many requests may wait for their bodies at the same time, whoever sends them.
+static WAITING: Waiting = Waiting::new(4096);
 
-/// How large a body may be, and how much memory all bodies with this limit may take together while
-/// they are being read.
+/// How large a body may be, how long it may take to arrive, and how much memory all bodies with this
+/// limit may take together while they are being read.
 pub struct BodyLimit {
     size: usize,
+    wait: Duration,
     pub sentence: &'static str,
     budget: MemoryBudget,
 }
@@ -28,13 +35,23 @@ pub struct BodyLimit {
 /// up that of administrators.
 pub static VALIDATION_BODY: BodyLimit = BodyLimit {
     size: 16 * 1024,
+    wait: MAX_WAIT,
     sentence: "The body must be at most 16 KiB",
     budget: MemoryBudget::new(4 * 1024 * 1024),
+};
+
+/// Of a sign-in, which anybody may send. It is too small to be counted.
+pub static SIGN_IN_BODY: BodyLimit = BodyLimit {
+    size: UNCOUNTED,
+    wait: Duration::from_secs(5),
+    sentence: "The body must be at most 4 KiB",
+    budget: MemoryBudget::new(0),
 };
 
 /// Of every other request.
 pub static BODY: BodyLimit = BodyLimit {
     size: 1024 * 1024,
+    wait: MAX_WAIT,
     sentence: "The body must be at most 1 MiB",
     budget: MemoryBudget::new(32 * 1024 * 1024),
 };
@@ -93,8 +110,18 @@ pub async fn receive(
     // Whose body has yet to be found out is a stranger's.
     let context = parts.extensions.get::<RequestContext>();
     let tenant = context.and_then(|context| context.caller.tenant());
-    let reading = read(body, limit, limit.budget.share(tenant));
-    tokio::time::timeout(MAX_WAIT, reading).await.map_err(|_| Error::RequestTimeout)?
+    let mut reading = pin!(read(body, limit, limit.budget.share(tenant)));
+    // Nearly always it has arrived with the head.
+    if let Some(received) = reading.as_mut().now_or_never() {
+        return received;
+    }
+    let mut place = WAITING.enter(tenant.is_some());
+    tokio::select! {
+        biased;
+        received = reading => received,
+        () = place.lost() => Err(Error::Overloaded),
+        () = sleep(limit.wait) => Err(Error::RequestTimeout),
+    }
 }
 
 async fn read(
@@ -158,5 +185,36 @@ fn is_utf8(parameter: &str) -> bool {
             ["utf-8", "utf8"].iter().any(|utf8| charset.eq_ignore_ascii_case(utf8))
         }
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::extract::Request;
+    use axum::http::HeaderValue;
+    use futures_util::stream;
+
+    use super::*;
+
+    /// A body that never comes, and is not waited for longer than it may.
+    async fn never() -> Result<(), Error> {
+        let body = Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>());
+        let mut request = Request::new(body);
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert(CONTENT_TYPE, form);
+        let (parts, body) = request.into_parts();
+        receive(&parts, body, &SIGN_IN_BODY, MediaType::Form).await.map(drop)
+    }
+
+    #[tokio::test]
+    async fn one_more_than_may_wait_ends_the_one_that_has_waited_longest() {
+        let mut waiting: Vec<_> = (0..4097).map(|_| Box::pin(never())).collect();
+        for request in &mut waiting {
+            assert!(request.now_or_never().is_none());
+        }
+        assert_eq!((&mut waiting[0]).now_or_never(), Some(Err(Error::Overloaded)));
+        assert!(waiting[1..].iter_mut().all(|request| request.now_or_never().is_none()));
     }
 }

@@ -1,16 +1,13 @@
 //! Forms of pages, as browsers send them.
 
 use axum::extract::{FromRequest, Request};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::body::{self, MediaType};
-use super::{BODY, describe};
+use super::body::{self, BODY, BodyLimit, MediaType};
+use super::pairs;
 use crate::error::Error;
 use crate::http::idempotency::Idempotency;
-
-/// The field that each rendering of a form fills with another text, so that a form that is sent twice
-/// has its effect once.
-const ONCE: &str = "once";
 
 /// The fields of a form.
 pub struct Form<T> {
@@ -18,16 +15,28 @@ pub struct Form<T> {
     pub idempotency: Idempotency,
 }
 
+/// What each rendering of a form fills with another text, so that a form that is sent twice has its
+/// effect once.
+#[derive(Deserialize)]
+struct Once {
+    #[serde(default)]
+    once: Option<String>,
+}
+
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        Self::read(request, &BODY).await
+    }
+}
+
+impl<T: DeserializeOwned> Form<T> {
+    pub async fn read(request: Request, limit: &'static BodyLimit) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
-        let received = body::receive(&parts, body, &BODY, MediaType::Form).await?;
-        let pairs = || form_urlencoded::parse(received.bytes());
-        let once = pairs().find(|(name, _)| name == ONCE).map(|(_, value)| value.into_owned());
-        let fields = serde_urlencoded::Deserializer::new(pairs());
-        let fields = serde_path_to_error::deserialize(fields).map_err(describe::query)?;
+        let received = body::receive(&parts, body, limit, MediaType::Form).await?;
+        let fields = pairs::read(received.bytes())?;
+        let Once { once } = pairs::read(received.bytes())?;
         Ok(Self { fields, idempotency: Idempotency::of_form(&parts, once)? })
     }
 }

@@ -1,0 +1,103 @@
+//! Requests that wait for the rest of their bodies: how many there may be, over all connections, and
+//! which of them make room for others.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// A bound on the number of requests that wait. One more ends one of them: a stranger's before any
+/// other, and of these the one that has waited longest.
+pub struct Waiting {
+    max: usize,
+    places: Mutex<Places>,
+}
+
+struct Places {
+    /// How many were ever taken.
+    taken: u64,
+    /// In the order in which they are ended. A sender that is dropped ends its request.
+    open: BTreeMap<Rank, oneshot::Sender<Infallible>>,
+}
+
+/// Whether the caller's key is known to be valid, and the order of arrival.
+type Rank = (bool, u64);
+
+/// The place of a request, until it is dropped.
+pub struct Place<'a> {
+    waiting: &'a Waiting,
+    rank: Rank,
+    lost: oneshot::Receiver<Infallible>,
+}
+
+impl Waiting {
+    pub const fn new(max: usize) -> Self {
+        Self { max, places: Mutex::new(Places { taken: 0, open: BTreeMap::new() }) }
+    }
+
+    pub fn enter(&self, is_known: bool) -> Place<'_> {
+        let (place, lost) = oneshot::channel();
+        let mut places = self.lock();
+        places.taken += 1;
+        let rank = (is_known, places.taken);
+        places.open.insert(rank, place);
+        if places.open.len() > self.max {
+            places.open.pop_first();
+        }
+        Place { waiting: self, rank, lost }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place<'_> {
+    /// Completes when the request has to make room.
+    pub async fn lost(&mut self) {
+        // Nothing is ever sent.
+        let _ = (&mut self.lost).await;
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.waiting.lock().open.remove(&self.rank);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn is_lost(place: &mut Place<'_>) -> bool {
+        place.lost().now_or_never().is_some()
+    }
+
+    #[test]
+    fn strangers_make_room_first_and_of_each_kind_the_one_that_has_waited_longest() {
+        let waiting = Waiting::new(3);
+        let mut known = waiting.enter(true);
+        let mut first = waiting.enter(false);
+        let mut second = waiting.enter(false);
+        assert!(![&mut known, &mut first, &mut second].into_iter().any(is_lost), "there is room");
+        let mut third = waiting.enter(false);
+        assert!(is_lost(&mut first) && !is_lost(&mut second));
+        let mut other = waiting.enter(true);
+        assert!(is_lost(&mut second) && !is_lost(&mut third) && !is_lost(&mut known));
+        drop(third);
+        let mut last = waiting.enter(true);
+        assert!(!is_lost(&mut known), "a place was free");
+        assert!(
+            is_lost(&mut waiting.enter(false)),
+            "a stranger's is ended before all that are known"
+        );
+        let newest = waiting.enter(true);
+        assert!(is_lost(&mut known) && !is_lost(&mut other) && !is_lost(&mut last));
+        drop((known, first, second, other, last, newest));
+        assert!(waiting.lock().open.is_empty());
+    }
+}
