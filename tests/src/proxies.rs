@@ -107,3 +107,13 @@ fn a_malformed_list_of_proxies_stops_the_start() {
         assert!(told.contains("--trusted-proxies") && told.contains(said), "{told}");
     }
 }
+
+/// It is taken, as the network in front of licd may be closed, but not without a word.
+#[tokio::test(flavor = "multi_thread")]
+async fn to_trust_everybody_is_warned_of() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_TRUSTED_PROXIES", "10.0.0.1,0.0.0.0/0")];
+    let node = Process::launch_with(&database.url, &settings).wait();
+    let log = log_with(&node, |line| line["network"] == "0.0.0.0/0").await;
+    assert_eq!(log.iter().filter(|line| line["network"].is_string()).count(), 1);
+}

@@ -73,6 +73,7 @@ impl Serve {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
+        self.warn_of_proxies();
         let db = self.database.open().await?;
         match bootstrap_key {
             Some(key) => tenants::bootstrap(&db, &key, || true).await?,
@@ -107,6 +108,16 @@ impl Serve {
             self.refuse_http(tls.as_ref(), address)?;
         }
         self.metrics_listen.iter().try_for_each(|address| resolve(address).map(drop))
+    }
+
+    fn warn_of_proxies(&self) {
+        for network in self.trusted_proxies.iter().flat_map(TrustedProxies::everybody) {
+            tracing::warn!(
+                %network,
+                "LICD_TRUSTED_PROXIES trusts every address, so that any client can claim another's; \
+                 name the proxies' own addresses"
+            );
+        }
     }
 
     fn refuse_http(&self, tls: Option<&Tls>, address: SocketAddr) -> anyhow::Result<()> {

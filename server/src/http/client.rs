@@ -6,10 +6,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName};
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
 static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// How many bits of an address come before the IPv4 address in it.
+const MAPPED_PREFIX: u8 = 96;
 
 /// Where a request comes from. In the extensions of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +40,10 @@ impl FromStr for TrustedProxies {
         }
         let networks = text.split(',').map(str::trim).map(|entry| {
             let network = match entry.parse::<IpAddr>() {
-                Ok(address) => Ok(IpNet::from(address.to_canonical())),
+                Ok(address) => Ok(address.into()),
                 Err(_) => entry.parse(),
             };
-            network.map_err(|_| MalformedProxy(entry.to_owned()))
+            network.map(canonical).map_err(|_| MalformedProxy(entry.to_owned()))
         });
         networks.collect::<Result<_, _>>().map(Self)
     }
@@ -53,10 +56,13 @@ impl TrustedProxies {
     /// Where no proxy is named, everybody is believed about TLS, and nobody about addresses: no page
     /// can make a browser send that header, and all it does is to make a session's cookie stricter.
     pub fn client(&self, peer: IpAddr, is_tls: bool, headers: &HeaderMap) -> Client {
-        let is_proxy = self.contains(peer);
-        let address = if is_proxy { self.forwarded_for(peer, headers) } else { peer };
-        let is_secure = is_tls || (is_proxy || self.0.is_empty()) && is_https(headers);
-        Client { address, is_secure }
+        if !self.contains(peer) {
+            // The first proxy of all is the one that the browser asked.
+            let is_secure = is_tls || self.is_empty() && is_https(headers, usize::MAX);
+            return Client { address: peer, is_secure };
+        }
+        let (address, proxies_between) = self.forwarded_for(peer, headers);
+        Client { address, is_secure: is_tls || is_https(headers, proxies_between) }
     }
 
     /// Whether none is named.
@@ -64,24 +70,45 @@ impl TrustedProxies {
         self.0.is_empty()
     }
 
+    /// The networks that hold every address of their kind, so that any client can name any other.
+    pub fn everybody(&self) -> impl Iterator<Item = &IpNet> {
+        self.0.iter().filter(|network| network.prefix_len() == 0)
+    }
+
     fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 
     /// Each proxy appends the peer that it saw. So the header is read from its end, for as long as
-    /// trusted proxies wrote it: what stands before is the client's own text.
-    fn forwarded_for(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let lines = headers.get_all(&X_FORWARDED_FOR).iter().rev();
-        let entries = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
-        let mut client = peer;
-        for address in entries.map_while(address) {
-            client = address;
+    /// trusted proxies wrote it: what stands before is the client's own text. Answers the client, and
+    /// how many proxies there are between the first, which the client asked, and the peer.
+    fn forwarded_for(&self, peer: IpAddr, headers: &HeaderMap) -> (IpAddr, usize) {
+        let mut client = (peer, 0);
+        for (index, address) in entries(headers, &X_FORWARDED_FOR).map_while(address).enumerate() {
+            client = (address, index);
             if !self.contains(address) {
                 break;
             }
         }
         client
     }
+}
+
+/// An IPv4 network in the form of IPv6 is the IPv4 network: every address is compared so.
+fn canonical(network: IpNet) -> IpNet {
+    let IpNet::V6(mapped) = network else { return network };
+    let prefix = mapped.prefix_len().checked_sub(MAPPED_PREFIX);
+    let address = mapped.addr().to_ipv4_mapped();
+    match prefix.zip(address).map(|(prefix, address)| Ipv4Net::new(address, prefix)) {
+        Some(Ok(network)) => network.into(),
+        _ => network,
+    }
+}
+
+/// The entries of a header that proxies append to, the last first.
+fn entries<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
+    let lines = headers.get_all(name).iter().rev();
+    lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','))
 }
 
 /// An entry's address. Some proxies add the port.
@@ -91,9 +118,11 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
     Some(address.to_canonical())
 }
 
-fn is_https(headers: &HeaderMap) -> bool {
-    let scheme = headers.get(&X_FORWARDED_PROTO).and_then(|value| value.to_str().ok());
-    scheme.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"))
+/// Whether the first proxy was asked over TLS, with so many proxies behind it. Each of them may have
+/// appended its own scheme. A shorter list was set by the first, and passed on.
+fn is_https(headers: &HeaderMap, proxies_between: usize) -> bool {
+    let schemes = entries(headers, &X_FORWARDED_PROTO).take(proxies_between.saturating_add(1));
+    schemes.last().is_some_and(|scheme| scheme.trim_ascii().eq_ignore_ascii_case(b"https"))
 }
 
 #[cfg(test)]
@@ -186,6 +215,45 @@ mod tests {
             assert_eq!(unnamed, Client { address: peer, is_secure: scheme != "http" });
             assert!(proxies().client(peer, true, &headers).is_secure, "over TLS of our own");
         }
+    }
+
+    /// As many entries from the end count as trusted proxies appended, like those of addresses.
+    #[test]
+    fn of_several_schemes_the_one_that_the_first_trusted_proxy_saw_counts() {
+        for (addresses, schemes, expected) in [
+            ("203.0.113.9", "http, https", true),
+            ("203.0.113.9", "https, http", false),
+            ("203.0.113.9, 10.9.9.9", "https, http", true),
+            ("203.0.113.9, 10.9.9.9", "http, https", false),
+            // The client's own text stands before.
+            ("203.0.113.9, 10.9.9.9", "https,http , https", false),
+            // The first proxy set it, and the others passed it on.
+            ("203.0.113.9, 10.9.9.9", "https", true),
+            ("203.0.113.9", "", false),
+        ] {
+            let headers = HeaderMap::from_iter([
+                (X_FORWARDED_FOR.clone(), addresses.parse().unwrap()),
+                (X_FORWARDED_PROTO.clone(), schemes.parse().unwrap()),
+            ]);
+            let client = proxies().client(PROXY.parse().unwrap(), false, &headers);
+            assert_eq!(client.is_secure, expected, "{addresses}: {schemes}");
+            let unnamed = TrustedProxies::default();
+            let client = unnamed.client(PROXY.parse().unwrap(), false, &headers);
+            assert_eq!(client.is_secure, schemes.starts_with("https"), "{schemes}");
+        }
+    }
+
+    #[test]
+    fn an_ipv4_network_may_be_written_as_ipv6() {
+        let trusted: TrustedProxies = "::ffff:10.0.0.0/104, ::ffff:192.0.2.7".parse().unwrap();
+        for (address, expected) in
+            [("10.9.9.9", true), ("192.0.2.7", true), ("11.0.0.1", false), ("192.0.2.8", false)]
+        {
+            assert_eq!(trusted.contains(address.parse().unwrap()), expected, "{address}");
+        }
+        let all: TrustedProxies = "10.0.0.0/8,0.0.0.0/0,::/0,::ffff:0:0/96".parse().unwrap();
+        let names: Vec<String> = all.everybody().map(ToString::to_string).collect();
+        assert_eq!(names, ["0.0.0.0/0", "::/0", "0.0.0.0/0"]);
     }
 
     #[test]
