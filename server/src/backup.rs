@@ -4,17 +4,19 @@
 //! interrupted leaves nothing that could be taken for one. PostgreSQL has tools of its own.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::future::Future;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
-use crate::db::{OpenError, refuse_lost};
+use crate::db::{OpenError, find_file};
 use crate::store::backup::{self, CopyError};
 
 /// What a copy is called before it is whole.
@@ -38,8 +40,8 @@ pub enum BackupError {
     Copy(PathBuf, sqlx::Error),
     #[error("cannot read the database {0}: {1}")]
     Read(PathBuf, sqlx::Error),
-    #[error(transparent)]
-    Lost(OpenError),
+    #[error("sqlite://{}: {error}", file.display())]
+    Open { file: PathBuf, error: OpenError },
     #[error("the copy of {0} is damaged, and was thrown away: {1}")]
     Damaged(PathBuf, String),
     #[error("interrupted; no backup was made")]
@@ -57,10 +59,11 @@ pub async fn write(
         error if is_taken(&error) => BackupError::Exists(to.to_owned()),
         error => BackupError::Write(to.to_owned(), error),
     };
+    let unusable = |error| BackupError::Open { file: from.to_owned(), error };
     if to.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(to.to_owned()));
     }
-    refuse_lost(from).map_err(BackupError::Lost)?;
+    find_file(from).map_err(unusable)?;
     let folder = match to.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -69,6 +72,7 @@ pub async fn write(
     let draft = draft(folder).map_err(failed)?;
     let _journal = Journal(with_journal(draft.path()));
     fill(from, draft.path(), stop).await.map_err(|error| match error {
+        FillError::Copy(CopyError::Empty) => unusable(OpenError::Empty),
         FillError::Copy(CopyError::Read(error)) => BackupError::Read(from.to_owned(), error),
         FillError::Copy(CopyError::Write(error)) => BackupError::Copy(to.to_owned(), error),
         FillError::Damaged(faults) => BackupError::Damaged(from.to_owned(), faults),
@@ -122,8 +126,8 @@ fn draft(folder: &Path) -> std::io::Result<NamedTempFile> {
     }
 }
 
-/// Deletes the drafts of backups that were killed in this folder. A draft that cannot be deleted is
-/// left alone, and harms nothing.
+/// Deletes the drafts of this user's backups that were killed in this folder. A draft that cannot be
+/// deleted is left alone, and harms nothing.
 fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -134,19 +138,28 @@ fn sweep(folder: &Path) {
         let draft = name.to_str().and_then(|name| name.strip_suffix(JOURNAL));
         match draft {
             Some(draft) if folder.join(draft).exists() => {}
-            Some(_) => drop(fs::remove_file(path)),
+            Some(_) if is_own(entry.metadata()) => drop(fs::remove_file(path)),
+            Some(_) => {}
             None => remove_unlocked(&path),
         }
     }
 }
 
 fn remove_unlocked(path: &Path) {
-    if let Ok(file) = File::open(path)
+    // Others may put what they like into the folder, such as a pipe or a link.
+    let careful = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    if let Ok(file) = File::options().read(true).custom_flags(careful).open(path)
+        && is_own(file.metadata())
         && file.try_lock().is_ok()
     {
         drop(fs::remove_file(path));
         drop(fs::remove_file(with_journal(path)));
     }
+}
+
+/// Whether this is a file of licd's own user, as drafts are.
+fn is_own(metadata: std::io::Result<Metadata>) -> bool {
+    metadata.is_ok_and(|file| file.is_file() && file.uid() == geteuid().as_raw())
 }
 
 /// A draft's journal, which SQLite leaves behind when the disk is full.

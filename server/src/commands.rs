@@ -121,7 +121,7 @@ impl Database {
         match (&self.database_url, SecretFile::of("LICD_DATABASE_URL")?) {
             (Some(url), _) => Ok(url.clone()),
             (None, Some(file)) => file.read(),
-            (None, None) => Ok(DatabaseUrl::Sqlite(default_database())),
+            (None, None) => Ok(DatabaseUrl::file(default_database())),
         }
     }
 

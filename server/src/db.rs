@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use crate::fair::{Turn, Turns};
 
-pub use files::{Exposure, refuse_lost};
+pub use files::{Exposure, find as find_file};
 pub use hosts::Hosts;
 pub use json::AsWritten;
 pub use open_error::OpenError;

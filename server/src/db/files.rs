@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -18,12 +18,13 @@ const EXPOSED_FOLDER: u32 = 0o022;
 /// Of a folder such as /tmp: no user may replace the files of another.
 const STICKY: u32 = 0o1000;
 
+/// How many links may lead from one to the next, as on Linux.
+const MAX_LINKS: usize = 40;
+
 /// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its
 /// side files the same permissions.
 pub(super) fn make(path: &Path) -> Result<(), OpenError> {
-    if path.is_dir() {
-        return Err(OpenError::Folder);
-    }
+    refuse_unusable(path)?;
     refuse_lost(path)?;
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder(path)).and_then(|()| {
         OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
@@ -32,19 +33,42 @@ pub(super) fn make(path: &Path) -> Result<(), OpenError> {
 }
 
 /// Finds the file, and does not create it.
-pub(super) fn find(path: &Path) -> Result<(), OpenError> {
+pub fn find(path: &Path) -> Result<(), OpenError> {
+    refuse_unusable(path)?;
     refuse_lost(path)?;
     match path.metadata() {
-        Ok(file) if file.is_dir() => Err(OpenError::Folder),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing),
         Err(error) => Err(OpenError::File(path.to_owned(), error)),
     }
 }
 
+/// Where the file really is. SQLite keeps its log next to that, not next to a link that leads to it.
+pub(super) fn resolve(path: PathBuf) -> PathBuf {
+    let mut resolved = path.clone();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&resolved) {
+            Ok(target) => resolved = folder(&resolved).join(target),
+            Err(_) => return resolved,
+        }
+    }
+    // A circle, which fails when it is opened.
+    path
+}
+
+/// Fails when there is something at the path that is no file. To open a pipe would wait for somebody
+/// who writes to it.
+fn refuse_unusable(path: &Path) -> Result<(), OpenError> {
+    match path.metadata() {
+        Ok(file) if file.is_dir() => Err(OpenError::Folder),
+        Ok(file) if !file.is_file() => Err(OpenError::NotAFile(path.to_owned())),
+        _ => Ok(()),
+    }
+}
+
 /// Fails when the file is missing or empty and its write-ahead log is not: the log then has what was
 /// written, and SQLite would delete it when it opens the file.
-pub fn refuse_lost(path: &Path) -> Result<(), OpenError> {
+fn refuse_lost(path: &Path) -> Result<(), OpenError> {
     let is_empty = |path: &Path| match path.metadata() {
         Ok(file) => file.len() == 0,
         Err(error) => error.kind() == ErrorKind::NotFound,

@@ -13,6 +13,8 @@ pub enum OpenError {
     Connect(sqlx::Error),
     #[error("cannot create or open the file {0}: {1}")]
     File(PathBuf, std::io::Error),
+    #[error("{0} is not a regular file")]
+    NotAFile(PathBuf),
     #[error("this is a folder; name a file in it, such as licd.db")]
     Folder,
     #[error(

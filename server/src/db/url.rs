@@ -37,11 +37,17 @@ const SSL_MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-c
 /// Where the database is.
 #[derive(Clone)]
 pub enum DatabaseUrl {
+    /// The file itself, if its name is a link.
     Sqlite(PathBuf),
     Postgres(Hosts),
 }
 
 impl DatabaseUrl {
+    /// An SQLite database in the file at `path`.
+    pub fn file(path: PathBuf) -> Self {
+        Self::Sqlite(files::resolve(path))
+    }
+
     /// The ways in which others on this machine may read or change the files of an SQLite database.
     pub fn exposures(&self) -> Vec<Exposure> {
         match self {
@@ -96,7 +102,7 @@ impl FromStr for DatabaseUrl {
     fn from_str(url: &str) -> Result<Self, InvalidUrl> {
         let (scheme, rest) = url.split_once("://").ok_or(InvalidUrl::Unknown)?;
         match &*scheme.to_ascii_lowercase() {
-            "sqlite" => sqlite(rest).map(Self::Sqlite),
+            "sqlite" => sqlite(rest).map(Self::file),
             "postgres" | "postgresql" => postgres(rest).map(Self::Postgres),
             _ => Err(InvalidUrl::Unknown),
         }

@@ -19,8 +19,14 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many of SQLite's instructions run between two looks at whether to stop.
 const STOP_CHECK: i32 = 1000;
 
+/// Tables that every version of licd has, and hardly another program.
+const OUR_TABLES: &str = "select count(*) from sqlite_master
+    where type = 'table' and name in ('_sqlx_migrations', 'worlds', 'event_counters')";
+
 /// Which side of the copying failed.
 pub enum CopyError {
+    /// There is nothing of licd to copy.
+    Empty,
     Read(sqlx::Error),
     Write(sqlx::Error),
 }
@@ -34,8 +40,10 @@ pub async fn copy(from: &Path, to: &Path, stopped: &Arc<AtomicBool>) -> Result<(
     let options = SqliteConnectOptions::new().filename(from).busy_timeout(BUSY_TIMEOUT);
     let mut conn = open(&options, stopped).await.map_err(CopyError::Read)?;
     // SQLite opens a file when it first reads it. A failure then is not the copy's.
-    let read = sqlx::query("select count(*) from sqlite_master").execute(&mut conn).await;
-    read.map_err(CopyError::Read)?;
+    let tables: Result<i64> = sqlx::query_scalar(OUR_TABLES).fetch_one(&mut conn).await;
+    if tables.map_err(CopyError::Read)? != 3 {
+        return Err(CopyError::Empty);
+    }
     let copied = sqlx::query("vacuum into $1").bind(to).execute(&mut conn).await;
     // When this returns, SQLite has let go of both files.
     let closed = conn.close().await;
