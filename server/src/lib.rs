@@ -19,6 +19,7 @@ pub mod ops;
 pub mod pages;
 pub mod permissions;
 pub mod routes;
+pub mod small_file;
 pub mod store;
 mod supervise;
 pub mod validation;

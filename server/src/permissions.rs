@@ -7,12 +7,14 @@ use std::path::Path;
 /// Of a file that holds a secret: others may read or write it.
 const EXPOSED: u32 = 0o006;
 
-/// The command that ends that others may read or write a file that holds a secret.
+/// The command that ends that others may read or write a file that holds a secret. None for what is
+/// no regular file, as licd reads no other.
 ///
 /// They are no reason to refuse it: Kubernetes makes the files of secrets readable for all by
 /// default, in a container that nobody else is in.
 pub fn fix_of_exposure(secret: &Path) -> Option<String> {
-    (mode(secret) & EXPOSED != 0).then(|| format!("chmod o= {}", quoted(secret)))
+    (secret.is_file() && mode(secret) & EXPOSED != 0)
+        .then(|| format!("chmod o= {}", quoted(secret)))
 }
 
 /// The permissions of a file; none, if there is no such file.

@@ -1,14 +1,13 @@
 //! Secrets in files: in place of a variable, `NAME_FILE` may name a file that holds its value, as
 //! systemd and container platforms hand out secrets.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::{env, fs};
 
 use anyhow::{Context, ensure};
-use licd::permissions;
-use zeroize::Zeroizing;
+use licd::{permissions, small_file};
 
 /// A file that an environment variable names.
 pub struct SecretFile {
@@ -35,12 +34,13 @@ impl SecretFile {
         T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
     {
         let place = || format!("{}: {}", self.variable, self.path.display());
-        let text = Zeroizing::new(fs::read_to_string(&self.path).with_context(place)?);
+        let bytes = small_file::read(&self.path).with_context(place)?;
+        let text = str::from_utf8(&bytes).ok().context("it is not UTF-8").with_context(place)?;
         if let Some(fix) = self.fix_of_exposure() {
             let variable = &self.variable;
             tracing::warn!("others can read or change the file of {variable}; fix it with: {fix}");
         }
-        let line = text.strip_suffix('\n').unwrap_or(&text);
+        let line = text.strip_suffix('\n').unwrap_or(text);
         line.strip_suffix('\r').unwrap_or(line).parse().with_context(place)
     }
 

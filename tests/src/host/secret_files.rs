@@ -4,8 +4,10 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use super::{key_of, printed, refused, whose};
+use crate::backup::pipe;
+use crate::doctor::Examination;
 use crate::harness::TestDatabase;
-use crate::nodes::process::{Process, first_key, licd_with};
+use crate::nodes::process::{Process, command, first_key, licd_with};
 
 const URL: &str = "LICD_DATABASE_URL";
 const URL_FILE: &str = "LICD_DATABASE_URL_FILE";
@@ -84,15 +86,19 @@ fn a_file_that_is_no_good_is_named_and_not_shown() {
     let url = format!("sqlite://{}", folder.path().join("licd.db").display());
     let serve = &["serve", "--listen", "127.0.0.1:0"][..];
     let missing = folder.path().join("missing").to_str().unwrap().to_owned();
-    let key = first_key();
+    let (key, waiting) = (first_key(), folder.path().join("pipe"));
+    pipe(&waiting);
     for (variable, path, said) in [
         (URL_FILE, missing.clone(), "No such file or directory"),
         (KEY_FILE, missing, "No such file or directory"),
-        (URL_FILE, folder.path().to_str().unwrap().to_owned(), "Is a directory"),
+        (URL_FILE, folder.path().to_str().unwrap().to_owned(), "it is not a regular file"),
         (URL_FILE, file(&folder, "1", "postgres://licd:SECRET@db:x/licd"), "port must be a number"),
         (URL_FILE, file(&folder, "2", "SECRET"), "must be sqlite://PATH or postgres://"),
         (URL_FILE, file(&folder, "3", "\n"), "must be sqlite://PATH or postgres://"),
-        (URL_FILE, file(&folder, "4", b"SECRET\xff"), "UTF-8"),
+        (URL_FILE, file(&folder, "4", b"SECRET\xff"), "it is not UTF-8"),
+        (URL_FILE, "/dev/zero".to_owned(), "it is not a regular file"),
+        (KEY_FILE, waiting.to_str().unwrap().to_owned(), "it is not a regular file"),
+        (KEY_FILE, file(&folder, "8", vec![b'x'; 65_537]), "it is larger than 64 KiB"),
         (KEY_FILE, file(&folder, "5", "SECRET"), "must be an API key"),
         (KEY_FILE, file(&folder, "6", format!("{key}\n\n")), "must be an API key"),
         (KEY_FILE, file(&folder, "7", ""), "must be an API key"),
@@ -126,4 +132,13 @@ fn a_file_that_others_can_read_is_warned_of() {
         let said = format!("the file of {URL_FILE}; fix it with: chmod o= {path}");
         assert_eq!(told.contains(&said), is_exposed, "{mode:o}: {told}");
     }
+}
+
+/// What licd does not read needs other permissions least of all.
+#[test]
+fn a_folder_in_place_of_a_file_gets_no_command_to_close_it() {
+    let doctor = Examination::by(command(&["doctor", "--json"]).env(URL_FILE, "/"));
+    let found = [doctor.with("problem"), doctor.with("warning")].concat().join("\n");
+    assert!(found.contains("/: it is not a regular file"), "{found}");
+    assert!(!found.contains("chmod"), "{found}");
 }

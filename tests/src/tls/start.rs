@@ -71,7 +71,7 @@ fn only_regular_files_are_read() {
     let [(_, certificate), (_, key)] = pair.settings();
     for (certificate, key) in [("/dev/zero", &*key), (&*certificate, "/dev/zero")] {
         let told = told(Some(certificate), Some(key));
-        assert!(told.contains("it is no regular file"), "{told}");
+        assert!(told.contains("it is not a regular file"), "{told}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A certificate and its key: the files that hold them, and what rustls makes of them.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use rustls::{InconsistentKeys, ServerConfig};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
 use x509_parser::time::ASN1Time;
+use zeroize::Zeroizing;
 
-/// The most bytes of a file: a few certificates are much smaller.
-const MAX_FILE: u64 = 64 * 1024;
+use crate::small_file;
 
 /// Why a certificate and key cannot be used. What the files hold is in no message.
 #[derive(Debug, thiserror::Error)]
@@ -109,19 +109,8 @@ impl PairFiles {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    let unreadable = |error| TlsError::Unreadable(path.to_owned(), error);
-    // To open a pipe would wait until somebody writes to it.
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(unreadable(io::Error::other("it is no regular file")));
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(unreadable(io::Error::other("it is larger than 64 KiB")));
-    }
-    Ok(bytes)
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, TlsError> {
+    small_file::read(path).map_err(|error| TlsError::Unreadable(path.to_owned(), error))
 }
 
 /// The certificate, if there is nothing else beside it.
@@ -150,6 +139,8 @@ fn config(
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     /// Whoever keeps the length and the time of the last write cannot keep that of the last change.

@@ -1,0 +1,27 @@
+//! Small files that an operator names, such as secrets and certificates.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use zeroize::Zeroizing;
+
+/// The most bytes of a file: what belongs in one is much smaller.
+const MAX_SIZE: u64 = 64 * 1024;
+
+/// Reads a file whole, which may be a secret. Waits for no writer of a pipe.
+pub fn read(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    let no_wait = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(no_wait).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Zeroizing::new(Vec::new());
+    file.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(io::Error::other("it is larger than 64 KiB"));
+    }
+    Ok(bytes)
+}
