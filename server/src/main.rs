@@ -6,7 +6,8 @@ mod log;
 use std::process::ExitCode;
 
 use clap::Parser;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Answers are made in one thread and freed in another, which costs the system's allocator a
 /// twelfth more CPU for each validation. Huge pages are left alone: they would take 15 MB.
@@ -51,7 +52,12 @@ fn run(command: commands::Command) -> anyhow::Result<()> {
         .global_queue_interval(2)
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(commands::run(command));
+    let outcome = runtime.block_on(async {
+        // A file that may grow no more is then an error like a full disk, and not the end. It fails
+        // for no signal that may be handled.
+        let _handled = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+        commands::run(command).await
+    });
     // A look-up of a host's name that hangs must not keep the process.
     runtime.shutdown_background();
     outcome

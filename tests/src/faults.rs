@@ -14,7 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::harness::{Caller, Visitor, until};
-use crate::nodes::process::{Process, first_key};
+use crate::nodes::process::{Process, command_after, first_key};
 
 /// A licd on an SQLite file whose disk fails on demand.
 struct Disk {
@@ -175,5 +175,32 @@ async fn without_its_log_nothing_is_written_and_nothing_lost() {
     assert_eq!(admin.usage(&license).await["activeSeats"], 1);
     assert_eq!(admin.validate("bob").await.verdict(), "valid");
     assert_eq!(admin.get("/readyz").await.status, 200);
+    assert!(node.stop().success());
+}
+
+/// `LimitFSIZE=` in systemd, `ulimit -f` in a shell: the signal that would end licd is an error.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_on_the_size_of_files_is_like_a_full_disk() {
+    let (folder, key) = (TempDir::new().unwrap(), first_key());
+    let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+    // Two MiB, in blocks of 512 bytes.
+    let serve = command_after("ulimit -f 4096", &["serve"]);
+    let settings = [("LICD_BOOTSTRAP_KEY", &*key)];
+    let node = Process::launch_command(serve, &url, &settings).wait();
+    let admin = node.caller(&key);
+    let notes = "x".repeat(15_000);
+    let mut stored = 0;
+    let refused = loop {
+        let user =
+            json!({ "externalId": format!("user-{stored}"), "metadata": { "notes": notes } });
+        let answer = admin.post("/api/v1/admin/users", user).await;
+        if answer.status != 201 {
+            break answer;
+        }
+        stored += 1;
+        assert!(stored < 1000, "the limit holds");
+    };
+    assert_eq!(refused.refusal(), "503 unavailable");
+    assert_eq!(admin.get("/api/v1/admin/users").await.list().len(), stored);
     assert!(node.stop().success());
 }

@@ -18,6 +18,8 @@ impl Visitor {
     }
 
     pub fn stranger_at(base: &str) -> Self {
+        // The TLS provider is installed once for the process.
+        drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder().no_proxy().redirect(redirect::Policy::none());
         Self { client: client.build().unwrap(), base: base.to_owned(), cookie: None }
     }
