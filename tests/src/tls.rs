@@ -56,6 +56,25 @@ async fn validates_over_all_versions_in_http1() {
     }
 }
 
+/// Browsers then use TLS by themselves. Behind a proxy that is the proxy's to say, and in plain HTTP
+/// nobody's.
+#[tokio::test]
+async fn over_tls_of_its_own_licd_asks_for_tls_from_then_on() {
+    let pair = Pair::new();
+    let app = start(&pair).await;
+    let mut wire = connect(&app.base, &pair).await;
+    for path in ["/dashboard/sign-in", "/api/v1/key"] {
+        wire.get(path).await;
+        let head = wire.answer().await.head;
+        assert!(head.contains("\r\nstrict-transport-security: max-age="), "{head}");
+    }
+    let mut plain = Wire::connect(&App::start().await.base).await;
+    let proxied = "GET /healthz HTTP/1.1\r\nhost: licd\r\nx-forwarded-proto: https\r\n\r\n";
+    plain.send(proxied).await;
+    let head = plain.answer().await.head;
+    assert!(!head.contains("strict-transport-security"), "{head}");
+}
+
 #[tokio::test]
 async fn a_key_may_be_in_sec1() {
     let pair = Pair::new();

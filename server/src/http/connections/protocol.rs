@@ -67,7 +67,7 @@ impl Protocol {
         let service = service_fn(move |request: Request<Incoming>| {
             let client = proxies.client(peer, is_tls, request.headers());
             let (state, closing) = (state.clone(), closing.clone());
-            request::answer(request, router.clone(), client, state, closing)
+            request::answer(request, router.clone(), client, is_tls, state, closing)
         });
         self.http1.serve_connection(stream, service)
     }

@@ -17,11 +17,16 @@ use tower::Service;
 use super::state::ConnectionState;
 use crate::http::Client;
 
+/// For 180 days a browser asks this host over TLS alone, and shows no way around a certificate that
+/// is not valid: whoever signs in must not be led back to plain HTTP, with the key.
+const OVER_TLS_ALONE: HeaderValue = HeaderValue::from_static("max-age=15552000");
+
 /// Answers a request. While `closing`, the answer is the connection's last.
 pub async fn answer(
     mut request: Request<Incoming>,
     mut router: Router,
     client: Client,
+    is_tls: bool,
     state: Arc<ConnectionState>,
     closing: Arc<AtomicBool>,
 ) -> Result<Response<AnswerBody>, Infallible> {
@@ -32,6 +37,9 @@ pub async fn answer(
     let handling = Handling(state);
     request.extensions_mut().insert(client);
     let mut response = router.call(request).await?;
+    if is_tls {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, OVER_TLS_ALONE);
+    }
     if closing.load(Ordering::Relaxed) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
