@@ -93,6 +93,7 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
     let pool = SqlitePoolOptions::new()
         .max_connections(SQLITE_READERS)
         .acquire_timeout(STATEMENT_TIMEOUT)
+        .acquire_slow_threshold(STATEMENT_TIMEOUT)
         .test_before_acquire(false);
     let first = with_timeout(STATEMENT_TIMEOUT, switch_to_wal(&options)).await?;
     let writer_options = options
@@ -132,7 +133,9 @@ async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .max_lifetime(POSTGRES_MAX_AGE)
-        .acquire_timeout(STATEMENT_TIMEOUT);
+        .acquire_timeout(STATEMENT_TIMEOUT)
+        // A wait that is too long ends, and licd logs it itself.
+        .acquire_slow_threshold(STATEMENT_TIMEOUT);
     let connections = PgConnections::open(pool, hosts.primary().await?).await?;
     hosts.clone().spawn_failover_watch(connections.clone());
     Ok(Db::Postgres { connections, pooler: hosts.pooler })
