@@ -65,6 +65,7 @@ pub async fn list(
         plan: query.plan_id,
         product: query.product_id,
         status: query.status,
+        state: None,
         user: query.user_id,
         expiring_before: query.expiring_before,
         search: query.search,

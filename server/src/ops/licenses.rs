@@ -65,6 +65,9 @@ pub struct LicenseQuery {
     pub plan: Option<PlanId>,
     pub product: Option<ProductId>,
     pub status: Option<Status>,
+    /// What a validation at this moment takes the status for: past its end, an active license is
+    /// expired.
+    pub state: Option<(Status, Timestamp)>,
     /// The caller's own identifier of a user to whom the licenses are assigned.
     pub user: Option<String>,
     pub expiring_before: Option<Timestamp>,
@@ -95,6 +98,7 @@ pub async fn page(
         plan: query.plan,
         product: query.product,
         status: query.status,
+        state: query.state,
         user,
         expiring_before: query.expiring_before,
         suffixes: end.map(|end| Suffixes::ending_like(end.id, end.characters)),

@@ -147,6 +147,8 @@ pub struct LicenseFilter {
     pub plan: Option<PlanId>,
     pub product: Option<ProductId>,
     pub status: Option<Status>,
+    /// What a validation at this moment takes the status for.
+    pub state: Option<(Status, Timestamp)>,
     /// Assigned to this user.
     pub user: Option<ExternalId>,
     /// Those that have an end before this.
@@ -203,7 +205,10 @@ macro_rules! page_found_by {
                       join assignments s on s.user_id = u.id and s.world = u.world
                       where u.external_id = $7 and u.world = $1))
                   and (cast($8 as timestamptz) is null or expires_at < $8)
-                  and (cast($9 as integer) is null or suffix between $9 and $10)"
+                  and (cast($9 as integer) is null or suffix between $9 and $10)
+                  and (cast($11 as text) is null or $11 = case
+                      when status = 'active' and expires_at <= $12 then 'expired'
+                      else status end)"
             ),
             "id"
         )
@@ -232,9 +237,20 @@ pub async fn page(
         LicenseFilter { status: Some(status), .. } if is_rare(*status) => {
             page_found_by!(page, "status = $6")
         }
+        LicenseFilter { state: Some((Status::Expired, _)), .. } => page_found_by!(
+            page,
+            "id in (select id from licenses
+                 where world = $1 and world > 0 and status = 'expired'
+             union all select id from licenses
+                 where world = $1 and world > 0 and status = 'active' and expires_at <= $12)"
+        ),
+        LicenseFilter { state: Some((status, _)), .. } if is_rare(*status) => {
+            page_found_by!(page, "status = $11")
+        }
         LicenseFilter { product: Some(_), .. } => page_found_by!(page, "product_id = $5"),
         LicenseFilter { expiring_before: Some(_), .. } => page_found_by!(page, "expires_at < $8"),
         LicenseFilter { status: Some(_), .. } => page_found_by!(page, "status = $6"),
+        LicenseFilter { state: Some(_), .. } => page_found_by!(page, "status = 'active'"),
         _ => page_found_by!(page, "true"),
     };
     let rows: Vec<CountedLicense> = conn
@@ -249,6 +265,8 @@ pub async fn page(
         .bind(filter.expiring_before)
         .bind(filter.suffixes.map(|suffixes| suffixes.first))
         .bind(filter.suffixes.map(|suffixes| suffixes.last))
+        .bind(filter.state.map(|(status, _)| status))
+        .bind(filter.state.map(|(_, now)| now))
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())

@@ -81,12 +81,15 @@ impl ListQuery {
             }
             _ => return Err(Error::invalid("expiry", "The expiry must be one of the list.")),
         };
+        // Before its end, a license has the status that is stored.
+        let is_by_end = is_wide && (status.is_none() || from == now);
         Ok(match to {
-            Some(to) if is_wide => Wanted::Ending(ExpiryFilter { product, status, from, to }),
+            Some(to) if is_by_end => Wanted::Ending(ExpiryFilter { product, status, from, to }),
             expiring_before => Wanted::Matching(LicenseQuery {
                 plan,
                 product,
-                status,
+                status: None,
+                state: status.map(|status| (status, now)),
                 user,
                 expiring_before,
                 search,

@@ -39,6 +39,13 @@ async fn licenses_are_found_by_each_filter() {
         (format!("plan={farm}"), vec![&d, &b]),
         ("status=suspended".into(), vec![&b]),
         ("status=revoked".into(), vec![]),
+        // As the badge says, whatever is stored.
+        ("status=active".into(), vec![&d, &a]),
+        ("status=expired".into(), vec![&c]),
+        (format!("status=expired&product={render}"), vec![]),
+        (format!("status=active&plan={team}"), vec![&a]),
+        ("status=expired&expiry=expired".into(), vec![&c]),
+        ("status=active&expiry=expired".into(), vec![]),
         // The first to expire is the first in the list.
         ("expiry=30".into(), vec![&b, &a]),
         (format!("expiry=30&product={studio}&status=active"), vec![&a]),
