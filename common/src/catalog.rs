@@ -39,6 +39,7 @@ pub struct Plan {
 /// The body of `POST /api/v1/admin/products`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct CreateProduct {
     pub name: Name,
     pub description: Option<Line>,
@@ -47,6 +48,7 @@ pub struct CreateProduct {
 /// The body of `PATCH /api/v1/admin/products/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct UpdateProduct {
     pub name: Option<Name>,
     pub description: Option<Line>,
@@ -64,7 +66,7 @@ string_enum! {
 /// The body of `POST /api/v1/admin/plans`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreatePlan {
     pub product_id: ProductId,
     pub name: Name,
@@ -77,7 +79,7 @@ pub struct CreatePlan {
 /// The body of `PATCH /api/v1/admin/plans/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UpdatePlan {
     pub name: Option<Name>,
     pub description: Option<Line>,

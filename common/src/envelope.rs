@@ -114,7 +114,8 @@ pub struct Failure {
     pub field: Option<String>,
     /// The id in this answer's `X-Request-Id` header and in the server's log.
     pub request_id: String,
-    /// Whole seconds to wait before the next attempt, on 429 and 503.
+    /// Whole seconds to wait before the next attempt, on 429, on 503, and on the 409
+    /// `idempotency_key_in_use`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schemars(with = "i64", range(min = 1)))]
     pub retry_after: Option<u64>,
@@ -137,23 +138,25 @@ string_enum! {
         RequestTimeout = "request_timeout",
         /// The request conflicts with the current state.
         Conflict = "conflict",
+        /// The record has changed since it had the tag in `If-Match`; nothing was done.
+        Changed = "changed",
         /// The body is too large.
         PayloadTooLarge = "payload_too_large",
-        /// The address is too long.
-        UriTooLong = "uri_too_long",
         /// The body is not JSON in UTF-8, or it is compressed.
         UnsupportedMediaType = "unsupported_media_type",
         /// A request with this `Idempotency-Key` is still being done.
         IdempotencyKeyInUse = "idempotency_key_in_use",
         /// Another request used the `Idempotency-Key` before.
         IdempotencyKeyReused = "idempotency_key_reused",
-        /// The key's rate is used up.
+        /// The key's rate is used up; with the field `userId`, that of users whom its validations
+        /// create.
         RateLimited = "rate_limited",
         /// The head of the request is too large.
         RequestHeaderFieldsTooLarge = "request_header_fields_too_large",
         /// A fault of the service.
         Internal = "internal",
-        /// Too much waits already; nothing was done.
+        /// Too much waits already. Nothing was done, but a validation whose answer is above 64 KiB
+        /// may have taken its seat.
         Overloaded = "overloaded",
         /// The database did not answer in time; a change may have been made all the same.
         Unavailable = "unavailable",

@@ -62,19 +62,20 @@ impl Key {
 /// The body of `POST /api/v1/admin/keys`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateKey {
     pub name: Name,
     pub role: Role,
     /// The mode; absent: that of the calling key.
     pub mode: Option<Mode>,
+    /// In the future; absent: the key does not expire.
     pub expires_at: Option<Timestamp>,
 }
 
 /// The body of `POST /api/v1/admin/keys/{id}/roll`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollKey {
     /// How long the old key is still valid, in seconds; absent: 86400, which is a day.
     pub overlap_seconds: Option<OverlapSeconds>,

@@ -169,7 +169,7 @@ pub struct Usage {
 /// The body of `POST /api/v1/admin/licenses`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateLicense {
     pub plan_id: PlanId,
     /// Overrides the plan's value.
@@ -182,18 +182,20 @@ pub struct CreateLicense {
 /// The body of `POST /api/v1/admin/licenses/{id}/assign`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AssignLicense {
     /// The caller's own identifier of the user. An unknown user is created; a user has at most
     /// 100 licenses.
     pub user_id: ExternalId,
-    /// Replaces the metadata of an existing assignment; absent: it stays.
+    /// Replaces the metadata of an existing assignment; absent: it stays. At most 16 KiB as compact
+    /// JSON and 32 levels, without NUL characters.
     pub metadata: Option<Metadata>,
 }
 
 /// The body of `PATCH /api/v1/admin/licenses/{id}/status`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct SetStatus {
     pub status: Status,
 }
@@ -201,14 +203,14 @@ pub struct SetStatus {
 /// The body of `PATCH /api/v1/admin/licenses/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UpdateLicense {
     /// A limit below the number of seats held takes no seat away; it prevents new ones.
     pub max_seats: Option<MaxSeats>,
     pub expires_at: Option<Timestamp>,
     pub features: Option<Features>,
     pub name: Option<Name>,
-    /// Replaces the former metadata.
+    /// Replaces the former. At most 16 KiB as compact JSON and 32 levels, without NUL characters.
     pub metadata: Option<Metadata>,
     /// Fields to set to null.
     pub clear: Option<Vec<LicenseField>>,

@@ -66,6 +66,15 @@ macro_rules! numbers {
                             .map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
                             .and_then(|number| self.visit_i64(number))
                     }
+
+                    /// JSON has one kind of number: some programs write 5 as 5.0.
+                    fn visit_f64<E: Error>(self, number: f64) -> Result<$name, E> {
+                        let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
+                        match is_whole {
+                            true => self.visit_i64(number as i64),
+                            false => Err(E::invalid_value(Unexpected::Float(number), &self)),
+                        }
+                    }
                 }
                 deserializer.deserialize_i64(Expected)
             }
@@ -119,7 +128,13 @@ mod tests {
             ("4294967297", false),
             ("18446744073709551615", false),
             ("1e30", false),
+            ("58.0", true),
+            ("5.8e1", true),
+            ("1e6", true),
+            ("0.0", false),
             ("1.5", false),
+            ("58.000001", false),
+            ("-1e308", false),
             ("\"1\"", false),
             ("true", false),
         ] {

@@ -54,6 +54,7 @@ pub struct HourStatistics {
     pub suspended: i64,
     pub exceeded_seats: i64,
     /// Always zero while validations create unknown users.
+    /// Always 0: a validation creates an unknown user.
     pub user_not_found: i64,
 }
 

@@ -14,12 +14,13 @@ use serde_json::{Map, Value};
 #[error("must be {0}")]
 pub struct Invalid(pub &'static str);
 
-/// No control characters.
+/// No control characters. Those from U+0080 to U+009F are left to the server, and all escapes are
+/// ones of PCRE: a generated PHP client compares bytes, of which longer characters have such too.
 #[cfg(feature = "server")]
-const PATTERN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+const PATTERN: &str = r"^[^\x00-\x1f\x7f]*$";
 /// The same, and something beside spaces.
 #[cfg(feature = "server")]
-const PATTERN_OF_TRIMMED: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$";
+const PATTERN_OF_TRIMMED: &str = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$";
 
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident to $max:literal, trimmed: $trimmed:literal, $what:literal;)*) =>
@@ -149,7 +150,7 @@ impl schemars::JsonSchema for Features {
     /// Without `uniqueItems`, of which generated clients make sets, which have no order.
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "Feature flags in their order, no two alike.",
+            "description": "Feature flags in their order: at most 100, no two alike.",
             "type": "array",
             "items": generator.subschema_for::<Feature>(),
             "maxItems": Self::MAX,
@@ -191,9 +192,28 @@ impl<'de> Deserialize<'de> for Features {
 /// it can still be read inside a list. It holds no NUL character, which PostgreSQL's `jsonb` cannot
 /// store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct Metadata(Map<String, Value>);
+
+#[cfg(feature = "server")]
+impl schemars::JsonSchema for Metadata {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Metadata".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "The caller's own object: at most 16 KiB as compact JSON and 32 levels, \
+                            without NUL characters.",
+            "type": "object",
+            "additionalProperties": {},
+        })
+    }
+}
 
 impl Metadata {
     const MAX: usize = 16 * 1024;

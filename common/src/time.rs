@@ -62,7 +62,10 @@ impl FromStr for Timestamp {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let time = DateTime::parse_from_rfc3339(text).map_err(|_| Invalid(WHAT))?;
+        // Generated Python clients write offsets in queries without a colon.
+        let time = DateTime::parse_from_rfc3339(text)
+            .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%z"))
+            .map_err(|_| Invalid(WHAT))?;
         // By way of the number, as a leap second would survive being cut.
         Self::from_millis(time.timestamp_millis())
             .filter(|time| time.is_valid())

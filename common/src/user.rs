@@ -43,7 +43,7 @@ impl User {
 /// the former values, absent members stay.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateUser {
     pub external_id: ExternalId,
     pub email: Option<Line>,
@@ -54,6 +54,7 @@ pub struct CreateUser {
 /// The body of `PATCH /api/v1/admin/users/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct UpdateUser {
     pub email: Option<Line>,
     pub name: Option<Name>,

@@ -21,18 +21,35 @@ pub struct Validate {
 
 /// Whether a user is licensed. `valid: false` is an answer, not an error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(transform = one_of))]
 #[serde(untagged)]
 pub enum Validation {
     Valid(Box<ValidAnswer>),
     Invalid(InvalidAnswer),
 }
 
-/// An answer has the shape of one variant and never of both, which generated clients go by.
+/// One schema for both answers: of two, generated clients in Java, Kotlin and Ruby cannot tell which
+/// one they read.
 #[cfg(feature = "server")]
-fn one_of(schema: &mut schemars::Schema) {
-    if let Some(variants) = schema.remove("anyOf") {
-        schema.insert("oneOf".into(), variants);
+impl schemars::JsonSchema for Validation {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Validation".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Whether a user is licensed. A valid answer has `license`, `activation` \
+                            and `features`, another one has `reason`.",
+            "type": "object",
+            "properties": {
+                "valid": { "description": "Whether the user is licensed and holds a seat.",
+                    "type": "boolean" },
+                "license": generator.subschema_for::<License>(),
+                "activation": generator.subschema_for::<Activation>(),
+                "features": generator.subschema_for::<Features>(),
+                "reason": generator.subschema_for::<crate::Open<Reason>>(),
+            },
+            "required": ["valid"],
+        })
     }
 }
 
@@ -49,7 +66,6 @@ impl Validation {
 
 /// The user is licensed and holds a seat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct ValidAnswer {
     pub valid: ConstBool<true>,
     pub license: License,
@@ -60,10 +76,8 @@ pub struct ValidAnswer {
 
 /// The user is not licensed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 pub struct InvalidAnswer {
     pub valid: ConstBool<false>,
-    #[cfg_attr(feature = "server", schemars(with = "crate::Open<Reason>"))]
     pub reason: Reason,
 }
 
@@ -85,7 +99,7 @@ string_enum! {
 /// The body of `POST /api/v1/admin/explain`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Explain {
     /// The caller's own identifier of the user.
     pub user_id: ExternalId,

@@ -22,7 +22,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8], limit: &'static BodyLimit) -> Result<
     let request = Request::post("/").header(CONTENT_TYPE, "application/json");
     let (parts, ()) = request.body(()).expect("a head").into_parts();
     let body = Body::from(bytes.to_vec());
-    let read = RUNTIME.block_on(Json::read(&parts, body, limit));
+    let read = RUNTIME.block_on(Json::read(&parts, body, limit, &[]));
     read.map(|Json(body)| body).map_err(|error| error.sentence())
 }
 

@@ -13,6 +13,8 @@ pub enum Error {
     Unauthorized,
     /// The key has used up its rate; whole seconds to wait.
     RateLimited(u64),
+    /// Validations of the key have made too many users; whole seconds to wait.
+    TooManyNewUsers(u64),
     /// The key may not do this.
     Forbidden,
     /// The request breaks a rule. Names the field at fault, if there is one.
@@ -36,6 +38,8 @@ pub enum Error {
     RequestTimeout,
     /// The request conflicts with the current state.
     Conflict(&'static str),
+    /// The record, named by its kind, is not as the caller saw it.
+    Changed(&'static str),
     /// A request with this Idempotency-Key is still being done.
     IdempotencyKeyInUse,
     /// Another request used the Idempotency-Key before.
@@ -44,6 +48,7 @@ pub enum Error {
     Replayed {
         status: i32,
         body: String,
+        etag: Option<String>,
     },
     /// Nor this: the same request created the record with this id before, and showed its secret.
     ShownOnce(String),

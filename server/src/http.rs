@@ -10,6 +10,7 @@ mod error;
 pub mod extract;
 pub mod head;
 pub mod idempotency;
+pub mod if_match;
 pub mod json;
 pub mod newest_first;
 pub mod openapi;

@@ -5,6 +5,7 @@
 
 pub mod age;
 pub mod change;
+pub mod etag;
 pub mod events;
 pub mod idempotency;
 pub mod keys;

@@ -62,7 +62,7 @@ class Client:
 
     def validate(self, user, product=None):
         request = models.Validate(user_id=user, product_id=product)
-        return self.validation.validate(request).data.actual_instance
+        return self.validation.validate(request).data
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_licenses(licd):
     listed = licd.licenses.list_licenses(
         plan_id=plan.id,
         status=models.Status.ACTIVE,
-        expiring_before=(license.expires_at + timedelta(1)).isoformat(),
+        expiring_before=license.expires_at + timedelta(1),
     )
     assert isinstance(listed, models.LicenseList) and listed.data == [with_seats]
     never = models.UpdateLicense(clear=["expiresAt", "maxSeats"])
@@ -193,7 +193,7 @@ def test_a_valid_user(licd):
     assert again.data.data.metadata == {"by": "test"}
 
     answer = licd.validate("ada", license.product_id)
-    assert isinstance(answer, models.ValidAnswer)
+    assert isinstance(answer, models.Validation)
     assert (answer.valid, answer.features) == (True, ["sso", "export"])
     assert answer.license == license
     assert answer.activation.license_id == license.id
@@ -229,8 +229,8 @@ def test_a_valid_user(licd):
 def test_an_invalid_user(licd):
     answer = licd.validation.validate(models.Validate(user_id="nobody"))
     assert isinstance(answer, models.ValidationResponse) and answer.success is True
-    refusal = answer.data.actual_instance
-    assert isinstance(refusal, models.InvalidAnswer)
+    refusal = answer.data
+    assert isinstance(refusal, models.Validation)
     assert (refusal.valid, refusal.reason) == (False, "no_license")
     unknown = licd.validation.explain(models.Explain(user_id="unknown")).data
     assert (unknown.reason, unknown.user, unknown.licenses) == ("user_not_found", None, [])
@@ -305,7 +305,7 @@ def test_refusals_and_statistics(licd):
         1,
         None,
     )
-    hour, last = refusals[0].hour.isoformat(), refusals[0].last_at.isoformat()
+    hour, last = refusals[0].hour, refusals[0].last_at
     statistics = licd.statistics.get_statistics(var_from=hour, to=last).data
     assert isinstance(statistics, models.Statistics)
     [hour] = statistics.hours
@@ -355,9 +355,23 @@ def test_a_request_that_is_sent_again(licd):
     assert failure.code == "idempotency_key_reused"
 
 
+def test_a_record_that_has_changed_since(licd):
+    seen = licd.products.create_product_with_http_info(models.CreateProduct(name="Studio"))
+    change, tag = models.UpdateProduct(name="Atelier"), seen.headers["etag"]
+    licd.products.update_product(seen.data.data.id, change, if_match=tag)
+    failure, _ = refused(
+        exceptions.ConflictException,
+        licd.products.update_product,
+        seen.data.data.id,
+        change,
+        if_match=tag,
+    )
+    assert failure.code == "changed"
+
+
 def test_what_later_versions_may_add_is_read():
     reason = models.Validation.from_dict({"valid": False, "reason": "moon_phase", "more": 1})
-    assert reason.actual_instance.reason == "moon_phase"
+    assert reason.reason == "moon_phase"
     failure = {"success": False, "error": "New", "code": "new", "requestId": "r", "more": 1}
     assert models.Failure.from_dict(failure).code == "new"
 

@@ -151,7 +151,7 @@ test('licenses', async () => {
     const listed: licd.LicenseList = await api.licenses.listLicenses({
         planId: plan.id,
         status: licd.Status.Active,
-        expiringBefore: new Date(expiresAt.getTime() + 1).toISOString(),
+        expiringBefore: new Date(expiresAt.getTime() + 1),
     });
     assert.deepEqual(listed.data, [withSeats]);
     const clear = [licd.UpdateLicenseClearEnum.ExpiresAt, licd.UpdateLicenseClearEnum.MaxSeats];
@@ -196,8 +196,7 @@ test('a valid user', async () => {
     assert.deepEqual((await again.value()).data.metadata, { by: 'test' });
 
     const answer = await validate('ada', license.productId);
-    assert.ok('license' in answer);
-    assert.equal(answer.valid, true);
+    assert.ok(answer.valid && answer.activation);
     assert.deepEqual(answer.features, ['sso', 'export']);
     assert.deepEqual(answer.license, license);
     assert.equal(answer.activation.licenseId, id);
@@ -219,14 +218,14 @@ test('a valid user', async () => {
     assert.equal(explained?.activation?.id, answer.activation.id);
 
     await assign(license, 'joan');
-    assert.deepEqual(await validate('joan'), { valid: false, reason: 'exceeded_seats' });
+    const refusal = await validate('joan');
+    assert.deepEqual([refusal.valid, refusal.reason], [false, 'exceeded_seats']);
 });
 
 test('an invalid user', async () => {
     const answer = await api.validation.validate({ validate: { userId: 'nobody' } });
     assert.equal(answer.success, true);
     const refusal = answer.data;
-    assert.ok('reason' in refusal);
     assert.deepEqual([refusal.valid, refusal.reason], [false, 'no_license']);
     const unknown = (await api.validation.explain({ explain: { userId: 'unknown' } })).data;
     assert.deepEqual([unknown.reason, unknown.user], ['user_not_found', null]);
@@ -239,7 +238,7 @@ for (const userId of ['a/b c?ü', '%2F', 'a+b']) {
         const assignment = await assign(license, userId);
         const gone = (await api.licenses.unassignLicense({ id: license.id, userId })).data;
         assert.equal(gone.id, assignment.id);
-        assert.deepEqual(await validate(userId), { valid: false, reason: 'no_license' });
+        assert.equal((await validate(userId)).reason, 'no_license');
     });
 }
 
@@ -300,7 +299,7 @@ test('refusals and statistics', async () => {
     const [refusal] = await find(look);
     assert.ok(refusal);
     assert.deepEqual([refusal.reason, refusal.count, refusal.licenseId], ['no_license', 1, null]);
-    const period = { from: refusal.hour.toISOString(), to: refusal.lastAt.toISOString() };
+    const period = { from: refusal.hour, to: refusal.lastAt };
     const { hours } = (await api.statistics.getStatistics(period)).data;
     assert.deepEqual(hours.map((hour) => hour.hour), [refusal.hour]);
     assert.ok(hours.every((hour) => hour.noLicense >= 1 && hour.total >= hour.noLicense));
@@ -343,9 +342,19 @@ test('a request that is sent again', async () => {
     assert.equal(failure.code, 'idempotency_key_reused');
 });
 
+test('a record that has changed since', async () => {
+    const seen = await api.products.createProductRaw({ createProduct: { name: 'Studio' } });
+    const { id } = (await seen.value()).data;
+    const ifMatch = seen.raw.headers.get('ETag') ?? assert.fail('no tag');
+    const change = { id, ifMatch, updateProduct: { name: 'Atelier' } };
+    await api.products.updateProduct(change);
+    const [failure] = await refused(409, api.products.updateProduct(change));
+    assert.equal(failure.code, 'changed');
+});
+
 test('what later versions may add is read', () => {
     const later = licd.ValidationFromJSON({ valid: false, reason: 'moon_phase', more: 1 });
-    assert.deepEqual(later, { valid: false, reason: 'moon_phase' });
+    assert.deepEqual([later.valid, later.reason], [false, 'moon_phase']);
     const failure = { success: false, error: 'New', code: 'new', requestId: 'r', more: 1 };
     assert.equal(licd.FailureFromJSON(failure).code, 'new');
 });

@@ -12,6 +12,7 @@ mod permission;
 mod rate_limit;
 pub mod raw;
 mod routes;
+mod unknown_names;
 mod values;
 mod waiting_bodies;
 

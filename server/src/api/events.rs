@@ -1,7 +1,7 @@
 //! Events.
 
 use axum::extract::State;
-use common::{Event, List};
+use common::{Event, EventType, List};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,10 +15,11 @@ use crate::ops::events::{self, EventQuery};
 /// The query of the list of events.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListEvents {
     /// Only events of this type.
-    r#type: Option<String>,
+    #[schemars(with = "Option<String>", extend("enum" = EventType::WORDS))]
+    r#type: Option<EventType>,
     /// Only events about the record with this id.
     subject: Option<String>,
     /// Only events about this user, by the caller's own identifier.
@@ -36,6 +37,7 @@ pub async fn list(
     let view = app.ops.view(caller.scope);
     let params = ListParams { after: query.after.map(|after| after.0), limit: query.limit };
     let ListEvents { r#type: kind, subject, user_id: user, .. } = query;
+    let kind = kind.map(|kind| kind.to_string());
     let query = EventQuery { kind, subject, user };
     Streamed::list(params, move |page| events::page(view.clone(), query.clone(), page)).await
 }

@@ -9,7 +9,7 @@ use crate::App;
 use crate::error::Error;
 use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Admin, Caller, Reader};
-use crate::http::extract::{Id, Json, Limit, Query};
+use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
 use crate::ops::keys;
 use crate::ops::outcome::{Changed, Created};
@@ -27,6 +27,7 @@ pub async fn create(
 /// The query of the list of keys.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[serde(deny_unknown_fields)]
 pub struct ListKeys {
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
@@ -59,6 +60,7 @@ pub async fn revoke(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Id(id): Id<KeyId>,
+    _: NoQuery,
 ) -> Result<Changed<Key>, Error> {
     let change = app.ops.change(caller.origin(), idempotency.of(&())?).await?;
     keys::revoke(change, id).await

@@ -2,19 +2,20 @@
 
 use axum::extract::State;
 use common::{
-    AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License, LicenseAssignment,
-    LicenseId, LicenseWithSeats, List, PlanId, ProductId, SetStatus, Status, Timestamp,
-    UpdateLicense,
+    AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, LicenseAssignment,
+    LicenseDetails, LicenseId, LicenseWithSeats, List, PlanId, ProductId, SetStatus, Status,
+    Timestamp, UpdateLicense,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::App;
 use crate::error::Error;
-use crate::http::answer::{Data, ListParams, Streamed};
+use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
-use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query, filter};
+use crate::http::extract::{ExternalIdParam, Id, Json, Limit, NoQuery, Query, filter};
 use crate::http::idempotency::Idempotency;
+use crate::http::if_match::IfMatch;
 use crate::ops::licenses::{self, LicenseQuery};
 use crate::ops::outcome::{Changed, Created, Upserted};
 
@@ -23,7 +24,7 @@ pub async fn create(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Json(body): Json<CreateLicense>,
-) -> Result<Created<License>, Error> {
+) -> Result<Created<LicenseDetails>, Error> {
     let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
     licenses::create(change, body).await
 }
@@ -31,7 +32,7 @@ pub async fn create(
 /// The query of the list of licenses.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListLicenses {
     /// Only licenses made from this plan.
     #[serde(default, deserialize_with = "filter")]
@@ -41,7 +42,8 @@ pub struct ListLicenses {
     #[serde(default, deserialize_with = "filter")]
     #[schemars(with = "Option<String>")]
     product_id: Option<ProductId>,
-    /// Only licenses with this status.
+    /// Only licenses with this status, which an administrator sets. A license that has ended keeps
+    /// its own: `status=expired` does not list it, `expiringBefore` does.
     status: Option<Status>,
     /// Only licenses assigned to this user: the caller's own identifier.
     user_id: Option<String>,
@@ -77,18 +79,20 @@ pub async fn get(
     State(app): State<App>,
     Reader(caller): Reader,
     Id(id): Id<LicenseId>,
-) -> Result<Data<LicenseWithSeats>, Error> {
-    licenses::get(app.ops.view(caller.scope), id).await.map(Data)
+    _: NoQuery,
+) -> Result<Single<LicenseWithSeats>, Error> {
+    licenses::get(app.ops.view(caller.scope), id).await.map(Single)
 }
 
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
     idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
-) -> Result<Changed<License>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
+) -> Result<Changed<LicenseDetails>, Error> {
+    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
     licenses::update(change, id, body).await
 }
 
@@ -96,10 +100,11 @@ pub async fn set_status(
     State(app): State<App>,
     Admin(caller): Admin,
     idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
-) -> Result<Changed<License>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
+) -> Result<Changed<LicenseDetails>, Error> {
+    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
     licenses::set_status(change, id, body.status).await
 }
 
@@ -117,6 +122,7 @@ pub async fn assign(
 /// The query of the list of a license's assignments.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[serde(deny_unknown_fields)]
 pub struct ListAssignments {
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
@@ -141,6 +147,7 @@ pub async fn unassign(
     idempotency: Idempotency,
     Id(id): Id<LicenseId>,
     ExternalIdParam(user): ExternalIdParam,
+    _: NoQuery,
 ) -> Result<Changed<Assignment>, Error> {
     let change = app.ops.change(caller.origin(), idempotency.of(&())?).await?;
     licenses::unassign(change, id, user).await
@@ -149,7 +156,7 @@ pub async fn unassign(
 /// The query that names the user to be unassigned.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[schemars(inline)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UnassignUser {
     /// The caller's own identifier of the user.
     user_id: ExternalId,

@@ -7,10 +7,11 @@ use serde::Deserialize;
 
 use crate::App;
 use crate::error::Error;
-use crate::http::answer::{Data, ListParams, Streamed};
+use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
-use crate::http::extract::{Id, Json, Limit, Query, filter};
+use crate::http::extract::{Id, Json, Limit, NoQuery, Query, filter};
 use crate::http::idempotency::Idempotency;
+use crate::http::if_match::IfMatch;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::plans;
 
@@ -27,7 +28,7 @@ pub async fn create(
 /// The query of the list of plans.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListPlans {
     /// Only this product's plans.
     #[serde(default, deserialize_with = "filter")]
@@ -53,17 +54,19 @@ pub async fn get(
     State(app): State<App>,
     Reader(caller): Reader,
     Id(id): Id<PlanId>,
-) -> Result<Data<Plan>, Error> {
-    plans::get(app.ops.view(caller.scope), id).await.map(Data)
+    _: NoQuery,
+) -> Result<Single<Plan>, Error> {
+    plans::get(app.ops.view(caller.scope), id).await.map(Single)
 }
 
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
     idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
     Id(id): Id<PlanId>,
     Json(body): Json<UpdatePlan>,
 ) -> Result<Changed<Plan>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
+    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
     plans::update(change, id, body).await
 }

@@ -7,10 +7,11 @@ use serde::Deserialize;
 
 use crate::App;
 use crate::error::Error;
-use crate::http::answer::{Data, ListParams, Streamed};
+use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
-use crate::http::extract::{Id, Json, Limit, Query};
+use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
+use crate::http::if_match::IfMatch;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::products;
 
@@ -27,6 +28,7 @@ pub async fn create(
 /// The query of the list of products.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[serde(deny_unknown_fields)]
 pub struct ListProducts {
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
@@ -47,17 +49,19 @@ pub async fn get(
     State(app): State<App>,
     Reader(caller): Reader,
     Id(id): Id<ProductId>,
-) -> Result<Data<Product>, Error> {
-    products::get(app.ops.view(caller.scope), id).await.map(Data)
+    _: NoQuery,
+) -> Result<Single<Product>, Error> {
+    products::get(app.ops.view(caller.scope), id).await.map(Single)
 }
 
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
     idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
     Id(id): Id<ProductId>,
     Json(body): Json<UpdateProduct>,
 ) -> Result<Changed<Product>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
+    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
     products::update(change, id, body).await
 }

@@ -15,7 +15,7 @@ use crate::ops::outcomes;
 /// The query of the list of refusals.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListRefusals {
     /// Only the refusals of this user, by the caller's own identifier.
     user_id: Option<String>,

@@ -15,9 +15,11 @@ use crate::ops::outcomes;
 /// The query of the statistics.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[serde(deny_unknown_fields)]
 pub struct Period {
     /// A time in the first hour, in RFC 3339; when absent, 24 hours are answered. At most 31 days
     /// before `to`.
+    #[schemars(example = "2027-01-31T00:00:00.000Z")]
     from: Option<Timestamp>,
     /// The end of the last hour, or a time in it, in RFC 3339; now, when absent.
     to: Option<Timestamp>,

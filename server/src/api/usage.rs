@@ -18,6 +18,7 @@ use crate::ops::usage::{self, LicenseUsage};
 /// The query of a license's usage.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[serde(deny_unknown_fields)]
 pub struct PageOfUsage {
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.

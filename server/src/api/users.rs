@@ -7,10 +7,11 @@ use serde::Deserialize;
 
 use crate::App;
 use crate::error::Error;
-use crate::http::answer::{Data, ListParams, Streamed};
+use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
-use crate::http::extract::{Id, Json, Limit, Query};
+use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
+use crate::http::if_match::IfMatch;
 use crate::ops::outcome::{Changed, Upserted};
 use crate::ops::users::{self, UserQuery};
 
@@ -27,7 +28,7 @@ pub async fn create(
 /// The query of the list of users.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListUsers {
     /// Only the user of this name.
     external_id: Option<String>,
@@ -53,18 +54,20 @@ pub async fn get(
     State(app): State<App>,
     Reader(caller): Reader,
     Id(id): Id<UserId>,
-) -> Result<Data<User>, Error> {
-    users::get(app.ops.view(caller.scope), id).await.map(Data)
+    _: NoQuery,
+) -> Result<Single<User>, Error> {
+    users::get(app.ops.view(caller.scope), id).await.map(Single)
 }
 
 pub async fn update(
     State(app): State<App>,
     Admin(caller): Admin,
     idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
     Json(body): Json<UpdateUser>,
 ) -> Result<Changed<User>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
+    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
     users::update(change, id, body).await
 }
 
@@ -72,8 +75,10 @@ pub async fn delete(
     State(app): State<App>,
     Admin(caller): Admin,
     idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
+    _: NoQuery,
 ) -> Result<Changed<User>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&())?).await?;
+    let change = app.ops.change(caller.origin(), idempotency.of(&())?).await?.expecting(expected);
     users::delete(change, id).await
 }

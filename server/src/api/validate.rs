@@ -44,7 +44,7 @@ impl FromRequest<App> for ValidationRequest {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
             is_admitted = true;
         }
-        let read = Json::<Validate>::read(&parts, body, &VALIDATION_BODY).await;
+        let read = Json::<Validate>::read(&parts, body, &VALIDATION_BODY, &[]).await;
         if !is_admitted && read.is_err() {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
         }

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 
 use axum::body::Body;
-use axum::http::StatusCode;
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use common::{
     ActivationId, AssignmentId, Event, Key, KeyId, LicenseAssignment, LicenseId, LicenseWithSeats,
@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::http::extract::Limit;
 use crate::http::json::{text, with_json};
-use crate::ops::outcome::{Changed, Created, Outcome, Upserted};
+use crate::ops::outcome::{Changed, Created, Outcome, Record, Upserted};
 use crate::store::Page;
 
 /// A record that was read, 200.
@@ -30,19 +30,37 @@ impl<T: Serialize> IntoResponse for Data<T> {
     }
 }
 
+/// A record that was read by its id, 200, with its tag.
+pub struct Single<T>(pub T);
+
+impl<T: Record> IntoResponse for Single<T> {
+    fn into_response(self) -> Response {
+        respond_tagged(StatusCode::OK, &self.0)
+    }
+}
+
 /// The outcome of an operation: 201 for a new record, 200 for one that existed before.
 macro_rules! outcomes {
     ($($name:ident),*) => {$(
-        impl<T: Serialize> IntoResponse for $name<T> {
+        impl<T: Record> IntoResponse for $name<T> {
             fn into_response(self) -> Response {
                 let status = if self.is_new() { StatusCode::CREATED } else { StatusCode::OK };
-                respond(status, self.record())
+                respond_tagged(status, self.record())
             }
         }
     )*};
 }
 
 outcomes!(Created, Changed, Upserted);
+
+fn respond_tagged(status: StatusCode, record: &impl Record) -> Response {
+    (tag(record.tag()), respond(status, record.shown())).into_response()
+}
+
+/// The header `ETag`, if there is a tag.
+pub fn tag(etag: Option<impl Display>) -> Option<[(HeaderName, String); 1]> {
+    etag.map(|etag| [(header::ETAG, format!("\"{etag}\""))])
+}
 
 /// A record in its envelope.
 fn respond(status: StatusCode, record: &impl Serialize) -> Response {

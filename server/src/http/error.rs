@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use common::{ConstBool, ErrorCode, Failure};
 
 use crate::error::Error;
+use crate::http::answer;
 use crate::http::json::with_json;
 
 /// The bounds of `Retry-After` in seconds when the service is overloaded or its database does not
@@ -18,7 +19,7 @@ impl Error {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::RateLimited(_) | Self::TooManyNewUsers(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::Invalid { .. } | Self::Several(_) => StatusCode::BAD_REQUEST,
             Self::NotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
@@ -28,9 +29,10 @@ impl Error {
             }
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Conflict(_) | Self::IdempotencyKeyInUse | Self::ShownOnce(_) => {
-                StatusCode::CONFLICT
-            }
+            Self::Conflict(_)
+            | Self::Changed(_)
+            | Self::IdempotencyKeyInUse
+            | Self::ShownOnce(_) => StatusCode::CONFLICT,
             Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Replayed { status, .. } => u16::try_from(*status)
                 .ok()
@@ -45,7 +47,7 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized => ErrorCode::Unauthorized,
-            Self::RateLimited(_) => ErrorCode::RateLimited,
+            Self::RateLimited(_) | Self::TooManyNewUsers(_) => ErrorCode::RateLimited,
             Self::Forbidden => ErrorCode::Forbidden,
             Self::Invalid { .. } | Self::Several(_) => ErrorCode::InvalidRequest,
             Self::NotFound(_) | Self::RouteNotFound => ErrorCode::NotFound,
@@ -56,6 +58,7 @@ impl Error {
             Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
             Self::RequestTimeout => ErrorCode::RequestTimeout,
             Self::Conflict(_) | Self::ShownOnce(_) => ErrorCode::Conflict,
+            Self::Changed(_) => ErrorCode::Changed,
             Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::Overloaded => ErrorCode::Overloaded,
@@ -81,6 +84,11 @@ impl Error {
         match self {
             Self::Unauthorized => "Unauthorized".into(),
             Self::RateLimited(_) => "Rate limit exceeded. Please try again later.".into(),
+            Self::TooManyNewUsers(_) => {
+                "Rate limit exceeded. Please try again later. Validations of this key create too \
+                 many users; known users are not affected"
+                    .into()
+            }
             Self::Forbidden => "Access denied".into(),
             Self::Invalid { message, .. } => message.clone(),
             Self::Several(errors) => {
@@ -95,6 +103,9 @@ impl Error {
             }
             Self::RequestTimeout => "The body took too long to arrive".into(),
             Self::Conflict(why) => (*why).into(),
+            Self::Changed(what) => format!(
+                "The {what} has changed since it was read. Read it again, then repeat the change"
+            ),
             Self::IdempotencyKeyInUse => {
                 "A request with this Idempotency-Key is still running".into()
             }
@@ -113,6 +124,7 @@ impl Error {
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Invalid { field, .. } => field.as_deref(),
+            Self::TooManyNewUsers(_) => Some("userId"),
             _ => None,
         }
     }
@@ -126,7 +138,9 @@ impl Error {
             Self::UnsupportedEncoding => {
                 (header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))
             }
-            Self::RateLimited(seconds) => (header::RETRY_AFTER, HeaderValue::from(*seconds)),
+            Self::RateLimited(seconds) | Self::TooManyNewUsers(seconds) => {
+                (header::RETRY_AFTER, HeaderValue::from(*seconds))
+            }
             Self::IdempotencyKeyInUse => (header::RETRY_AFTER, HeaderValue::from(1)),
             Self::Overloaded | Self::Unavailable => {
                 (header::RETRY_AFTER, HeaderValue::from(fastrand::u64(RETRY_AFTER)))
@@ -141,9 +155,9 @@ impl Error {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = self.status();
-        if let Self::Replayed { body, .. } = self {
+        if let Self::Replayed { body, etag, .. } = self {
             let replayed = [("idempotency-replayed", "true")];
-            return (replayed, with_json(status, body.into())).into_response();
+            return (replayed, answer::tag(etag), with_json(status, body.into())).into_response();
         }
         let mut response = status.into_response();
         response.headers_mut().extend(self.header());

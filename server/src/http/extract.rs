@@ -5,6 +5,7 @@ mod body;
 mod describe;
 mod form;
 mod pairs;
+mod strict;
 mod waiting;
 
 use std::ops::RangeInclusive;
@@ -23,27 +24,36 @@ use crate::error::Error;
 use body::MediaType;
 pub use body::{BODY, BodyLimit, SIGN_IN_BODY, VALIDATION_BODY};
 pub use form::Form;
+pub use strict::{NoQuery, StrictBody};
 
 /// A body that is a JSON object.
 pub struct Json<T>(pub T);
 
-impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+/// A request with a body has no query.
+impl<S: Sync, T: StrictBody> FromRequest<S> for Json<T> {
     type Rejection = Error;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
-        let (parts, body) = request.into_parts();
-        Self::read(&parts, body, &BODY).await
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let (mut parts, body) = request.into_parts();
+        NoQuery::from_request_parts(&mut parts, state).await?;
+        Self::read(&parts, body, &BODY, T::SET_ELSEWHERE).await
     }
 }
 
 impl<T: DeserializeOwned> Json<T> {
-    pub async fn read(parts: &Parts, body: Body, limit: &'static BodyLimit) -> Result<Self, Error> {
+    /// `set_elsewhere` has members that are unknown here, and what sets them.
+    pub async fn read(
+        parts: &Parts,
+        body: Body,
+        limit: &'static BodyLimit,
+        set_elsewhere: &[(&str, &str)],
+    ) -> Result<Self, Error> {
         let received = body::receive(parts, body, limit, MediaType::Json).await?;
-        parse(received.bytes()).map(Self)
+        parse(received.bytes(), set_elsewhere).map(Self)
     }
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+fn parse<T: DeserializeOwned>(body: &[u8], set_elsewhere: &[(&str, &str)]) -> Result<T, Error> {
     let invalid = |message: &str| Error::Invalid { field: None, message: message.into() };
     // serde does not look into values that it skips.
     let text = std::str::from_utf8(body).map_err(|_| invalid("The body must be UTF-8"))?;
@@ -52,7 +62,8 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
         return Err(invalid("The body must be a JSON object"));
     }
     let mut json = serde_json::Deserializer::from_str(text);
-    let parsed = serde_path_to_error::deserialize(&mut json).map_err(describe::body)?;
+    let parsed = serde_path_to_error::deserialize(&mut json)
+        .map_err(|error| describe::body(error, set_elsewhere))?;
     json.end().map_err(|error| describe::malformed(&error))?;
     Ok(parsed)
 }

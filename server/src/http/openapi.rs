@@ -25,8 +25,8 @@ success with `valid: false`.
 
 Clients ignore members that they do not know, and take an unknown `reason` for not valid: later \
 versions may have more. Beside the answers of each operation, every request may be answered with \
-400 if it is not well-formed HTTP/1.1, 404 if its address does not exist, and 414 or 431 if its \
-head is too large. A request may carry `X-Request-Id`, which its answer then has too.";
+400 if it is not well-formed HTTP/1.1, 404 if its address does not exist, and 431 if its head is \
+too large. A request may carry `X-Request-Id`, which its answer then has too.";
 
 /// The document as JSON. The router is cloned for every connection, so what its handlers hold must
 /// be as cheap to clone as this.

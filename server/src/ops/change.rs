@@ -5,9 +5,11 @@ use std::ops::{Deref, DerefMut};
 
 use common::{Success, Timestamp};
 
+use super::etag::{Expected, Tagged};
 use super::idempotency::{Attempt, Kept};
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Record};
 use crate::db::{Conn, Result, Tx};
+use crate::error::Error;
 use crate::events::{self, Actor, NewEvent, Origin};
 use crate::store::Scope;
 
@@ -20,6 +22,7 @@ pub struct Change {
     tx: Tx,
     origin: Origin,
     attempt: Option<Attempt>,
+    expected: Expected,
     /// The time of the change, read after the transaction began: one that waited for others carries
     /// no earlier time than theirs.
     pub now: Timestamp,
@@ -49,13 +52,24 @@ impl From<Vec<NewEvent>> for Events {
 
 impl Change {
     pub(super) fn new(tx: Tx, origin: Origin, attempt: Option<Attempt>) -> Self {
-        Self { tx, origin, attempt, now: Timestamp::now() }
+        Self { tx, origin, attempt, expected: Expected::Anything, now: Timestamp::now() }
     }
 
     /// A change that a command of licd makes on the server's host.
     pub(super) fn on_host(tx: Tx, command: &'static str, scope: Scope, now: Timestamp) -> Self {
         let origin = Origin { actor: Actor::Host { command }, scope, request_id: None };
-        Self { tx, origin, attempt: None, now }
+        Self { tx, origin, attempt: None, expected: Expected::Anything, now }
+    }
+
+    /// The change is done only to a record that is still as the caller saw it. Operations that
+    /// change or delete one record by its id keep to it.
+    pub fn expecting(self, expected: Expected) -> Self {
+        Self { expected, ..self }
+    }
+
+    /// Refuses the change if the record, which is locked, is not as the caller saw it.
+    pub(super) fn check(&self, record: &impl Tagged) -> std::result::Result<(), Error> {
+        self.expected.check(record)
     }
 
     pub fn scope(&self) -> Scope {
@@ -64,11 +78,13 @@ impl Change {
 
     /// Records the events and makes it all lasting. When this returns, it is on disk.
     pub async fn commit<O: Outcome>(self, outcome: O, events: impl Into<Events>) -> Result<O> {
-        let is_new = outcome.is_new();
+        let (is_new, record) = (outcome.is_new(), outcome.record());
         let body =
-            self.attempt.is_some().then(|| serde_json::to_string(&Success::new(outcome.record())));
+            self.attempt.is_some().then(|| serde_json::to_string(&Success::new(record.shown())));
         let body = body.transpose().map_err(|error| sqlx::Error::Encode(error.into()))?;
-        self.finish(outcome, body.map(|body| Kept::Answer { is_new, body }), events.into()).await
+        let etag = record.tag().map(|etag| etag.to_string());
+        let kept = body.map(|body| Kept::Answer { is_new, body, etag });
+        self.finish(outcome, kept, events.into()).await
     }
 
     /// As [`commit`](Self::commit), for an outcome that shows a secret: only its id is kept.

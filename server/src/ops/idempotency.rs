@@ -50,6 +50,8 @@ pub enum Kept {
     Answer {
         is_new: bool,
         body: String,
+        /// The tag of the record in it.
+        etag: Option<String>,
     },
     /// The id of the record that was created, because the answer showed a secret.
     Id(String),
@@ -90,18 +92,18 @@ impl Attempt {
 
     /// Stores the outcome as it is answered again.
     pub async fn settle(&self, conn: &mut Conn, kept: &Kept) -> db::Result<()> {
-        let (status, body) = match kept {
-            Kept::Answer { is_new: true, body } => (201, body),
-            Kept::Answer { is_new: false, body } => (200, body),
-            Kept::Id(id) => (SHOWN_ONCE, id),
+        let (status, body, etag) = match kept {
+            Kept::Answer { is_new: true, body, etag } => (201, body, etag.as_deref()),
+            Kept::Answer { is_new: false, body, etag } => (200, body, etag.as_deref()),
+            Kept::Id(id) => (SHOWN_ONCE, id, None),
         };
-        idempotency::settle(conn, self.scope, &self.name, status, body).await
+        idempotency::settle(conn, self.scope, &self.name, status, body, etag).await
     }
 }
 
-fn replay(Answered { status, body, .. }: Answered) -> Error {
+fn replay(Answered { status, body, etag, .. }: Answered) -> Error {
     match body {
-        Some(body) if status != SHOWN_ONCE => Error::Replayed { status, body },
+        Some(body) if status != SHOWN_ONCE => Error::Replayed { status, body, etag },
         id => Error::ShownOnce(id.unwrap_or_default()),
     }
 }

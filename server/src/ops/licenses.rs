@@ -33,7 +33,10 @@ const TOO_MANY_LICENSES: &str =
 /// How far users without a seat are counted: a license may have a million.
 pub const MAX_COUNTED: i64 = 1001;
 
-pub async fn create(mut change: Change, new: CreateLicense) -> Result<Created<License>, Error> {
+pub async fn create(
+    mut change: Change,
+    new: CreateLicense,
+) -> Result<Created<LicenseDetails>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let plan = plans::find(&mut change, scope, new.plan_id).await?;
     let plan = plan.ok_or_else(|| Error::unknown("planId", "plan"))?;
@@ -52,7 +55,7 @@ pub async fn create(mut change: Change, new: CreateLicense) -> Result<Created<Li
     let details = LicenseDetails { license, name: new.name, metadata: new.metadata };
     licenses::insert(&mut change, scope, &details).await?;
     let event = NewEvent::license_created(&details);
-    Ok(change.commit(Created(details.license), event).await?)
+    Ok(change.commit(Created(details), event).await?)
 }
 
 pub async fn get(view: View, id: LicenseId) -> Result<LicenseWithSeats, Error> {
@@ -218,7 +221,7 @@ pub async fn update(
     change: Change,
     id: LicenseId,
     update: UpdateLicense,
-) -> Result<Changed<License>, Error> {
+) -> Result<Changed<LicenseDetails>, Error> {
     let clear = update.clear.unwrap_or_default();
     let given = [
         (LicenseField::MaxSeats, update.max_seats.is_some()),
@@ -243,7 +246,7 @@ pub async fn set_status(
     change: Change,
     id: LicenseId,
     status: Status,
-) -> Result<Changed<License>, Error> {
+) -> Result<Changed<LicenseDetails>, Error> {
     let edit = |details: &mut LicenseDetails| details.license.status = status;
     modify(change, id, edit, NewEvent::license_status_changed).await
 }
@@ -254,18 +257,19 @@ async fn modify(
     id: LicenseId,
     edit: impl FnOnce(&mut LicenseDetails),
     event: impl FnOnce(&LicenseDetails, &LicenseDetails) -> NewEvent,
-) -> Result<Changed<License>, Error> {
+) -> Result<Changed<LicenseDetails>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let before = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&before)?;
     let mut after = before.clone();
     edit(&mut after);
     if after == before {
-        return Ok(change.commit(Changed(after.license), Events::none()).await?);
+        return Ok(change.commit(Changed(after), Events::none()).await?);
     }
     after.license.updated_at = now.max(after.license.updated_at);
     licenses::update(&mut change, scope, &after).await?;
     let event = event(&before, &after);
-    Ok(change.commit(Changed(after.license), event).await?)
+    Ok(change.commit(Changed(after), event).await?)
 }
 
 /// Assigns the license to the user, who is created if unknown. Assigned again, the assignment stays,

@@ -1,6 +1,12 @@
 //! What operations that write come to: a record, and whether it is new.
 
+use common::{
+    Assignment, CreatedKey, Key, License, LicenseDetails, LicenseWithSeats, Plan, Product, Tenant,
+    User,
+};
 use serde::Serialize;
+
+use super::etag::{ETag, Tagged};
 
 /// A record that was created.
 pub struct Created<T>(pub T);
@@ -14,16 +20,63 @@ pub enum Upserted<T> {
     Known(T),
 }
 
+/// A record as an operation returns it.
+pub trait Record {
+    /// What callers see of it.
+    type Shown: Serialize;
+
+    fn shown(&self) -> &Self::Shown;
+
+    /// None for a record that is not read by itself.
+    fn tag(&self) -> Option<ETag>;
+}
+
+macro_rules! records {
+    ($($record:ty as $shown:ty: |$it:ident| $part:expr, $etag:expr;)*) => {$(
+        impl Record for $record {
+            type Shown = $shown;
+
+            fn shown(&self) -> &$shown {
+                let $it = self;
+                $part
+            }
+
+            fn tag(&self) -> Option<ETag> {
+                let $it = self;
+                $etag
+            }
+        }
+    )*};
+}
+
+records! {
+    Product as Product: |it| it, Some(Tagged::etag(it));
+    Plan as Plan: |it| it, Some(Tagged::etag(it));
+    User as User: |it| it, Some(Tagged::etag(it));
+    Key as Key: |it| it, Some(Tagged::etag(it));
+    CreatedKey as CreatedKey: |it| it, Some(Tagged::etag(&it.record));
+    // The answer to a change has the nine members alone.
+    LicenseDetails as License: |it| &it.license, Some(Tagged::etag(it));
+    LicenseWithSeats as LicenseWithSeats: |it| it, Some(Tagged::etag(&it.details));
+    Assignment as Assignment: |it| it, untagged(it);
+    Tenant as Tenant: |it| it, untagged(it);
+    () as (): |it| it, untagged(it);
+}
+
+fn untagged<T>(_: &T) -> Option<ETag> {
+    None
+}
+
 /// What an operation came to. It is stored for a request that may be sent again.
 pub trait Outcome {
-    type Record: Serialize;
+    type Record: Record;
 
     fn record(&self) -> &Self::Record;
 
     fn is_new(&self) -> bool;
 }
 
-impl<T: Serialize> Outcome for Created<T> {
+impl<T: Record> Outcome for Created<T> {
     type Record = T;
 
     fn record(&self) -> &T {
@@ -35,7 +88,7 @@ impl<T: Serialize> Outcome for Created<T> {
     }
 }
 
-impl<T: Serialize> Outcome for Changed<T> {
+impl<T: Record> Outcome for Changed<T> {
     type Record = T;
 
     fn record(&self) -> &T {
@@ -47,7 +100,7 @@ impl<T: Serialize> Outcome for Changed<T> {
     }
 }
 
-impl<T: Serialize> Outcome for Upserted<T> {
+impl<T: Record> Outcome for Upserted<T> {
     type Record = T;
 
     fn record(&self) -> &T {

@@ -54,9 +54,10 @@ fn whole_hours(
     to: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<(Timestamp, Timestamp), Error> {
-    let why = if to.is_some() { "from must be before to" } else { "from must be in the past" };
+    let why =
+        if to.is_some() { "from must not be after to" } else { "from must not be in the future" };
     let to = to.unwrap_or(now);
-    if from.is_some_and(|from| from >= to) {
+    if from.is_some_and(|from| from > to) {
         return Err(Error::invalid("from", why));
     }
     let end = hour_of(to.plus(HOUR - MILLISECOND));
@@ -64,6 +65,8 @@ fn whole_hours(
         return Err(Error::invalid("to", "to must be before the last hour of the year 9999"));
     }
     let start = from.map_or_else(|| end.plus(-DEFAULT_SPAN), hour_of);
+    // One moment, on the hour, is the hour that begins then.
+    let end = end.max(start.plus(HOUR));
     if end.since(start) > MAX_SPAN {
         return Err(Error::invalid("from", "from must be at most 31 days before to"));
     }
@@ -100,6 +103,18 @@ mod tests {
                 "2027-01-31T12:00:00.000Z",
             ),
             (
+                Some("2027-01-31T12:00:00Z"),
+                Some("2027-01-31T12:00:00Z"),
+                "2027-01-31T12:00:00.000Z",
+                "2027-01-31T13:00:00.000Z",
+            ),
+            (
+                Some("2027-01-31T12:10:00Z"),
+                Some("2027-01-31T12:10:00Z"),
+                "2027-01-31T12:00:00.000Z",
+                "2027-01-31T13:00:00.000Z",
+            ),
+            (
                 Some("2027-01-31T10:20:00Z"),
                 None,
                 "2027-01-31T10:00:00.000Z",
@@ -117,7 +132,6 @@ mod tests {
         for (from, to) in [
             ("2027-01-01T00:00:00Z", Some("2027-02-01T00:00:00.001Z")),
             ("2026-12-31T23:59:59.999Z", Some("2027-02-01T00:00:00Z")),
-            ("2027-01-31T12:00:00Z", Some("2027-01-31T12:00:00Z")),
             ("2027-01-31T12:20:00Z", Some("2027-01-31T12:10:00Z")),
             ("2027-01-31T12:40:00Z", None),
         ] {
@@ -126,6 +140,6 @@ mod tests {
         assert_eq!(hours(None, Some("9999-12-31T23:00:00Z")).1, "9999-12-31T23:00:00.000Z");
         assert_eq!(hours(None, Some("9999-12-31T23:00:00.001Z")).0, "to");
         let early = hours(Some("2027-01-31T12:40:00Z"), None).1;
-        assert_eq!(early, "from must be in the past");
+        assert_eq!(early, "from must not be in the future");
     }
 }

@@ -131,6 +131,7 @@ pub async fn update(
     ];
     refuse_contradictions(&clear, &given)?;
     let before = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&before)?;
     let mut user = before.clone();
     let cleared = |field| clear.contains(&field);
     update_member(&mut user.email, update.email, cleared(UserField::Email));
@@ -146,6 +147,7 @@ pub async fn update(
 pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Error> {
     let scope = change.scope();
     let user = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&user)?;
     let licenses = licenses::lock_of_user(&mut change, scope, id).await?;
     let held = assignments::lock_of_user(&mut change, scope, id).await?;
     seats::free_all_of_user(&mut change, scope, id).await?;

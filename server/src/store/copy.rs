@@ -182,7 +182,7 @@ tables! {
     };
     IdempotencyKey = idempotency_keys by (name, world) {
         name: String, world: i32, fingerprint: Vec<u8>, status: i32, body: Option<String>,
-        created_at: Time,
+        created_at: Time, etag: Option<String>,
     };
 }
 

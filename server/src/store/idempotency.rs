@@ -14,6 +14,8 @@ pub struct Answered {
     pub status: i32,
     /// The body, or the id of the record whose secret it showed, which a former licd did not keep.
     pub body: Option<String>,
+    /// The tag of the record in it.
+    pub etag: Option<String>,
 }
 
 /// What was answered to the request of that name, unless it was before `since`.
@@ -24,7 +26,7 @@ pub async fn find(
     since: Timestamp,
 ) -> Result<Option<Answered>> {
     conn.query(
-        "select fingerprint, status, body from idempotency_keys
+        "select fingerprint, status, body, etag from idempotency_keys
          where name = $2 and world = $1 and created_at >= $3",
     )
     .bind_scope(scope)
@@ -64,15 +66,17 @@ pub async fn settle(
     name: &str,
     status: i32,
     body: &str,
+    etag: Option<&str>,
 ) -> Result<()> {
     conn.query(
-        "update idempotency_keys set status = $3, body = $4
+        "update idempotency_keys set status = $3, body = $4, etag = $5
          where name = $2 and world = $1",
     )
     .bind_scope(scope)
     .bind(name)
     .bind(status)
     .bind(body)
+    .bind(etag)
     .execute()
     .await?;
     Ok(())

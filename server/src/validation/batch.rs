@@ -223,7 +223,10 @@ impl<'a> Batch<'a> {
     }
 
     fn may_be_created(&self, user: usize) -> std::result::Result<(), Error> {
-        self.new_user_allowances.get(&user).map_or(Ok(()), |allowance| allowance.into_result())
+        match self.new_user_allowances.get(&user) {
+            Some(Allowance::Refused { wait, .. }) => Err(Error::TooManyNewUsers(*wait)),
+            _ => Ok(()),
+        }
     }
 
     /// A request for each user who is to be created.

@@ -32,7 +32,11 @@ async fn events_can_be_filtered() {
     let all = format!("userId=ada&type=seat.taken&subject={license}");
     assert_eq!(listed(&all).await, ["seat.taken"]);
     assert_eq!(listed(&format!("type=seat.taken&subject={license}")).await.len(), 2);
-    for nothing in ["type=x", "type=%00", "subject=x", "subject=%00", "userId=x", "userId=%00"] {
+    for unknown in ["type=x", "type=%00", "type=license"] {
+        let refused = app.get(&format!("{EVENTS}?{unknown}")).await;
+        assert_eq!(refused.refusal(), "400 invalid_request type", "{unknown}");
+    }
+    for nothing in ["subject=x", "subject=%00", "userId=x", "userId=%00"] {
         assert_eq!(listed(nothing).await, [] as [String; 0], "{nothing}");
     }
 }

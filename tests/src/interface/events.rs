@@ -68,15 +68,13 @@ async fn the_actor_is_the_key_that_asked() {
 #[tokio::test]
 async fn an_event_tells_who_changed_what() {
     let app = App::start().await;
-    let license = app.license(json!({})).await;
-    let path = format!("/api/v1/admin/licenses/{license}/status");
+    let path = format!("/api/v1/admin/licenses/{}/status", app.license(json!({})).await);
     let body = &json!({ "status": "suspended" });
     let named = |request: RequestBuilder| request.header("x-request-id", "ticket-7").json(body);
     app.send(Method::PATCH, &path, named).await.data();
     let mut events = app.get(&format!("{EVENTS}?type=license.status_changed")).await;
     assert_eq!(events.list()[0]["requestId"], "ticket-7");
-    let previous = &mut events.body["data"][0]["data"]["previous"];
-    previous.as_object_mut().unwrap().remove("updatedAt");
+    events.body["data"][0]["data"]["previous"].as_object_mut().unwrap().remove("updatedAt");
     assert_snapshot!(events, @r#"
     200 {
       "success": true,

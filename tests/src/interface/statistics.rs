@@ -39,7 +39,6 @@ async fn a_period_that_is_none_or_too_long_is_refused() {
     let app = App::start().await;
     for (query, field) in [
         ("from=2027-01-01T00:00:00Z&to=2027-02-01T00:00:01Z", "from"),
-        ("from=2027-01-02T00:00:00Z&to=2027-01-02T00:00:00Z", "from"),
         ("from=2027-01-02T00:00:00Z&to=2027-01-01T00:00:00Z", "from"),
         ("from=2020-01-01T00:00:00Z", "from"),
         ("from=2999-01-01T00:00:00Z", "from"),

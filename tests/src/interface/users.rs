@@ -92,8 +92,10 @@ async fn a_user_is_changed_member_by_member() {
     let body = json!({ "externalId": "ada", "name": "Ada", "metadata": { "b": 1, "a": 2 } });
     let made = app.post(USERS, body).await;
     let path = format!("{USERS}/{}", made.id());
-    let same = json!({ "metadata": { "a": 2, "b": 1 }, "externalId": "other" });
-    assert_eq!(app.patch(&path, same).await.data(), made.data(), "the external id is for ever");
+    let same = json!({ "metadata": { "a": 2, "b": 1 } });
+    assert_eq!(app.patch(&path, same).await.data(), made.data());
+    let other = app.patch(&path, json!({ "externalId": "other" })).await;
+    assert_eq!(other.refusal(), "400 invalid_request externalId", "it is for ever");
     let show = async |change| {
         let now = app.patch(&path, change).await;
         assert_eq!(app.get(&path).await.data(), now.data());

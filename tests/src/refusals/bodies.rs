@@ -24,7 +24,7 @@ async fn invalid_json_is_400_with_its_position() {
     }
     "#);
     for operation in with_bodies() {
-        for body in ["{", "{\"a\":}", "{\"a\":1,}", "{'a':1}", "{\"a\":\"\u{1}\"}"] {
+        for body in ["{", "{,}", "{'a':1}", "{1:1}", "{\"\u{1}\":1}"] {
             let told = ask(&app, operation, body).await;
             assert_eq!(told, "400 invalid_request", "{operation:?} {body}");
         }
@@ -112,8 +112,8 @@ async fn a_long_name_of_a_member_is_cut_in_the_refusal() {
 async fn a_body_over_the_limit_is_413() {
     let app = App::start().await;
     let body = |size: usize| {
-        let frame = r#"{"userId":"ada","x":""}"#.len();
-        format!(r#"{{"userId":"ada","x":"{}"}}"#, "x".repeat(size - frame))
+        let body = r#"{"userId":"ada"}"#;
+        format!("{body}{}", " ".repeat(size - body.len()))
     };
     for (path, limit, named) in
         [("/api/v1/validate", 16 << 10, "16 KiB"), ("/api/v1/admin/explain", 1 << 20, "1 MiB")]

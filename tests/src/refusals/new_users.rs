@@ -24,7 +24,9 @@ async fn past_its_rate_a_key_makes_no_new_users() {
     }
     let refused = more.iter().rposition(|answer| answer.status == 429).unwrap();
     let (name, refused) = (format!("more-{refused}"), &more[refused]);
-    assert_eq!(refused.refusal(), "429 rate_limited");
+    assert_eq!(refused.refusal(), "429 rate_limited userId");
+    let sentence = refused.body["error"].as_str().unwrap();
+    assert!(sentence.starts_with("Rate limit exceeded. Please try again later."), "{sentence}");
     let wait = refused.body["retryAfter"].as_u64().unwrap();
     assert!((1..=10).contains(&wait), "{wait}");
     assert_eq!(refused.number("retry-after"), wait);

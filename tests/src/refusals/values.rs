@@ -73,8 +73,11 @@ async fn a_number_is_whole_and_in_its_bounds() {
             let taken = send(number).await;
             assert_eq!((taken.status, taken[member].to_string().as_str()), (201, number));
         }
+        for number in ["58.0", "5.8e1", "58"] {
+            assert_eq!(send(number).await[member], 58, "{number}");
+        }
         let over = (max + 1).to_string();
-        let strange = ["\"5\"", "true", "[5]", "1e2", "1.0", "4294967297", "18446744073709551616"];
+        let strange = ["\"5\"", "true", "[5]", "1e9", "4294967297", "18446744073709551616"];
         for number in ["0", "-1", "1.5", "-9223372036854775808", &over].into_iter().chain(strange) {
             let told = send(number).await.refusal();
             assert_eq!(told, format!("400 invalid_request {member}"), "{number}");
@@ -178,7 +181,7 @@ async fn a_query_out_of_its_bounds_is_400() {
             let told = refused.refusal();
             assert_eq!(told, format!("400 invalid_request {field}"), "{list}?{query}");
         }
-        let ignored = app.get(&format!("/api/v1/admin/{list}?limit=1000&colour=red")).await;
-        assert_eq!(ignored.status, 200, "{list}: unknown parameters are ignored");
+        let longest = app.get(&format!("/api/v1/admin/{list}?limit=1000")).await;
+        assert_eq!(longest.status, 200, "{list}");
     }
 }

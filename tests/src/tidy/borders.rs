@@ -35,6 +35,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             // Who acts.
             "events",
             // What answers and idempotency keys are made of.
+            "ops::etag",
             "ops::idempotency",
             "ops::outcome",
             // The part of a list, the world, and the key.

@@ -48,7 +48,6 @@ fn enveloped(head: &str, code: ErrorCode, sentence: &str) -> Vec<u8> {
 fn describe(status: &str) -> Option<(ErrorCode, &'static str)> {
     match status {
         "400" => Some((ErrorCode::InvalidRequest, "The request is not well-formed HTTP/1.1")),
-        "414" => Some((ErrorCode::UriTooLong, "The address is too long")),
         "431" => Some((
             ErrorCode::RequestHeaderFieldsTooLarge,
             "The request's head must be at most 16 KiB, with at most 100 headers",

@@ -4,12 +4,24 @@ use serde_path_to_error::{Path, Segment};
 
 use crate::error::Error;
 
-pub fn body(error: serde_path_to_error::Error<serde_json::Error>) -> Error {
+/// How alike two names are that mean the same, from 0 to 1.
+const ALIKE: f64 = 0.85;
+/// Members that nobody sets.
+const SET_BY_LICD: [&str; 6] = ["id", "tenantId", "createdAt", "updatedAt", "seats", "lastUsedAt"];
+
+/// `set_elsewhere` has members that are unknown in this body, and what sets them.
+pub fn body(
+    error: serde_path_to_error::Error<serde_json::Error>,
+    set_elsewhere: &[(&str, &str)],
+) -> Error {
     let path = error.path().clone();
     let error = error.into_inner();
     let message = error.to_string();
     match message.as_str() {
-        message if error.is_data() => describe(&path, message),
+        message if error.is_data() => match UnknownName::of(message) {
+            Some(unknown) => unknown.refuse_member(set_elsewhere),
+            None => describe(&path, message),
+        },
         // serde_json counts these two as errors of syntax, which they are not.
         message if message.starts_with("number out of range") => {
             refuse(&path, None, "must be a number that is not as large")
@@ -23,7 +35,54 @@ pub fn body(error: serde_path_to_error::Error<serde_json::Error>) -> Error {
 
 pub fn query(error: serde_path_to_error::Error<serde_urlencoded::de::Error>) -> Error {
     let path = error.path().clone();
-    describe(&path, &error.into_inner().to_string())
+    let message = error.into_inner().to_string();
+    match UnknownName::of(&message) {
+        Some(unknown) => unknown.refuse("parameter"),
+        None => describe(&path, &message),
+    }
+}
+
+/// A name that the request must not have.
+struct UnknownName<'a> {
+    name: String,
+    /// serde's list of the names that it may have, in backticks.
+    known: &'a str,
+}
+
+impl<'a> UnknownName<'a> {
+    fn of(message: &'a str) -> Option<Self> {
+        let rest = message.strip_prefix("unknown field `")?;
+        let split = rest.rsplit_once("`, expected ");
+        let (name, known) = split.or_else(|| rest.rsplit_once("`, there are no fields"))?;
+        Some(Self { name: short(&name.replace(char::is_control, "\u{fffd}")), known })
+    }
+
+    fn refuse_member(&self, set_elsewhere: &[(&str, &str)]) -> Error {
+        let name = self.name.as_str();
+        let set_by_licd = SET_BY_LICD.contains(&name).then_some("licd sets it");
+        let elsewhere = set_elsewhere.iter().find(|(member, _)| *member == name);
+        match elsewhere.map(|(_, what)| *what).or(set_by_licd) {
+            Some(what) => Error::invalid(name, format!("{name} cannot be set here: {what}")),
+            None => self.refuse("member"),
+        }
+    }
+
+    fn refuse(&self, kind: &str) -> Error {
+        let name = self.name.as_str();
+        let message = match self.meant() {
+            Some(meant) => format!("Unknown {kind} \"{name}\": did you mean {meant}?"),
+            None => format!("Unknown {kind} \"{name}\""),
+        };
+        Error::invalid(name, message)
+    }
+
+    fn meant(&self) -> Option<&'a str> {
+        let name = self.name.to_lowercase();
+        let likeness = |known: &str| strsim::jaro_winkler(&name, &known.to_lowercase());
+        let known = self.known.split('`').skip(1).step_by(2);
+        let most = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        most.filter(|known| likeness(known) > ALIKE)
+    }
 }
 
 /// A parameter of the query, or its name, is not UTF-8. It is named as it was sent.

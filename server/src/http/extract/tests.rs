@@ -1,6 +1,8 @@
 //! The errors of malformed bodies and queries.
 
-use common::{AssignLicense, CreatePlan, ProductId, SetStatus, UpdateLicense, Validate};
+use common::{
+    AssignLicense, CreateLicense, CreatePlan, ProductId, SetStatus, UpdateLicense, Validate,
+};
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -9,7 +11,7 @@ use super::*;
 
 /// The error of a body: `field: sentence`.
 fn refusal<T: DeserializeOwned>(body: &str) -> String {
-    match parse::<T>(body.as_bytes()) {
+    match parse::<T>(body.as_bytes(), &[]) {
         Ok(_) => "taken".into(),
         Err(error) => {
             format!("{}: {}", error.field().unwrap_or("-"), error.sentence())
@@ -85,14 +87,62 @@ fn only_an_object_is_a_body() {
 #[test]
 fn absent_and_null_mean_the_same() {
     for body in [r#"{"userId":"a","productId":null}"#, r#"{"userId":"a"}"#] {
-        let read: Validate = parse(body.as_bytes()).unwrap();
+        let read: Validate = parse(body.as_bytes(), &[]).unwrap();
         assert!(read.product_id.is_none(), "{body}");
+    }
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_the_one_that_was_meant() {
+    for (body, told) in [
+        (r#"{"colour":1}"#, r#"colour: Unknown member "colour""#),
+        (r#"{"maxseats":1}"#, r#"maxseats: Unknown member "maxseats": did you mean maxSeats?"#),
+        (
+            r#"{"expires_at":1}"#,
+            r#"expires_at: Unknown member "expires_at": did you mean expiresAt?"#,
+        ),
+        (
+            r#"{"a\nb`, expected `c":1}"#,
+            "a\u{fffd}b`, expected `c: Unknown member \"a\u{fffd}b`, expected `c\"",
+        ),
+    ] {
+        assert_eq!(refusal::<UpdateLicense>(body), told, "{body}");
+    }
+    let refused = |query: &str| {
+        let uri: Uri = format!("/?{query}").parse().unwrap();
+        super::query::<ListQuery>(&uri).err().unwrap().sentence()
+    };
+    let told = r#"Unknown parameter "productID": did you mean productId?"#;
+    assert_eq!(refused("productID=x"), told);
+    assert_eq!(refused("limit=1&colour=red"), r#"Unknown parameter "colour""#);
+}
+
+/// A member that exists says what sets it; no body can set one that its own members could.
+#[test]
+fn a_member_that_is_set_elsewhere_says_where() {
+    for (members, body) in [
+        (
+            CreateLicense::SET_ELSEWHERE,
+            parse::<CreateLicense>(br#"{"maxSeats":1}"#, CreateLicense::SET_ELSEWHERE).err(),
+        ),
+        (
+            UpdateLicense::SET_ELSEWHERE,
+            parse::<UpdateLicense>(br#"{"planId":1}"#, UpdateLicense::SET_ELSEWHERE).err(),
+        ),
+        (&[][..], parse::<UpdateLicense>(br#"{"createdAt":1}"#, &[]).err()),
+    ] {
+        let error = body.unwrap();
+        let name = error.field().unwrap().to_owned();
+        assert!(
+            error.sentence().starts_with(&format!("{name} cannot be set here: ")),
+            "{members:?}"
+        );
     }
 }
 
 /// A query of a list, as of most lists.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ListQuery {
     limit: Option<Limit>,
     after: Option<Sequence>,
@@ -106,8 +156,9 @@ fn a_query_is_utf8() {
         ("limit=1&x=%ff", Some("x")),
         ("x=a%C3", Some("x")),
         ("%ff=a", Some("%ff")),
-        ("x=%C3%A4&&limit=1", None),
-        ("x=%EF%BF%BD", None),
+        ("x=%C3%A4&&limit=1", Some("x")),
+        ("x=%EF%BF%BD", Some("x")),
+        ("productId=%EF%BF%BD", None),
     ] {
         let uri: Uri = format!("/?{text}").parse().unwrap();
         let error = query::<ListQuery>(&uri).err();
@@ -137,7 +188,7 @@ fn any_body() -> impl Strategy<Value = String> {
 
 /// Whatever comes is read, or refused in one line.
 fn is_read_or_refused<T: DeserializeOwned>(body: &[u8]) {
-    if let Err(error) = parse::<T>(body) {
+    if let Err(error) = parse::<T>(body, &[]) {
         let told = error.sentence();
         assert!(!told.is_empty() && !told.contains(char::is_control), "{told:?}");
     }

@@ -7,9 +7,9 @@ use common::{List, Paged, Success};
 
 use super::examples::Example;
 use super::{headers, parameters, schemas};
-use crate::http::answer::{Data, Streamed};
+use crate::http::answer::{Data, Single, Streamed};
 use crate::http::newest_first::NewestFirst;
-use crate::ops::outcome::{Changed, Created, Upserted};
+use crate::ops::outcome::{Changed, Created, Record, Upserted};
 
 macro_rules! answers {
     ($($name:ident<$inner:ty> as $envelope:ty: $($status:literal $why:literal),+;)*) => {$(
@@ -26,11 +26,36 @@ macro_rules! answers {
     )*};
 }
 
+/// Answers that are one record, which has a tag.
+macro_rules! records {
+    ($($name:ident: $($status:literal $why:literal),+;)*) => {$(
+        impl<T: Record<Shown: Example>> OperationOutput for $name<T> {
+            type Inner = T::Shown;
+
+            fn inferred_responses(
+                ctx: &mut GenContext,
+                operation: &mut Operation,
+            ) -> Vec<(Option<u16>, Response)> {
+                let mut answer = |why| {
+                    let mut answer = success::<Success<T::Shown>>(ctx, operation, why);
+                    answer.headers.extend(headers::references::<Vec<_>>(vec![headers::ETAG]));
+                    answer
+                };
+                vec![$((Some($status), answer($why))),+]
+            }
+        }
+    )*};
+}
+
+records! {
+    Single: 200 "OK";
+    Changed: 200 "OK";
+    Created: 201 "Created";
+    Upserted: 201 "Created", 200 "The record existed before";
+}
+
 answers! {
     Data<T> as Success<T>: 200 "OK";
-    Changed<T> as Success<T>: 200 "OK";
-    Created<T> as Success<T>: 201 "Created";
-    Upserted<T> as Success<T>: 201 "Created", 200 "The record existed before";
     Streamed<List<T>> as List<T>: 200 "The whole list or a page, oldest first";
     Streamed<Paged<T>> as Paged<T>: 200 "The whole list or a page, oldest first";
     NewestFirst<T> as List<T>: 200 "A page, newest first";

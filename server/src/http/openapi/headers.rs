@@ -11,6 +11,7 @@ pub const AUTHENTICATE: &str = "WWW-Authenticate";
 pub const ALLOW: &str = "Allow";
 pub const ACCEPT_ENCODING: &str = "Accept-Encoding";
 pub const REPLAYED: &str = "Idempotency-Replayed";
+pub const ETAG: &str = "ETag";
 /// Those of the key's rate.
 pub const RATE: [&str; 5] =
     ["RateLimit-Policy", "RateLimit", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
@@ -50,6 +51,13 @@ pub fn describe(components: &mut Components) {
         "`true` if this is the stored answer to an earlier request with the same \
          `Idempotency-Key`; absent otherwise.",
         json_schema!({ "type": "string", "examples": ["true"] }),
+    );
+    add(
+        ETAG,
+        false,
+        "The tag of the record's state, for `If-Match`. Seats that are taken do not change it. Absent \
+         where the record is an assignment.",
+        json_schema!({ "type": "string", "examples": [r#""5d41402abc4b2a76b9719d911017c592""#] }),
     );
     let [policy, rate, limit, remaining, reset] = RATE;
     add(

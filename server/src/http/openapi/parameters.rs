@@ -16,8 +16,9 @@ use super::examples::Example;
 use super::refusals::{Refusal, refuse};
 use super::schemas;
 use crate::http::credentials::{Admin, Caller, Reader, Validator};
-use crate::http::extract::{ExternalIdParam, Id, Json, Limit, Query, Sequence};
+use crate::http::extract::{ExternalIdParam, Id, Json, Limit, NoQuery, Query, Sequence};
 use crate::http::idempotency::{Idempotency, MAX_LENGTH};
+use crate::http::if_match::IfMatch;
 use crate::validation::ValidationRequest;
 
 /// The name of the security scheme.
@@ -89,6 +90,23 @@ impl OperationInput for Idempotency {
     }
 }
 
+impl OperationInput for IfMatch {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        let schema = json_schema!({
+            "type": "string",
+            "pattern": r#"^(\*|(W/)?"[!#-~]*"(, *(W/)?"[!#-~]*")*)$"#,
+            "examples": [r#""5d41402abc4b2a76b9719d911017c592""#],
+        });
+        let description = "The `ETag` of the record as it was read: if it has changed since, nothing \
+                           is done, and the answer is a 409 with the code `changed`. Absent or `*`: \
+                           the record may be in any state.";
+        let parameter_data = parameter("If-Match", description, false, schema);
+        let header = Parameter::Header { parameter_data, style: HeaderStyle::Simple };
+        add_parameters(ctx, operation, [header]);
+        refuse(operation, &[Refusal::InvalidRequest, Refusal::Conflict]);
+    }
+}
+
 /// Whether the operation is one that changes something.
 pub fn has_idempotency_key(operation: &Operation) -> bool {
     let mut parameters = operation.parameters.iter().filter_map(|parameter| parameter.as_item());
@@ -102,12 +120,9 @@ impl<T: JsonSchema> OperationInput for Query<T> {
         let Some(Value::Object(members)) = query.remove("properties") else { return };
         for (name, schema) in members {
             let Value::Object(schema) = schema else { continue };
-            let mut schema = without_null(schema.into());
+            let mut schema = Schema::from(schema);
+            schemas::without_null(&mut schema);
             schemas::tidy(&mut schema);
-            // Generated Python clients would write a time's offset without its colon.
-            if schema.get("format").is_some_and(|format| format == "date-time") {
-                schema.remove("format");
-            }
             let description = schema.remove("description").unwrap_or_default();
             let is_required =
                 required.as_array().is_some_and(|names| names.contains(&name.as_str().into()));
@@ -124,23 +139,6 @@ impl<T: JsonSchema> OperationInput for Query<T> {
         }
         refuse(operation, &[Refusal::InvalidQuery]);
     }
-}
-
-/// A parameter is given or absent, and never null.
-fn without_null(mut schema: Schema) -> Schema {
-    if let Some(Value::Array(types)) = schema.ensure_object().get_mut("type") {
-        types.retain(|name| name != "null");
-        if let [one] = types.as_slice() {
-            let one = one.clone();
-            schema.insert("type".into(), one);
-        }
-    }
-    if let Some(Value::Array(variants)) = schema.remove("anyOf")
-        && let Some(Value::Object(first)) = variants.into_iter().next()
-    {
-        schema.ensure_object().extend(first);
-    }
-    schema
 }
 
 impl JsonSchema for Limit {
@@ -184,6 +182,12 @@ impl<T: JsonSchema> OperationInput for Id<T> {
         let record = name.trim_end_matches("Id").to_lowercase();
         path_parameter::<T>(ctx, operation, "id", &format!("The id of the {record}."));
         refuse(operation, &[Refusal::NotFound]);
+    }
+}
+
+impl OperationInput for NoQuery {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        refuse(operation, &[Refusal::InvalidQuery]);
     }
 }
 

@@ -69,16 +69,16 @@ impl Refusal {
             }
             Self::RequestTimeout => "The body took too long to arrive",
             Self::Conflict => {
-                "The request conflicts with the current state, or a request with this \
-                 `Idempotency-Key` is still in progress"
+                "The request conflicts with the current state, the record has changed since it had \
+                 the tag in `If-Match`, or a request with this `Idempotency-Key` is still in progress"
             }
             Self::BodyTooLarge => "The body is larger than 1 MiB",
             Self::ValidationTooLarge => "The body is larger than 16 KiB",
             Self::UnsupportedMediaType => "The body is not JSON in UTF-8, or it is compressed",
             Self::IdempotencyKeyReused => "Another request used this `Idempotency-Key` before",
             Self::RateLimited => {
-                "The key has exceeded its rate, or that of users who are created by validations; \
-                 wait `retryAfter` seconds"
+                "The key has exceeded its rate or, if `field` is `userId`, that of users whom its \
+                 validations create; wait `retryAfter` seconds"
             }
             Self::Internal => "The service failed",
             Self::Unavailable => {
@@ -100,7 +100,9 @@ impl Refusal {
             Self::NotFound => Error::NotFound("record"),
             Self::MethodNotAllowed => Error::MethodNotAllowed,
             Self::RequestTimeout => Error::RequestTimeout,
-            Self::Conflict => Error::IdempotencyKeyInUse,
+            Self::Conflict => {
+                return vec![Error::IdempotencyKeyInUse, Error::Changed("license")];
+            }
             Self::BodyTooLarge => Error::TooLarge(BODY.sentence),
             Self::ValidationTooLarge => Error::TooLarge(VALIDATION_BODY.sentence),
             Self::UnsupportedMediaType => Error::UnsupportedEncoding,
@@ -131,6 +133,7 @@ impl Refusal {
         for error in self.errors() {
             let wait = match error {
                 Error::RateLimited(seconds) => Some(seconds),
+                Error::IdempotencyKeyInUse => Some(1),
                 Error::Overloaded | Error::Unavailable => Some(2),
                 _ => None,
             };

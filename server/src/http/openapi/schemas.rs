@@ -36,13 +36,33 @@ pub fn of_answer<T: JsonSchema>(ctx: &mut GenContext) -> Schema {
 
 /// What is read from requests. The document has one schema of each name, so a type with members
 /// that may be null is for requests or for answers and never for both.
+///
+/// Null means what absence means, and is not offered: generated clients would tell the two apart.
 pub fn of_request<T: JsonSchema>(ctx: &mut GenContext) -> Schema {
-    let mut generator = settings().for_deserialize().into_generator();
+    let mut settings = settings().for_deserialize();
+    settings.transforms.push(Box::new(RecursiveTransform(without_null)));
+    let mut generator = settings.into_generator();
     let schema = generator.subschema_for::<T>();
     for (name, part) in generator.take_definitions(true) {
         ctx.schema.definitions_mut().entry(name).or_insert(part);
     }
     schema
+}
+
+/// A member or parameter is given or absent.
+pub fn without_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.ensure_object().get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            schema.insert("type".into(), one);
+        }
+    }
+    if let Some(Value::Array(variants)) = schema.remove("anyOf")
+        && let Some(Value::Object(first)) = variants.into_iter().next()
+    {
+        schema.ensure_object().extend(first);
+    }
 }
 
 pub fn object(json_schema: Schema) -> SchemaObject {

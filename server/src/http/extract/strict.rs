@@ -1,0 +1,104 @@
+//! What administrators write is read strictly: a member or a parameter that is unknown would
+//! otherwise be ignored, and nobody would learn of it. Applications, which may be newer than licd,
+//! are read leniently: `POST /validate` ignores what it does not know.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use common::{
+    AssignLicense, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser, Explain,
+    RollKey, SetStatus, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::query;
+use crate::error::Error;
+
+/// A body whose unknown members are refused.
+pub trait StrictBody: DeserializeOwned {
+    /// Members of the record that this body cannot set, and what sets them.
+    const SET_ELSEWHERE: &[(&str, &str)];
+}
+
+macro_rules! bodies {
+    ($($body:ident { $($member:literal: $elsewhere:expr,)* })*) => {$(
+        impl StrictBody for $body {
+            const SET_ELSEWHERE: &[(&str, &str)] = &[$(($member, $elsewhere)),*];
+        }
+    )*};
+}
+
+const BY_UPDATE: &str = "it comes from the plan. PATCH /api/v1/admin/licenses/{id} changes it";
+const BY_STATUS: &str = "PATCH /api/v1/admin/licenses/{id}/status does";
+const BY_ASSIGNMENT: &str = "POST /api/v1/admin/licenses/{id}/assign does";
+const OF_USER: &str = "POST /api/v1/admin/users does";
+const NEVER: &str = "it never changes";
+
+bodies! {
+    Explain {}
+    CreateProduct {}
+    UpdateProduct {}
+    CreatePlan {
+        "expiresAt": "a plan has expiresInDays, from which each license gets its own expiresAt",
+    }
+    UpdatePlan {
+        "productId": NEVER,
+        "expiresAt": "a plan has expiresInDays, from which each license gets its own expiresAt",
+    }
+    CreateLicense {
+        "maxSeats": BY_UPDATE,
+        "features": BY_UPDATE,
+        "expiresAt": "give expiresInDays, or PATCH /api/v1/admin/licenses/{id} afterwards",
+        "productId": "it is the plan's",
+        "status": BY_STATUS,
+        "userId": BY_ASSIGNMENT,
+    }
+    UpdateLicense {
+        "planId": NEVER,
+        "productId": NEVER,
+        "expiresInDays": "give expiresAt",
+        "status": BY_STATUS,
+        "userId": BY_ASSIGNMENT,
+    }
+    SetStatus {
+        "maxSeats": "PATCH /api/v1/admin/licenses/{id} does",
+        "features": "PATCH /api/v1/admin/licenses/{id} does",
+        "expiresAt": "PATCH /api/v1/admin/licenses/{id} does",
+        "name": "PATCH /api/v1/admin/licenses/{id} does",
+    }
+    AssignLicense {
+        "externalId": "give it as userId",
+        "email": OF_USER,
+        "name": OF_USER,
+    }
+    CreateUser {
+        "userId": "give it as externalId",
+    }
+    UpdateUser {
+        "externalId": NEVER,
+    }
+    CreateKey {
+        "key": "licd generates it",
+    }
+    RollKey {
+        "role": "the new key has that of the old one",
+        "mode": "the new key has that of the old one",
+        "name": "the new key has that of the old one",
+        "expiresAt": "the new key has that of the old one",
+    }
+}
+
+/// A request without a query.
+pub struct NoQuery;
+
+impl<S: Sync> FromRequestParts<S> for NoQuery {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        query(&parts.uri).map(|Nothing {}| Self)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}

@@ -1,0 +1,93 @@
+//! Tags of records, and changes that depend on them: two people who edit one record do not undo each
+//! other's work unseen.
+
+use std::fmt;
+
+use common::{Key, LicenseDetails, Plan, Product, User};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::error::Error;
+
+/// What tells one state of a record from another: a hash of its members. HTTP writes it in quotes,
+/// forms carry it in a hidden field as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ETag(String);
+
+impl ETag {
+    fn of(record: &impl Serialize) -> Self {
+        // Only a map whose keys are no strings fails, and no record has one.
+        let json = serde_json::to_vec(record).unwrap_or_default();
+        let hash = Sha256::digest(json);
+        Self(hash[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+impl fmt::Display for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A record whose state has a tag. The tag covers what is stored of the record itself, not the seats
+/// that validations take, nor the last use of a key.
+pub trait Tagged {
+    /// The record's kind, for sentences.
+    const KIND: &'static str;
+
+    fn etag(&self) -> ETag;
+}
+
+macro_rules! tagged {
+    ($($record:ty: $kind:literal;)*) => {$(
+        impl Tagged for $record {
+            const KIND: &'static str = $kind;
+
+            fn etag(&self) -> ETag {
+                ETag::of(self)
+            }
+        }
+    )*};
+}
+
+tagged! {
+    Product: "product";
+    Plan: "plan";
+    LicenseDetails: "license";
+    User: "user";
+}
+
+impl Tagged for Key {
+    const KIND: &'static str = "key";
+
+    fn etag(&self) -> ETag {
+        ETag::of(&Self { last_used_at: None, ..self.clone() })
+    }
+}
+
+/// The state of the record on which a change is based. A handler gives it to the change with
+/// [`Change::expecting`](super::change::Change::expecting): the API from `If-Match`, a page from the
+/// tag that its form shows in a hidden field (`Expected::tag`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Expected {
+    /// Any.
+    #[default]
+    Anything,
+    /// One with any of these tags.
+    OneOf(Vec<String>),
+}
+
+impl Expected {
+    /// The state that has this tag.
+    pub fn tag(tag: String) -> Self {
+        Self::OneOf(vec![tag])
+    }
+
+    /// Refuses a record, which is locked, in another state.
+    pub(super) fn check<T: Tagged>(&self, record: &T) -> Result<(), Error> {
+        match self {
+            Self::OneOf(tags) if !tags.contains(&record.etag().0) => Err(Error::Changed(T::KIND)),
+            Self::OneOf(_) | Self::Anything => Ok(()),
+        }
+    }
+}
