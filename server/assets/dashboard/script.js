@@ -1,9 +1,8 @@
-// Comfort in the dashboard: copy buttons, filters that submit themselves, fresh relative times, `/`
-// for the search, no double submits. Every page works without it.
+// Comfort in the dashboard: copy buttons, fresh relative times, `/` for the search, no double
+// submits. Every page works without it.
 
 "use strict";
 
-const FILTER_PAUSE_MS = 400;
 const REFRESH_MS = 30_000;
 const COPIED_MS = 2_000;
 // Each with its length, and the number of it that is called otherwise.
@@ -33,35 +32,6 @@ async function copy(button) {
     button.textContent = "Selected";
   }
   setTimeout(() => { button.textContent = label; }, COPIED_MS);
-}
-
-// A filter form is submitted when typing in it pauses. Choices wait for the button: the arrow keys
-// pass through options that nobody means.
-function submitFilters() {
-  for (const form of document.querySelectorAll("form.filters")) {
-    let timer;
-    form.addEventListener("input", (event) => {
-      clearTimeout(timer);
-      if (event.target.matches("input")) {
-        timer = setTimeout(() => {
-          sessionStorage.setItem("filter", `${location.pathname}#${event.target.id}`);
-          form.requestSubmit();
-        }, FILTER_PAUSE_MS);
-      }
-    });
-    form.addEventListener("submit", () => clearTimeout(timer));
-  }
-}
-
-// The page that a filter loads goes on where the typing stopped.
-function restoreFilterFocus() {
-  const [path, id] = (sessionStorage.getItem("filter") ?? "").split("#");
-  sessionStorage.removeItem("filter");
-  const field = path === location.pathname && document.getElementById(id);
-  if (field) {
-    field.focus();
-    field.setSelectionRange(field.value.length, field.value.length);
-  }
 }
 
 function relative(seconds) {
@@ -139,8 +109,6 @@ function focusMessage() {
 }
 
 showCopyButtons();
-submitFilters();
-restoreFilterFocus();
 refreshTimes();
 titleLocalTimes();
 nameColumns();

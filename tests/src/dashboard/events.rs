@@ -154,6 +154,24 @@ async fn the_feed_is_filtered_and_paged() {
     assert_eq!(types(&browser).await.len(), 50);
 }
 
+/// Somebody who pauses in the middle of a word goes on typing in the same page.
+#[tokio::test]
+async fn a_filter_waits_for_enter() {
+    let app = App::start().await;
+    let browser = signed_in(&app).await;
+    browser.open(EVENTS).await;
+    // Every pause is over immediately.
+    let hurry = "window.setTimeout = (done) => done();
+        for (const form of document.forms) {
+            form.addEventListener('submit', () => { document.title = 'submitted'; });
+        }";
+    browser.script(hurry).await;
+    browser.fill("User’s external id", "emma").await;
+    assert!(!browser.title().await.contains("submitted"));
+    browser.press("Enter").await;
+    browser.is_at(&format!("{EVENTS}?type=&subject=&user=emma")).await;
+}
+
 /// Also when the details are open, and with the longest names.
 #[tokio::test]
 async fn the_feed_is_fit_for_everyone() {
