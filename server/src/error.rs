@@ -40,6 +40,8 @@ pub enum Error {
     Conflict(&'static str),
     /// The record, named by its kind, is not as the caller saw it.
     Changed(&'static str),
+    /// The same for a page: what was changed meanwhile, and by whom.
+    ChangedMeanwhile(String),
     /// A request with this Idempotency-Key is still being done.
     IdempotencyKeyInUse,
     /// Another request used the Idempotency-Key before.

@@ -5,6 +5,7 @@
 //! this request; nothing is kept but the session's cookie in the browser.
 
 pub mod assets;
+mod catalog;
 mod errors;
 mod event_line;
 pub mod events;
@@ -15,11 +16,14 @@ mod html;
 pub mod keys;
 mod layout;
 pub mod licenses;
+mod meanwhile;
 pub mod overview;
 mod parts;
 pub mod plans;
 pub mod products;
+mod question;
 pub mod sign_in;
+mod typed_users;
 pub mod users;
 mod visitor;
 

@@ -1,12 +1,10 @@
 //! Validations: the decision, and the batches that make it fast.
 //!
 //! [`verdict`] decides and knows neither SQL nor time; `batch` reads, decides and writes for many
-//! requests at once, once `admission` has checked their keys; `explain` describes the decision and
-//! has no effect.
+//! requests at once, once `admission` has checked their keys.
 
 pub mod admission;
 mod batch;
-mod explain;
 pub mod gate;
 pub mod last_uses;
 pub mod limit;
@@ -18,7 +16,6 @@ mod request;
 pub mod verdict;
 
 pub use admission::answer;
-pub use explain::explain;
 pub use last_uses::LastUses;
 pub use outcome::Answer;
 pub use outcome_counts::OutcomeCounts;

@@ -1,6 +1,7 @@
 //! What all pages of the dashboard have in common, over HTTP: who may open them and send their forms,
 //! their headers and their sizes. `dashboard` opens them in a browser.
 
+mod acts;
 mod forms;
 mod lookups;
 
@@ -64,7 +65,7 @@ const PAGES: [&str; 12] = [
 ];
 
 /// Every form, with fields that it takes.
-const FORMS: [(&str, &[(&str, &str)]); 19] = [
+const FORMS: [(&str, &[(&str, &str)]); 20] = [
     ("/licenses", &[("planId", "PLAN")]),
     ("/licenses/LICENSE/status", &[("status", "suspended")]),
     ("/licenses/LICENSE/limit", &[("maxSeats", "7")]),
@@ -75,6 +76,7 @@ const FORMS: [(&str, &[(&str, &str)]); 19] = [
     ("/users", &[("externalId", "grace")]),
     ("/users/USER", &[("name", "Ada")]),
     ("/users/USER/assign", &[("licenseId", "LICENSE")]),
+    ("/users/USER/licenses", &[("planId", "PLAN")]),
     ("/users/USER/delete", &[]),
     ("/products", &[("name", "Render")]),
     ("/products/PRODUCT", &[("name", "Render")]),

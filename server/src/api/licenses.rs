@@ -150,7 +150,7 @@ pub async fn unassign(
     _: NoQuery,
 ) -> Result<Changed<Assignment>, Error> {
     let change = app.ops.change(caller.origin(), idempotency.of(&())?).await?;
-    licenses::unassign(change, id, user).await
+    Ok(Changed(licenses::unassign(change, id, user).await?.assignment))
 }
 
 /// The query that names the user to be unassigned.
@@ -171,5 +171,5 @@ pub async fn unassign_by_query(
     Query(query): Query<UnassignUser>,
 ) -> Result<Changed<Assignment>, Error> {
     let change = app.ops.change(caller.origin(), idempotency.of(&query)?).await?;
-    licenses::unassign(change, id, Some(query.user_id)).await
+    Ok(Changed(licenses::unassign(change, id, Some(query.user_id)).await?.assignment))
 }

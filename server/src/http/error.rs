@@ -31,6 +31,7 @@ impl Error {
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict(_)
             | Self::Changed(_)
+            | Self::ChangedMeanwhile(_)
             | Self::IdempotencyKeyInUse
             | Self::ShownOnce(_) => StatusCode::CONFLICT,
             Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
@@ -58,7 +59,7 @@ impl Error {
             Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
             Self::RequestTimeout => ErrorCode::RequestTimeout,
             Self::Conflict(_) | Self::ShownOnce(_) => ErrorCode::Conflict,
-            Self::Changed(_) => ErrorCode::Changed,
+            Self::Changed(_) | Self::ChangedMeanwhile(_) => ErrorCode::Changed,
             Self::IdempotencyKeyInUse => ErrorCode::IdempotencyKeyInUse,
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::Overloaded => ErrorCode::Overloaded,
@@ -106,6 +107,7 @@ impl Error {
             Self::Changed(what) => format!(
                 "The {what} has changed since it was read. Read it again, then repeat the change"
             ),
+            Self::ChangedMeanwhile(how) => format!("The record changed meanwhile{how}."),
             Self::IdempotencyKeyInUse => {
                 "A request with this Idempotency-Key is still running".into()
             }

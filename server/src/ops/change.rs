@@ -68,8 +68,12 @@ impl Change {
     }
 
     /// Refuses the change if the record, which is locked, is not as the caller saw it.
-    pub(super) fn check(&self, record: &impl Tagged) -> std::result::Result<(), Error> {
-        self.expected.check(record)
+    pub(super) fn check(
+        &self,
+        record: &impl Tagged,
+        updated_at: Timestamp,
+    ) -> std::result::Result<(), Error> {
+        self.expected.check(record, updated_at)
     }
 
     pub fn scope(&self) -> Scope {

@@ -3,14 +3,14 @@
 
 use std::fmt;
 
-use common::{Key, LicenseDetails, Plan, Product, User};
+use common::{Key, LicenseDetails, Plan, Product, Timestamp, User};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 
-/// What tells one state of a record from another: a hash of its members. HTTP writes it in quotes,
-/// forms carry it in a hidden field as it is.
+/// What tells one state of a record from another: a hash of its members. HTTP writes it in
+/// quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ETag(String);
 
@@ -66,8 +66,8 @@ impl Tagged for Key {
 }
 
 /// The state of the record on which a change is based. A handler gives it to the change with
-/// [`Change::expecting`](super::change::Change::expecting): the API from `If-Match`, a page from the
-/// tag that its form shows in a hidden field (`Expected::tag`).
+/// [`Change::expecting`](super::change::Change::expecting): the API from `If-Match`, a page from a
+/// hidden field of its form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
     /// Any.
@@ -75,19 +75,23 @@ pub enum Expected {
     Anything,
     /// One with any of these tags.
     OneOf(Vec<String>),
+    /// One that was last changed at this time.
+    UpdatedAt(Timestamp),
 }
 
 impl Expected {
-    /// The state that has this tag.
-    pub fn tag(tag: String) -> Self {
-        Self::OneOf(vec![tag])
+    /// The state of a record that a form showed, if it says which.
+    pub fn seen(updated_at: Option<Timestamp>) -> Self {
+        updated_at.map_or(Self::Anything, Self::UpdatedAt)
     }
 
     /// Refuses a record, which is locked, in another state.
-    pub(super) fn check<T: Tagged>(&self, record: &T) -> Result<(), Error> {
-        match self {
-            Self::OneOf(tags) if !tags.contains(&record.etag().0) => Err(Error::Changed(T::KIND)),
-            Self::OneOf(_) | Self::Anything => Ok(()),
-        }
+    pub(super) fn check<T: Tagged>(&self, record: &T, updated_at: Timestamp) -> Result<(), Error> {
+        let is_as_seen = match self {
+            Self::Anything => true,
+            Self::OneOf(tags) => tags.contains(&record.etag().0),
+            Self::UpdatedAt(seen) => *seen == updated_at,
+        };
+        if is_as_seen { Ok(()) } else { Err(Error::Changed(T::KIND)) }
     }
 }

@@ -11,7 +11,7 @@ use common::{
 
 use super::change::{Change, Events};
 use super::members::{refuse_contradictions, update as update_member};
-use super::outcome::{Changed, Created, Upserted};
+use super::outcome::{Changed, Created, Outcome, Upserted};
 use super::users;
 use super::view::View;
 use crate::error::Error;
@@ -260,7 +260,7 @@ async fn modify(
 ) -> Result<Changed<LicenseDetails>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let before = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&before)?;
+    change.check(&before, before.updated_at)?;
     let mut after = before.clone();
     edit(&mut after);
     if after == before {
@@ -324,13 +324,31 @@ fn next_assignment(
     Ok(AssignmentId::new(now))
 }
 
+/// An assignment as it was.
+pub struct Unassigned {
+    pub assignment: Assignment,
+    pub freed_seat: bool,
+}
+
+impl Outcome for Unassigned {
+    type Record = Assignment;
+
+    fn record(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    fn is_new(&self) -> bool {
+        false
+    }
+}
+
 /// Takes the user off the license, and frees the seat that the user may hold. `user` is none when
 /// the caller's text cannot be an external id.
 pub async fn unassign(
     mut change: Change,
     id: LicenseId,
     user: Option<ExternalId>,
-) -> Result<Changed<Assignment>, Error> {
+) -> Result<Unassigned, Error> {
     let scope = change.scope();
     let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let external_id = user.ok_or(NOT_ASSIGNED)?;
@@ -344,5 +362,6 @@ pub async fn unassign(
     }
     assignments::delete(&mut change, scope, user, id).await?;
     events.push(NewEvent::license_unassigned(&license, &external_id, &held.assignment));
-    Ok(change.commit(Changed(held.assignment), events).await?)
+    let freed_seat = held.seat.is_some();
+    Ok(change.commit(Unassigned { assignment: held.assignment, freed_seat }, events).await?)
 }

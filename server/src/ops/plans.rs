@@ -62,7 +62,7 @@ pub async fn update(
     ];
     refuse_contradictions(&clear, &given)?;
     let before = plans::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&before)?;
+    change.check(&before, before.updated_at)?;
     let mut plan = before.clone();
     let cleared = |field| clear.contains(&field);
     plan.name = update.name.unwrap_or(plan.name);

@@ -43,7 +43,7 @@ pub async fn update(
     let clear = update.clear.unwrap_or_default();
     refuse_contradictions(&clear, &[(ProductField::Description, update.description.is_some())])?;
     let before = products::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&before)?;
+    change.check(&before, before.updated_at)?;
     let mut product = before.clone();
     product.name = update.name.unwrap_or(product.name);
     let cleared = clear.contains(&ProductField::Description);

@@ -15,7 +15,25 @@ const NOT_FOUND: Error = Error::NotFound("user");
 
 /// Creates the user, or updates the one that exists: a validation may have created it already.
 pub async fn create(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
-    let (is_new, before) = ensure(&mut change, &new.external_id).await?;
+    let (is_new, user) = ensure(&mut change, &new.external_id).await?;
+    fill_in(change, is_new, user, new).await
+}
+
+/// Creates the user, and changes none that exists.
+pub async fn create_new(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
+    let (is_new, user) = ensure(&mut change, &new.external_id).await?;
+    if !is_new {
+        return Err(Error::invalid("externalId", "This user exists already."));
+    }
+    fill_in(change, is_new, user, new).await
+}
+
+async fn fill_in(
+    mut change: Change,
+    is_new: bool,
+    before: User,
+    new: CreateUser,
+) -> Result<Upserted<User>, Error> {
     let mut user = before.clone();
     update_member(&mut user.email, new.email, false);
     update_member(&mut user.name, new.name, false);
@@ -131,7 +149,7 @@ pub async fn update(
     ];
     refuse_contradictions(&clear, &given)?;
     let before = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&before)?;
+    change.check(&before, before.updated_at)?;
     let mut user = before.clone();
     let cleared = |field| clear.contains(&field);
     update_member(&mut user.email, update.email, cleared(UserField::Email));
@@ -147,7 +165,7 @@ pub async fn update(
 pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Error> {
     let scope = change.scope();
     let user = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&user)?;
+    change.check(&user, user.updated_at)?;
     let licenses = licenses::lock_of_user(&mut change, scope, id).await?;
     let held = assignments::lock_of_user(&mut change, scope, id).await?;
     seats::free_all_of_user(&mut change, scope, id).await?;

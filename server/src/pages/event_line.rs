@@ -3,6 +3,7 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 use common::{ActorType, Event, EventActor, EventType, Open, SubjectType};
+use serde_json::Value;
 
 use super::filters;
 use super::parts::short;
@@ -89,6 +90,31 @@ pub fn actor(actor: &EventActor) -> String {
         Open::Known(ActorType::Session) => format!("{} (dashboard)", name()),
         Open::Known(ActorType::System) => "licd".to_owned(),
         Open::Unknown(kind) => format!("{kind} {}", name()),
+    }
+}
+
+/// What the event changed: each member with its value before and after.
+pub fn changes(event: &Event) -> Vec<String> {
+    let previous = event.data.previous.iter().flatten();
+    let changed = previous.filter(|(member, _)| *member != "updatedAt").map(|(member, before)| {
+        let after = event.data.object.get(member).unwrap_or(&Value::Null);
+        format!("{member}: {} → {}", brief(before), brief(after))
+    });
+    changed.collect()
+}
+
+/// A value in few characters.
+fn brief(value: &Value) -> String {
+    const LONGEST: usize = 40;
+    let text = match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(brief).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 

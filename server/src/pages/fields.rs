@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use chrono::TimeDelta;
-use common::{ExternalId, Feature, Features, Invalid, Timestamp};
+use common::{ExternalId, Feature, Features, Invalid, Line, Timestamp};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -46,6 +46,21 @@ pub fn optional<T: FromStr<Err = Invalid>>(
     if text.trim().is_empty() { Ok(None) } else { required(field, label, text).map(Some) }
 }
 
+/// An email, or nothing: something, an `@` and something. Whether it exists, only a message can show.
+pub fn email(field: &str, label: &str, text: &str) -> Result<Option<Line>, Error> {
+    if !text.trim().is_empty() && !is_email(text.trim()) {
+        let message = format!("{label} must be an address such as ada@example.com.");
+        return Err(Error::invalid(field, message));
+    }
+    optional(field, label, text)
+}
+
+/// Whether a text looks like an email.
+pub fn is_email(text: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+    text.rsplit_once('@').is_some_and(|(local, domain)| is_part(local) && is_part(domain))
+}
+
 /// The end of something whose last valid day stands in a field of type `date`: the start of the next
 /// day, UTC.
 pub fn end_of_day(field: &str, label: &str, text: &str) -> Result<Timestamp, Error> {
@@ -68,14 +83,9 @@ pub fn once() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// The user whom a field names, exactly as it is written: two that differ in a space are two.
+/// The user whom a hidden field names, exactly as it is written: two that differ in a space are two.
 pub fn external_id(field: &str, text: &str) -> Result<ExternalId, Error> {
     text.parse().map_err(|rule| Error::invalid(field, format!("The external id {rule}.")))
-}
-
-/// The lines of a text area, without the empty ones.
-pub fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter(|line| !line.is_empty())
 }
 
 /// The features of a text area, one on each line. Blanks around them are a slip that nobody sees.

@@ -65,6 +65,8 @@ impl Fault {
         match &error {
             Error::Invalid { .. }
             | Error::Conflict(_)
+            | Error::Changed(_)
+            | Error::ChangedMeanwhile(_)
             | Error::ShownOnce(_)
             | Error::IdempotencyKeyInUse
             | Error::IdempotencyKeyReused => Ok(Self {

@@ -16,6 +16,7 @@ use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
 use super::parts::{Badge, Pager, Paging, ROWS, Tone};
+use super::question::Question;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
@@ -135,7 +136,9 @@ impl KeyForm {
     }
 
     fn end(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        match self.expires.as_str() {
+        // Whoever fills in a date means it.
+        let choice = if self.expires_on.trim().is_empty() { &self.expires } else { "date" };
+        match choice {
             "never" => Ok(None),
             "date" => match end_of_day("expires_on", "The date", &self.expires_on)? {
                 end if end > now => Ok(Some(end)),
@@ -166,7 +169,7 @@ pub async fn create(
     Editor(visitor): Editor,
     form: Form<KeyForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency } = form;
+    let Form { fields, idempotency, .. } = form;
     let created = async {
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         let new = fields.read(visitor.layout.mode, change.now)?;
@@ -243,6 +246,30 @@ async fn show(
 pub struct RollForm {
     /// One of [`OVERLAPS`].
     overlap: String,
+    /// Whether the question was answered that [`ask_about_roll`] asks.
+    #[serde(default)]
+    confirmed: String,
+}
+
+/// A key that stops immediately is asked about, as one that is revoked.
+fn ask_about_roll(
+    visitor: &Visitor,
+    id: KeyId,
+    form: &RollForm,
+) -> Result<Option<Question>, Error> {
+    if form.overlap.trim() != "0" || !form.confirmed.is_empty() {
+        return Ok(None);
+    }
+    let signs_out = if visitor.key.id == id { " You will be signed out." } else { "" };
+    let sentence = format!(
+        "Everything that uses it is refused until it has the new one.{signs_out} This cannot be \
+         undone."
+    );
+    let question = Question::new("Stop the old key immediately?", sentence, format!("/keys/{id}"));
+    let confirmed = RollForm { overlap: form.overlap.clone(), confirmed: "yes".to_owned() };
+    let question =
+        question.choice("Roll and stop the old key", format!("/keys/{id}/roll"), &confirmed)?;
+    Ok(Some(question.dangerous()))
 }
 
 /// The answer shows the new key, as that to [`create`] does.
@@ -252,7 +279,10 @@ pub async fn roll(
     Id(id): Id<KeyId>,
     form: Form<RollForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency } = form;
+    let Form { fields, idempotency, .. } = form;
+    if let Some(question) = ask_about_roll(&visitor, id, &fields)? {
+        return question.ask(visitor.layout);
+    }
     let rolled = async {
         let overlap = required::<OverlapSeconds>("overlap", "The overlap", &fields.overlap)?;
         let roll = RollKey { overlap_seconds: Some(overlap) };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use common::{Mode, Name, Role};
-use form_urlencoded::byte_serialize;
+use form_urlencoded::{Serializer, byte_serialize};
 
 use super::assets::{ASSETS, Assets};
 
@@ -18,7 +18,7 @@ pub struct Layout {
     /// Whether the session may enter the tenant's other mode.
     pub may_switch: bool,
     /// What was just done.
-    pub notice: Option<Notice>,
+    pub notice: Option<Done>,
     /// The address of the page.
     pub path: String,
 }
@@ -136,8 +136,8 @@ macro_rules! notices {
                 }
             }
 
-            /// The notice as a sentence.
-            pub fn text(self) -> &'static str {
+            /// The notice as a sentence. `{from}` and `{to}` stand for the values before and after.
+            fn text(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
                 }
@@ -152,28 +152,117 @@ notices! {
     PlanCreated = "plan-created", "Plan created. Next: create a license.";
     PlanUpdated = "plan-updated",
         "Plan saved. Licenses that were created from it before keep their terms.";
-    LicenseCreated = "license-created", "The license is created.";
-    LicenseActivated = "license-activated",
-        "The license is active. Its users are valid from now on, unless it has expired.";
+    LicenseCreated = "license-created", "License created.";
+    LicenseCreatedFor = "license-created-for", "License created and assigned.";
+    LicenseActivated = "license-activated", "License activated. Its users are valid from now on.";
+    LicenseActivatedLate = "license-activated-late",
+        "License activated, but it ended on {to}: its users are refused until you renew it.";
     LicenseSuspended = "license-suspended",
-        "The license is suspended. Validations of its users are refused from now on.";
-    LicenseRevoked = "license-revoked",
-        "The license is revoked. Validations of its users are refused from now on.";
+        "License suspended. Its users are refused from now on.";
+    LicenseRevoked = "license-revoked", "License revoked. Its users are refused from now on.";
     LicenseExpired = "license-expired",
-        "The license is set to expired. Validations of its users are refused from now on.";
-    LimitChanged = "limit-changed", "The limit of seats is changed. Nobody has lost a seat.";
-    ExpiryChanged = "expiry-changed", "The expiry is changed.";
+        "License set to expired. Its users are refused from now on.";
+    LimitChanged = "limit-changed", "Seat limit changed from {from} to {to}.";
+    LimitBelowUsed = "limit-below-used",
+        "Seat limit changed from {from} to {to}. More seats are taken: nobody has lost one, and \
+         nobody gets one until enough of them are freed.";
+    ExpiryChanged = "expiry-changed", "Expiry changed from {from} to {to}.";
+    ExpiryPassed = "expiry-passed",
+        "Expiry changed from {from} to {to}. That has passed: the users of the license are \
+         refused from now on.";
     FeaturesChanged = "features-changed",
-        "The features are changed. The next validation of each user shows them.";
-    Assigned = "assigned", "The license is assigned. The next validation takes a seat.";
-    Unassigned = "unassigned", "The license is taken from the user, and the seat is free.";
-    UserCreated = "user-created", "The user is there.";
-    UserUpdated = "user-updated", "The user is changed.";
-    UserDeleted = "user-deleted", "The user is deleted, and all seats of the user are free.";
+        "Features changed. The next validation of each user returns them.";
+    Assigned = "assigned", "License assigned. The first validation takes a seat.";
+    AssignedFull = "assigned-full",
+        "License assigned, but all seats are taken ({to}): the user is refused until one is free.";
+    AssignedInvalid = "assigned-invalid",
+        "License assigned, but it is {to}: its users are refused.";
+    AssignedBefore = "assigned-before",
+        "The license was assigned to this user already. Nothing was changed.";
+    Unassigned = "unassigned", "License unassigned. The user held no seat.";
+    SeatFreed = "seat-freed", "License unassigned, and the seat of the user freed.";
+    UnassignedBefore = "unassigned-before",
+        "The license was not assigned to this user any more. Nothing was changed.";
+    UserCreated = "user-created", "User created.";
+    UserUpdated = "user-updated", "User saved.";
+    UserDeleted = "user-deleted", "User deleted.";
+    ChangedMeanwhile = "changed-meanwhile",
+        "Nothing was changed: somebody changed the record meanwhile. This is what holds now.";
+    Unchanged = "unchanged", "This was stored already. Nothing was changed.";
     KeyShownOnce = "key-shown-once",
         "This key was created a moment ago and cannot be shown again. \
          Revoke it and create another if you did not copy it.";
     KeyRevoked = "key-revoked",
         "Key revoked. Requests with it are refused from now on, and its sessions have ended.";
     SessionEnded = "session-ended", "Session ended.";
+}
+
+/// A notice with what it says of the values before and after.
+#[derive(Clone, Debug)]
+pub struct Done {
+    notice: Notice,
+    from: String,
+    to: String,
+}
+
+impl From<Notice> for Done {
+    fn from(notice: Notice) -> Self {
+        Self { notice, from: String::new(), to: String::new() }
+    }
+}
+
+impl Notice {
+    pub fn with(self, from: impl ToString, to: impl ToString) -> Done {
+        Done { notice: self, from: from.to_string(), to: to.to_string() }
+    }
+}
+
+impl Done {
+    /// The notice in the query of an address, if there is one. Anybody can make up an address, so a
+    /// value is a few plain characters and never a sentence.
+    pub fn parse(query: &str) -> Option<Self> {
+        const LONGEST: usize = 24;
+        let value = |wanted: &str| {
+            let mut pairs = form_urlencoded::parse(query.as_bytes());
+            pairs.find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
+        };
+        let is_plain = |text: &String| {
+            text.len() <= LONGEST
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" -".contains(&byte))
+        };
+        let [from, to] = ["from", "to"].map(|name| value(name).filter(is_plain));
+        let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
+        let notice = Notice::parse(&value("notice")?)?;
+        let lacks = |name, value: &str| value.is_empty() && notice.text().contains(name);
+        (!lacks("{from}", &from) && !lacks("{to}", &to)).then_some(Self { notice, from, to })
+    }
+
+    /// The query of an address that shows the notice.
+    pub fn query(&self) -> String {
+        let mut query = Serializer::new(String::new());
+        query.append_pair("notice", self.notice.word());
+        for (name, value) in [("from", &self.from), ("to", &self.to)] {
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        query.finish()
+    }
+
+    /// Whether it is more than a success.
+    pub fn warns(&self) -> bool {
+        matches!(
+            self.notice,
+            Notice::LicenseActivatedLate
+                | Notice::LimitBelowUsed
+                | Notice::ExpiryPassed
+                | Notice::AssignedFull
+                | Notice::AssignedInvalid
+                | Notice::ChangedMeanwhile
+        )
+    }
+
+    pub fn text(&self) -> String {
+        self.notice.text().replace("{from}", &self.from).replace("{to}", &self.to)
+    }
 }

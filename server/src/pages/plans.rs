@@ -14,10 +14,12 @@ use super::filters;
 use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
+use super::meanwhile;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
+use crate::ops::etag::Expected;
 use crate::ops::{plans, products};
 
 #[derive(Template)]
@@ -58,15 +60,19 @@ pub async fn update(
     State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<PlanId>,
-    Form { fields, .. }: Form<PlanForm>,
+    Form { fields, seen, .. }: Form<PlanForm>,
 ) -> Result<Response, Error> {
     let updated = async {
         let update = fields.update()?;
-        plans::update(app.ops.change(visitor.origin(), None).await?, id, update).await
+        let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
+        plans::update(change, id, update).await
     };
     match updated.await {
         Ok(_) => visitor.go_to(&format!("/plans/{id}"), Notice::PlanUpdated),
-        Err(error) => show(&app, visitor, id, Some(fields), Mistake::of(error)?).await,
+        Err(error) => {
+            let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
+            show(&app, visitor, id, Some(fields), Mistake::of(error)?).await
+        }
     }
 }
 

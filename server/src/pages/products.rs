@@ -11,12 +11,14 @@ use super::filters;
 use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
+use super::meanwhile;
 use super::parts::{Pager, Paging, ROWS};
 use super::plans::PlanForm;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
+use crate::ops::etag::Expected;
 use crate::ops::outcome::Outcome;
 use crate::ops::{plans, products};
 use crate::store::Page;
@@ -119,7 +121,7 @@ pub async fn create(
     Editor(visitor): Editor,
     form: Form<ProductForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency } = form;
+    let Form { fields, idempotency, .. } = form;
     let created = async {
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         Ok(products::create(change, fields.read()?).await?.record().id)
@@ -193,15 +195,17 @@ pub async fn update(
     State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<ProductId>,
-    Form { fields, .. }: Form<ProductForm>,
+    Form { fields, seen, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
     let updated = async {
         let update = fields.update()?;
-        products::update(app.ops.change(visitor.origin(), None).await?, id, update).await
+        let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
+        products::update(change, id, update).await
     };
     match updated.await {
         Ok(_) => visitor.go_to(&format!("/products/{id}"), Notice::ProductUpdated),
         Err(error) => {
+            let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
             let sent = Sent::Product(fields, Mistake::of(error)?);
             show(&app, visitor, id, &ListQuery::default(), sent).await
         }
@@ -214,7 +218,7 @@ pub async fn create_plan(
     Id(id): Id<ProductId>,
     form: Form<PlanForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency } = form;
+    let Form { fields, idempotency, .. } = form;
     let created = async {
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         Ok(plans::create(change, fields.create(id)?).await?.record().id)

@@ -1,30 +1,40 @@
 //! Users: finding them, and the page for support of each.
 
+mod assign;
 mod elsewhere;
+mod licensing;
 mod user;
-mod way_out;
+mod verdict;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{CreateUser, Invalid, User};
+use common::{CreateUser, ExternalId, User};
 use serde::{Deserialize, Serialize};
 
-use super::fields::{created_before, once, optional};
+use super::fields::{created_before, email, once, optional};
 use super::filters;
 use super::form::Mistake;
 use super::html::{page, see_other};
 use super::layout::{Layout, Notice};
 use super::parts::{Pager, Paging, ROWS};
+use super::question::Question;
+use super::typed_users::ask_about;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Query};
 use crate::ops::outcome::Outcome;
+use crate::ops::typed_users::{self, TypedUsers};
 use crate::ops::users::{self, FoundUsers, UserQuery};
+use crate::ops::view::View;
 use crate::store::Page;
 
-pub use user::{assign, delete, get, update};
+/// How many users with the same email a question shows.
+const MOST_SIMILAR: i64 = 3;
+
+pub use assign::{assign, create_license};
+pub use user::{delete, get, update};
 
 #[derive(Template)]
 #[template(path = "users.html")]
@@ -33,9 +43,17 @@ struct UsersPage {
     query: UsersQuery,
     found: FoundUsers,
     pager: Pager,
-    form: UserForm,
+    attempt: Attempt,
     once: String,
+}
+
+/// The form for a new user, as it was sent if that failed.
+#[derive(Default)]
+struct Attempt {
+    form: UserForm,
     mistake: Mistake,
+    /// The user who exists already.
+    existing: Option<User>,
 }
 
 /// The query of the list.
@@ -69,7 +87,7 @@ pub async fn list(
     // The visitor may want to create the unknown user.
     let external_id = if found.users.is_empty() { text.to_owned() } else { String::new() };
     let form = UserForm { external_id, ..UserForm::default() };
-    show_list(visitor, query, found, form, Mistake::default())
+    show_list(visitor, query, found, Attempt { form, ..Attempt::default() })
 }
 
 async fn find(app: &App, visitor: &Visitor, query: &UsersQuery) -> Result<FoundUsers, Error> {
@@ -94,33 +112,30 @@ fn show_list(
     visitor: Visitor,
     query: UsersQuery,
     mut found: FoundUsers,
-    form: UserForm,
-    mistake: Mistake,
+    attempt: Attempt,
 ) -> Result<Response, Error> {
     let pager =
         Pager::of(&mut found.users, |user| user.id.to_string(), &query.before, Paging::default());
-    let (layout, once, status) = (visitor.layout, once(), mistake.status());
-    page(status, &UsersPage { layout, query, found, pager, form, once, mistake })
+    let (layout, once, status) = (visitor.layout, once(), attempt.mistake.status());
+    page(status, &UsersPage { layout, query, found, pager, attempt, once })
 }
 
 /// The form for a new user.
-#[derive(Default, Deserialize, Serialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct UserForm {
     external_id: String,
     email: String,
     name: String,
+    /// The unknown id that was asked about, and is meant.
+    confirmed: String,
 }
 
 impl UserForm {
-    fn read(&self) -> Result<CreateUser, Error> {
-        // Spaces around it belong to it.
-        let external_id = self.external_id.parse().map_err(|rule: Invalid| {
-            Error::invalid("externalId", format!("The external id {rule}."))
-        })?;
+    fn read(&self, external_id: ExternalId) -> Result<CreateUser, Error> {
         Ok(CreateUser {
             external_id,
-            email: optional("email", "The email", &self.email)?,
+            email: email("email", "The email", &self.email)?,
             name: optional("name", "The name", &self.name)?,
             metadata: None,
         })
@@ -132,17 +147,55 @@ pub async fn create(
     Editor(visitor): Editor,
     form: Form<UserForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency } = form;
+    let Form { fields, idempotency, .. } = form;
+    let view = app.ops.view(visitor.scope);
     let created = async {
+        let typed = typed_users::one(view.clone(), "externalId", &fields.external_id).await?;
+        let Some(id) = typed.ids.first() else {
+            return Err(Error::invalid("externalId", "The external id must not be empty."));
+        };
+        let new = fields.read(id.clone())?;
+        if let Some(question) = ask_about_similar(view.clone(), &typed, &fields).await? {
+            return Ok(Err(question));
+        }
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
-        Ok(users::create(change, fields.read()?).await?.record().id)
+        Ok(Ok(users::create_new(change, new).await?.record().id))
     };
-    match created.await.or_else(created_before) {
-        Ok(id) => visitor.go_to(&format!("/users/{id}"), Notice::UserCreated),
+    match created.await.or_else(|error| created_before(error).map(Ok)) {
+        Ok(Ok(id)) => visitor.go_to(&format!("/users/{id}"), Notice::UserCreated),
+        Ok(Err(question)) => question.ask(visitor.layout),
         Err(error) => {
             let (mistake, query) = (Mistake::of(error)?, UsersQuery::default());
             let found = find(&app, &visitor, &query).await?;
-            show_list(visitor, query, found, fields, mistake)
+            let existing = typed_users::existing(view, &fields.external_id).await?;
+            show_list(visitor, query, found, Attempt { form: fields, mistake, existing })
         }
     }
+}
+
+/// Whether the new user is one who exists, with another id: if somebody has this id in another case,
+/// or this email.
+async fn ask_about_similar(
+    view: View,
+    typed: &TypedUsers,
+    fields: &UserForm,
+) -> Result<Option<Question>, Error> {
+    let Some(unknown) = typed.unknown.first() else { return Ok(None) };
+    if typed.are_confirmed(&fields.confirmed) {
+        return Ok(None);
+    }
+    let email = fields.email.trim();
+    let with_email = users::find(view, email, MOST_SIMILAR).await?.users;
+    let with_email = with_email.iter().filter(|user| typed_users::is_called(user, email));
+    let with_id = unknown.similar.iter();
+    let with_id = with_id.filter(|user| typed_users::is_called(user, unknown.id.as_str()));
+    let mut similar: Vec<&User> = with_id.chain(with_email).collect();
+    similar.sort_by_key(|user| user.id);
+    similar.dedup_by_key(|user| user.id);
+    if similar.is_empty() {
+        return Ok(None);
+    }
+    let confirmed = UserForm { confirmed: typed.unknown_text(), ..fields.clone() };
+    let question = ask_about([(&unknown.id, similar)], "/users".to_owned());
+    question.choice("Create the user", "/users", &confirmed).map(Some)
 }

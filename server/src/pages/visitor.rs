@@ -10,7 +10,7 @@ use axum::response::Response;
 use common::{Key, SessionId};
 
 use super::html::see_other;
-use super::layout::{Layout, Notice, Visit, base};
+use super::layout::{Done, Layout, Visit, base};
 use crate::App;
 use crate::error::Error;
 use crate::events::{Actor, Origin};
@@ -42,8 +42,8 @@ impl Visitor {
     }
 
     /// Goes on to a page of this world, which shows the notice.
-    pub fn go_to(&self, path: &str, notice: Notice) -> Result<Response, Error> {
-        see_other(&format!("{}{path}?notice={}", self.layout.base(), notice.word()))
+    pub fn go_to(&self, path: &str, done: impl Into<Done>) -> Result<Response, Error> {
+        see_other(&format!("{}{path}?{}", self.layout.base(), done.into().query()))
     }
 }
 
@@ -74,7 +74,7 @@ impl FromRequestParts<App> for Viewer {
             key: found.key.key.name.clone(),
             role,
             may_switch: sessions::may_switch(own.mode, role),
-            notice: notice(parts),
+            notice: parts.uri.query().and_then(Done::parse),
             path: parts.uri.path().to_owned(),
         };
         if let Some(visit) = parts.extensions.get::<Visit>() {
@@ -122,12 +122,6 @@ fn server(parts: &Parts) -> String {
 /// The name and port of this service in that address.
 pub fn host(parts: &Parts) -> &str {
     parts.headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default()
-}
-
-fn notice(parts: &Parts) -> Option<Notice> {
-    let query = parts.uri.query()?.as_bytes();
-    let (_, word) = form_urlencoded::parse(query).find(|(name, _)| name == "notice")?;
-    Notice::parse(&word)
 }
 
 /// `/`: where a person comes who types the server's name. A program gets what it gets everywhere

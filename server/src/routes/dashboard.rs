@@ -34,6 +34,7 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/users", get(users::list).post(users::create))
         .route("/dashboard/{mode}/users/{id}", get(users::get).post(users::update))
         .route("/dashboard/{mode}/users/{id}/assign", post(users::assign))
+        .route("/dashboard/{mode}/users/{id}/licenses", post(users::create_license))
         .route("/dashboard/{mode}/users/{id}/delete", post(users::delete))
         .route("/dashboard/{mode}/products", get(products::list).post(products::create))
         .route("/dashboard/{mode}/products/{id}", get(products::get).post(products::update))

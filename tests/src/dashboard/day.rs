@@ -42,7 +42,9 @@ async fn sell_a_first_license(browser: &Browser) {
     browser.click("Create license").await;
     browser.fill("Users to assign", "ada\ngrace").await;
     browser.click("Create license").await;
-    browser.sees("The license is created.").await;
+    browser.sees("Create 2 new users?").await;
+    browser.click("Create users and license").await;
+    browser.sees("License created.").await;
 }
 
 async fn create_a_key(browser: &Browser) -> String {
@@ -57,10 +59,11 @@ async fn create_a_key(browser: &Browser) -> String {
 async fn help_a_customer_who_is_refused(browser: &Browser) {
     browser.fill("Find a user by external id, email or name", "grace").await;
     browser.press("Enter").await;
-    browser.sees("Refused: exceeded_seats").await;
+    browser.sees("Refused for Studio: no free seat.").await;
     browser.click("Free a seat…").await;
-    browser.click("Unassign ada").await;
-    browser.sees("grace is licensed.").await;
+    browser.click_in("Longest unused first", "Unassign ada").await;
+    browser.click_in("loses the license", "Unassign ada").await;
+    browser.sees("Licensed for Studio.").await;
 }
 
 async fn let_the_license_grow(browser: &Browser, ending: &str) {
@@ -71,7 +74,7 @@ async fn let_the_license_grow(browser: &Browser, ending: &str) {
     browser.sees("1 of 2 used").await;
     browser.fill("Assign a user by external id", "ada").await;
     browser.click("Assign").await;
-    browser.sees("The license is assigned.").await;
+    browser.sees("License assigned.").await;
 }
 
 async fn revoke_a_leaked_key(browser: &Browser) {

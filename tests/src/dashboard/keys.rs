@@ -79,6 +79,9 @@ async fn a_key_is_rolled_and_the_old_one_works_for_a_while() {
     assert!(!browser.text().await.contains("and the new one too"));
     browser.choose("The old key keeps working for", "not at all").await;
     browser.click("Roll this key").await;
+    browser.sees("Stop the old key immediately?").await;
+    assert_eq!(first.validate("ada").await.verdict(), "no_license");
+    browser.click("Roll and stop the old key").await;
     browser.sees("The old key is refused from now on.").await;
     let third = secret().await;
     assert_eq!(third.validate("ada").await.verdict(), "no_license");

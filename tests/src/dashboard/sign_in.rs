@@ -131,5 +131,5 @@ async fn the_keyboard_is_enough() {
     browser.has_focus("Find a user by external id, email or name").await;
     browser.fill("Find a user by external id, email or name", "ada").await;
     browser.press("Enter").await;
-    browser.sees("ada is licensed.").await;
+    browser.sees("Licensed for Studio.").await;
 }

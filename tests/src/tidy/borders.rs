@@ -10,7 +10,7 @@ use super::{Source, hold, sources, uses};
 /// library itself, which puts the rooms together, and the program's commands may name all.
 const ROOMS: [(&str, &[&str]); 13] = [
     // Handlers translate. `App` is the library's own.
-    ("api", &["", "http::*", "ops::*", "validation", "validation::request"]),
+    ("api", &["", "http::*", "ops::*", "validation::request"]),
     // Pages are handlers as well, and fill in templates.
     (
         "pages",
@@ -24,7 +24,6 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "store::licenses",
             "store::page",
             "store::sessions",
-            "validation",
             "validation::gate",
         ],
     ),
@@ -48,7 +47,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "validation::limit",
         ],
     ),
-    ("ops", &["db::*", "events", "store::*", "validation::gate"]),
+    ("ops", &["db::*", "events", "store::*", "validation::gate", "validation::verdict"]),
     ("validation", &["db::*", "events", "store::*"]),
     ("events", &["db::*", "store", "store::events"]),
     ("store", &["db::*"]),

@@ -1,6 +1,7 @@
 //! Forms of pages, as browsers send them.
 
 use axum::extract::{FromRequest, Request};
+use common::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -13,14 +14,19 @@ use crate::http::idempotency::Idempotency;
 pub struct Form<T> {
     pub fields: T,
     pub idempotency: Idempotency,
+    pub seen: Option<Timestamp>,
 }
 
-/// What each rendering of a form fills with another text, so that a form that is sent twice has its
-/// effect once.
+/// The hidden fields of a form.
 #[derive(Deserialize)]
-struct Once {
+struct Hidden {
+    /// Each rendering of the form has another text here, so that a form that is sent twice has its
+    /// effect once.
     #[serde(default)]
     once: Option<String>,
+    /// When the record that the form shows had been changed last.
+    #[serde(default)]
+    seen: Option<String>,
 }
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
@@ -36,7 +42,8 @@ impl<T: DeserializeOwned> Form<T> {
         let (parts, body) = request.into_parts();
         let received = body::receive(&parts, body, limit, MediaType::Form).await?;
         let fields = pairs::read(received.bytes())?;
-        let Once { once } = pairs::read(received.bytes())?;
-        Ok(Self { fields, idempotency: Idempotency::of_form(&parts, once)? })
+        let Hidden { once, seen } = pairs::read(received.bytes())?;
+        let seen = seen.and_then(|time| time.parse().ok());
+        Ok(Self { fields, idempotency: Idempotency::of_form(&parts, once)?, seen })
     }
 }

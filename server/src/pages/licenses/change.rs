@@ -3,131 +3,200 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use common::{AssignLicense, LicenseField, LicenseId, Status, UpdateLicense};
+use common::{
+    AssignLicense, LicenseField, LicenseId, LicenseWithSeats, Status, Timestamp, UpdateLicense,
+};
 
-use super::show::{Attempt, Fields, ShowQuery, show};
+use super::meanwhile;
+use super::questions;
+use super::show::{Attempt, Fields, ShowQuery, is_over, show};
 use super::{
-    Editor, Mistake, Notice, Visitor, end_of_day, external_id, features, last_day, optional,
-    required,
+    Done, Editor, Mistake, Notice, Question, Visitor, end_of_day, external_id, features, last_day,
+    optional, required,
 };
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
 use crate::ops::change::Change;
+use crate::ops::etag::Expected;
 use crate::ops::licenses;
+use crate::ops::outcome::{Changed, Outcome};
+use crate::ops::typed_users;
 
-pub async fn set_status(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<LicenseId>,
-    Form { fields, .. }: Form<Fields>,
-) -> Result<Response, Error> {
-    let changed = async {
-        let status = required("status", "The status", given("status", &fields.status)?)?;
-        licenses::set_status(begin(&app, &visitor).await?, id, status).await?;
+/// What comes after a form: the page with what it did, or a question first.
+enum Next {
+    Done(Done),
+    Ask(Question),
+}
+
+impl<T: Into<Done>> From<T> for Next {
+    fn from(done: T) -> Self {
+        Self::Done(done.into())
+    }
+}
+
+/// A form that was sent.
+struct Sent<'a> {
+    app: &'a App,
+    visitor: &'a Visitor,
+    id: LicenseId,
+    fields: &'a Fields,
+    /// When the license that the form shows had been changed last.
+    seen: Option<Timestamp>,
+}
+
+macro_rules! handlers {
+    ($($(#[$doc:meta])* $name:ident: $act:ident, $failed:literal;)*) => {$(
+        $(#[$doc])*
+        pub async fn $name(
+            State(app): State<App>,
+            Editor(visitor): Editor,
+            Id(id): Id<LicenseId>,
+            Form { fields, seen, .. }: Form<Fields>,
+        ) -> Result<Response, Error> {
+            let sent = Sent { app: &app, visitor: &visitor, id, fields: &fields, seen };
+            let next = sent.$act().await;
+            answer(&app, visitor, id, fields, next, $failed).await
+        }
+    )*};
+}
+
+handlers! {
+    set_status: status, "The status was not changed";
+    set_limit: limit, "The limit was not changed";
+    set_expiry: expiry, "The expiry was not changed";
+    set_features: features, "The features were not changed";
+    assign: assign, "The license was not assigned";
+    unassign: unassign, "The license was not unassigned";
+}
+
+impl Sent<'_> {
+    async fn status(&self) -> Result<Next, Error> {
+        let text = given("status", &self.fields.status)?;
+        let status = required("status", "The status", text)?;
+        let before = self.stored().await?;
+        let Changed(after) = licenses::set_status(self.begin().await?, self.id, status).await?;
+        let end = after.expires_at.filter(|end| *end <= Timestamp::now());
         Ok(match status {
-            Status::Active => Notice::LicenseActivated,
-            Status::Suspended => Notice::LicenseSuspended,
-            Status::Revoked => Notice::LicenseRevoked,
-            Status::Expired => Notice::LicenseExpired,
+            _ if before.status == status => Notice::Unchanged.into(),
+            Status::Active => match end {
+                Some(end) => Notice::LicenseActivatedLate.with("", last_day(end)).into(),
+                None => Notice::LicenseActivated.into(),
+            },
+            Status::Suspended => Notice::LicenseSuspended.into(),
+            Status::Revoked => Notice::LicenseRevoked.into(),
+            Status::Expired => Notice::LicenseExpired.into(),
         })
-    };
-    let changed = changed.await;
-    answer(&app, visitor, id, fields, changed, "The status was not changed").await
-}
+    }
 
-pub async fn set_limit(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<LicenseId>,
-    Form { fields, .. }: Form<Fields>,
-) -> Result<Response, Error> {
-    let changed = async {
-        let text = given("maxSeats", &fields.max_seats)?;
-        let max_seats = optional("maxSeats", "The limit", text)?;
-        let clear = max_seats.is_none().then(|| vec![LicenseField::MaxSeats]);
-        let update = UpdateLicense { max_seats, clear, ..UpdateLicense::default() };
-        licenses::update(begin(&app, &visitor).await?, id, update).await?;
-        Ok(Notice::LimitChanged)
-    };
-    let changed = changed.await;
-    answer(&app, visitor, id, fields, changed, "The limit was not changed").await
-}
+    async fn limit(&self) -> Result<Next, Error> {
+        let text = given("maxSeats", &self.fields.max_seats)?;
+        let limit = optional("maxSeats", "The limit", text)?;
+        let before = self.stored().await?;
+        if let Some(question) = questions::about_limit(&before, limit, self.fields)? {
+            return Ok(Next::Ask(question.about(self.seen)));
+        }
+        let clear = limit.is_none().then(|| vec![LicenseField::MaxSeats]);
+        let update = UpdateLicense { max_seats: limit, clear, ..UpdateLicense::default() };
+        let Changed(after) = licenses::update(self.begin().await?, self.id, update).await?;
+        let words = |license: &common::License| {
+            license.max_seats.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string())
+        };
+        let notice = match limit {
+            _ if before.max_seats == after.max_seats => return Ok(Notice::Unchanged.into()),
+            Some(limit) if limit.get() < before.seats.used => Notice::LimitBelowUsed,
+            _ => Notice::LimitChanged,
+        };
+        Ok(notice.with(words(&before), words(&after)).into())
+    }
 
-pub async fn set_expiry(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<LicenseId>,
-    Form { fields, .. }: Form<Fields>,
-) -> Result<Response, Error> {
-    let changed = async {
-        let text = given("expiresAt", &fields.expires_at)?;
-        let update = if text.trim().is_empty() {
-            let clear = Some(vec![LicenseField::ExpiresAt]);
-            UpdateLicense { clear, ..UpdateLicense::default() }
+    async fn expiry(&self) -> Result<Next, Error> {
+        let text = given("expiresAt", &self.fields.expires_at)?;
+        let before = self.stored().await?;
+        let end = if text.trim().is_empty() {
+            None
         } else {
             let chosen = end_of_day("expiresAt", "The expiry", text)?;
-            let former = licenses::get(app.ops.view(visitor.scope), id).await?.expires_at;
             // The form knows the day alone. On the same day, the license keeps its hour.
-            let same_day = former.filter(|former| last_day(*former) == last_day(chosen));
-            UpdateLicense { expires_at: same_day.or(Some(chosen)), ..UpdateLicense::default() }
+            let same_day = before.expires_at.filter(|former| last_day(*former) == last_day(chosen));
+            Some(same_day.unwrap_or(chosen))
         };
-        licenses::update(begin(&app, &visitor).await?, id, update).await?;
-        Ok(Notice::ExpiryChanged)
-    };
-    let changed = changed.await;
-    answer(&app, visitor, id, fields, changed, "The expiry was not changed").await
-}
+        let view = self.app.ops.view(self.visitor.scope);
+        if let Some(question) = questions::about_expiry(view, &before, end, self.fields).await? {
+            return Ok(Next::Ask(question.about(self.seen)));
+        }
+        let clear = end.is_none().then(|| vec![LicenseField::ExpiresAt]);
+        let update = UpdateLicense { expires_at: end, clear, ..UpdateLicense::default() };
+        let Changed(after) = licenses::update(self.begin().await?, self.id, update).await?;
+        let words = |license: &common::License| {
+            license.expires_at.map_or_else(|| "never".to_owned(), last_day)
+        };
+        let notice = match end {
+            _ if before.expires_at == after.expires_at => return Ok(Notice::Unchanged.into()),
+            Some(end) if end <= Timestamp::now() => Notice::ExpiryPassed,
+            _ => Notice::ExpiryChanged,
+        };
+        Ok(notice.with(words(&before), words(&after)).into())
+    }
 
-pub async fn set_features(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<LicenseId>,
-    Form { fields, .. }: Form<Fields>,
-) -> Result<Response, Error> {
-    let changed = async {
-        let features = Some(features("features", given("features", &fields.features)?)?);
-        let update = UpdateLicense { features, ..UpdateLicense::default() };
-        licenses::update(begin(&app, &visitor).await?, id, update).await?;
-        Ok(Notice::FeaturesChanged)
-    };
-    let changed = changed.await;
-    answer(&app, visitor, id, fields, changed, "The features were not changed").await
-}
+    async fn features(&self) -> Result<Next, Error> {
+        let features = features("features", given("features", &self.fields.features)?)?;
+        let before = self.stored().await?;
+        let update = UpdateLicense { features: Some(features), ..UpdateLicense::default() };
+        let Changed(after) = licenses::update(self.begin().await?, self.id, update).await?;
+        let is_same = before.features == after.features;
+        Ok(if is_same { Notice::Unchanged } else { Notice::FeaturesChanged }.into())
+    }
 
-pub async fn assign(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<LicenseId>,
-    Form { fields, .. }: Form<Fields>,
-) -> Result<Response, Error> {
-    let assigned = async {
-        let user_id = external_id("userId", given("userId", &fields.user_id)?)?;
+    async fn assign(&self) -> Result<Next, Error> {
+        let text = given("userId", &self.fields.user_id)?;
+        let view = self.app.ops.view(self.visitor.scope);
+        let typed = typed_users::one(view, "userId", text).await?;
+        if let Some(question) = questions::about_user(&typed, self.id, self.fields)? {
+            return Ok(Next::Ask(question));
+        }
+        let Some(user_id) = typed.ids.into_iter().next() else {
+            return Err(Error::invalid("userId", "Name the user."));
+        };
         let new = AssignLicense { user_id, metadata: None };
-        licenses::assign(begin(&app, &visitor).await?, id, new).await?;
-        Ok(Notice::Assigned)
-    };
-    let assigned = assigned.await;
-    answer(&app, visitor, id, fields, assigned, "The license was not assigned").await
+        let assigned = licenses::assign(self.begin().await?, self.id, new).await?;
+        Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?).into())
+    }
+
+    async fn unassign(&self) -> Result<Next, Error> {
+        let user = external_id("userId", given("userId", &self.fields.user_id)?)?;
+        let unassigned = licenses::unassign(self.begin().await?, self.id, Some(user)).await;
+        Ok(match unassigned {
+            Ok(unassigned) if unassigned.freed_seat => Notice::SeatFreed,
+            Ok(_) => Notice::Unassigned,
+            // In another tab, or by a colleague.
+            Err(Error::NotFound("assignment")) => Notice::UnassignedBefore,
+            Err(error) => return Err(error),
+        }
+        .into())
+    }
+
+    async fn stored(&self) -> Result<LicenseWithSeats, Error> {
+        licenses::get(self.app.ops.view(self.visitor.scope), self.id).await
+    }
+
+    async fn begin(&self) -> Result<Change, Error> {
+        let change = self.app.ops.change(self.visitor.origin(), None).await?;
+        Ok(change.expecting(Expected::seen(self.seen)))
+    }
 }
 
-pub async fn unassign(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<LicenseId>,
-    Form { fields, .. }: Form<Fields>,
-) -> Result<Response, Error> {
-    let unassigned = async {
-        let user = external_id("userId", given("userId", &fields.user_id)?)?;
-        licenses::unassign(begin(&app, &visitor).await?, id, Some(user)).await?;
-        Ok(Notice::Unassigned)
-    };
-    let unassigned = unassigned.await;
-    answer(&app, visitor, id, fields, unassigned, "The license was not taken from the user").await
-}
-
-async fn begin(app: &App, visitor: &Visitor) -> Result<Change, Error> {
-    app.ops.change(visitor.origin(), None).await
+/// What an assignment means for the user, given the license after it.
+pub fn notice_of_assignment(is_new: bool, license: &LicenseWithSeats) -> Done {
+    let status = if is_over(license) { Status::Expired } else { license.status };
+    match license.seats.allowed {
+        _ if !is_new => Notice::AssignedBefore.into(),
+        _ if status != Status::Active => Notice::AssignedInvalid.with("", status),
+        Some(allowed) if license.seats.used >= allowed.get() => {
+            Notice::AssignedFull.with("", format!("{} of {allowed}", license.seats.used))
+        }
+        _ => Notice::Assigned.into(),
+    }
 }
 
 /// The text of a field that the form must have: one that is left out says nothing.
@@ -135,30 +204,25 @@ fn given<'a>(field: &str, text: &'a Option<String>) -> Result<&'a str, Error> {
     text.as_deref().ok_or_else(|| Error::invalid(field, format!("{field} is missing.")))
 }
 
-/// Goes on to the page that the form leads to, or shows the license with the mistake.
+/// Goes on to the page that the form leads to, asks first, or shows the license with the mistake.
 async fn answer(
     app: &App,
     visitor: Visitor,
     id: LicenseId,
     fields: Fields,
-    done: Result<Notice, Error>,
+    next: Result<Next, Error>,
     title: &'static str,
 ) -> Result<Response, Error> {
-    match done {
-        Ok(notice) => visitor.go_to(&way_back(&fields.back, id), notice),
+    match next {
+        Ok(Next::Done(done)) => visitor.go_to(&fields.way_back(id), done),
+        Ok(Next::Ask(question)) => question.ask(visitor.layout),
+        Err(Error::Changed(_)) if !fields.back.is_empty() => {
+            visitor.go_to(&fields.way_back(id), Notice::ChangedMeanwhile)
+        }
         Err(error) => {
+            let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
             let mistake = Mistake::of(error)?;
             show(app, visitor, id, &ShowQuery::default(), Attempt { title, mistake, fields }).await
         }
-    }
-}
-
-/// A path behind the mode: the one that the form names, or the license's own.
-fn way_back(back: &str, id: LicenseId) -> String {
-    let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-".contains(&byte);
-    if back.starts_with('/') && back.bytes().all(is_path) {
-        back.to_owned()
-    } else {
-        format!("/licenses/{id}")
     }
 }

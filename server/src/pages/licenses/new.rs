@@ -4,22 +4,24 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use common::{AssignLicense, CreateLicense, ExternalId, LicenseId};
+use form_urlencoded::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Catalog, Offer};
 use super::show::{Attempt, ShowQuery, show};
+use super::typed_users::ask_about;
 use super::{
-    Editor, Layout, Mistake, Notice, Visitor, created_before, external_id, lines, once, optional,
-    page,
+    Editor, Layout, Mistake, Notice, Question, Visitor, created_before, once, optional, page,
 };
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Query};
 use crate::ops::licenses;
 use crate::ops::outcome::Created;
+use crate::ops::typed_users::{self, TypedUsers};
 
-/// How many users can be assigned at once.
-const MOST_USERS: usize = 100;
+/// How much text of a form a link may hold.
+const LONGEST_IN_ADDRESS: usize = 2000;
 
 #[derive(Template)]
 #[template(path = "license_new.html")]
@@ -41,32 +43,52 @@ fn by_product(plans: &[Offer]) -> impl Iterator<Item = &[Offer]> {
 #[serde(default)]
 pub struct NewQuery {
     plan: String,
+    days: String,
+    users: String,
 }
 
 /// The form for a new license.
-#[derive(Default, Deserialize, Serialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NewForm {
     plan_id: String,
     expires_in_days: String,
-    /// External ids, one in each line.
+    /// External ids, one in each line, or between commas.
     users: String,
+    /// The unknown users that were asked about, and are meant.
+    confirmed: String,
 }
 
 impl NewForm {
-    fn read(&self) -> Result<(CreateLicense, Vec<ExternalId>), Error> {
+    fn read(&self) -> Result<CreateLicense, Error> {
         let plan = self.plan_id.trim().parse().map_err(|_| Error::unknown("planId", "plan"))?;
         let days = optional("expiresInDays", "The days", &self.expires_in_days)?;
-        let users = lines(&self.users).map(|line| external_id("users", line));
-        let users = users.collect::<Result<Vec<_>, _>>()?;
-        if users.len() > MOST_USERS {
-            let rule = format!("At most {MOST_USERS} users can be assigned at once.");
-            return Err(Error::invalid("users", rule));
+        Ok(CreateLicense { plan_id: plan, expires_in_days: days, name: None, metadata: None })
+    }
+
+    /// Unknown users are listed first.
+    fn ask(&self, typed: &TypedUsers) -> Result<Option<Question>, Error> {
+        if typed.are_confirmed(&self.confirmed) {
+            return Ok(None);
         }
-        Ok((
-            CreateLicense { plan_id: plan, expires_in_days: days, name: None, metadata: None },
-            users,
-        ))
+        let question = ask_about(typed.pairs(), self.back());
+        let confirmed = Self { confirmed: typed.unknown_text(), ..self.clone() };
+        let question = question.choice("Create users and license", "/licenses", &confirmed)?;
+        let Some(corrected) = typed.corrected() else { return Ok(Some(question)) };
+        let corrected = Self { users: corrected, ..self.clone() };
+        question.choice("Use the known users instead", "/licenses", &corrected).map(Some)
+    }
+
+    /// The form with what was typed, as far as an address can hold it.
+    fn back(&self) -> String {
+        let users = if self.users.len() > LONGEST_IN_ADDRESS { "" } else { &self.users };
+        let mut query = Serializer::new("/licenses/new?".to_owned());
+        for (name, value) in
+            [("plan", self.plan_id.as_str()), ("days", &self.expires_in_days), ("users", users)]
+        {
+            query.append_pair(name, value);
+        }
+        query.finish()
     }
 }
 
@@ -75,7 +97,8 @@ pub async fn new(
     Editor(visitor): Editor,
     Query(query): Query<NewQuery>,
 ) -> Result<Response, Error> {
-    let form = NewForm { plan_id: query.plan, ..NewForm::default() };
+    let NewQuery { plan: plan_id, days: expires_in_days, users } = query;
+    let form = NewForm { plan_id, expires_in_days, users, ..NewForm::default() };
     show_form(&app, visitor, form, Mistake::default()).await
 }
 
@@ -90,6 +113,12 @@ async fn show_form(
     page(status, &NewPage { layout, catalog, form, once, mistake })
 }
 
+/// What comes of the form: a license and the users to whom it is to be assigned, or a question.
+enum Next {
+    Created(LicenseId, Vec<ExternalId>),
+    Ask(Question),
+}
+
 /// Creates the license, then assigns it to each user. Sent again, the form creates no second license,
 /// and assigns it to those whom an interruption left out.
 pub async fn create(
@@ -97,19 +126,25 @@ pub async fn create(
     Editor(visitor): Editor,
     form: Form<NewForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency } = form;
+    let Form { fields, idempotency, .. } = form;
     let created = async {
-        let (new, users) = fields.read()?;
+        let new = fields.read()?;
+        let view = app.ops.view(visitor.scope);
+        let typed = typed_users::several(view, "users", &fields.users).await?;
+        if let Some(question) = fields.ask(&typed)? {
+            return Ok(Next::Ask(question));
+        }
         let key = idempotency.of(&fields)?;
         let created = match app.ops.change(visitor.origin(), key).await {
             Ok(change) => licenses::create(change, new).await,
             Err(error) => Err(error),
         };
         let id = created.map(|Created(license)| license.id).or_else(created_before)?;
-        Ok((id, users))
+        Ok(Next::Created(id, typed.ids))
     };
     let (id, users) = match created.await {
-        Ok(created) => created,
+        Ok(Next::Created(id, users)) => (id, users),
+        Ok(Next::Ask(question)) => return question.ask(visitor.layout),
         Err(error) => return show_form(&app, visitor, fields, Mistake::of(error)?).await,
     };
     let left_out = assign_all(&app, &visitor, id, users).await;

@@ -4,12 +4,11 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use common::{Event, LicenseId, LicenseWithSeats, Status, Timestamp};
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::{
-    Badge, Layout, Mistake, Pager, Paging, SeatsBar, Viewer, Visitor, actor, filters, last_day,
-    page, short,
+    Badge, Layout, Mistake, Pager, Paging, SeatsBar, Viewer, Visitor, actor, changes, filters,
+    last_day, page, short,
 };
 use crate::App;
 use crate::error::Error;
@@ -69,7 +68,7 @@ impl Attempt {
 }
 
 /// The fields of the forms on this page, of which each has some.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Fields {
     pub status: Option<String>,
@@ -82,6 +81,29 @@ pub struct Fields {
     pub user_id: Option<String>,
     /// The page that the form leads back to, if it is another one.
     pub back: String,
+    /// What was asked before, and answered yes.
+    pub confirmed: String,
+}
+
+impl Fields {
+    pub fn is_confirmed(&self) -> bool {
+        !self.confirmed.is_empty()
+    }
+
+    /// The same, with this confirmed.
+    pub fn confirmed(&self, what: &str) -> Self {
+        Self { confirmed: what.to_owned(), ..self.clone() }
+    }
+
+    /// A path behind the mode: the one that the form names, or the license's own.
+    pub fn way_back(&self, id: LicenseId) -> String {
+        let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-".contains(&byte);
+        if self.back.starts_with('/') && self.back.bytes().all(is_path) {
+            self.back.clone()
+        } else {
+            format!("/licenses/{id}")
+        }
+    }
 }
 
 /// A page of users, newest first.
@@ -156,31 +178,6 @@ fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
 }
 
 /// Whether the end of the license has passed.
-fn is_over(license: &LicenseWithSeats) -> bool {
+pub fn is_over(license: &LicenseWithSeats) -> bool {
     license.expires_at.is_some_and(|end| end <= Timestamp::now())
-}
-
-/// What the event changed: each member with its value before and after.
-fn changes(event: &Event) -> Vec<String> {
-    let previous = event.data.previous.iter().flatten();
-    let changed = previous.filter(|(member, _)| *member != "updatedAt").map(|(member, before)| {
-        let after = event.data.object.get(member).unwrap_or(&Value::Null);
-        format!("{member}: {} → {}", brief(before), brief(after))
-    });
-    changed.collect()
-}
-
-/// A value in few characters.
-fn brief(value: &Value) -> String {
-    const LONGEST: usize = 40;
-    let text = match value {
-        Value::Null => "none".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(brief).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

@@ -15,10 +15,10 @@ async fn a_validation_follows_the_status() {
     browser.without_script().await;
     browser.open(&page_of(&license)).await;
     for (question, button, notice, verdict) in [
-        ("Suspend…", "Suspend this license", "The license is suspended.", "suspended"),
-        ("", "Activate", "The license is active.", "valid"),
-        ("Set to expired…", "Set this license to expired", "The license is set", "expired"),
-        ("Revoke…", "Revoke this license", "The license is revoked.", "revoked"),
+        ("Suspend…", "Suspend this license", "License suspended.", "suspended"),
+        ("", "Activate", "License activated.", "valid"),
+        ("Set to expired…", "Set this license to expired", "License set to expired.", "expired"),
+        ("Revoke…", "Revoke this license", "License revoked.", "revoked"),
     ] {
         if !question.is_empty() {
             browser.click(question).await;
@@ -46,28 +46,33 @@ async fn the_terms_are_changed_one_by_one() {
     assert_eq!(browser.value("Seats allowed").await, "no");
     browser.fill("Seats allowed", "7").await;
     browser.click("Save limit").await;
-    browser.sees("The limit of seats is changed.").await;
+    browser.sees("Seat limit changed from 2 to 7.").await;
     browser.sees("maxSeats: 2 → 7").await;
     assert_eq!(app.get(&path).await["maxSeats"], 7);
     browser.fill("Seats allowed", "").await;
     browser.click("Save limit").await;
+    browser.sees("Any number of users can then use this license.").await;
+    browser.click("Remove the limit").await;
+    browser.sees("Seat limit changed from 7 to unlimited.").await;
     browser.sees("used, no limit").await;
     assert!(app.get(&path).await["maxSeats"].is_null());
 
     browser.fill("Last valid day", "2090-01-31").await;
     browser.click("Save expiry").await;
-    browser.sees("The expiry is changed.").await;
+    browser.sees("Expiry changed from never to 2090-01-31.").await;
     browser.sees("Valid through\n31 Jan 2090").await;
     assert_eq!(app.get(&path).await["expiresAt"], "2090-02-01T00:00:00.000Z");
     assert_eq!(browser.value("Last valid day").await, "2090-01-31");
     browser.fill("Last valid day", "").await;
     browser.click("Save expiry").await;
+    browser.click("Remove the expiry").await;
+    browser.sees("Expiry changed from 2090-01-31 to never.").await;
     browser.sees("no expiry").await;
     assert!(app.get(&path).await["expiresAt"].is_null());
 
     browser.fill("Features", &format!("{MARKUP}\n\nsso")).await;
     browser.click("Save features").await;
-    browser.sees("The features are changed.").await;
+    browser.sees("Features changed.").await;
     assert_eq!(app.get(&path).await["features"], json!([MARKUP, "sso"]));
     assert_eq!(browser.value("Features").await, format!("{MARKUP}\nsso"));
     browser.fill("Features", "sso\nsso").await;
@@ -75,7 +80,7 @@ async fn the_terms_are_changed_one_by_one() {
     browser.sees("There may be at most 100 features, no two alike.").await;
     browser.fill("Features", "").await;
     browser.click("Save features").await;
-    browser.sees("The features are changed.").await;
+    browser.sees("Features changed.").await;
     assert_eq!(app.get(&path).await["features"], json!([]));
 }
 
@@ -90,7 +95,7 @@ async fn the_same_day_keeps_its_hour() {
     assert_eq!(browser.value("Last valid day").await, "2090-01-31");
     browser.sees("Valid through\n2090-01-31 12:34 UTC").await;
     browser.click("Save expiry").await;
-    browser.sees("The expiry is changed.").await;
+    browser.sees("Nothing was changed.").await;
     let stored = app.get(&format!("/api/v1/admin/licenses/{license}")).await;
     assert_eq!(stored["expiresAt"], "2090-01-31T12:34:56.000Z");
     let events = app.get("/api/v1/admin/events?type=license.updated").await;
@@ -137,17 +142,19 @@ async fn a_form_leads_back_to_where_it_was_sent_from() {
         ("/..\\evil", &own),
         ("/users\r\nset-cookie: a=b", &own),
     ] {
-        for (form, field, value, notice) in [
-            ("assign", "userId", "ada", "assigned"),
-            ("unassign", "userId", "ada", "unassigned"),
-            ("limit", "maxSeats", "4", "limit-changed"),
-            ("expiry", "expiresAt", "2090-01-31", "expiry-changed"),
-            ("status", "status", "active", "license-activated"),
-            ("features", "features", "sso", "features-changed"),
+        for (form, field, value) in [
+            ("assign", "userId", "ada"),
+            ("unassign", "userId", "ada"),
+            ("limit", "maxSeats", "4"),
+            ("expiry", "expiresAt", "2090-01-31"),
+            ("status", "status", "active"),
+            ("features", "features", "sso"),
         ] {
             let form = format!("{}/{form}", page_of(&license));
-            let answer = session.post(&form, &[(field, value), ("back", back)]).await;
-            assert_eq!(location(&answer), format!("/dashboard/live{path}?notice={notice}"));
+            let fields = [(field, value), ("back", back), ("confirmed", "ada")];
+            let answer = session.post(&form, &fields).await;
+            let (led_to, _) = location(&answer).split_once('?').unwrap();
+            assert_eq!(led_to, format!("/dashboard/live{path}"), "{form}");
         }
     }
 }

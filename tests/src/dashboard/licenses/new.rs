@@ -27,7 +27,14 @@ async fn a_license_is_created_from_a_plan_and_assigned_to_users() {
     assert_eq!(browser.value("Users to assign").await, format!("ada\n\n{MARKUP}"));
     browser.fill("Valid for days", "30").await;
     browser.click("Create license").await;
-    browser.sees("The license is created.").await;
+    browser.sees("Create 2 new users?").await;
+    browser.click("Back").await;
+    browser.sees("Create a license").await;
+    assert_eq!(browser.value("Plan").await, team);
+    assert_eq!(browser.value("Valid for days").await, "30");
+    browser.click("Create license").await;
+    browser.click("Create users and license").await;
+    browser.sees("License created.").await;
     browser.sees("0 of 5 used").await;
     browser.sees("in 30 days").await;
     let text = browser.text().await;
@@ -53,7 +60,12 @@ async fn a_form_that_is_sent_twice_creates_one_license() {
     let app = App::start().await;
     let plan = app.plan(json!({})).await;
     let session = Session::start(&app).await;
-    let fields = [("once", "1"), ("planId", plan.as_str()), ("users", "ada\r\ngrace")];
+    let fields = [
+        ("once", "1"),
+        ("planId", plan.as_str()),
+        ("users", "ada\r\ngrace"),
+        ("confirmed", "ada\ngrace"),
+    ];
     let first = session.post("/dashboard/live/licenses", &fields).await;
     let licenses = app.get("/api/v1/admin/licenses").await;
     let [license] = licenses.each("id")[..] else { panic!("{licenses}") };
@@ -76,7 +88,7 @@ async fn a_mistake_creates_nothing() {
         ("planId", "pln_01h455vb4pex5vsknk084sn02q", "planId must be the id of an existing plan"),
         ("planId", "", "planId must be the id of an existing plan"),
         ("expiresInDays", "0", "The days must be a whole number from 1 to 36500."),
-        ("users", &many, "At most 100 users can be assigned at once."),
+        ("users", &many, "At most 100 users can be assigned at the same time."),
         ("users", &long, "The external id must be a string of 1 to 255 characters"),
     ] {
         let plan = ("planId", if field == "planId" { value } else { &plan });
@@ -101,7 +113,12 @@ async fn users_whom_it_cannot_be_assigned_to_are_named() {
         app.assign(&license, "rich").await.data();
     }
     let session = Session::start(&app).await;
-    let fields = [("once", "1"), ("planId", plan.as_str()), ("users", "ada\nrich\ngrace")];
+    let fields = [
+        ("once", "1"),
+        ("planId", plan.as_str()),
+        ("users", "ada\nrich\ngrace"),
+        ("confirmed", "ada\ngrace"),
+    ];
     let answer = session.post("/dashboard/live/licenses", &fields).await;
     assert_eq!(answer.status(), 400);
     let page = answer.text().await.unwrap();

@@ -14,9 +14,12 @@ async fn users_are_assigned_and_unassigned() {
     browser.open(&page_of(&license)).await;
     browser.sees("Nobody holds a seat.").await;
     for user in [MARKUP, "ada"] {
-        browser.fill("Assign a user by external id", user).await;
+        browser.fill("Assign a user by external id", &format!(" {user} ")).await;
         browser.click("Assign").await;
-        browser.sees("The license is assigned.").await;
+        browser.sees("Create a new user?").await;
+        browser.sees(user).await;
+        browser.click("Create the user and assign").await;
+        browser.sees("License assigned.").await;
         browser.sees(user).await;
     }
     assert_eq!(app.validate(MARKUP).await.verdict(), "valid");

@@ -1,33 +1,36 @@
-//! Explanations: the answer of a validation in sentences, and its verdict on each license.
+//! Explanations: the answer of a validation in sentences, its verdict on each license, and what
+//! would help a user who is refused.
+
+mod products;
+mod remedies;
 
 use common::{
-    Explain, ExplainedLicense, Explanation, ExternalId, License, MaxSeats, Reason, Timestamp,
-    Verdict,
+    Explain, ExplainedLicense, Explanation, ExternalId, License, MaxSeats, ProductId, Reason,
+    Timestamp, Verdict,
 };
 
-use super::verdict::{Decision, decide, verdicts};
-use crate::db::Conn;
+use super::view::View;
 use crate::error::Error;
-use crate::store::validations::{self, AssignedLicense};
-use crate::store::{Scope, outcomes, products, users};
+use crate::store::validations::{self, AssignedLicense, NamedLicense};
+use crate::store::{outcomes, products as stored_products, users};
+use crate::validation::verdict::{Decision, decide, verdicts};
+
+pub use products::{ExplainedUser, ProductAnswer, Refused, of_user};
+pub use remedies::{Remedy, Term};
 
 /// How many of the user's refusals an explanation carries at most.
 const LAST_REFUSALS: i64 = 10;
 
-/// Explains without any effect, and as of one moment if `tx` is a snapshot.
-pub async fn explain(
-    tx: &mut Conn,
-    scope: Scope,
-    request: Explain,
-    now: Timestamp,
-) -> Result<Explanation, Error> {
+/// Explains without any effect, and as of one moment.
+pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error> {
+    let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     if let Some(product) = request.product_id {
-        let product = products::find(tx, scope, product).await?;
+        let product = stored_products::find(&mut tx, scope, product).await?;
         product.ok_or_else(|| Error::unknown("productId", "product"))?;
     }
     let refusals =
-        outcomes::refusals_of_user(tx, scope, &request.user_id, None, LAST_REFUSALS).await?;
-    let Some(user) = users::find_external(tx, scope, &request.user_id).await? else {
+        outcomes::refusals_of_user(&mut tx, scope, &request.user_id, None, LAST_REFUSALS).await?;
+    let Some(user) = users::find_external(&mut tx, scope, &request.user_id).await? else {
         return Ok(Explanation {
             valid: false,
             reason: Some(Reason::UserNotFound),
@@ -38,32 +41,42 @@ pub async fn explain(
             refusals,
         });
     };
-    let found = validations::explain(tx, scope, user.id).await?;
-    let licenses: Vec<AssignedLicense> = found.iter().map(|found| found.assigned.clone()).collect();
-    let reason = match decide(&licenses, request.product_id, now) {
-        Decision::Refuse(reason) => Some(reason),
-        Decision::Keep(_) | Decision::Take(_) => None,
-    };
-    let verdicts = verdicts(&licenses, request.product_id, now);
-    let explained = found.into_iter().zip(verdicts).map(|(found, verdict)| ExplainedLicense {
-        sentence: sentence(verdict, &found.assigned, now),
-        license: found.assigned.license,
-        product_name: found.product_name,
-        plan_name: found.plan_name,
-        assigned_at: found.assigned_at,
-        seats_used: found.assigned.seats_used,
-        activation: found.assigned.seat,
-        verdict,
-    });
+    let found = validations::explain(&mut tx, scope, user.id).await?;
+    let (reason, licenses) = judge(&found, request.product_id, now);
     Ok(Explanation {
         valid: reason.is_none(),
         reason,
         summary: summary(&request.user_id, reason),
         checked_at: now,
-        licenses: explained.collect(),
+        licenses,
         user: Some(user),
         refusals,
     })
+}
+
+/// Why a validation is refused that names this product, if it is, with the verdict on each license.
+fn judge(
+    found: &[NamedLicense],
+    product: Option<ProductId>,
+    now: Timestamp,
+) -> (Option<Reason>, Vec<ExplainedLicense>) {
+    let licenses: Vec<AssignedLicense> = found.iter().map(|found| found.assigned.clone()).collect();
+    let reason = match decide(&licenses, product, now) {
+        Decision::Refuse(reason) => Some(reason),
+        Decision::Keep(_) | Decision::Take(_) => None,
+    };
+    let explained = found.iter().zip(verdicts(&licenses, product, now));
+    let explained = explained.map(|(found, verdict)| ExplainedLicense {
+        sentence: sentence(verdict, &found.assigned, now),
+        license: found.assigned.license.clone(),
+        product_name: found.product_name.clone(),
+        plan_name: found.plan_name.clone(),
+        assigned_at: found.assigned_at,
+        seats_used: found.assigned.seats_used,
+        activation: found.assigned.seat.clone(),
+        verdict,
+    });
+    (reason, explained.collect())
 }
 
 fn summary(user: &ExternalId, reason: Option<Reason>) -> String {

@@ -26,6 +26,22 @@ pub struct Offer {
     pub plan: Plan,
 }
 
+impl Offer {
+    /// `Studio · Team, 5 seats, 365 days`.
+    pub fn label(&self) -> String {
+        let counted = |number: Option<i64>, noun, none: &str| match number {
+            None => none.to_owned(),
+            Some(1) => format!("1 {noun}"),
+            Some(many) => format!("{many} {noun}s"),
+        };
+        let seats = self.plan.max_seats.map(|seats| seats.get().into());
+        let days = self.plan.expires_in_days.map(|days| days.get().into());
+        let (seats, days) =
+            (counted(seats, "seat", "unlimited seats"), counted(days, "day", "no expiry"));
+        format!("{} · {}, {seats}, {days}", self.product.name, self.plan.name)
+    }
+}
+
 impl Catalog {
     pub async fn read(view: &View) -> Result<Self, Error> {
         let mut products = products::page(view.clone(), first()).await?;

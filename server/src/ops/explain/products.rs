@@ -1,0 +1,117 @@
+//! The answers for a user product by product, as applications ask for them.
+
+use common::{
+    ExplainedLicense, ExternalId, LicenseId, Name, ProductId, Reason, Timestamp, User, UserId,
+    UserRefusal,
+};
+
+use super::remedies::{Remedy, deciding, find_remedies};
+use super::{LAST_REFUSALS, judge};
+use crate::error::Error;
+use crate::ops::view::View;
+use crate::store::validations::{self, NamedLicense};
+use crate::store::{outcomes, users};
+
+/// What validations of a user come to.
+pub struct ExplainedUser {
+    pub user: User,
+    pub checked_at: Timestamp,
+    /// One for each product of the user's licenses, in the order of assignment.
+    pub products: Vec<ProductAnswer>,
+    /// The answer to a validation that names no product, if there are several.
+    pub unnamed: Option<Result<LicenseId, Reason>>,
+    /// Refusals for want of a license since the last one was assigned: of a product that the user
+    /// has no license of.
+    pub other_product: Option<Refused>,
+    /// The last refused validations, newest first.
+    pub refusals: Vec<UserRefusal>,
+}
+
+/// The answer to a validation that names a product.
+pub struct ProductAnswer {
+    pub product_id: ProductId,
+    pub product_name: Name,
+    /// None if it is valid.
+    pub reason: Option<Reason>,
+    /// The product's licenses of the user, in the order in which a validation looks at them.
+    pub licenses: Vec<ExplainedLicense>,
+    /// The license that decides.
+    pub deciding: Option<LicenseId>,
+    /// What would make it valid, the cheapest first.
+    pub remedies: Vec<Remedy>,
+    /// The last refusals that one of these licenses was the reason of.
+    pub refused: Option<Refused>,
+}
+
+/// Refusals of validations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Refused {
+    pub count: i64,
+    pub last_at: Timestamp,
+}
+
+impl Refused {
+    fn sum<'a>(refusals: impl Iterator<Item = &'a UserRefusal>) -> Option<Self> {
+        let each = refusals.map(|it| Self { count: it.count, last_at: it.last_at });
+        each.reduce(|a, b| Self { count: a.count + b.count, last_at: a.last_at.max(b.last_at) })
+    }
+}
+
+impl ExplainedUser {
+    pub fn licenses(&self) -> impl Iterator<Item = &ExplainedLicense> {
+        self.products.iter().flat_map(|product| &product.licenses)
+    }
+}
+
+/// Explains all products of the user, as of one moment. What would help is looked for if it is of use.
+pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<ExplainedUser, Error> {
+    let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
+    let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;
+    let found = validations::explain(&mut tx, scope, user.id).await?;
+    let of_user: &ExternalId = &user.external_id;
+    let refusals = outcomes::refusals_of_user(&mut tx, scope, of_user, None, LAST_REFUSALS).await?;
+    let mut products: Vec<ProductAnswer> = Vec::new();
+    for license in &found {
+        let id = license.assigned.license.product_id;
+        if products.iter().any(|answer| answer.product_id == id) {
+            continue;
+        }
+        let mut answer = answer(&found, id, license.product_name.clone(), &refusals, now);
+        if let Some(decides) = deciding(answer.reason, &answer.licenses).filter(|_| with_remedies) {
+            answer.remedies = find_remedies(&mut tx, scope, decides, now).await?;
+        }
+        products.push(answer);
+    }
+    let unnamed = (products.len() > 1).then(|| {
+        let (reason, licenses) = judge(&found, None, now);
+        match (reason, deciding(reason, &licenses)) {
+            (None, Some(license)) => Ok(license.license.id),
+            (reason, _) => Err(reason.unwrap_or(Reason::NoLicense)),
+        }
+    });
+    let last_assigned = found.iter().map(|license| license.assigned_at).max();
+    let is_unmet = |refusal: &&UserRefusal| {
+        refusal.reason == Reason::NoLicense
+            && last_assigned.is_some_and(|assigned_at| refusal.last_at > assigned_at)
+    };
+    let other_product = Refused::sum(refusals.iter().filter(is_unmet));
+    Ok(ExplainedUser { user, checked_at: now, products, unnamed, other_product, refusals })
+}
+
+fn answer(
+    found: &[NamedLicense],
+    product_id: ProductId,
+    product_name: Name,
+    refusals: &[UserRefusal],
+    now: Timestamp,
+) -> ProductAnswer {
+    let (reason, mut licenses) = judge(found, Some(product_id), now);
+    licenses.retain(|license| license.license.product_id == product_id);
+    let deciding = deciding(reason, &licenses).map(|license| license.license.id);
+    let is_of = |refusal: &&UserRefusal| {
+        licenses.iter().any(|license| refusal.license_id == Some(license.license.id))
+    };
+    let refused = Refused::sum(refusals.iter().filter(is_of));
+    let remedies = Vec::new();
+    ProductAnswer { product_id, product_name, reason, licenses, deciding, remedies, refused }
+}

@@ -1,0 +1,178 @@
+//! Users as people type them. An application sends its own ids, byte by byte; a person types a blank
+//! too many, an email, a name, or capital letters.
+
+use std::collections::HashSet;
+
+use common::{ExternalId, Invalid, User};
+
+use super::view::View;
+use crate::db::{self, Conn};
+use crate::error::Error;
+use crate::store::{Scope, users};
+
+/// How many users a text may name.
+pub const MOST_USERS: usize = 100;
+
+/// How many users one may have meant are found.
+const MOST_SIMILAR: usize = 3;
+
+/// The users that a text names.
+#[derive(Default)]
+pub struct TypedUsers {
+    /// All, in their order, each once.
+    pub ids: Vec<ExternalId>,
+    /// Those who do not exist.
+    pub unknown: Vec<UnknownUser>,
+}
+
+impl TypedUsers {
+    /// The unknown ids, each with the users who may be meant.
+    pub fn pairs(&self) -> impl Iterator<Item = (&ExternalId, Vec<&User>)> {
+        self.unknown.iter().map(|unknown| (&unknown.id, unknown.similar.iter().collect()))
+    }
+
+    /// The unknown ids, one in each line.
+    pub fn unknown_text(&self) -> String {
+        let ids: Vec<_> = self.unknown.iter().map(|unknown| unknown.id.as_str()).collect();
+        ids.join("\n")
+    }
+
+    /// All users, one in each line, with the one who is similar in the place of each unknown one. None
+    /// if that is not one for all of them.
+    pub fn corrected(&self) -> Option<String> {
+        let meant = |id: &ExternalId| {
+            let unknown = self.unknown.iter().find(|unknown| unknown.id == *id);
+            match unknown.map(|unknown| unknown.similar.as_slice()) {
+                None => Some(id.to_string()),
+                Some([one]) => Some(one.external_id.to_string()),
+                Some(_) => None,
+            }
+        };
+        let users: Option<Vec<_>> = self.ids.iter().map(meant).collect();
+        users.map(|users| users.join("\n"))
+    }
+
+    /// Whether all unknown ids are among those of [`unknown_text`](Self::unknown_text) that a person
+    /// has seen.
+    pub fn are_confirmed(&self, seen: &str) -> bool {
+        let seen: HashSet<&str> = seen.lines().collect();
+        self.unknown.iter().all(|unknown| seen.contains(unknown.id.as_str()))
+    }
+}
+
+/// An id that no user has.
+pub struct UnknownUser {
+    pub id: ExternalId,
+    /// Users who may be meant: first those with this id, email or name in another case.
+    pub similar: Vec<User>,
+}
+
+/// Reads a text with one user in each line, or several between commas. Blanks around an id and commas
+/// belong to it only if a user has such an id. `field` is the caller's name for the text.
+pub async fn several(view: View, field: &str, text: &str) -> Result<TypedUsers, Error> {
+    let mut reader = Reader { conn: view.read().await?, scope: view.scope, field };
+    let mut typed = reader.lines(text).await?;
+    let mut seen = HashSet::new();
+    typed.ids.retain(|id| seen.insert(id.clone()));
+    let mut seen = HashSet::new();
+    typed.unknown.retain(|unknown| seen.insert(unknown.id.clone()));
+    Ok(typed)
+}
+
+/// Reads a text with one user, commas included.
+pub async fn one(view: View, field: &str, text: &str) -> Result<TypedUsers, Error> {
+    let mut reader = Reader { conn: view.read().await?, scope: view.scope, field };
+    let mut typed = TypedUsers::default();
+    match reader.known(text).await? {
+        Some(id) => typed.ids.push(id),
+        None => reader.add(&mut typed, text.trim()).await?,
+    }
+    Ok(typed)
+}
+
+/// The user whom a text names that [`one`] takes for known.
+pub async fn existing(view: View, text: &str) -> Result<Option<User>, Error> {
+    let mut reader = Reader { conn: view.read().await?, scope: view.scope, field: "" };
+    let Some(id) = reader.known(text).await? else { return Ok(None) };
+    Ok(users::find_external(&mut reader.conn, view.scope, &id).await?)
+}
+
+struct Reader<'a> {
+    conn: Conn,
+    scope: Scope,
+    field: &'a str,
+}
+
+impl Reader<'_> {
+    async fn lines(&mut self, text: &str) -> Result<TypedUsers, Error> {
+        let mut typed = TypedUsers::default();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            // A comma is one of the user's own, if there is such a user.
+            let whole = self.known(line).await?;
+            let parts = match &whole {
+                Some(id) => vec![id.as_str()],
+                None => line.split(',').map(str::trim).filter(|it| !it.is_empty()).collect(),
+            };
+            for part in parts {
+                self.add(&mut typed, part).await?;
+            }
+        }
+        Ok(typed)
+    }
+
+    /// The user with exactly this id, or else with it without the blanks around it.
+    async fn known(&mut self, text: &str) -> db::Result<Option<ExternalId>> {
+        for text in [text, text.trim()] {
+            let Ok(id) = text.parse() else { continue };
+            if users::find_external(&mut self.conn, self.scope, &id).await?.is_some() {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn add(&mut self, typed: &mut TypedUsers, text: &str) -> Result<(), Error> {
+        let id: ExternalId = text.parse().map_err(|rule: Invalid| {
+            Error::invalid(self.field, format!("The external id {rule}."))
+        })?;
+        if typed.ids.len() >= MOST_USERS {
+            let rule = format!("At most {MOST_USERS} users can be assigned at the same time.");
+            return Err(Error::invalid(self.field, rule));
+        }
+        typed.ids.push(id.clone());
+        if users::find_external(&mut self.conn, self.scope, &id).await?.is_none() {
+            let similar = self.similar(&id).await?;
+            typed.unknown.push(UnknownUser { id, similar });
+        }
+        Ok(())
+    }
+
+    async fn similar(&mut self, id: &ExternalId) -> db::Result<Vec<User>> {
+        let text = id.as_str();
+        let mut found = Vec::new();
+        for other_case in [text.to_lowercase(), text.to_uppercase()] {
+            let Ok(id) = other_case.parse() else { continue };
+            found.extend(users::find_external(&mut self.conn, self.scope, &id).await?);
+        }
+        // The domain of an email is mistyped as easily as its beginning is typed alone.
+        let local_part = text.find('@').map(|at| &text[..=at]);
+        for start in [Some(text), local_part].into_iter().flatten() {
+            let each = MOST_SIMILAR as i64;
+            found.extend(users::search_some(&mut self.conn, self.scope, start, each).await?);
+        }
+        found.sort_by_key(|user| !is_called(user, text));
+        let mut seen = HashSet::new();
+        found.retain(|user| seen.insert(user.id));
+        found.truncate(MOST_SIMILAR);
+        Ok(found)
+    }
+}
+
+/// Whether this is the user's id, email or name, in whatever case.
+pub fn is_called(user: &User, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_it = |own: &str| own.to_lowercase() == text;
+    is_it(user.external_id.as_str())
+        || user.email.as_ref().is_some_and(|email| is_it(email.as_str()))
+        || user.name.as_ref().is_some_and(|name| is_it(name.as_str()))
+}

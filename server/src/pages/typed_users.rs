@@ -1,0 +1,33 @@
+//! The question about users who were typed and whom nobody knows.
+
+use common::{ExternalId, User};
+
+use super::question::{Link, Point, Question};
+
+/// Lists unknown users, each with those who may be meant.
+pub fn ask_about<'a>(
+    unknown: impl IntoIterator<Item = (&'a ExternalId, Vec<&'a User>)>,
+    back: String,
+) -> Question {
+    let points: Vec<Point> = unknown.into_iter().map(|(id, similar)| point(id, &similar)).collect();
+    let title = match points.len() {
+        1 => "Create a new user?".to_owned(),
+        many => format!("Create {many} new users?"),
+    };
+    let sentence = "No user has this ID yet. IDs are what your application sends in validations; \
+        capital letters count.";
+    let mut question = Question::new(title, sentence, back);
+    question.points = points;
+    question
+}
+
+fn point(id: &ExternalId, similar: &[&User]) -> Point {
+    let text = if similar.is_empty() { id.to_string() } else { format!("{id}: did you mean") };
+    let link = |user: &&User| {
+        let name = user.name.as_ref().map(ToString::to_string);
+        let called = name.or_else(|| user.email.as_ref().map(ToString::to_string));
+        let called = called.map_or_else(String::new, |called| format!(" ({called})"));
+        Link { path: format!("/users/{}", user.id), text: format!("{}{called}", user.external_id) }
+    };
+    Point { text, links: similar.iter().map(link).collect() }
+}

@@ -1,0 +1,75 @@
+//! How a user gets a license, on the user's page: a new one, or one that exists.
+
+use common::LicenseWithSeats;
+use serde::{Deserialize, Serialize};
+
+use super::super::catalog::Catalog;
+use super::super::fields::once;
+use crate::error::Error;
+use crate::ops::explain::ExplainedUser;
+use crate::ops::licenses::{self, LicenseQuery, Names};
+use crate::ops::view::View;
+use crate::store::Page;
+
+/// How many licenses a search shows.
+const SHOWN_LICENSES: usize = 10;
+
+/// The query of a user's page.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct LicensingQuery {
+    /// How the id of a license ends that the user may get.
+    pub license: String,
+}
+
+/// The ways to a license that the page offers.
+pub struct Licensing {
+    pub catalog: Catalog,
+    pub create: CreateForm,
+    pub once: String,
+    /// What is searched for.
+    pub search: String,
+    pub found: Vec<LicenseWithSeats>,
+    pub names: Names,
+    pub more_exist: bool,
+}
+
+impl Licensing {
+    pub async fn read(
+        view: View,
+        explained: &ExplainedUser,
+        query: LicensingQuery,
+        create: CreateForm,
+    ) -> Result<Self, Error> {
+        let catalog = Catalog::read(&view).await?;
+        // Pages show the end of an id behind an ellipsis.
+        let search = query.license.trim().trim_start_matches('…').to_owned();
+        let mut found = Vec::new();
+        if !search.is_empty() {
+            let query = LicenseQuery { search: Some(search.clone()), ..LicenseQuery::default() };
+            // All that the user has already may be among them.
+            let own = explained.licenses().count();
+            let newest = Page::newest_first(None, (SHOWN_LICENSES + own + 1) as i64);
+            found = licenses::page(view.clone(), query, newest).await?;
+            found.retain(|found| explained.licenses().all(|own| own.license.id != found.id));
+        }
+        let more_exist = found.len() > SHOWN_LICENSES;
+        found.truncate(SHOWN_LICENSES);
+        let names = licenses::names(view, &found).await?;
+        Ok(Self { catalog, create, once: once(), search, found, names, more_exist })
+    }
+}
+
+/// The form that creates a license for the user.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CreateForm {
+    pub plan_id: String,
+}
+
+/// The form that assigns a license that was found.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AssignForm {
+    pub license_id: String,
+}

@@ -1,0 +1,341 @@
+//! Forms that could give something away, lose another's work or make up users: what they ask first,
+//! and what they say afterwards. Over HTTP, as a browser without script sends them.
+
+use common::{Mode, Role};
+use reqwest::Response;
+use reqwest::header::LOCATION;
+use serde_json::json;
+
+use crate::harness::{App, Visitor, until};
+
+async fn admin(app: &App) -> Visitor {
+    Visitor::with_key(app, &app.new_key("default", Role::Admin, Mode::Live).await).await
+}
+
+/// The page that comes after a form, without the marks of HTML.
+async fn after(visitor: &Visitor, answer: Response) -> String {
+    let answer = match answer.headers().get(LOCATION) {
+        Some(path) => visitor.get(path.to_str().unwrap()).await,
+        None => answer,
+    };
+    answer.text().await.unwrap()
+}
+
+async fn send(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> String {
+    after(visitor, visitor.post(path, fields).await).await
+}
+
+/// What a page's form was based on.
+fn seen(page: &str) -> String {
+    let (_, rest) = page.split_once("name=\"seen\" value=\"").unwrap();
+    rest.split_once('"').unwrap().0.to_owned()
+}
+
+fn license_page(license: &str) -> String {
+    format!("/dashboard/live/licenses/{license}")
+}
+
+async fn user_page(app: &App, user: &str) -> String {
+    format!("/dashboard/live/users/{}", app.user(user).await["id"].as_str().unwrap())
+}
+
+async fn stored(app: &App, license: &str) -> serde_json::Value {
+    app.get(&format!("/api/v1/admin/licenses/{license}")).await.data().clone()
+}
+
+/// Who is licensed for one product and refused for another is not simply valid.
+#[tokio::test]
+async fn each_product_has_its_verdict() {
+    let app = App::start().await;
+    let (studio, render) = (app.product("Studio").await, app.product("Render").await);
+    let plan = app.plan_of(&studio, json!({})).await;
+    let terms = json!({ "expiresInDays": 30 });
+    let farm = app.plan_of(&render, terms).await;
+    let (a, b) = (app.license_of(&plan).await, app.license_of(&farm).await);
+    for license in [&a, &b] {
+        app.assign(license, "ada").await.data();
+    }
+    app.update(&b, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
+    let visitor = admin(&app).await;
+    let path = user_page(&app, "ada").await;
+    let page = async || visitor.get(&path).await.text().await.unwrap();
+    let headline = "Licensed for Studio. Refused for Render: expired.";
+    let before = page().await;
+    assert!(before.contains(headline) && before.contains("verdict warn"), "{before}");
+    // An application asks for it, and the plan's own days are offered.
+    let body = json!({ "userId": "ada", "productId": render });
+    assert_eq!(app.post("/api/v1/validate", body).await.verdict(), "expired");
+    until("the refusal is written", async || page().await.contains("verdict bad")).await;
+    let refused = page().await;
+    assert!(refused.contains("refused 1×, last") && refused.contains(headline), "{refused}");
+    assert!(refused.contains("Renew for 30 days, through "), "{refused}");
+    assert!(refused.contains("names no product is answered <b>valid</b>"), "{refused}");
+    // A product of which the user has no license.
+    let other = app.product("Paint").await;
+    let body = json!({ "userId": "ada", "productId": other });
+    assert_eq!(app.post("/api/v1/validate", body).await.verdict(), "no_license");
+    until("it is written, too", async || page().await.contains("another product: no license"))
+        .await;
+}
+
+/// However often it was renewed, a license is renewed for the days of its plan, and for none if that
+/// has none.
+#[tokio::test]
+async fn a_license_is_renewed_for_a_term_of_its_plan() {
+    let app = App::start().await;
+    let visitor = admin(&app).await;
+    for (days, user) in [(Some(365), "ada"), (None, "grace")] {
+        let license = app.license(json!({ "expiresInDays": days })).await;
+        app.assign(&license, user).await.data();
+        app.update(&license, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
+        let page = visitor.get(&user_page(&app, user).await).await.text().await.unwrap();
+        assert_eq!(page.contains("Renew for 365 days, through "), days.is_some(), "{page}");
+        let by_hand =
+            if days.is_some() { "Renew through another day…" } else { "Renew through a day…" };
+        assert!(page.contains(by_hand), "{page}");
+    }
+}
+
+/// What gives something away is not the button that stands out.
+#[tokio::test]
+async fn freeing_a_seat_stands_out_and_raising_the_limit_does_not() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    for user in ["ada", "grace"] {
+        app.assign(&license, user).await.data();
+        app.validate(user).await.data();
+    }
+    let visitor = admin(&app).await;
+    let page = visitor.get(&user_page(&app, "grace").await).await.text().await.unwrap();
+    assert!(page.contains("<summary class=\"button main\">Free a seat…"), "{page}");
+    assert!(
+        page.contains("<button class=\"button\">Raise the limit by 1 to 2 (adds a paid seat)"),
+        "{page}"
+    );
+}
+
+/// A form that shows what does not hold any more changes nothing, and says what does.
+#[tokio::test]
+async fn a_form_does_not_undo_what_somebody_else_did() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    for user in ["ada", "grace"] {
+        app.assign(&license, user).await.data();
+        app.validate(user).await.data();
+    }
+    let visitor = admin(&app).await;
+    let (path, helped) = (license_page(&license), user_page(&app, "grace").await);
+    let old = seen(&visitor.get(&path).await.text().await.unwrap());
+    app.update(&license, json!({ "maxSeats": 20 })).await.data();
+    for (form, field, value) in [
+        ("limit", "maxSeats", "2"),
+        ("features", "features", "sso"),
+        ("expiry", "expiresAt", "2090-01-31"),
+        ("status", "status", "suspended"),
+    ] {
+        let path = format!("{path}/{form}");
+        let page = send(&visitor, &path, &[(field, value), ("seen", &old)]).await;
+        assert!(page.contains("changed meanwhile, by first key: maxSeats: 1 → 20."), "{page}");
+        assert_ne!(seen(&page), old);
+        let fields = [
+            (field, value),
+            ("seen", &old),
+            ("back", helped.strip_prefix("/dashboard/live").unwrap()),
+        ];
+        let page = send(&visitor, &path, &fields).await;
+        assert!(page.contains("somebody changed the record meanwhile"), "{page}");
+    }
+    let after = stored(&app, &license).await;
+    assert_eq!((&after["maxSeats"], &after["features"]), (&json!(20), &json!([])));
+    // Saved again, what was typed replaces it.
+    let page = send(&visitor, &format!("{path}/limit"), &[("maxSeats", "9"), ("seen", &old)]).await;
+    assert!(page.contains("name=\"maxSeats\" inputmode=\"numeric\" value=\"9\""), "{page}");
+    let fields = [("maxSeats", "9"), ("seen", &*seen(&page))];
+    let page = send(&visitor, &format!("{path}/limit"), &fields).await;
+    assert!(page.contains("Seat limit changed from 20 to 9."), "{page}");
+
+    let product = stored(&app, &license).await["productId"].as_str().unwrap().to_owned();
+    let plan = stored(&app, &license).await["planId"].as_str().unwrap().to_owned();
+    let user = app.user("grace").await["id"].as_str().unwrap().to_owned();
+    for (kind, id, change) in [
+        ("products", &product, json!({ "description": "new" })),
+        ("plans", &plan, json!({ "description": "new" })),
+        ("users", &user, json!({ "email": "grace@example.com" })),
+    ] {
+        let path = format!("/dashboard/live/{kind}/{id}");
+        let old = seen(&visitor.get(&path).await.text().await.unwrap());
+        app.patch(&format!("/api/v1/admin/{kind}/{id}"), change).await.data();
+        let page = send(&visitor, &path, &[("name", "typed"), ("seen", &old)]).await;
+        assert!(page.contains("changed meanwhile, by first key: "), "{page}");
+        assert!(page.contains("value=\"typed\""), "{page}");
+        let record = app.get(&format!("/api/v1/admin/{kind}/{id}")).await;
+        assert_ne!(record["name"], "typed");
+    }
+}
+
+/// People type blanks, emails, names and capital letters; none of them makes up a user unasked.
+#[tokio::test]
+async fn a_typed_user_is_looked_up_before_one_is_created() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let ben =
+        json!({ "externalId": "bb73", "email": "Ben.Carter@example.com", "name": "Ben Carter" });
+    app.post("/api/v1/admin/users", ben).await.data();
+    for id in ["ada", " blank ", "Carter, Ben"] {
+        app.post("/api/v1/admin/users", json!({ "externalId": id })).await.data();
+    }
+    let visitor = admin(&app).await;
+    let form = format!("{}/assign", license_page(&license));
+    for typed in ["ben.carter@example.com", "BEN carter", "BB73", "ben.carter@exampel.com"] {
+        let page = send(&visitor, &form, &[("userId", typed)]).await;
+        assert!(page.contains(&format!("<li>{typed}: did you mean")), "{page}");
+        assert!(page.contains("bb73 (Ben Carter)") && page.contains("Assign to bb73"), "{page}");
+        assert!(app.user(typed).await.is_null());
+    }
+    for (typed, meant) in
+        [(" ada\t", "ada"), (" blank ", " blank "), ("Carter, Ben", "Carter, Ben")]
+    {
+        let page = send(&visitor, &form, &[("userId", typed)]).await;
+        assert!(page.contains("License assigned."), "{page}");
+        assert_eq!(app.validate(meant).await.verdict(), "valid");
+    }
+    let new = [("userId", " new one "), ("confirmed", "new one")];
+    assert!(send(&visitor, &form, &new).await.contains("License assigned."));
+    assert_eq!(app.validate("new one").await.verdict(), "valid");
+
+    let plan = stored(&app, &license).await["planId"].as_str().unwrap().to_owned();
+    let users = " ada , BB73\r\nCarter, Ben\r\n\r\nx";
+    let fields = [("planId", plan.as_str()), ("users", users), ("confirmed", "y")];
+    let page = send(&visitor, "/dashboard/live/licenses", &fields).await;
+    assert!(page.contains("Create 2 new users?"), "{page}");
+    assert!(page.contains("<li>BB73: did you mean") && page.contains("<li>x</li>"), "{page}");
+    assert_eq!(app.get("/api/v1/admin/licenses").await.list().len(), 1);
+    let fields = [("planId", plan.as_str()), ("users", " ada , bb73\r\nCarter, Ben")];
+    let page = send(&visitor, "/dashboard/live/licenses", &fields).await;
+    assert!(page.contains("License created.") && page.contains("bb73"), "{page}");
+    assert_eq!(app.get("/api/v1/admin/users").await.list().len(), 5);
+}
+
+/// A new user is nobody who exists, and has an email that looks like one.
+#[tokio::test]
+async fn a_user_who_exists_is_not_created_again() {
+    let app = App::start().await;
+    let visitor = admin(&app).await;
+    let (users, ben) = ("/dashboard/live/users", "ben@example.com");
+    let fields = [("once", "1"), ("externalId", "ben"), ("email", ben)];
+    let first = visitor.post(users, &fields).await;
+    let again = visitor.post(users, &fields).await;
+    assert_eq!(first.headers()[LOCATION], again.headers()[LOCATION]);
+    let page = send(&visitor, users, &[("externalId", " ben "), ("email", "x@example.com")]).await;
+    assert!(
+        page.contains("This user exists already.") && page.contains("Open the user ben"),
+        "{page}"
+    );
+    assert_eq!(app.user("ben").await["email"], ben);
+    for fields in [
+        [("externalId", "BEN"), ("email", "")],
+        [("externalId", "b2"), ("email", "Ben@example.com")],
+    ] {
+        let page = send(&visitor, users, &fields).await;
+        assert!(page.contains("did you mean") && page.contains("ben (ben@example.com)"), "{page}");
+        let confirmed = [fields[0], fields[1], ("confirmed", fields[0].1)];
+        assert!(send(&visitor, users, &confirmed).await.contains("User created."));
+    }
+    let own = user_page(&app, "ben").await;
+    for (path, fields) in [
+        (users, [("externalId", "eve"), ("email", "not an email")]),
+        (&own, [("name", "Ben"), ("email", "@example.com")]),
+    ] {
+        let page = send(&visitor, path, &fields).await;
+        assert!(page.contains("The email must be an address such as ada@example.com."), "{page}");
+    }
+    assert!(app.user("eve").await.is_null() && app.user("ben").await["name"].is_null());
+}
+
+/// What is felt immediately is asked about first, and done when that is answered.
+#[tokio::test]
+async fn a_drastic_change_is_asked_about() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 3, "expiresInDays": 30 })).await;
+    for user in ["ada", "grace"] {
+        app.assign(&license, user).await.data();
+        app.validate(user).await.data();
+    }
+    app.assign(&license, "linus").await.data();
+    let visitor = admin(&app).await;
+    let before = stored(&app, &license).await;
+    for (form, field, value, question) in [
+        ("limit", "maxSeats", "", "Any number of users can then use this license."),
+        ("limit", "maxSeats", "1", "no other user gets one until 2 of them are freed."),
+        ("expiry", "expiresAt", "", "The license then never expires."),
+        ("expiry", "expiresAt", "2020-01-31", "All 3 users will be refused immediately."),
+    ] {
+        let path = format!("{}/{form}", license_page(&license));
+        let page = send(&visitor, &path, &[(field, value)]).await;
+        assert!(page.contains(question), "{page}");
+        assert_eq!(stored(&app, &license).await, before, "{form}: {value}");
+    }
+    let path = format!("{}/expiry", license_page(&license));
+    let page = send(&visitor, &path, &[("expiresAt", "2020-01-31"), ("confirmed", "yes")]).await;
+    assert!(page.contains("to 2020-01-31. That has passed"), "{page}");
+    assert_eq!(app.validate("ada").await.verdict(), "expired");
+    // It is over already.
+    let page = send(&visitor, &path, &[("expiresAt", "2020-01-30")]).await;
+    assert!(page.contains("from 2020-01-31 to 2020-01-30."), "{page}");
+}
+
+/// A notice says what came of the form, not what usually does.
+#[tokio::test]
+async fn notices_say_what_has_happened() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    for user in ["ada", "grace", "linus"] {
+        app.post("/api/v1/admin/users", json!({ "externalId": user })).await.data();
+    }
+    let visitor = admin(&app).await;
+    let page = license_page(&license);
+    let act = async |form: &str, field: &str, value: &str| {
+        send(&visitor, &format!("{page}/{form}"), &[(field, value)]).await
+    };
+    let assigned = act("assign", "userId", "ada").await;
+    assert!(assigned.contains("License assigned. The first validation takes a seat."));
+    app.validate("ada").await.data();
+    let assigned = act("assign", "userId", "grace").await;
+    assert!(assigned.contains("all seats are taken (1 of 1)"), "{assigned}");
+    assert!(act("assign", "userId", "grace").await.contains("was assigned to this user already"));
+    let unassigned = act("unassign", "userId", "grace").await;
+    assert!(unassigned.contains("The user held no seat."), "{unassigned}");
+    let again = act("unassign", "userId", "grace").await;
+    assert!(again.contains("not assigned to this user any more"), "{again}");
+    assert!(again.contains("1</b> of 1 used"), "it is the page of the license: {again}");
+    assert!(act("unassign", "userId", "ada").await.contains("and the seat of the user freed"));
+    assert!(act("limit", "maxSeats", "1").await.contains("This was stored already."));
+    assert!(act("limit", "maxSeats", "6").await.contains("Seat limit changed from 1 to 6."));
+    act("status", "status", "suspended").await;
+    let assigned = act("assign", "userId", "linus").await;
+    assert!(assigned.contains("License assigned, but it is suspended"), "{assigned}");
+    // An address that somebody made up says nothing of its own.
+    for query in ["limit-changed", "limit-changed&from=1&to=call+555-1234,+now+for+your+refund"] {
+        let shown = visitor.get(&format!("{page}?notice={query}")).await.text().await.unwrap();
+        assert!(!shown.contains("Seat limit changed"), "{shown}");
+    }
+}
+
+/// A date that is filled in is meant, and a key that stops immediately is asked about.
+#[tokio::test]
+async fn a_keys_date_and_its_sudden_end_are_meant() {
+    let app = App::start().await;
+    let visitor = admin(&app).await;
+    let fields =
+        [("name", "ci"), ("role", "read"), ("expires", "365"), ("expires_on", "2090-01-31")];
+    assert_eq!(visitor.post("/dashboard/live/keys", &fields).await.status(), 201);
+    let keys = app.get("/api/v1/admin/keys").await;
+    let key = keys.list().iter().find(|key| key["name"] == "ci").unwrap().clone();
+    assert!(key["expiresAt"].as_str().unwrap().starts_with("2090-02-01"), "{key}");
+    let roll = format!("/dashboard/live/keys/{}/roll", key["id"].as_str().unwrap());
+    let page = send(&visitor, &roll, &[("overlap", "0")]).await;
+    assert!(page.contains("Stop the old key immediately?"), "{page}");
+    assert_eq!(app.get("/api/v1/admin/keys").await.list().len(), keys.list().len());
+    let fields = [("overlap", "0"), ("confirmed", "yes")];
+    assert_eq!(visitor.post(&roll, &fields).await.status(), 201);
+}
