@@ -37,6 +37,11 @@ impl Timestamp {
         (1970..=9999).contains(&self.0.year())
     }
 
+    /// The day in UTC as people write it, as in `31 January 2027`.
+    pub fn day(self) -> String {
+        self.0.format("%-d %B %Y").to_string()
+    }
+
     pub fn plus(self, span: Duration) -> Self {
         Self(self.0 + span)
     }

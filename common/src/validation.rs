@@ -157,7 +157,7 @@ string_enum! {
         Expired = "expired",
         Suspended = "suspended",
         Revoked = "revoked",
-        /// In force, but an earlier license was selected.
+        /// Valid too, but an earlier license was selected.
         NotReached = "not_reached",
         /// Of another product than the request names.
         OtherProduct = "other_product",

@@ -5,7 +5,7 @@ mod products;
 mod remedies;
 
 use common::{
-    Explain, ExplainedLicense, Explanation, ExternalId, License, MaxSeats, ProductId, Reason,
+    Explain, ExplainedLicense, Explanation, License, MaxSeats, Name, ProductId, Reason, Status,
     Timestamp, Verdict,
 };
 
@@ -34,7 +34,7 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
         return Ok(Explanation {
             valid: false,
             reason: Some(Reason::UserNotFound),
-            summary: summary(&request.user_id, Some(Reason::UserNotFound)),
+            summary: summary(&request, Some(Reason::UserNotFound), &[], now),
             checked_at: now,
             user: None,
             licenses: Vec::new(),
@@ -43,10 +43,13 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     };
     let found = validations::explain(&mut tx, scope, user.id).await?;
     let (reason, licenses) = judge(&found, request.product_id, now);
+    let considered = licenses.iter().filter(|it| it.verdict != Verdict::OtherProduct);
+    let considered: Vec<&License> = considered.map(|it| &it.license).collect();
+    let summary = summary(&request, reason, &considered, now);
     Ok(Explanation {
         valid: reason.is_none(),
         reason,
-        summary: summary(&request.user_id, reason),
+        summary,
         checked_at: now,
         licenses,
         user: Some(user),
@@ -65,9 +68,12 @@ fn judge(
         Decision::Refuse(reason) => Some(reason),
         Decision::Keep(_) | Decision::Take(_) => None,
     };
-    let explained = found.iter().zip(verdicts(&licenses, product, now));
+    let verdicts = verdicts(&licenses, product, now);
+    let decides = |verdict: &Verdict| matches!(verdict, Verdict::Valid | Verdict::ExceededSeats);
+    let decisive = verdicts.iter().position(decides).map(|at| at + 1);
+    let explained = found.iter().zip(verdicts);
     let explained = explained.map(|(found, verdict)| ExplainedLicense {
-        sentence: sentence(verdict, &found.assigned, now),
+        sentence: sentence(verdict, &found.assigned, &found.product_name, decisive, now),
         license: found.assigned.license.clone(),
         product_name: found.product_name.clone(),
         plan_name: found.plan_name.clone(),
@@ -79,38 +85,79 @@ fn judge(
     (reason, explained.collect())
 }
 
-fn summary(user: &ExternalId, reason: Option<Reason>) -> String {
-    let what = match reason {
-        None => "is licensed",
-        Some(Reason::NoLicense) => "has no license",
-        Some(Reason::Expired) => "has no license that is still in force: the best one has expired",
-        Some(Reason::Revoked) => "has no license in force: what there was is revoked",
-        Some(Reason::Suspended) => "has no license in force: the best one is suspended",
-        Some(Reason::ExceededSeats) => "has a license, but no seat of it is free",
-        Some(Reason::UserNotFound) => "is unknown; a validation would create the user",
-    };
-    format!("{user} {what}.")
+/// The answer in a sentence; `considered` are the licenses that the request is about.
+fn summary(
+    request: &Explain,
+    reason: Option<Reason>,
+    considered: &[&License],
+    now: Timestamp,
+) -> String {
+    let user = &request.user_id;
+    let product = if request.product_id.is_some() { " for this product" } else { "" };
+    let Some(reason) = reason else { return format!("{user} is licensed{product}.") };
+    match (reason, considered) {
+        (Reason::UserNotFound, _) => {
+            format!("{user} is unknown; a validation would create this user.")
+        }
+        (Reason::NoLicense, _) => format!("{user} has no license{product}."),
+        (Reason::ExceededSeats, _) => {
+            format!("{user} has a license{product}, but all of its seats are taken.")
+        }
+        (Reason::Expired, [one]) => match last_end(&[one], now) {
+            Some(end) => format!("{user}'s license{product} expired on {end}."),
+            None => format!("{user}'s license{product} has expired."),
+        },
+        (Reason::Expired, _) => match last_end(considered, now) {
+            Some(end) => {
+                format!("{user} has no valid license{product}; the last expired on {end}.")
+            }
+            None => format!("{user} has no valid license{product}; one has expired."),
+        },
+        (Reason::Suspended, [_]) => format!("{user}'s license{product} is suspended."),
+        (Reason::Suspended, _) => {
+            format!("{user} has no valid license{product}; one is suspended.")
+        }
+        (Reason::Revoked, [_]) => format!("{user}'s license{product} is revoked."),
+        (Reason::Revoked, _) => format!("All licenses of {user}{product} are revoked."),
+    }
 }
 
-fn sentence(verdict: Verdict, assigned: &AssignedLicense, now: Timestamp) -> String {
+/// The day on which the last of the expired licenses ended, if a date ended it.
+fn last_end(licenses: &[&License], now: Timestamp) -> Option<String> {
+    let expires = |license: &&&License| matches!(license.status, Status::Active | Status::Expired);
+    let ends = licenses.iter().filter(expires).filter_map(|license| license.expires_at);
+    ends.filter(|&end| end <= now).max().map(Timestamp::day)
+}
+
+/// The verdict on a license of this product; `decisive` is the number of the one that is used.
+fn sentence(
+    verdict: Verdict,
+    assigned: &AssignedLicense,
+    product: &Name,
+    decisive: Option<usize>,
+    now: Timestamp,
+) -> String {
     match verdict {
-        Verdict::Valid if assigned.seat.is_some() => "In force, and the user holds a seat.".into(),
-        Verdict::Valid => "In force, and a seat is free.".into(),
+        Verdict::Valid if assigned.seat.is_some() => "Valid, and the user holds a seat.".into(),
+        Verdict::Valid => "Valid, and a seat is free.".into(),
         Verdict::ExceededSeats => match assigned.license.max_seats.map(MaxSeats::get) {
-            Some(1) => "In force, but its only seat is held by another user.".into(),
-            seats => format!("In force, but all of its {} seats are held.", seats.unwrap_or(0)),
+            Some(1) => "Valid, but another user holds its only seat.".into(),
+            seats => format!("Valid, but all of its {} seats are taken.", seats.unwrap_or(0)),
         },
         Verdict::Expired => expired(&assigned.license, now),
         Verdict::Suspended => "Suspended.".into(),
         Verdict::Revoked => "Revoked.".into(),
-        Verdict::NotReached => "In force, but an earlier license of the user decides.".into(),
-        Verdict::OtherProduct => "Of another product than the request names.".into(),
+        Verdict::NotReached => match decisive {
+            Some(number) => format!("Valid too, but license {number} is used."),
+            None => "Valid too, but an earlier license is used.".into(),
+        },
+        Verdict::OtherProduct => format!("Skipped: this license is for {product}."),
     }
 }
 
 fn expired(license: &License, now: Timestamp) -> String {
     match license.expires_at {
         Some(end) if end <= now => format!("Expired at {end}."),
-        _ => "Its status was set to expired.".into(),
+        _ => "Its status is expired.".into(),
     }
 }

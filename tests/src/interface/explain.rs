@@ -43,19 +43,19 @@ async fn each_assigned_license_has_its_verdict_in_order() {
     let explained = app.post("/api/v1/admin/explain", body).await;
     let lines: Vec<String> = explained["licenses"].as_array().unwrap().iter().map(line).collect();
     assert_snapshot!(lines.join("\n"), @"
-    Studio Solo 0 other_product: Of another product than the request names.
+    Studio Solo 0 other_product: Skipped: this license is for Studio.
     Studio Team 0 revoked: Revoked.
     Studio Team 0 suspended: Suspended.
-    Studio Team 0 expired: Its status was set to expired.
+    Studio Team 0 expired: Its status is expired.
     Studio Team 0 expired: Expired at 2020-01-01T00:00:00.000Z.
-    Studio Team 1 exceeded_seats: In force, but its only seat is held by another user.
-    Studio Team 0 not_reached: In force, but an earlier license of the user decides.
+    Studio Team 1 exceeded_seats: Valid, but another user holds its only seat.
+    Studio Team 0 not_reached: Valid too, but license 6 is used.
     ");
     let shown: Vec<&Value> = explained["licenses"].as_array().unwrap().iter().collect();
     let ids: Vec<&Value> = shown.iter().map(|shown| &shown["license"]["id"]).collect();
     assert_eq!(ids, licenses.iter().collect::<Vec<_>>());
     assert_eq!(json!([explained["valid"], explained["reason"]]), json!([false, "exceeded_seats"]));
-    let summary = "ada has a license, but no seat of it is free.";
+    let summary = "ada has a license for this product, but all of its seats are taken.";
     assert_eq!(explained["summary"], summary);
 }
 
@@ -120,7 +120,7 @@ async fn a_holder_is_shown_with_the_seat() {
               "lastCheckedAt": "<time>"
             },
             "verdict": "valid",
-            "sentence": "In force, and the user holds a seat."
+            "sentence": "Valid, and the user holds a seat."
           }
         ],
         "refusals": []

@@ -40,7 +40,7 @@ pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Answ
 
     let mut answers = Vec::new();
     for (user, shows) in [
-        ("ada", "a license in force; the first validation takes a seat"),
+        ("ada", "a valid license; the first validation takes a seat"),
         ("linus", "the only seat of a license, now taken"),
         ("grace", "the same license: its seat is held by linus"),
         ("alan", "the license has expired"),

@@ -251,7 +251,7 @@ examples! {
             seats_used: 1,
             activation: Some(Activation::example()),
             verdict: Verdict::Valid,
-            sentence: "In force, and the user holds a seat.".to_owned(),
+            sentence: "Valid, and the user holds a seat.".to_owned(),
         }],
         refusals: Vec::new(),
     }
