@@ -26,12 +26,12 @@ enum Shrinks {
 /// A column: its title, and whether it shrinks or hides on a narrow terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    title: &'static str,
+    pub title: &'static str,
     shrinks: Shrinks,
     /// Shown only when it is chosen by name.
     extra: bool,
     /// Columns of a higher rank are hidden earlier; rank 0 stays.
-    rank: u8,
+    pub rank: u8,
 }
 
 impl Column {

@@ -64,8 +64,15 @@ fn the_last_events_of_a_long_history_take_few_requests() {
     assert_eq!(shown(&[]), (Some(99_951), last, 50));
     assert_eq!(shown(&["--limit", "1"]), (last, last, 1));
     assert_eq!(shown(&["--after", "99998"]), (Some(99_999), last, 2));
-    assert_eq!(shown(&["--after", "7", "--limit", "2"]), (Some(8), Some(9), 2));
+    // More than a page holds, and what came before a time.
+    assert_eq!(shown(&["--limit", "2500"]), (Some(97_501), last, 2500));
+    let (first, newest, number) = shown(&["--since", "2h", "--until", "1h"]);
+    assert!((99_879..=99_882).contains(&first.unwrap()), "{first:?}");
+    assert!((59..=61).contains(&number) && newest.unwrap() < 99_942, "{newest:?}");
+    let (_, newest, number) = shown(&["--until", "60d", "--limit", "1200"]);
+    assert!((13_598..=13_601).contains(&newest.unwrap()) && number == 1200, "{newest:?}");
     let first_two = "/api/v1/admin/events?after=7&limit=2";
+    assert_eq!(shown(&["--after", "7", "--limit", "2"]), (Some(8), Some(9), 2));
     assert!(server.lines().last().unwrap().ends_with(first_two), "no more is read");
     assert_eq!(shown(&["--after", "100000"]), (None, None, 0));
     // The clock goes on between the making of the events and the run.
@@ -112,8 +119,36 @@ fn tail_prints_a_line_for_each_event_until_the_wanted_one() {
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.iter().map(|it| &it["sequence"]).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(tail(&service(), &[&until[..], &["--jq", ".sequence"]].concat()).stdout, "2\n3\n");
-    let ran = tail(&service(), &[&until[..], &["-o", "csv"]].concat());
+    let ran = tail(&service(), &[&until[..], &["-o", "csv", "-c", "sequence,by"]].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "sequence,actorName\n2,ops\n3,ops\n"));
+    let ran = tail(&service(), &[&until[..], &["-c", "subject,type"]].concat());
+    let (header, rest) = ran.stdout.split_once('\n').unwrap();
+    assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["SUBJECT", "TYPE"]);
+    assert!(rest.starts_with("lic_01h455vb4pex5vsknk084sn02q  license.updated\n"), "{rest}");
+    let ran = tail(&service(), &[&until[..], &["-o", "yaml"]].concat());
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+}
+
+/// A broken line cannot be read.
+#[test]
+fn tail_is_as_wide_as_the_terminal() {
+    let server = service();
+    let home = Home::with(&server);
+    let args = ["events", "tail", "--after", "0", "--until-type", "license.status_changed"];
+    for (columns, titles) in [
+        (40, &["TIME", "TYPE", "WHAT", "CHANGED"][..]),
+        (80, &["TIME", "TYPE", "WHAT", "CHANGED"]),
+        (104, &["TIME", "TYPE", "SUBJECT", "WHAT", "CHANGED"]),
+        (200, &["TIME", "TYPE", "SUBJECT", "BY", "WHAT", "CHANGED"]),
+    ] {
+        let ran = on_screen(&home, &args, columns);
+        assert_eq!(ran.stdout.lines().count(), 4, "{}", ran.stdout);
+        assert!(ran.stdout.lines().all(|line| line.chars().count() <= columns), "{}", ran.stdout);
+        let header: Vec<&str> = ran.stdout.lines().next().unwrap().split_whitespace().collect();
+        if columns > 40 {
+            assert_eq!(header, titles, "{columns}");
+        }
+    }
 }
 
 #[test]

@@ -1,71 +1,68 @@
 //! `licctl events list`.
 
-use std::collections::VecDeque;
-
 use clap::{Args, value_parser};
-use common::Event;
+use common::{Event, Timestamp};
 
-use super::{EventFilters, FIELDS, position, table};
+use super::{EventFilters, FIELDS, Kept, position, read, table};
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output::View;
-use crate::time::Span;
+use crate::time::PastTime;
 
 /// How many events are shown unless a flag says where to begin.
 const DEFAULT_LIMIT: usize = 50;
 
 /// List the last events, the newest at the end
 ///
-/// Without --since and --after these are the last 50. To find them, licctl sends some 25 requests
-/// for a million events; filters are applied by the service.
+/// Without --since and --after these are the last 50. The service applies the filters, and licctl
+/// finds the place in the history with some 25 requests for a million events.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl events list --user alice
   licctl events list --type license.status_changed --since 7d
+  licctl events list --since 2026-11-22 --until 2026-11-23T08:30:00Z
   licctl events list --subject lic_01k2v4p8qsf8brz6c7y0sjvkd3 -o json
   licctl events list --after 1041 --limit 1000 -o json")]
 pub struct ListArgs {
     #[command(flatten)]
     filters: EventFilters,
-    /// Only events of this last time
-    #[arg(long, value_name = "SPAN")]
-    since: Option<Span>,
+    /// Only events from this time on: a span before now, a date (its beginning in UTC) or a time
+    #[arg(long, value_name = "TIME")]
+    since: Option<PastTime>,
+    /// Only events before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<PastTime>,
     /// Only events after this sequence number
     #[arg(long, value_name = "SEQUENCE", conflicts_with = "since")]
     #[arg(value_parser = value_parser!(i64).range(0..))]
     after: Option<i64>,
     /// Show the last N events at most; with --after the first N
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1000))]
-    limit: Option<u16>,
-}
-
-/// Which events are kept of more.
-#[derive(Clone, Copy)]
-pub enum Kept {
-    All,
-    First(usize),
-    Last(usize),
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    limit: Option<u32>,
 }
 
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let client = ctx.client().await?;
     let filters = &args.filters.settle(ctx).await?;
-    let limit = args.limit.map(usize::from);
-    let since = args.since.map(|span| ctx.now.plus(-span.delta()));
-    let (after, kept) = match (args.after, since) {
-        (Some(after), _) => (after, limit.map_or(Kept::All, Kept::First)),
+    let limit = args.limit.map(|limit| limit as usize);
+    let [since, until] = [args.since, args.until].map(|time| time.map(|it| it.timestamp(ctx.now)));
+    if let (Some(since), Some(until)) = (since, until)
+        && since >= until
+    {
+        return Err(Error::usage("--since is not before --until."));
+    }
+    let mut events = match (args.after, since) {
+        (Some(after), _) => {
+            read(filters, client, after, limit.map_or(Kept::All, Kept::First), until).await?
+        }
         (None, Some(since)) => {
             let after = position::since(filters, client, since).await?;
-            (after, limit.map_or(Kept::All, Kept::Last))
+            read(filters, client, after, limit.map_or(Kept::All, Kept::Last), until).await?
         }
-        (None, None) => {
-            let limit = limit.unwrap_or(DEFAULT_LIMIT);
-            (position::of_last(filters, client, limit).await?, Kept::Last(limit))
-        }
+        (None, None) => last(filters, client, limit.unwrap_or(DEFAULT_LIMIT), until).await?,
     };
-    let mut events = read(filters, client, after, kept).await?;
     events.retain(|event| since.is_none_or(|since| event.time >= since));
     if events.is_empty() {
         filters.refuse_unknown(ctx).await?;
@@ -82,31 +79,27 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     })
 }
 
-/// Reads the events after a sequence number, page after page.
-pub async fn read(
+/// The last events, of those before `until`.
+async fn last(
     filters: &EventFilters,
     client: &Client,
-    mut after: i64,
-    kept: Kept,
+    wanted: usize,
+    until: Option<Timestamp>,
 ) -> Result<Vec<ApiRecord<Event>>> {
-    let mut events = VecDeque::new();
-    let page_len = match kept {
-        Kept::First(limit) => limit.min(position::MAX_PAGE_LEN),
-        Kept::Last(_) | Kept::All => position::MAX_PAGE_LEN,
+    let mut after = match until {
+        Some(until) => position::since(filters, client, until).await?,
+        None => position::of_last(filters, client, wanted.min(position::MAX_PAGE_LEN)).await?,
     };
     loop {
-        let page = filters.page(client, after, page_len).await?;
-        let last = page.data.last().map(|event| event.sequence);
-        events.extend(page.data);
-        match kept {
-            Kept::First(limit) => events.truncate(limit),
-            Kept::Last(limit) => drop(events.drain(..events.len().saturating_sub(limit))),
-            Kept::All => {}
+        let events = read(filters, client, after, Kept::Last(wanted), until).await?;
+        if events.len() >= wanted || after == 0 {
+            return Ok(events);
         }
-        let enough = matches!(kept, Kept::First(limit) if events.len() == limit);
-        match last.filter(|&last| last > after) {
-            Some(last) if page.next_cursor.is_some() && !enough => after = last,
-            _ => return Ok(events.into()),
-        }
+        // Each step back is at least as long as all before it, by how many events were found there.
+        let end = events.last().map_or(after, |event| event.sequence);
+        let found = i64::try_from(events.len()).unwrap_or(i64::MAX);
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let span = (end - after).max(1).saturating_mul(wanted / found.max(1) + 1);
+        after = end.saturating_sub(span).max(0);
     }
 }

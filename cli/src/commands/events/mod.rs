@@ -3,11 +3,15 @@
 
 mod list;
 mod position;
+mod printer;
 mod subject;
 mod tail;
 
+use std::collections::VecDeque;
+
+use chrono::TimeDelta;
 use clap::{Args, Subcommand};
-use common::{ActorType, Event, EventType, ExternalId, List, Open, SubjectType};
+use common::{ActorType, Event, EventType, ExternalId, List, Open, SubjectType, Timestamp};
 use serde_json::Value;
 
 use crate::client::{ApiRecord, Client};
@@ -19,7 +23,7 @@ use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
 
-const COLUMNS: [Column; 5] = [
+pub const COLUMNS: [Column; 5] = [
     Column::new("TIME", 0),
     Column::new("TYPE", 0),
     Column::new("SUBJECT", 2),
@@ -113,7 +117,53 @@ pub async fn last_of_user(
 ) -> Result<Vec<ApiRecord<Event>>> {
     let filters = EventFilters { kind: None, subject: None, user: Some(user) };
     let after = position::of_last(&filters, client, limit).await?;
-    list::read(&filters, client, after, list::Kept::Last(limit)).await
+    read(&filters, client, after, Kept::Last(limit), None).await
+}
+
+/// Which events are kept of more.
+#[derive(Clone, Copy)]
+enum Kept {
+    All,
+    First(usize),
+    Last(usize),
+}
+
+/// How much later than a time the events are read that may be from before it: the order is that of
+/// commits, and a time is that of the request.
+const STRAGGLERS: TimeDelta = TimeDelta::minutes(1);
+
+/// Reads the events after a sequence number and before a time, page after page.
+async fn read(
+    filters: &EventFilters,
+    client: &Client,
+    mut after: i64,
+    kept: Kept,
+    until: Option<Timestamp>,
+) -> Result<Vec<ApiRecord<Event>>> {
+    let mut events = VecDeque::new();
+    let page_len = match kept {
+        Kept::First(limit) => limit.min(position::MAX_PAGE_LEN),
+        Kept::Last(_) | Kept::All => position::MAX_PAGE_LEN,
+    };
+    loop {
+        let page = filters.page(client, after, page_len).await?;
+        let last = page.data.last().map(|event| (event.sequence, event.time));
+        let is_before = |event: &ApiRecord<Event>| until.is_none_or(|until| event.time < until);
+        events.extend(page.data.into_iter().filter(is_before));
+        match kept {
+            Kept::First(limit) => events.truncate(limit),
+            Kept::Last(limit) => drop(events.drain(..events.len().saturating_sub(limit))),
+            Kept::All => {}
+        }
+        let enough = matches!(kept, Kept::First(limit) if events.len() == limit);
+        let is_over = |time| until.is_some_and(|until| time > until.plus(STRAGGLERS));
+        match last.filter(|&(last, _)| last > after) {
+            Some((last, time)) if page.next_cursor.is_some() && !enough && !is_over(time) => {
+                after = last;
+            }
+            _ => return Ok(events.into()),
+        }
+    }
 }
 
 /// The events, one a line.

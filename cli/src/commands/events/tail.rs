@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use common::{Event, EventType, List, Open};
 
-use super::{EventFilters, actor, change, position};
+use super::printer::Printer;
+use super::{EventFilters, position};
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::escape::clean;
 use crate::output::{Format, View};
-use crate::time::Span;
+use crate::time::{PastTime, Span};
 
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -23,8 +23,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 ///
 /// Begins with the next event, or where --after or --since says. Asks the service every second, and
 /// waits while it restarts or limits the rate: each event is printed once, in order. Times are
-/// absolute, as the lines stay. With --until the exit code is 0 after the first event of that type,
-/// and 10 when --for ends before; Ctrl-C ends with 130.
+/// absolute, so that they stay true. With --until-type the exit code is 0 after the first event of
+/// that type, and 10 when --for ends before; Ctrl-C ends with 130.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -32,19 +32,19 @@ Examples:
   licctl events tail --since 1h --user alice
   licctl events tail --jq .type
   licctl events tail --subject lic_01k2v4p8qsf8brz6c7y0sjvkd3 \\
-      --until seat.taken --for 5m")]
+      --until-type seat.taken --for 5m")]
 pub struct TailArgs {
     #[command(flatten)]
     filters: EventFilters,
-    /// Begin with the events of this last time
-    #[arg(long, value_name = "SPAN")]
-    since: Option<Span>,
+    /// Begin with the events of this time: a span before now, a date (its beginning in UTC) or a time
+    #[arg(long, value_name = "TIME")]
+    since: Option<PastTime>,
     /// Begin after this sequence number
     #[arg(long, value_name = "SEQUENCE", conflicts_with = "since")]
     #[arg(value_parser = value_parser!(i64).range(0..))]
     after: Option<i64>,
     /// End after the first event of this type
-    #[arg(long, value_name = "TYPE", hide_possible_values = true)]
+    #[arg(long = "until-type", alias = "until", value_name = "TYPE", hide_possible_values = true)]
     until: Option<EventType>,
     /// End after this time
     #[arg(long = "for", value_name = "SPAN")]
@@ -52,19 +52,15 @@ pub struct TailArgs {
 }
 
 pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
-    if matches!(ctx.output.format, Format::Csv | Format::Yaml) {
-        return Err(Error::usage("events tail prints tables, json, jsonl and ids.")
+    if ctx.output.format == Format::Yaml {
+        return Err(Error::usage("events tail prints tables, csv, json, jsonl and ids.")
             .fix("licctl events tail -o jsonl"));
-    }
-    if ctx.output.columns.is_some() {
-        return Err(Error::usage("events tail has fixed columns.")
-            .fix("pick members with -o jsonl or --jq"));
     }
     if let (Some(kind), Some(until)) = (args.filters.kind, args.until)
         && kind != until
     {
         return Err(Error::usage(format!(
-            "--type {kind} leaves out all events of --until {until}."
+            "--type {kind} leaves out all events of --until-type {until}."
         ))
         .fix("omit --type"));
     }
@@ -94,15 +90,13 @@ pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
 /// Prints events until the last one that is wanted, or until nobody reads them.
 async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
     let client = ctx.client().await?;
-    let since = args.since.map(|span| ctx.now.plus(-span.delta()));
+    let printer = Printer::begin(ctx)?;
+    let since = args.since.map(|since| since.timestamp(ctx.now));
     let mut after = match (args.after, since) {
         (Some(after), _) => after,
         (None, Some(since)) => position::since(&args.filters, client, since).await?,
         (None, None) => end(client).await?,
     };
-    if ctx.output.format == Format::Table && ctx.output.headers {
-        ctx.io.data(&line(["TIME", "TYPE", "SUBJECT", "BY", "WHAT CHANGED"]))?;
-    }
     let mut outage = Outage { answered: args.after.is_none(), pause: None };
     loop {
         let Some(page) = outage.watch(ctx, next(args, client, after).await).await? else {
@@ -111,7 +105,7 @@ async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
         let caught_up = page.next_cursor.is_none();
         for event in page.data.iter().filter(|event| event.sequence > after) {
             if since.is_none_or(|since| event.time >= since) {
-                print(ctx, event)?;
+                printer.print(ctx, event)?;
             }
             let is_last = args.until.is_some_and(|until| event.kind == Open::Known(until));
             if is_last || ctx.io.is_closed() {
@@ -169,20 +163,4 @@ impl Outage {
         tokio::time::sleep(pause).await;
         Ok(None)
     }
-}
-
-fn print(ctx: &Context, event: &ApiRecord<Event>) -> Result<()> {
-    if ctx.output.format == Format::Table {
-        let (time, kind) = (event.time.to_string(), event.kind.to_string());
-        let (actor, change) = (actor(event), change(event));
-        return ctx.io.data(&line([&time, &kind, &event.subject.id, &actor, &change]));
-    }
-    View::new(event, vec![event.id.to_string()])?.show(&ctx.io, &ctx.output)
-}
-
-/// A line of the table. Widths are fixed, as later events are not known yet.
-fn line([time, kind, subject, by, change]: [&str; 5]) -> String {
-    let [kind, subject, by, change] = [kind, subject, by, change].map(clean);
-    let line = format!("{time:<24}  {kind:<22}  {subject:<30}  {by:<16}  {change}");
-    line.trim_end().to_owned() + "\n"
 }
