@@ -1,6 +1,6 @@
 //! Records that an argument can name, by id or by name.
 
-use common::{Key, LicenseWithSeats, Plan, Product};
+use common::{Key, LicenseWithSeats, Plan, Product, Timestamp};
 
 use crate::client::ApiRecord;
 
@@ -16,6 +16,17 @@ pub trait Named {
     }
     /// Ids and words that describe the record, set apart by blanks.
     fn about(&self) -> String;
+
+    /// What tells the record from others that match the same argument.
+    fn label(&self) -> String {
+        let name = self.full_name().unwrap_or_else(|| self.name().to_owned());
+        format!("{} {name}", self.id()).trim_end().to_owned()
+    }
+
+    /// What an argument of this kind can also be, next to a name and an id.
+    fn is_also(&self, _given: &str) -> bool {
+        false
+    }
 }
 
 impl Named for ApiRecord<Product> {
@@ -55,6 +66,25 @@ impl Named for ApiRecord<Key> {
     fn about(&self) -> String {
         format!("{} {}", self.role, self.mode)
     }
+    /// The keys of an overlap differ in these alone.
+    fn label(&self) -> String {
+        let ends = match (self.revoked_at, self.expires_at) {
+            (Some(end), _) => format!("revoked {}", minute(end)),
+            (None, Some(end)) => format!("expires {}", minute(end)),
+            (None, None) => "expires never".to_owned(),
+        };
+        let (id, name, made) = (self.id, &self.name, minute(self.created_at));
+        format!("{id} {name} ({}…, created {made}, {ends})", self.prefix)
+    }
+    fn is_also(&self, given: &str) -> bool {
+        self.prefix == given
+    }
+}
+
+/// The time without seconds, as in `2027-01-31T12:00Z`.
+fn minute(time: Timestamp) -> String {
+    let text = time.to_string();
+    format!("{}Z", text.get(.."2027-01-31T12:00".len()).unwrap_or(&text))
 }
 
 impl Named for ApiRecord<LicenseWithSeats> {

@@ -20,7 +20,7 @@ use crate::resolve;
 use crate::time::{Moment, Span, relative};
 use crate::values::IdempotencyKey;
 
-const COLUMNS: [Column; 9] = [
+pub const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
     Column::new("PREFIX", 3),
@@ -45,7 +45,7 @@ const FIELDS: [Field; 9] = Field::members([
 const KIND: Kind<ApiRecord<Key>> =
     Kind { fields: &FIELDS, id: |key| key.id.to_string(), remember: completion_cache::remember };
 
-/// How long a key that is to end at once stays valid if the new secret cannot be printed.
+/// How long a key that is to end immediately stays valid if the new secret cannot be printed.
 const OVERLAP_TO_PRINT: &str = "1h";
 
 #[derive(Subcommand)]
@@ -83,15 +83,19 @@ Examples:
   licctl keys roll \"Acme Studio 4.2\" --overlap 7d -q
   licctl keys roll ci --overlap 0 --yes")]
     Roll(RollArgs),
-    /// Revoke a key at once and permanently
+    /// Revoke a key immediately and permanently
     #[command(after_help = "\
 Examples:
   licctl keys revoke ci
-  licctl keys revoke key_01k2v4p8qsf8brz6c7y0sjvkd3 --yes")]
+  licctl keys revoke key_01k2v4p8qsf8brz6c7y0sjvkd3 --yes
+  licctl keys revoke sk_live_8fQz
+  licctl keys revoke -        reads a leaked key from a hidden prompt or stdin
+
+A secret is looked up by its prefix, and the rest of it is sent to nobody. As
+an argument it stays in the history of the shell.")]
     Revoke {
-        /// Key id or name
-        #[arg(add = completion::keys())]
-        key: Option<String>,
+        #[command(flatten)]
+        key: KeyArg,
     },
 }
 
@@ -121,13 +125,19 @@ pub struct CreateArgs {
 
 #[derive(Args)]
 pub struct RollArgs {
-    /// Key id or name
-    #[arg(add = completion::keys())]
-    key: Option<String>,
+    #[command(flatten)]
+    key: KeyArg,
     /// How long the old key stays valid, up to 30d; 0 revokes it as soon as the
     /// new one is printed
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = overlap)]
     overlap: OverlapSeconds,
+}
+
+#[derive(Args)]
+pub struct KeyArg {
+    /// Key id, name, prefix as keys list shows it, or the secret itself; - reads it from stdin
+    #[arg(add = completion::keys())]
+    key: Option<String>,
 }
 
 fn overlap(text: &str) -> std::result::Result<OverlapSeconds, &'static str> {
@@ -145,7 +155,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::List(flags) => list(ctx, &flags).await,
         Verb::Create(args) => create(ctx, args).await,
         Verb::Roll(args) => roll(ctx, args).await,
-        Verb::Revoke { key } => revoke(ctx, key.as_deref()).await,
+        Verb::Revoke { key } => revoke(ctx, &key).await,
     }
 }
 
@@ -225,10 +235,16 @@ fn ask_role(ctx: &Context) -> Result<Role> {
 }
 
 /// The key that an argument means; without one, prompts for a key that is not revoked yet.
-async fn named(ctx: &Context, given: Option<&str>) -> Result<ApiRecord<Key>> {
+async fn named(ctx: &Context, KeyArg { key: given }: &KeyArg) -> Result<ApiRecord<Key>> {
     prompt::require(ctx, &[("KEY", given.is_some())])?;
-    if let Some(given) = given {
-        return resolve::key(ctx, given).await;
+    match given.as_deref() {
+        Some("-") if ctx.may_ask() => {
+            let secret = prompt::secret(ctx, "API key")?;
+            return resolve::key(ctx, secret.trim()).await;
+        }
+        Some("-") => return resolve::key(ctx, ctx.io.read_stdin().await?.trim()).await,
+        Some(given) => return resolve::key(ctx, given).await,
+        None => {}
     }
     let mut keys = ctx.client().await?.keys().list(&[]).await?;
     keys.retain(|key| key.revoked_at.is_none());
@@ -244,7 +260,7 @@ fn described(key: &Key) -> String {
     format!("{} key {} ({}…)", key.role, key.name, key.prefix)
 }
 
-/// Asks before a key is refused at once.
+/// Asks before a key stops working.
 async fn confirm_end(ctx: &Context, key: &Key, question: &str) -> Result<()> {
     let users = if is_in_use(ctx, key).await? {
         "licctl itself uses this key now, and loses access with all others that use it."
@@ -260,11 +276,12 @@ async fn is_in_use(ctx: &Context, key: &Key) -> Result<bool> {
 }
 
 async fn roll(ctx: &Context, args: RollArgs) -> Result<View> {
-    let key = named(ctx, args.key.as_deref()).await?;
+    let key = named(ctx, &args.key).await?;
     let what = described(&key);
     let at_once = args.overlap.get() == 0;
     if at_once {
-        confirm_end(ctx, &key, &format!("Refuse the {what} as soon as it is rolled?")).await?;
+        confirm_end(ctx, &key, &format!("Roll the {what} and revoke the old secret immediately?"))
+            .await?;
     }
     let to_print = overlap(OVERLAP_TO_PRINT).map_err(Error::usage)?;
     let body = RollKey { overlap_seconds: Some(if at_once { to_print } else { args.overlap }) };
@@ -322,7 +339,7 @@ async fn print_and_revoke(ctx: &Context, new: &View, old: &Key, end: &str) -> Re
     ended.map(|()| View::printed().changed("Revoked the old key."))
 }
 
-async fn revoke(ctx: &Context, given: Option<&str>) -> Result<View> {
+async fn revoke(ctx: &Context, given: &KeyArg) -> Result<View> {
     let key = named(ctx, given).await?;
     let what = described(&key);
     if key.revoked_at.is_none() {

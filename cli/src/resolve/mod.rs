@@ -141,8 +141,32 @@ pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
         return Ok(all[at].clone());
     }
     // A key that was rolled leaves its name to the new one as soon as it has ended.
-    let named: Vec<_> = keys_named(ctx, &all, given).cloned().collect();
-    pick(ctx, given, if named.is_empty() { &all } else { &named }, Purpose::Write)
+    let prefix = key_prefix(given);
+    let is_meant = |key: &ApiRecord<Key>| match prefix {
+        Some(prefix) => key.prefix == prefix,
+        None => key.name.as_str() == given,
+    };
+    let meant: Vec<_> = all.iter().filter(|key| is_meant(key)).cloned().collect();
+    let active: Vec<_> = meant.iter().filter(|key| !has_ended(ctx, key)).cloned().collect();
+    let (given, all) = match (prefix, active.is_empty()) {
+        (Some(prefix), true) => (prefix, meant),
+        (Some(prefix), false) => (prefix, active),
+        (None, true) => (given, all),
+        (None, false) => (given, active),
+    };
+    let key = pick(ctx, given, &all, Purpose::Write)?;
+    if prefix.is_some() {
+        // The command that needs no prompts must not repeat a secret.
+        ctx.meant_by_prefix(given, &key.id.to_string());
+    }
+    Ok(key)
+}
+
+/// The public prefix of a text that is one, or a whole key. What follows it is looked at by nobody.
+fn key_prefix(text: &str) -> Option<&str> {
+    const LEN: usize = "sk_live_".len() + 4;
+    let is_key = text.starts_with("sk_live_") || text.starts_with("sk_test_");
+    text.get(..LEN).filter(|_| is_key)
 }
 
 /// The keys of this name that have not ended.
@@ -151,11 +175,11 @@ pub fn keys_named<'a>(
     all: &'a [ApiRecord<Key>],
     name: &str,
 ) -> impl Iterator<Item = &'a ApiRecord<Key>> {
-    all.iter().filter(move |key| {
-        let has_ended =
-            key.revoked_at.is_some() || key.expires_at.is_some_and(|end| end <= ctx.now);
-        key.name.as_str() == name && !has_ended
-    })
+    all.iter().filter(move |key| key.name.as_str() == name && !has_ended(ctx, key))
+}
+
+fn has_ended(ctx: &Context, key: &Key) -> bool {
+    key.revoked_at.is_some() || key.expires_at.is_some_and(|end| end <= ctx.now)
 }
 
 /// The user with this external id, if there is one.
@@ -212,20 +236,20 @@ pub async fn users_by_id(
 /// The error for a new record whose name another one has: from then on neither could be named.
 pub fn name_taken<T: Named>(known: &T) -> Error {
     already_named(known)
-        .fix("use it, as --if-not-exists does, or give another name, or --allow-duplicate")
+        .fix("add --if-not-exists to use it, choose another --name, or add --allow-duplicate")
 }
 
 /// Refuses a new name for the record with this id if another of these records has it.
 pub fn refuse_taken_name<T: Named>(all: &[T], id: &str, name: &Name) -> Result<()> {
     let mut others = all.iter().filter(|other| other.id() != id);
     match others.find(|other| other.name() == name.as_str()) {
-        Some(other) => Err(already_named(other).fix("give another name, or add --allow-duplicate")),
+        Some(other) => Err(already_named(other).fix("choose another --name, or add --allow-duplicate")),
         None => Ok(()),
     }
 }
 
 fn already_named<T: Named>(known: &T) -> Error {
-    let message = format!("There is a {} {} already.", T::NOUN, known.name());
+    let message = format!("A {} named {} already exists.", T::NOUN, known.name());
     Error::new(Exit::Rejected, "name_taken", message).because(format!("It is {}.", known.id()))
 }
 

@@ -38,7 +38,7 @@ pub fn pick<T: Named + Clone>(
     match search(given, all, loosely) {
         Matches::One(at) => Ok(all[at].clone()),
         Matches::Many(places) if ctx.may_ask() => {
-            let labels: Vec<_> = places.iter().map(|&at| label(&all[at])).collect();
+            let labels: Vec<_> = places.iter().map(|&at| all[at].label()).collect();
             let question = format!("Several {}s match {given}", T::NOUN);
             Ok(all[places[prompt::choose(ctx, &question, &labels)?]].clone())
         }
@@ -48,7 +48,7 @@ pub fn pick<T: Named + Clone>(
 }
 
 fn ambiguous<T: Named>(given: &str, all: &[T], places: &[usize]) -> Error {
-    let listed = places.iter().take(MAX_LISTED_MATCHES).map(|&at| label(&all[at]));
+    let listed = places.iter().take(MAX_LISTED_MATCHES).map(|&at| all[at].label());
     let mut matches = listed.collect::<Vec<_>>().join("; ");
     if let Some(more) = places.len().checked_sub(MAX_LISTED_MATCHES).filter(|&more| more > 0) {
         matches += &format!("; and {more} more");
@@ -71,7 +71,7 @@ fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
         Matches::One(at) if !loosely => error
             .because(format!(
                 "Did you mean {}? Without a prompt, licctl does not guess.",
-                label(&all[at])
+                all[at].label()
             ))
             .fix("give the exact name or id"),
         _ => match suggestion(given, all) {
@@ -92,11 +92,6 @@ fn suggestion<T: Named>(given: &str, all: &[T]) -> Option<String> {
     few.then(|| format!("Existing names: {}", names.join(", ")))
 }
 
-fn label<T: Named>(record: &T) -> String {
-    let name = record.full_name().unwrap_or_else(|| record.name().to_owned());
-    format!("{} {name}", record.id()).trim_end().to_owned()
-}
-
 enum Matches {
     None,
     One(usize),
@@ -111,7 +106,7 @@ fn search<T: Named>(given: &str, all: &[T], loosely: bool) -> Matches {
     let folded = given.to_lowercase();
     let exact = |record: &T| {
         let full_name = || record.full_name().is_some_and(|name| name == given);
-        record.name() == given || record.id() == given || full_name()
+        record.name() == given || record.id() == given || full_name() || record.is_also(given)
     };
     let nearly = |record: &T| {
         let full_name = || record.full_name().is_some_and(|name| name.to_lowercase() == folded);

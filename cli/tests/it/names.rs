@@ -128,9 +128,9 @@ fn a_second_record_of_a_name_is_refused() {
     let ran = home.run(&["products", "create", "--name", "Acme Studio"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
     insta::assert_snapshot!(ran.stderr, @"
-    error: There is a product Acme Studio already.
+    error: A product named Acme Studio already exists.
       It is prd_01h455vb4pex5vsknk084sn02q.
-    fix: use it, as --if-not-exists does, or give another name, or --allow-duplicate
+    fix: add --if-not-exists to use it, choose another --name, or add --allow-duplicate
     ");
     let plan = ["plans", "create", "--product", "Acme Studio", "--name", "Pro annual"];
     assert_eq!(home.run(&plan).code, 6);

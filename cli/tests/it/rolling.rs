@@ -36,6 +36,58 @@ fn unread(home: &Home, args: &[&str]) -> RunOutput {
     RunOutput::from(home.command(args).stdout(writer).output().unwrap())
 }
 
+/// In the overlap of a roll two keys have one name.
+fn two_keys_of_a_name() -> FakeServer {
+    FakeServer::answering(|request| match (&*request.method, &*request.path) {
+        ("GET", path) if path.contains("/keys") => {
+            let mut old = key();
+            old["expiresAt"] = "2999-01-31T12:00:00.000Z".into();
+            let mut new = key();
+            (new["id"], new["prefix"]) = (NEW.into(), "sk_test_NEWK".into());
+            Reply::list(&[old, new])
+        }
+        _ => answer(request),
+    })
+}
+
+#[test]
+fn keys_of_one_name_are_told_apart_by_prefix_and_expiry() {
+    let server = two_keys_of_a_name();
+    let ran = Home::with(&server).run(&["keys", "revoke", "ci", "--yes"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
+    let first = "ci (sk_test_OTHE…, created 2026-01-31T12:00Z, expires 2999-01-31T12:00Z)";
+    let second = "ci (sk_test_NEWK…, created 2026-01-31T12:00Z, expires never)";
+    for told in [first, second] {
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}
+
+/// Whoever finds a leaked key has the secret, and neither its name nor its id.
+#[test]
+fn a_key_is_named_by_its_prefix_or_its_secret() {
+    let server = two_keys_of_a_name();
+    let home = Home::with(&server);
+    let revoked = |args: &[&str], input: &str| {
+        let ran = home.run_with_input(&[&["keys", "revoke", "--yes", "-q"], args].concat(), input);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(!format!("{ran:?}").contains(OTHER_KEY), "{ran:?}");
+        server.lines().pop().unwrap()
+    };
+    let old = "POST /api/v1/admin/keys/key_01h455vb4pex5vsknk084sn02q/revoke";
+    for (args, input) in [
+        (&["sk_test_OTHE"][..], ""),
+        (&["sk_test_OTHE…"], ""),
+        (&[OTHER_KEY], ""),
+        (&["-"], OTHER_KEY),
+    ] {
+        assert_eq!(revoked(args, input), old, "{args:?}");
+    }
+    let ran = home.run(&["keys", "revoke", "sk_test_NONE6789", "--yes"]);
+    assert_eq!(ran.code, 3);
+    assert!(!ran.stderr.contains("6789"), "{}", ran.stderr);
+    assert!(server.received().iter().all(|it| !it.path.contains("OTHER")), "{:?}", server.lines());
+}
+
 /// Without an overlap applications stop, as when a key is revoked.
 #[test]
 fn a_key_is_rolled_without_an_overlap_after_a_confirmation_alone() {
