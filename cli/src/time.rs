@@ -4,9 +4,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{NaiveDate, TimeDelta};
-use common::Timestamp;
+use common::{ExpiresInDays, Timestamp};
 
-/// A span as in `100ms`, `30s`, `15m`, `12h`, `90d` or `2w`.
+/// A span as in `100ms`, `30s`, `15m`, `12h`, `90d`, `2w` or `1y`, which is 365 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub struct Span(Duration);
 
@@ -32,7 +32,7 @@ impl FromStr for Span {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const SPAN_SYNTAX: &str = "must be a span as in 30s, 15m, 12h, 90d or 2w";
+        const SPAN_SYNTAX: &str = "must be a span as in 30s, 15m, 12h, 90d, 2w or 1y";
         let split = text.find(|letter: char| !letter.is_ascii_digit()).ok_or(SPAN_SYNTAX)?;
         let (number, unit) = text.split_at(split);
         let millis = match unit {
@@ -42,10 +42,11 @@ impl FromStr for Span {
             "h" => 60 * 60 * 1000,
             "d" => 24 * 60 * 60 * 1000,
             "w" => 7 * 24 * 60 * 60 * 1000,
+            "y" => 365 * 24 * 60 * 60 * 1000,
             _ => return Err(SPAN_SYNTAX),
         };
         let number: u32 = number.parse().map_err(|_| SPAN_SYNTAX)?;
-        let millis = u64::from(number) * millis;
+        let millis = u64::from(number).saturating_mul(millis);
         if millis == 0 || millis > 36_500 * 24 * 60 * 60 * 1000 {
             return Err("must be from 1ms to 36500d");
         }
@@ -70,6 +71,63 @@ impl FromStr for Moment {
         let begins = text.parse::<NaiveDate>().is_ok().then(|| format!("{text}T00:00:00Z"));
         let moment = begins.as_deref().unwrap_or(text).parse().map(Self);
         moment.map_err(|_| "must be a time as in 2027-01-31T12:00:00Z, or a date as in 2027-01-31")
+    }
+}
+
+/// The beginning or end of a stretch of the past: a moment, or a span before now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PastTime {
+    Ago(Span),
+    At(Moment),
+}
+
+impl PastTime {
+    pub fn timestamp(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Ago(span) => now.plus(-span.delta()),
+            Self::At(moment) => moment.timestamp(),
+        }
+    }
+}
+
+impl FromStr for PastTime {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let moment = || text.parse().map(Self::At);
+        let time = text.parse().map(Self::Ago).or_else(|_| moment());
+        time.map_err(|_| {
+            "must be a span as in 1h or 7d, a date as in 2027-01-31, \
+             or a time as in 2027-01-31T12:00:00Z"
+        })
+    }
+}
+
+/// A number of days, given as a span of whole days; a number alone is days.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Days(ExpiresInDays);
+
+impl Days {
+    pub fn get(self) -> ExpiresInDays {
+        self.0
+    }
+}
+
+impl FromStr for Days {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let whole = |span: Span| {
+            let days = span.0.as_secs() / DAY.as_secs();
+            (DAY * u32::try_from(days).ok()? == span.0).then_some(days)
+        };
+        let days = match text.parse::<u64>() {
+            Ok(days) => Some(days),
+            Err(_) => text.parse().ok().and_then(whole),
+        };
+        let days = days.and_then(|days| days.to_string().parse().ok());
+        days.map(Self).ok_or("must be whole days up to 100y, as in 90d or 1y")
     }
 }
 
@@ -110,11 +168,38 @@ mod tests {
     #[test]
     fn spans_are_a_number_and_a_unit() {
         assert_eq!("90d".parse(), Ok(Span(Duration::from_secs(90 * 86_400))));
+        assert_eq!("1y".parse(), Ok(Span(Duration::from_secs(365 * 86_400))));
         assert_eq!("2w".parse(), Ok(Span(Duration::from_secs(14 * 86_400))));
         assert_eq!("100ms".parse(), Ok(Span(Duration::from_millis(100))));
         assert_eq!(Span::seconds("5"), "5s".parse());
-        for text in ["", "d", "5", "0d", "-1d", "1.5h", "1y", "5 d", "36501d", "99999999999d"] {
+        for text in
+            ["", "d", "5", "0d", "-1d", "1.5h", "1x", "5 d", "101y", "36501d", "99999999999d"]
+        {
             assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_past_is_a_span_or_a_moment() {
+        let now: Timestamp = "2027-01-31T12:00:00Z".parse().unwrap();
+        for (text, time) in [
+            ("1d", "2027-01-30T12:00:00Z"),
+            ("2026-11-22", "2026-11-22T00:00:00Z"),
+            ("2026-11-22T10:00:00+02:00", "2026-11-22T08:00:00Z"),
+        ] {
+            let parsed: PastTime = text.parse().unwrap();
+            assert_eq!(parsed.timestamp(now), time.parse().unwrap(), "{text}");
+        }
+        assert!("yesterday".parse::<PastTime>().is_err());
+    }
+
+    #[test]
+    fn days_are_whole() {
+        for (text, days) in [("90d", 90), ("1y", 365), ("48h", 2), ("365", 365)] {
+            assert_eq!(text.parse::<Days>().unwrap().get().get(), days, "{text}");
+        }
+        for text in ["", "0", "36h", "-1", "101y", "1.5d"] {
+            assert!(text.parse::<Days>().is_err(), "{text}");
         }
     }
 
@@ -146,12 +231,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_span_is_a_number_and_a_unit_up_to_a_century(number: u32, at in 0..6usize) {
+        fn a_span_is_a_number_and_a_unit_up_to_a_century(number: u32, at in 0..7usize) {
             let (unit, millis) = [
                 ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
-                ("w", 604_800_000u64),
+                ("w", 604_800_000), ("y", 31_536_000_000u64),
             ][at];
-            let millis = u64::from(number) * millis;
+            let millis = u64::from(number).saturating_mul(millis);
             let told = format!("{number}{unit}").parse().map(Span::std).ok();
             let within = (1..=36_500 * 86_400_000).contains(&millis);
             prop_assert_eq!(told, within.then(|| Duration::from_millis(millis)));

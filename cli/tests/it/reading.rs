@@ -67,6 +67,14 @@ fn usage_can_fail_a_check_before_the_seats_are_gone() {
     let server = service();
     let usage = |limit: &'static str| run(&server, &["licenses", "usage", LICENSE, limit]);
     assert_eq!(usage("--fail-at=81%").code, 0);
+    assert_eq!((usage("--fail-at=0.81").code, usage("--fail-at=0.8").code), (0, 10));
+    for neither in
+        ["--fail-at=80", "--fail-at=2", "--fail-at=0%", "--fail-at=101%", "--fail-at=1.1"]
+    {
+        let ran = usage(neither);
+        assert_eq!(ran.code, 2, "{neither}");
+        assert!(ran.stderr.contains("as in 90% or 0.9"), "{}", ran.stderr);
+    }
     let full = usage("--fail-at=80%");
     assert_eq!(full.code, 10);
     assert!(full.stdout.starts_with("4 of 5 seats in use\nUSER"), "{}", full.stdout);

@@ -1,10 +1,12 @@
 //! The requests and output of commands that change data, without a terminal.
 
+use chrono::TimeDelta;
+use common::Timestamp;
 use serde_json::{Value, json};
 
 use crate::support::{
     FakeServer, Home, LICENSE, OTHER_KEY, PLAN, PRODUCT, Reply, RunOutput, answer, assignment,
-    license_with_seats, on_screen, service, user,
+    license_with_seats, on_screen, plan, service, user,
 };
 
 fn run(server: &FakeServer, args: &[&str]) -> RunOutput {
@@ -22,21 +24,24 @@ fn written(server: &FakeServer) -> (String, Value) {
 fn all_missing_flags_are_named_and_nothing_is_sent() {
     let server = service();
     for (args, missing) in [
-        (&["products", "create"][..], "--name is missing."),
-        (&["plans", "create", "--max-seats", "5"], "--product and --name are missing."),
-        (&["licenses", "create"], "--plan is missing."),
-        (&["licenses", "assign"], "LICENSE and USER are missing."),
-        (&["licenses", "assign", LICENSE], "USER is missing."),
-        (&["licenses", "get"], "LICENSE is missing."),
-        (&["licenses", "suspend"], "LICENSE is missing."),
-        (&["users", "create"], "--external-id is missing."),
-        (&["keys", "create", "--name", "x"], "--role is missing."),
-        (&["validate"], "USER is missing."),
+        (&["products", "create"][..], "Missing option --name."),
+        (&["plans", "create", "--max-seats", "5"], "Missing option --product and option --name."),
+        (&["licenses", "create"], "Missing option --plan."),
+        (&["licenses", "assign"], "Missing argument LICENSE and argument USER."),
+        (&["licenses", "assign", LICENSE], "Missing argument USER."),
+        (&["licenses", "get"], "Missing argument LICENSE."),
+        (&["licenses", "suspend"], "Missing argument LICENSE."),
+        (&["users", "create"], "Missing option --external-id."),
+        (&["keys", "create", "--name", "x"], "Missing option --role."),
+        (&["validate"], "Missing argument USER."),
     ] {
         let ran = run(&server, args);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");
         assert!(ran.stderr.contains(missing), "{args:?}: {}", ran.stderr);
     }
+    let ran = run(&server, &["keys", "create", "--name", "x y", "--mode", "test"]);
+    let fix = "fix: licctl keys create --name \"x y\" --mode test --role ROLE\n";
+    assert!(ran.stderr.ends_with(fix), "{}", ran.stderr);
     assert_eq!(server.lines(), [""; 0]);
 }
 
@@ -54,10 +59,10 @@ fn a_plan_is_created_from_flags() {
             "Team",
             "--max-seats",
             "5",
-            "--expires-in-days",
-            "365",
+            "--expires-in",
+            "1y",
             "--feature",
-            "export,sso",
+            "export,sso,export",
             "--feature",
             "api",
         ],
@@ -112,6 +117,97 @@ fn fields_are_set_and_cleared() {
     });
     assert_eq!(body, wanted);
     assert_eq!(run(&server, &["plans", "update", PLAN]).code, 2);
+    assert_eq!(run(&server, &["licenses", "update", LICENSE]).code, 2);
+    // The former name of a flag goes on to work.
+    let body = |args: &[&str]| {
+        let ran = run(&server, args);
+        assert!(ran.code != 2, "{args:?}: {}", ran.stderr);
+        server.received().pop().unwrap().body
+    };
+    for flag in ["--expires-in-days=90", "--expires-in=90d"] {
+        assert_eq!(body(&["plans", "update", PLAN, flag, "-q"]), json!({ "expiresInDays": 90 }));
+    }
+    let never = json!({ "clear": ["expiresInDays"] });
+    assert_eq!(body(&["plans", "update", PLAN, "--expires-in", "never", "-q"]), never);
+    let end = body(&["licenses", "update", LICENSE, "--expires-in", "1y", "-q"]);
+    let end: Timestamp = end["expiresAt"].as_str().unwrap().parse().unwrap();
+    let days = end.since(Timestamp::now()).num_seconds() as f64 / 86_400.0;
+    assert!((364.0..=365.0).contains(&days), "{days}");
+}
+
+/// The service with a license of this status and end, and with plans of 365 days or none.
+fn with_license(status: &'static str, ends_in: Option<i64>, term: Value) -> FakeServer {
+    let end = ends_in.map(|days| Timestamp::now().plus(TimeDelta::days(days)));
+    FakeServer::answering(move |request| {
+        let mut license = license_with_seats(0);
+        (license["status"], license["expiresAt"]) = (status.into(), json!(end));
+        match (&*request.method, &*request.path) {
+            ("GET", path) if path.contains("/plans") => {
+                let mut plan = plan("Pro annual");
+                plan["expiresInDays"] = term.clone();
+                Reply::list(&[plan])
+            }
+            ("PATCH", path) if path.ends_with("/status") => {
+                license["status"] = request.body["status"].clone();
+                Reply::data(200, &license)
+            }
+            ("PATCH", _) => {
+                license["expiresAt"] = request.body["expiresAt"].clone();
+                Reply::data(200, &license)
+            }
+            _ => Reply::data(200, &license),
+        }
+    })
+}
+
+#[test]
+fn a_renewal_begins_when_the_license_ends() {
+    let year = || json!(365);
+    for (status, ends_in, term, args, days) in [
+        ("active", 10, year(), &[][..], 375),
+        ("active", -10, year(), &[], 365),
+        ("active", 10, Value::Null, &["--days", "30"], 40),
+        ("active", 10, year(), &["--days", "1y"], 375),
+        ("suspended", 10, year(), &[], 375),
+    ] {
+        let server = with_license(status, Some(ends_in), term);
+        let ran = run(&server, &[&["licenses", "renew", LICENSE, "-q"], args].concat());
+        assert_eq!((ran.code, ran.stdout.trim()), (0, LICENSE), "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("is still suspended"), status == "suspended");
+        let (_, body) = written(&server);
+        let end: Timestamp = body["expiresAt"].as_str().unwrap().parse().unwrap();
+        // Some time has passed since the server began.
+        let ahead = Timestamp::now().plus(TimeDelta::days(days)).since(end);
+        assert!(
+            ahead >= TimeDelta::zero() && ahead < TimeDelta::hours(1),
+            "{status} {days}: {end}"
+        );
+    }
+}
+
+#[test]
+fn a_renewal_activates_an_expired_license() {
+    let server = with_license("expired", Some(-1), json!(30));
+    let ran = run(&server, &["licenses", "renew", LICENSE, "-o", "json"]);
+    assert_eq!((ran.code, &ran.json()[0]["status"]), (0, &json!("active")), "{}", ran.stderr);
+    let sent = server.received().into_iter().filter(|it| it.method == "PATCH");
+    let [date, status] = &sent.collect::<Vec<_>>()[..] else { panic!("{:?}", server.lines()) };
+    assert!(date.body["expiresAt"].is_string());
+    assert_eq!(status.body, json!({ "status": "active" }));
+}
+
+#[test]
+fn a_renewal_without_a_term_says_what_to_give() {
+    for (ends_in, code, fix) in [
+        (Some(10), 2, "licctl licenses renew LIC --days 365"),
+        (None, 6, "licctl licenses update LIC --expires-in 1y"),
+    ] {
+        let server = with_license("active", ends_in, Value::Null);
+        let ran = run(&server, &["licenses", "renew", LICENSE]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, ""));
+        assert!(ran.stderr.contains(&fix.replace("LIC", LICENSE)), "{}", ran.stderr);
+        assert!(server.received().iter().all(|request| request.method == "GET"));
+    }
 }
 
 #[test]
@@ -208,7 +304,7 @@ fn deleting_a_user_needs_a_confirmation() {
     let server = service();
     let ran = run(&server, &["users", "delete", "alice"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert!(ran.stderr.contains("Delete user alice with 1 license and no seats?"), "{ran:?}");
+    assert!(ran.stderr.contains("Delete user alice? (1 license, 0 seats)"), "{ran:?}");
     assert!(ran.stderr.contains("fix: add --yes"), "{ran:?}");
     assert!(server.received().iter().all(|request| request.method != "DELETE"));
     let ran = run(&server, &["users", "delete", "alice", "--yes", "-o", "json"]);

@@ -60,7 +60,7 @@ pub async fn run(
         })
         .await?
     } else {
-        prompt::require(ctx, &[("LICENSE or --plan", license.is_some())])?;
+        prompt::require(ctx, &[("LICENSE", license.is_some())])?;
         let license = given_or_chosen(ctx, license, Purpose::Write).await?.id;
         let (verb, name) = ("Assign the license to", format!("licenses assign {license}"));
         let task = BulkTask { verb, name, always_reports: true, new_users };

@@ -18,7 +18,7 @@ use crate::output::table::{Column, Table};
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::time::Span;
 
-const COLUMNS: [Column; 9] = [
+pub const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),
     Column::flexible("PRODUCT", 4),
     Column::flexible("PLAN", 1),

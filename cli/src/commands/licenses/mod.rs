@@ -6,9 +6,12 @@ mod assign_from_file;
 mod create;
 mod get;
 mod list;
+mod renew;
 mod status;
 mod update;
 pub mod usage;
+
+pub use list::COLUMNS as LIST_COLUMNS;
 
 use clap::Subcommand;
 use common::{License, LicenseWithSeats, Status, Timestamp};
@@ -55,6 +58,7 @@ pub enum Verb {
     #[command(visible_alias = "new")]
     Create(create::CreateArgs),
     Update(update::UpdateArgs),
+    Renew(renew::RenewArgs),
     Assign(assign::AssignArgs),
     Unassign(assign::UnassignArgs),
     Usage(usage::UsageArgs),
@@ -78,6 +82,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Get(args) => get::run(ctx, args).await,
         Verb::Create(args) => create::run(ctx, args).await,
         Verb::Update(args) => update::run(ctx, args).await,
+        Verb::Renew(args) => renew::run(ctx, args).await,
         Verb::Assign(args) => assign::assign(ctx, args).await,
         Verb::Unassign(args) => assign::unassign(ctx, args).await,
         Verb::Usage(args) => usage::run(ctx, args).await,

@@ -157,7 +157,7 @@ fn show(ctx: &Context, changed: &[StatusChange], status: Status) -> Result<View>
     };
     // Activating does not change the date, so an expired license stays unusable.
     if status == Status::Active && past(first, ctx.now).is_some() {
-        return Ok(view.next(format!("licctl licenses update {} --expires-at TIME", first.id)));
+        return Ok(view.next(format!("licctl licenses renew {}", first.id)));
     }
     Ok(match status {
         Status::Suspended => view.next(format!("licctl licenses activate {}", first.id)),

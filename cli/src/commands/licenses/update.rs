@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
 use crate::resolve::{NameIndex, Purpose};
-use crate::time::Moment;
-use crate::values::{self, Edit, cleared};
+use crate::time::{Moment, Span};
+use crate::values::{self, Edit, cleared, is_empty};
 
 /// Change the seats, expiry or features of a license
 ///
@@ -23,7 +23,8 @@ Examples:
   licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 \\
       --expires-at 2028-01-31
   licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats none \\
-      --expires-at never")]
+      --expires-at never
+  licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3     by the plan's term")]
 pub struct UpdateArgs {
     /// License id, or at least 6 characters from its end
     #[arg(add = completion::licenses())]
@@ -33,17 +34,21 @@ pub struct UpdateArgs {
     max_seats: Option<Edit<MaxSeats>>,
     /// Time from which the license is no longer valid, as in 2028-01-31T12:00:00Z, or a date for
     /// its beginning in UTC, or never
-    #[arg(long, value_name = "TIME or never")]
+    #[arg(long, value_name = "TIME or never", conflicts_with = "expires_in")]
     expires_at: Option<Edit<Moment>>,
+    /// Time from now until the license is no longer valid, as in 90d or 1y
+    #[arg(long, value_name = "SPAN")]
+    expires_in: Option<Span>,
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
 }
 
 pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
+    let expires_in = args.expires_in.map(|span| ctx.now.plus(span.delta()));
     let body = UpdateLicense {
         max_seats: Edit::value(&args.max_seats),
-        expires_at: Edit::value(&args.expires_at).map(Moment::timestamp),
+        expires_at: Edit::value(&args.expires_at).map(Moment::timestamp).or(expires_in),
         features: values::changed_features(&args.features)?,
         clear: cleared([
             Edit::clears(&args.max_seats, LicenseField::MaxSeats),
@@ -51,9 +56,10 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         ]),
         ..UpdateLicense::default()
     };
-    if args.max_seats.is_none() && args.expires_at.is_none() && body.features.is_none() {
-        return Err(Error::usage("There is nothing to change.")
-            .fix("give --max-seats, --expires-at or --feature"));
+    if is_empty(&body) {
+        return Err(
+            Error::usage("There is nothing to change.").fix("see licctl licenses update --help")
+        );
     }
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Write).await?;
     let Some(now) = ctx.client().await?.licenses().update(license.id, &body).await? else {

@@ -14,7 +14,7 @@ use crate::output::table::{Column, Table};
 use crate::output::{Field, Format, View};
 use crate::resolve::{self, Purpose};
 
-const COLUMNS: [Column; 4] = [
+pub const COLUMNS: [Column; 4] = [
     Column::new("USER", 0),
     Column::flexible("EMAIL", 2),
     Column::new("ACTIVATED", 3),
@@ -44,23 +44,25 @@ pub struct UsageArgs {
     license: Option<String>,
     /// Exit with 10 when at least this share of the seats is in use
     #[arg(long, value_name = "SHARE")]
-    fail_at: Option<Percent>,
+    fail_at: Option<Share>,
 }
 
-/// A share, as in `90%`.
+/// A share, as in `90%` or `0.9`, in hundredths of a percent. A number alone could mean seats.
 #[derive(Clone, Copy, Debug)]
-struct Percent(u32);
+struct Share(u32);
 
-impl FromStr for Percent {
+impl FromStr for Share {
     type Err = &'static str;
 
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        let number = text.strip_suffix('%').unwrap_or(text).parse();
-        number
-            .ok()
-            .filter(|number| (1..=100).contains(number))
-            .map(Self)
-            .ok_or("must be 1% to 100%")
+        let share = match text.strip_suffix('%') {
+            Some(percent) => percent.parse().ok().map(|percent: f64| percent * 100.0),
+            None if text.contains('.') => text.parse().ok().map(|share: f64| share * 10_000.0),
+            None => None,
+        };
+        let share = share.filter(|share| (100.0..=10_000.0).contains(share));
+        let share = share.map(|share| Self(share.round() as u32));
+        share.ok_or("must be a share from 1% to 100%, as in 90% or 0.9")
     }
 }
 
@@ -91,11 +93,11 @@ pub fn summary(usage: &Usage) -> String {
 }
 
 /// Whether this share of the seats is in use; never for a license without a limit.
-fn reaches(usage: &Usage, Percent(limit): Percent) -> bool {
+fn reaches(usage: &Usage, Share(limit): Share) -> bool {
     usage
         .license
         .max_seats
-        .is_some_and(|max| usage.active_seats * 100 >= i64::from(max.get()) * i64::from(limit))
+        .is_some_and(|max| usage.active_seats * 10_000 >= i64::from(max.get()) * i64::from(limit))
 }
 
 /// The seats, one a line. Emails take a request for each holder, so that only a short table has them.

@@ -1,7 +1,7 @@
 //! `licctl plans create`.
 
 use clap::Args;
-use common::{CreatePlan, ExpiresInDays, Feature, Line, MaxSeats, Name, Plan};
+use common::{CreatePlan, Feature, Line, MaxSeats, Name, Plan};
 
 use super::{joined, show};
 use crate::client::ApiRecord;
@@ -13,6 +13,7 @@ use crate::escape::quote;
 use crate::output::View;
 use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
+use crate::time::Days;
 use crate::values;
 
 /// Create a plan
@@ -21,7 +22,7 @@ use crate::values;
 Examples:
   licctl plans create --max-seats 5
   licctl plans create --product \"Acme Studio\" --name \"Pro annual\" \\
-      --max-seats 5 --expires-in-days 365 --feature export,sso")]
+      --max-seats 5 --expires-in 1y --feature export,sso")]
 pub struct CreateArgs {
     /// Product of the plan, by name or id
     #[arg(long, add = completion::products())]
@@ -35,9 +36,9 @@ pub struct CreateArgs {
     /// Number of seats of a license; no limit when absent
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_seats: Option<MaxSeats>,
-    /// Days for which a license is valid; no expiry when absent
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    expires_in_days: Option<ExpiresInDays>,
+    /// How long a license is valid, as in 90d or 1y; no expiry when absent
+    #[arg(long, value_name = "SPAN", alias = "expires-in-days", allow_negative_numbers = true)]
+    expires_in: Option<Days>,
     /// Feature of the plan (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
@@ -66,7 +67,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         name,
         description: args.description,
         max_seats: args.max_seats,
-        expires_in_days: args.expires_in_days,
+        expires_in_days: args.expires_in.map(Days::get),
         features,
     };
     let names = NameIndex::of(std::slice::from_ref(&product), &[]);

@@ -20,7 +20,7 @@ use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{self, NameIndex, PlanOfProduct, Purpose};
 
-const COLUMNS: [Column; 7] = [
+pub const COLUMNS: [Column; 7] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
     Column::flexible("PRODUCT", 3),

@@ -1,7 +1,7 @@
 //! `licctl plans update`.
 
 use clap::Args;
-use common::{ExpiresInDays, Feature, Line, MaxSeats, Name, PlanField, UpdatePlan};
+use common::{Feature, Line, MaxSeats, Name, PlanField, UpdatePlan};
 
 use super::{given_or_chosen, show};
 use crate::commands::planned;
@@ -10,14 +10,15 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
 use crate::resolve::{self, NameIndex, Purpose};
-use crate::values::{self, Edit, cleared};
+use crate::time::Days;
+use crate::values::{self, Edit, cleared, is_empty};
 
 /// Change a plan; existing licenses keep their terms
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl plans update \"Pro annual\" --max-seats 10
-  licctl plans update \"Pro annual\" --expires-in-days never --feature none")]
+  licctl plans update \"Pro annual\" --expires-in never --feature none")]
 pub struct UpdateArgs {
     /// Plan id or name; Product/Plan where several products have one of the name
     #[arg(add = completion::plans())]
@@ -34,9 +35,10 @@ pub struct UpdateArgs {
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
-    /// New number of days of validity, or never
-    #[arg(long, value_name = "N or never", allow_negative_numbers = true)]
-    expires_in_days: Option<Edit<ExpiresInDays>>,
+    /// How long new licenses are valid, as in 90d or 1y, or never for no expiry
+    #[arg(long, value_name = "SPAN or never", alias = "expires-in-days")]
+    #[arg(allow_negative_numbers = true)]
+    expires_in: Option<Edit<Days>>,
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
@@ -49,17 +51,17 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let clear = cleared([
         Edit::clears(&args.description, PlanField::Description),
         Edit::clears(&args.max_seats, PlanField::MaxSeats),
-        Edit::clears(&args.expires_in_days, PlanField::ExpiresInDays),
+        Edit::clears(&args.expires_in, PlanField::ExpiresInDays),
     ]);
     let body = UpdatePlan {
         name: args.name,
         description: Edit::value(&args.description),
         max_seats: Edit::value(&args.max_seats),
-        expires_in_days: Edit::value(&args.expires_in_days),
+        expires_in_days: Edit::value(&args.expires_in).map(Days::get),
         features: values::changed_features(&args.features)?,
         clear,
     };
-    if serde_json::to_value(&body).is_ok_and(|body| is_empty(&body)) {
+    if is_empty(&body) {
         return Err(
             Error::usage("There is nothing to change.").fix("see licctl plans update --help")
         );
@@ -76,8 +78,4 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let names = NameIndex::for_display(ctx).await;
     let changed = format!("Updated plan {}. Existing licenses keep their terms.", now.data.name);
     Ok(show(&now.data, &names)?.changed(changed))
-}
-
-fn is_empty(body: &serde_json::Value) -> bool {
-    body.as_object().is_some_and(|fields| fields.values().all(serde_json::Value::is_null))
 }

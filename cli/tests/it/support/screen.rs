@@ -36,6 +36,7 @@ pub fn on_screen(home: &Home, args: &[&str], columns: usize) -> RunOutput {
         stderr: Box::new(stderr.clone()),
         terminals: Terminals { stdin: false, stdout: true, stderr: true },
         width: Some(columns),
+        height: None,
     };
     let env: Env = home.variables().into_iter().chain([("NO_COLOR", "1".to_owned())]).collect();
     let words = ["licctl"].iter().chain(args).map(OsString::from);

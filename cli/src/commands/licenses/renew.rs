@@ -1,0 +1,149 @@
+//! `licctl licenses renew`.
+
+use chrono::TimeDelta;
+use clap::Args;
+use common::{ExpiresInDays, License, LicenseWithSeats, Plan, SetStatus, Status, UpdateLicense};
+use serde::Serialize;
+
+use super::{FIELDS, choose};
+use crate::client::ApiRecord;
+use crate::commands::items::{for_each_item, read_items};
+use crate::commands::planned;
+use crate::completion;
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::output::View;
+use crate::output::cell::TextCell;
+use crate::output::table::{Column, Table};
+use crate::prompt;
+use crate::resolve::{self, Purpose};
+use crate::time::Days;
+
+const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
+
+/// Make licenses valid for another term
+///
+/// A term is that of the plan, or as long as --days says. It begins when the license expires, or now
+/// if it has expired already. An expired license is activated; a suspended or revoked one stays so.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3
+  licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3 --days 30
+  licctl licenses list --expiring-within 7d -q | licctl licenses renew - --yes")]
+pub struct RenewArgs {
+    /// License ids, or at least 6 characters from the end of each; - reads a list from stdin
+    #[arg(value_name = "LICENSE", add = completion::licenses())]
+    licenses: Vec<String>,
+    /// Length of the term, as in 30 or 1y; the plan's when absent
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    days: Option<Days>,
+}
+
+/// A license before and after; only the latter is the service's answer.
+struct Renewal {
+    was: ApiRecord<LicenseWithSeats>,
+    now: ApiRecord<License>,
+}
+
+impl Serialize for Renewal {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
+        self.now.serialize(serializer)
+    }
+}
+
+pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
+    prompt::require(ctx, &[("LICENSE", !args.licenses.is_empty())])?;
+    let given = if args.licenses.is_empty() {
+        vec![choose(ctx).await?.id.to_string()]
+    } else {
+        args.licenses
+    };
+    let items = read_items(ctx, &given).await?;
+    let question = format!("Renew {} licenses?", items.len());
+    prompt::confirm_many(ctx, items.len(), &question).await?;
+    let terms = match args.days {
+        Some(days) => Terms::Given(days.get()),
+        None => Terms::Plans(resolve::plans(ctx, None).await?),
+    };
+    let terms = &terms;
+    let renewed = for_each_item(ctx, &items, |item| async move {
+        let was = resolve::license(ctx, &item, Purpose::Write).await?;
+        renew(ctx, was, terms).await
+    })
+    .await?;
+    if renewed.done.is_empty() {
+        return planned();
+    }
+    show(ctx, &renewed.done).map(|view| view.exit(renewed.exit))
+}
+
+/// How long a license is renewed.
+enum Terms {
+    Given(ExpiresInDays),
+    Plans(Vec<ApiRecord<Plan>>),
+}
+
+impl Terms {
+    fn of(&self, license: &License) -> Result<ExpiresInDays> {
+        let plans = match self {
+            Self::Given(days) => return Ok(*days),
+            Self::Plans(plans) => plans,
+        };
+        let plan = plans.iter().find(|plan| plan.id == license.plan_id);
+        plan.and_then(|plan| plan.expires_in_days).ok_or_else(|| {
+            let name = plan.map_or_else(|| license.plan_id.to_string(), |it| it.name.to_string());
+            Error::usage(format!("Licenses of plan {name} have no term."))
+                .fix(format!("licctl licenses renew {} --days 365", license.id))
+        })
+    }
+}
+
+async fn renew(
+    ctx: &Context,
+    was: ApiRecord<LicenseWithSeats>,
+    terms: &Terms,
+) -> Result<Option<Renewal>> {
+    let Some(end) = was.expires_at else {
+        let message = format!("License {} never expires.", was.id);
+        return Err(Error::new(Exit::Rejected, "never_expires", message)
+            .fix(format!("licctl licenses update {} --expires-in 1y", was.id)));
+    };
+    let days = terms.of(&was)?;
+    let end = end.max(ctx.now).plus(TimeDelta::days(days.get().into()));
+    let body =
+        UpdateLicense { max_seats: None, expires_at: Some(end), features: None, clear: None };
+    let licenses = ctx.client().await?;
+    let mut now = licenses.licenses().update(was.id, &body).await?;
+    if was.status == Status::Expired {
+        let body = SetStatus { status: Status::Active };
+        now = licenses.licenses().set_status(was.id, &body).await?;
+    }
+    Ok(now.map(|now| Renewal { was, now: now.data }))
+}
+
+fn show(ctx: &Context, renewed: &[Renewal]) -> Result<View> {
+    let row = |it: &Renewal| {
+        vec![
+            TextCell::of(it.now.id),
+            TextCell::time_or("never", it.was.expires_at, ctx.now),
+            TextCell::time_or("never", it.now.expires_at, ctx.now),
+        ]
+    };
+    let ids = renewed.iter().map(|it| it.now.id.to_string()).collect();
+    let view = View::new(renewed, ids)?
+        .fields(&FIELDS)
+        .table(Table::new(&COLUMNS).with(renewed.iter().map(row)));
+    for it in renewed.iter().filter(|it| it.now.status != Status::Active) {
+        ctx.note(&format!("license {} is still {}", it.now.id, it.now.status));
+    }
+    let Some(Renewal { now: first, .. }) = renewed.first() else { return Ok(view) };
+    let view = match (renewed, first.expires_at) {
+        ([_], Some(end)) => view.changed(format!("Renewed license {} until {end}.", first.id)),
+        _ => view.changed(format!("Renewed {} licenses.", renewed.len())),
+    };
+    Ok(view.next(format!("licctl licenses get {}", first.id)))
+}
