@@ -40,7 +40,30 @@ const PAGE: &str = "\
 
 {all-args}
 
-licctl help flags lists the other flags that every command takes.";
+Every command also takes flags such as -P, -o, -q, -y and -n: licctl help flags";
+
+/// The commands in the order in which their help lists them.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Licensing", &["validate", "licenses", "plans", "products"]),
+    ("People and keys", &["users", "keys"]),
+    ("History", &["events", "refusals", "stats"]),
+    ("As code", &["apply", "diff", "export", "api"]),
+    (
+        "Setup",
+        &[
+            "login",
+            "logout",
+            "whoami",
+            "profiles",
+            "doctor",
+            "dashboard",
+            "completions",
+            "man",
+            "help",
+            "version",
+        ],
+    ),
+];
 
 /// Administers a licensing server: products, plans, licenses, users and keys
 #[derive(Parser)]
@@ -110,15 +133,32 @@ pub enum Commands {
 
 /// The definition of all commands and flags.
 pub fn grammar() -> Command {
-    with_pages(Cli::command())
+    let command = Cli::command();
+    let page = front_page(&command);
+    with_pages(command).help_template(page)
 }
 
-/// Gives the commands below this one their help page. What a flag hides from `-h` it hides from
-/// `--help` too: `licctl help flags` and the manual show it.
+/// The help of licctl itself: the commands by groups, and the usual flags.
+fn front_page(command: &Command) -> String {
+    let about = |name: &str| {
+        let about = command.find_subcommand(name).and_then(Command::get_about);
+        about.map(ToString::to_string).unwrap_or_default()
+    };
+    let line = |name: &&str| format!("  {name:<12} {}\n", about(name));
+    let group = |(title, names): &(&str, &[&str])| {
+        format!("{title}:\n{}\n", names.iter().map(line).collect::<String>())
+    };
+    let groups: String = GROUPS.iter().map(group).collect();
+    let usual = help::flags_of(command, |arg| !arg.is_hide_short_help_set());
+    format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{usual}{{after-help}}")
+}
+
+/// Gives the commands below this one their help page. The flags of every command stand on a page of
+/// their own, `licctl help flags`, and in the manual.
 fn with_pages(command: Command) -> Command {
     let hide = |arg: Arg| {
-        let hidden = arg.is_hide_short_help_set();
-        arg.hide_long_help(hidden)
+        let hidden = arg.is_hide_short_help_set() || arg.is_global_set();
+        arg.hide_short_help(hidden).hide_long_help(hidden)
     };
     let page = |command: Command| with_pages(command.help_template(PAGE));
     command.mut_args(hide).mut_subcommands(page)

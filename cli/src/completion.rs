@@ -8,10 +8,12 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 use common::ApiKey;
 
+use crate::commands::{self, help};
 use crate::completion_cache::{self, CachedName};
 use crate::config::{Config, Folder};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
+use crate::output::folded;
 use crate::server_address::{DEFAULT_SERVER, parse_server};
 
 /// The shells that have a completion script.
@@ -55,6 +57,44 @@ pub fn profiles() -> ArgValueCompleter {
     })
 }
 
+/// Completes the words of a command, and after `help` also its topics. `verb` is the word before.
+pub fn commands(verb: &'static str) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |typed: &OsStr| {
+        let line: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let begin = line.iter().rposition(|word| word == verb).map_or(line.len(), |at| at + 1);
+        let words = &line[begin.min(line.len())..line.len().saturating_sub(1).max(begin)];
+        let mut command = crate::grammar();
+        for word in words.iter().filter(|word| !word.starts_with('-')) {
+            match command.find_subcommand(word) {
+                Some(below) => command = below.clone(),
+                None => return Vec::new(),
+            }
+        }
+        let about = |it: &Command| it.get_about().map(ToString::to_string).unwrap_or_default();
+        let below = command.get_subcommands().map(|it| (it.get_name().to_owned(), about(it)));
+        let topics = help::topics().filter(|_| verb == "help" && words.is_empty());
+        let topics = topics.map(|(name, about)| (name.to_owned(), about.to_owned()));
+        fitting(below.chain(topics), typed)
+    })
+}
+
+/// Completes the last of several names of columns, of the command on the line.
+pub fn columns() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let typed = typed.to_string_lossy();
+        let (before, last) = match typed.rfind(',') {
+            Some(comma) => typed.split_at(comma + 1),
+            None => ("", &*typed),
+        };
+        let line: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let titles = commands::columns_of(&line).iter().map(|column| folded(column.title));
+        let fitting = titles.filter(|title| title.starts_with(&folded(last)));
+        fitting.map(|title| CompletionCandidate::new(format!("{before}{title}"))).collect()
+    })
+}
+
 /// Completes the records of this noun that a list has cached.
 fn of(noun: &'static str) -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| {
@@ -62,7 +102,11 @@ fn of(noun: &'static str) -> ArgValueCompleter {
         let quotes = env.get(COMPLETE_VARIABLE).is_some_and(quotes);
         let line: Vec<String> =
             std::env::args_os().map(|word| unquoted(&word.to_string_lossy())).collect();
-        let known = known(&env, &line, noun).unwrap_or_default();
+        let mut known = known(&env, &line, noun).unwrap_or_default();
+        // Activating an active license changes nothing.
+        if noun == "license" && line.iter().any(|word| word == "activate") {
+            known.retain(|entry| !entry.about.ends_with("active"));
+        }
         let words = known.iter().map(|entry| word(entry, &known, quotes));
         fitting(words.filter(|(word, _)| quotes || is_plain(word)), typed)
     })
@@ -91,7 +135,13 @@ fn word(entry: &CachedName, all: &[CachedName], quotes: bool) -> (String, String
         parts.collect::<Vec<_>>().join(" · ")
     };
     if !name.is_empty() && is_unique && (quotes || is_plain(name)) {
-        (name.clone(), about(id))
+        return (name.clone(), about(id));
+    }
+    // Plans of one name are told apart by their products.
+    let full = |it: &CachedName| format!("{}/{}", it.about, it.name);
+    let is_plan = !name.is_empty() && id.starts_with("pln_") && !entry.about.is_empty();
+    if is_plan && quotes && all.iter().filter(|other| full(other) == full(entry)).count() == 1 {
+        (full(entry), id.clone())
     } else {
         (id.clone(), about(name))
     }
@@ -179,15 +229,35 @@ pub fn respond(env: &Env, args: &[OsString], grammar: fn() -> Command) -> Option
         Some(word) if quotes(name) => unquoted(word).into(),
         _ => word.clone(),
     });
+    let words: Vec<OsString> = words.collect();
+    let is_flag = words.last().is_some_and(|word| word.to_string_lossy().starts_with('-'));
     let mut lines = Vec::new();
     let folder = std::env::current_dir().ok();
     let written =
-        shell.write_complete(&mut grammar(), words.collect(), folder.as_deref(), &mut lines);
-    Some(
-        written
-            .map_err(|error| failed(&error))
-            .map(|()| String::from_utf8_lossy(&lines).into_owned()),
-    )
+        shell.write_complete(&mut in_plural(grammar()), words, folder.as_deref(), &mut lines);
+    Some(written.map_err(|error| failed(&error)).map(|()| {
+        let lines = String::from_utf8_lossy(&lines);
+        if is_flag { lines.into_owned() } else { without_flags(&lines) }
+    }))
+}
+
+/// The grammar with each noun as the help shows it: its other forms are understood, not offered.
+fn in_plural(command: Command) -> Command {
+    command.mut_subcommands(|command| {
+        let aliases: Vec<&'static str> =
+            command.get_visible_aliases().map(|alias| &*alias.to_owned().leak()).collect();
+        in_plural(command.visible_alias(None).aliases(aliases))
+    })
+}
+
+/// What is offered without flags, of which there are many, unless there is nothing else.
+fn without_flags(offered: &str) -> String {
+    // Bash's script has words with blanks and line ends apart by this.
+    let mark = if offered.contains('\u{b}') { '\u{b}' } else { '\n' };
+    let (flags, others): (Vec<&str>, Vec<&str>) =
+        offered.split(mark).partition(|word| word.starts_with('-'));
+    let is_empty = others.iter().all(|word| word.trim().is_empty());
+    if is_empty && !flags.is_empty() { offered.to_owned() } else { others.join(&mark.to_string()) }
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Error {

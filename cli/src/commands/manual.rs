@@ -39,7 +39,7 @@ Examples:
   licctl man --all-to /usr/local/share/man/man1")]
 pub struct ManArgs {
     /// Command to describe; licctl itself when absent
-    #[arg(value_name = "COMMAND")]
+    #[arg(value_name = "COMMAND", add = completion::commands("man"))]
     command: Vec<String>,
     /// Write the pages of all commands to this folder
     #[arg(long, value_name = "FOLDER", conflicts_with = "command", value_hint = ValueHint::DirPath)]

@@ -34,7 +34,12 @@ fn listed_ids_and_names_complete_without_a_request() {
     for typed in ["Pro\\ an", "\"Pro an", "'Pro an"] {
         assert_eq!(offered(&home, &["plans", "get", typed]), [plan], "{typed}");
     }
-    assert!(offered(&home, &["pl"]).iter().any(|line| line.starts_with("plan")));
+    let nouns = offered(&home, &["pl"]);
+    assert!(nouns.len() == 1 && nouns[0].starts_with("plans\t"), "{nouns:?}");
+    assert!(offered(&home, &["license", "ac"])[0].starts_with("activate\t"));
+    // The only license is active already.
+    assert_eq!(offered(&home, &["licenses", "activate", "lic"]), [""; 0]);
+    assert!(offered(&home, &["licenses", "suspend", "lic"])[0].starts_with(LICENSE));
     assert_eq!(server.received().len(), asked);
 }
 
@@ -106,6 +111,44 @@ fn files_and_fixed_words_complete() {
     let roles = offered(&home, &["keys", "create", "--role", ""]);
     assert_eq!(roles, ["validate", "read", "admin"]);
     assert_eq!(offered(&home, &["help", "exi"]), ["exit-codes\texit codes and errors"]);
+    assert!(offered(&home, &["help", "plans", "cr"])[0].starts_with("create\t"));
+    assert!(offered(&home, &["man", "lic"])[0].starts_with("licenses\t"));
+    assert_eq!(offered(&home, &["man", "exi"]), [""; 0]);
+    assert_eq!(offered(&home, &["plans", "list", "-c", "id,pr"]), ["id,product"]);
+    assert_eq!(offered(&home, &["licenses", "usage", "-c", "em"]), ["email"]);
+}
+
+/// A list of twenty flags hides the commands.
+#[test]
+fn flags_are_offered_after_a_dash() {
+    let home = Home::bare();
+    let is_flag = |line: &String| line.starts_with('-');
+    for words in [&[""][..], &["licenses", ""], &["keys", "create", "--role", ""]] {
+        let lines = offered(&home, words);
+        assert!(!lines.is_empty() && !lines.iter().any(is_flag), "{words:?}: {lines:?}");
+    }
+    assert!(offered(&home, &["licenses", "list", "--p"]).iter().any(|it| it.starts_with("--plan")));
+    assert!(offered(&home, &["keys", "create", ""]).iter().any(is_flag), "there is nothing else");
+}
+
+/// Each with its product, as the command takes it.
+#[test]
+fn plans_of_one_name_complete_with_their_products() {
+    let server = FakeServer::answering(|request| {
+        let (mut second, mut other) = (plan("Pro"), product("Render Farm"));
+        second["id"] = "pln_01h455vb4pex5vsknk084sn0zz".into();
+        other["id"] = "prd_01h455vb4pex5vsknk084sn0zz".into();
+        second["productId"] = other["id"].clone();
+        match request.path.contains("plans") {
+            true => Reply::list(&[plan("Pro"), second]),
+            false => Reply::list(&[product("Studio"), other]),
+        }
+    });
+    let home = Home::with(&server);
+    assert_eq!(home.run(&["plans", "list"]).code, 0);
+    let names = offered(&home, &["plans", "get", ""]);
+    let names: Vec<_> = names.iter().map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(names, ["Studio/Pro", "Render Farm/Pro"]);
 }
 
 /// The real shell quotes a name with a blank, unless it is being typed within quotes.

@@ -59,7 +59,7 @@ fn every_verb_has_an_example_of_its_own() {
         let own = format!("licctl {verb}");
         assert!(examples(&help).iter().any(|line| line.contains(&own)), "{verb}: {help}");
         // A reader finds them above the flags.
-        assert!(help.find("Examples:") < help.find("\nGlobal options:"), "{verb}");
+        assert!(help.find("Examples:") < help.find("\nOptions:"), "{verb}");
     }
 }
 
@@ -75,20 +75,37 @@ fn examples_stand_on_a_terminal_of_80_columns_as_they_are() {
 }
 
 #[test]
-fn a_newcomer_sees_the_usual_global_flags_and_where_the_others_are() {
+fn the_flags_of_every_command_stand_on_one_page() {
     let home = Home::bare();
     for verb in verbs() {
         let words: Vec<String> = verb.split(' ').map(str::to_owned).collect();
         for flag in ["-h", "--help"] {
             let help = help_of(&home, &words, flag);
-            for usual in ["--server", "--output", "--quiet", "--yes", "--dry-run"] {
-                assert!(help.contains(usual), "{verb} {flag}: {usual}");
+            for repeated in ["--server URL", "<URL>", "--no-input", "--allow-http"] {
+                assert!(!help.contains(repeated), "{verb} {flag}: {repeated}");
             }
-            assert!(!help.contains("--allow-http"), "{verb} {flag}");
             assert!(help.contains("licctl help flags"), "{verb} {flag}");
         }
     }
     assert!(home.run(&["help", "flags"]).stdout.contains("--allow-http"));
+    let front = home.run(&["help"]).stdout;
+    for usual in ["--server", "--output", "--quiet", "--yes", "--dry-run"] {
+        assert!(front.contains(usual), "{usual}: {front}");
+    }
+    assert!(!front.contains("--allow-http"), "{front}");
+}
+
+/// A newcomer finds a command by what it is about.
+#[test]
+fn the_commands_are_listed_by_groups() {
+    let front = Home::bare().run(&["help"]).stdout;
+    for group in ["Licensing:", "People and keys:", "History:", "As code:", "Setup:"] {
+        assert!(front.contains(&format!("\n{group}\n  ")), "{front}");
+    }
+    for command in commands().iter().filter(|words| words.len() == 1) {
+        let line = format!("\n  {:<12} ", command[0]);
+        assert_eq!(front.matches(&line).count(), 1, "{line}: {front}");
+    }
 }
 
 #[test]
@@ -180,7 +197,11 @@ fn a_value_that_begins_with_a_dash_gets_a_tip() {
 #[test]
 fn a_missing_flag_comes_with_its_fix() {
     let ran = Home::bare().run(&["plans", "create"]);
-    assert!(ran.stderr.contains("fix: add --product and --name"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("fix: licctl plans create --product PRODUCT --name NAME"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -189,7 +210,11 @@ fn errors_are_coloured_where_colours_are_wanted() {
     let args = ["plans", "create"];
     assert!(!home.run(&args).stderr.contains('\u{1b}'));
     let ran = home.run(&[&args[..], &["--color", "always"]].concat());
-    assert!(ran.stderr.contains("\u{1b}[31merror:\u{1b}[0m --product"), "{:?}", ran.stderr);
+    assert!(
+        ran.stderr.contains("\u{1b}[31merror:\u{1b}[0m Missing option --product"),
+        "{:?}",
+        ran.stderr
+    );
 }
 
 #[test]

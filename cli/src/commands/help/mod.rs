@@ -2,9 +2,9 @@
 //! this one.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Command};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap::{Arg, Args, Command};
 
+use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
@@ -21,7 +21,7 @@ Examples:
   licctl help ci"))]
 pub struct HelpArgs {
     /// Command or topic; everything when absent
-    #[arg(value_name = "COMMAND or TOPIC", add = ArgValueCandidates::new(candidates))]
+    #[arg(value_name = "COMMAND or TOPIC", add = completion::commands("help"))]
     words: Vec<String>,
 }
 
@@ -98,19 +98,22 @@ fn unknown(words: &[String], error: &clap::Error) -> Error {
     Error::usage(message).fix(format!("licctl help{fix}"))
 }
 
-/// All flags that every command takes, also those that its help leaves out.
+/// All flags that every command takes.
 fn flags(grammar: &Command) -> String {
-    let shown = grammar.get_arguments().filter(|arg| arg.is_global_set());
-    let shown = shown.map(|arg| arg.clone().hide_short_help(false));
+    flags_of(grammar, |_| true)
+}
+
+/// The flags that every command takes, or some of them.
+pub fn flags_of(grammar: &Command, is_shown: impl Fn(&Arg) -> bool) -> String {
+    let shown = grammar.get_arguments().filter(|arg| arg.is_global_set() && is_shown(arg));
+    let shown = shown.map(|arg| arg.clone().hide_short_help(false).hide_long_help(false));
     let page = Command::new("licctl").args(shown).disable_help_flag(true).max_term_width(80);
     page.help_template("{all-args}").render_help().to_string() + "\n"
 }
 
-fn candidates() -> Vec<CompletionCandidate> {
-    let topics = TOPICS.iter();
-    let topics =
-        topics.map(|topic| CompletionCandidate::new(topic.name).help(Some(topic.about.into())));
-    topics.collect()
+/// The topics, each with what it is about.
+pub fn topics() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TOPICS.iter().map(|topic| (topic.name, topic.about))
 }
 
 #[cfg(test)]
