@@ -135,6 +135,13 @@ impl Context {
         self.meant(word, chosen);
     }
 
+    /// Replaces a key, of which this is the prefix, by its id.
+    pub fn meant_by_prefix(&self, prefix: &str, id: &str) {
+        for word in self.words.borrow_mut().iter_mut().filter(|word| word.starts_with(prefix)) {
+            id.clone_into(word);
+        }
+    }
+
     /// The command that needs no prompts; none when there were none.
     pub fn without_prompts(&self) -> Option<String> {
         self.asked.get().then(|| self.words.borrow().join(" "))
@@ -252,8 +259,8 @@ impl Context {
             return Ok(());
         }
         let origin = keystore::origin(server);
-        Err(Error::usage(format!("The key would travel to {origin} unencrypted."))
-            .fix("use https, or --allow-http within a network that you trust"))
+        Err(Error::usage(format!("Refusing to send the key to {origin} without TLS."))
+            .fix("use https, or add --allow-http in a network that you trust"))
     }
 
     /// The key that was given for this run alone, by file or variable, and where it came from.
@@ -309,14 +316,14 @@ impl Context {
 
 /// Parses a key. The error does not repeat the text, which may be another secret.
 pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
-    text.trim().parse().map_err(|error: common::MalformedKey| {
-        Error::new(
-            Exit::NotAuthenticated,
-            "malformed_key",
-            format!("{from} does not contain an API key."),
-        )
-        .because(format!("It {error}"))
-        .fix("copy the whole key again")
+    let error = |message| Error::new(Exit::NotAuthenticated, "malformed_key", message);
+    if text.trim().is_empty() {
+        return Err(error(format!("{from} is empty.")).fix("store the key there"));
+    }
+    text.trim().parse().map_err(|_: common::MalformedKey| {
+        error(format!("{from} does not contain an API key."))
+            .because("Expected sk_live_ or sk_test_ and 38 letters and digits.")
+            .fix("copy the whole key again")
     })
 }
 

@@ -7,6 +7,7 @@ pub const API_KEY: &str = "LICCTL_API_KEY";
 pub const CA_CERT: &str = "LICCTL_CA_CERT";
 pub const CONFIG_DIR: &str = "LICCTL_CONFIG_DIR";
 pub const OUTPUT: &str = "LICCTL_OUTPUT";
+pub const PAGER: &str = "LICCTL_PAGER";
 pub const PATIENCE: &str = "LICCTL_PATIENCE";
 pub const PROFILE: &str = "LICCTL_PROFILE";
 pub const SERVER: &str = "LICCTL_SERVER";

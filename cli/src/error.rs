@@ -96,13 +96,19 @@ impl Error {
 
     /// Ctrl-C ended a command whose progress is unknown here.
     pub fn interrupted() -> Self {
-        let message = "Stopped at once; completed requests stay in effect.";
+        let message = "Stopped. Completed requests stay in effect.";
         Self::new(Exit::Cancelled, "cancelled", message)
     }
 
     /// The person declined, or pressed Ctrl-C at a prompt.
     pub fn cancelled() -> Self {
         Self::new(Exit::Cancelled, "cancelled", "Cancelled; nothing was changed.")
+    }
+
+    /// Puts a sentence that says more in place of the first.
+    pub fn saying(mut self, message: impl Into<String>) -> Self {
+        self.message = redact(&message.into()).into();
+        self
     }
 
     pub fn because(mut self, reason: impl Into<String>) -> Self {

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use crate::completion;
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
-use crate::output::{ColumnNames, Format, Jq, OutputOptions};
+use crate::output::{ColumnNames, Format, Jq, OutputOptions, pager};
 use crate::time::Span;
 use crate::values::Patience;
 
@@ -32,13 +32,17 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
-    /// Columns of the table or CSV, by name and in this order, as in -c ID,NAME; a wrong name is
-    /// answered with all names, some of which the table does not show by itself
+    /// Columns of the table or CSV, in this order, as in -c ID,NAME; an unknown name lists all
+    /// columns, including those hidden by default
     #[arg(short, long, global = true, value_name = "NAMES", hide_short_help = true)]
+    #[arg(add = completion::columns())]
     columns: Option<ColumnNames>,
     /// Leave out the names of the columns
     #[arg(long, global = true, hide_short_help = true)]
     no_headers: bool,
+    /// Do not show long lists through a pager [variables: LICCTL_PAGER, PAGER]
+    #[arg(long, global = true, hide_short_help = true)]
+    no_pager: bool,
     /// Print ids only, the same as -o ids
     #[arg(short, long, global = true, conflicts_with = "output")]
     pub quiet: bool,
@@ -102,6 +106,7 @@ impl Globals {
             columns: self.columns.clone(),
             headers: !self.no_headers,
             curl: self.print_curl,
+            pager: pager(env, self.no_pager),
         })
     }
 

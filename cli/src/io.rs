@@ -14,8 +14,9 @@ pub struct Streams {
     pub stdout: Box<dyn Write>,
     pub stderr: Box<dyn Write>,
     pub terminals: Terminals,
-    /// The width of the terminal behind stdout, in columns.
+    /// The width of the terminal behind stdout, in columns, and its height, in lines.
     pub width: Option<usize>,
+    pub height: Option<usize>,
 }
 
 /// Which of the streams are terminals.
@@ -40,6 +41,7 @@ impl Streams {
             stderr: Box::new(io::stderr()),
             terminals,
             width: size.map(|(columns, _)| usize::from(columns)).filter(|&columns| columns > 0),
+            height: size.map(|(_, lines)| usize::from(lines)).filter(|&lines| lines > 0),
         }
     }
 }
@@ -51,6 +53,7 @@ pub struct Io {
     stderr: RefCell<Box<dyn Write>>,
     pub terminals: Terminals,
     pub width: Option<usize>,
+    pub height: Option<usize>,
     silenced: Cell<bool>,
     /// Whether the labels of messages are coloured.
     pub color: Cell<bool>,
@@ -64,6 +67,7 @@ impl Io {
             stderr: RefCell::new(streams.stderr),
             terminals: streams.terminals,
             width: streams.width,
+            height: streams.height,
             silenced: Cell::new(false),
             color: Cell::new(false),
         }

@@ -101,7 +101,7 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
                         return Err(Error::interrupted());
                     }
                     ctx.wait_display.say(
-                        "note: finishing the requests in flight; press Ctrl-C again to stop at once",
+                        "note: finishing the requests in flight; press Ctrl-C again to stop immediately",
                     );
                 }
                 ended = &mut running => return ended,

@@ -23,11 +23,23 @@ pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
     if missing.is_empty() || ctx.may_ask() {
         return Ok(());
     }
-    let verb = if missing.len() == 1 { "is" } else { "are" };
-    let message = format!("{} {verb} missing.", missing.join(" and "));
-    Err(Error::usage(message)
-        .because(ctx.why_not_ask())
-        .fix(format!("add {}", missing.join(" and "))))
+    let kind = |name: &str| match name.starts_with("--") {
+        true => format!("option {name}"),
+        false => format!("argument {name}"),
+    };
+    let named: Vec<String> = missing.iter().map(|name| kind(name)).collect();
+    let message = format!("Missing {}.", named.join(" and "));
+    Err(Error::usage(message).because(ctx.why_not_ask()).fix(completed(ctx, &missing)))
+}
+
+/// The command as typed, with a placeholder for each missing value.
+fn completed(ctx: &Context, missing: &[&str]) -> String {
+    let placeholder = |name: &&str| match name.strip_prefix("--") {
+        Some(flag) => format!("{name} {}", flag.to_uppercase()),
+        None => (*name).to_owned(),
+    };
+    let words = ctx.take_command().into_iter().chain(missing.iter().map(placeholder));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Prompts for a line of text until it parses as a `T`.

@@ -18,8 +18,8 @@ pub fn parse_server(text: &str, from: &str) -> Result<Url> {
         matches!(url.scheme(), "http" | "https") && url.has_host() && bare
     });
     url.ok_or_else(|| {
-        Error::usage(format!("{from} is not the address of a server."))
-            .fix("give an address such as https://licenses.example.com")
+        Error::usage(format!("{from} is not a server address."))
+            .fix("give an address like https://licenses.example.com")
     })
 }
 

@@ -1,5 +1,6 @@
 //! Values of flags that several commands share.
 
+use std::collections::HashSet;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -63,13 +64,21 @@ pub fn cleared<F>(fields: impl IntoIterator<Item = Option<F>>) -> Option<Vec<F>>
     (!fields.is_empty()).then_some(fields)
 }
 
+/// Whether an update would change nothing.
+pub fn is_empty(update: &impl Serialize) -> bool {
+    let update = serde_json::to_value(update).unwrap_or_default();
+    update.as_object().is_some_and(|fields| fields.values().all(Value::is_null))
+}
+
 /// The features of the flags; none when no flag was given.
 pub fn features(given: &[Feature]) -> Result<Option<Features>> {
     if given.is_empty() {
         return Ok(None);
     }
-    let features = Features::new(given.to_vec());
-    features.map(Some).map_err(|error| Error::usage(format!("--feature {error}.")))
+    // A repeat asks for nothing more.
+    let mut seen = HashSet::new();
+    let different = given.iter().filter(|feature| seen.insert(*feature)).cloned().collect();
+    Features::new(different).map(Some).map_err(|_| Error::usage("Give at most 100 features."))
 }
 
 /// Like [`features`], but `none` alone clears the features.

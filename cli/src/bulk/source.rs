@@ -190,8 +190,9 @@ fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
         more => format!("; and {more} more"),
     };
     let message = match total {
-        1 => format!("The only row of {file} is invalid."),
-        _ => format!("{} of the {total} rows of {file} are invalid.", wrong.len()),
+        1 => format!("{file}: the only row is invalid."),
+        _ if wrong.len() == 1 => format!("{file}: 1 of {total} rows is invalid."),
+        _ => format!("{file}: {} of {total} rows are invalid.", wrong.len()),
     };
     Error::usage(message).because(shown.join("; ") + &more).fix("correct the file; no row was sent")
 }
@@ -274,7 +275,7 @@ mod tests {
     fn every_bad_row_is_counted_and_the_first_are_shown() {
         let text = "userId\nalice\nalice\n\"a\u{7}\"\nbob,x\n\"\"\n\"\u{8}\"\n";
         let error = users(text, &[]).unwrap_err().text(None);
-        assert!(error.contains("of the"), "{error}");
+        assert!(error.contains(" rows are invalid."), "{error}");
         assert!(error.contains("line 3: alice is already on line 2"), "{error}");
         assert!(error.contains("line 4: userId must be"), "{error}");
         assert!(error.contains("and 2 more"), "{error}");

@@ -62,7 +62,7 @@ fn json_lines(text: &str) -> ParsedFile {
 
 fn json_line(line: &str) -> ParsedRecord {
     if !line.trim_start().starts_with('{') {
-        return Err("is no JSON object".to_owned());
+        return Err("not a JSON object".to_owned());
     }
     let record = serde_json::from_str(line).map(|UniqueMembers(record)| record);
     record.map_err(|error| {
@@ -70,7 +70,7 @@ fn json_line(line: &str) -> ParsedRecord {
         let (place, text) = (format!(" at line {} column", error.line()), error.to_string());
         match text.split_once(&place) {
             Some((why, _)) if error.is_data() => why.to_owned(),
-            Some((why, column)) => format!("is no JSON: {why} at column{column}"),
+            Some((why, column)) => format!("not valid JSON: {why} at column{column}"),
             None => text,
         }
     })
@@ -148,7 +148,8 @@ fn separator(text: &str) -> u8 {
 fn complaint(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("has {len} fields, and the header line {expected_len}")
+            let fields = if *expected_len == 1 { "field" } else { "fields" };
+            format!("expected {expected_len} {fields}, found {len}")
         }
         _ => error.to_string(),
     }
@@ -209,7 +210,7 @@ mod tests {
             let found: Vec<usize> = lines(&text).into_iter().map(|(line, _)| line).collect();
             assert_eq!(found, [2, 4, 6, 7, 8], "{end:?}");
         }
-        assert_eq!(lines("userId,note\r\na,1,2\r\n")[0].1, "has 3 fields, and the header line 2");
+        assert_eq!(lines("userId,note\r\na,1,2\r\n")[0].1, "expected 2 fields, found 3");
     }
 
     #[test]
@@ -248,10 +249,10 @@ mod tests {
         let found: Vec<_> = found.iter().map(|(line, why)| format!("{line}: {why}")).collect();
         insta::assert_snapshot!(found.join("\n"), @r"
         1: {}
-        2: is no JSON object
-        3: is no JSON: expected `:` at column 6
-        4: is no JSON object
-        5: is no JSON: trailing characters at column 4
+        2: not a JSON object
+        3: not valid JSON: expected `:` at column 6
+        4: not a JSON object
+        5: not valid JSON: trailing characters at column 4
         ");
     }
 

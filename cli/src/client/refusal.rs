@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use common::Failure;
+use common::{CurrentKey, Failure, Role};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
@@ -127,15 +127,28 @@ impl ApiRequest<'_> {
         error.answered(status.as_u16(), request_id)
     }
 
+    /// The error for a key that is known now: of too low a role, or else of the wrong mode.
+    pub(super) fn forbidden(&self, key: &CurrentKey, error: Error) -> Error {
+        let reads = self.method == Method::GET || self.path.ends_with("/explain");
+        let needed = if reads { Role::Read } else { Role::Admin };
+        if key.role == Role::Admin || key.role == needed {
+            return error;
+        }
+        let message =
+            format!("This needs role {needed}; the key {} has role {}.", key.name, key.role);
+        error
+            .saying(message)
+            .fix(format!("use a key of role {needed}, with -P PROFILE or LICCTL_API_KEY"))
+    }
+
     /// The error of a proxy that does not reach licd, or limits the rate itself.
     pub(super) fn kept_by_a_proxy(&self, status: StatusCode) -> Error {
         let server = origin(&self.target.server);
-        let status = status.as_u16();
-        if status == 429 {
-            let message = format!("A proxy of {server} limits the rate.");
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            let message = format!("A proxy in front of {server} limits the rate.");
             Error::new(Exit::RateLimited, "rate_limited", message).fix(AGAIN)
         } else {
-            let message = format!("A proxy of {server} does not reach licd: status {status}.");
+            let message = format!("{server} returned {status}: a proxy cannot reach licd.");
             self.in_doubt(Error::new(Exit::Unreachable, "unavailable", message), "")
         }
     }
@@ -145,13 +158,17 @@ impl ApiRequest<'_> {
         let text = String::from_utf8_lossy(body);
         let body = match text.trim_start().chars().next() {
             None => "an empty body",
-            Some('<') => "a web page",
+            Some('<') => "an HTML page",
             Some('{' | '[') => "incomplete or unknown JSON",
             Some(_) => "plain text",
         };
         let server = address(&self.target.server);
-        let message =
-            format!("{server} is not licd: it answers with status {} and {body}.", status.as_u16());
+        let code = status.as_u16();
+        let message = if status.is_server_error() {
+            format!("{server} returned {code} and {body}; is licd down behind a proxy?")
+        } else {
+            format!("{server} is not licd: it returned {code} and {body}.")
+        };
         Error::new(Exit::Unreachable, NOT_LICD, message)
             .fix("check the address given by --server, LICCTL_SERVER or the profile, and proxies")
     }

@@ -1,8 +1,12 @@
 //! Commands that list records of the service, all or the first of them.
 
+use std::future::pending;
+use std::time::Duration;
+
 use clap::Args;
-use futures_util::stream::{Stream, TryStreamExt};
+use futures_util::stream::{self, Stream, TryStreamExt};
 use serde::Serialize;
+use tokio::time::{Instant, sleep_until};
 
 use crate::client::Client;
 use crate::context::Context;
@@ -36,6 +40,36 @@ pub struct Kind<T> {
     pub remember: fn(&Client, &Env, &[T]),
 }
 
+/// How long a list may take before a line on the terminal says that it is being read.
+const QUIET_TIME: Duration = Duration::from_secs(1);
+
+/// The same pages; a line on the terminal counts the records of a list that takes long.
+fn watched<T>(
+    ctx: &Context,
+    pages: impl Stream<Item = Result<Vec<T>>>,
+) -> impl Stream<Item = Result<Vec<T>>> {
+    let begin = Instant::now() + QUIET_TIME;
+    // Where the records are printed as they come, they show by themselves.
+    let is_shown = !(ctx.output.format.is_by_line() && ctx.io.terminals.stdout);
+    stream::try_unfold((Box::pin(pages), 0), move |(mut pages, count)| async move {
+        let line = async {
+            sleep_until(begin).await;
+            if is_shown {
+                ctx.wait_display.show(format!("{count} read so far, Ctrl-C stops"));
+            }
+            pending::<()>().await;
+        };
+        let page = tokio::select! {
+            page = pages.try_next() => page?,
+            () = line => None,
+        };
+        Ok(page.map(|page| {
+            let count = count + page.len();
+            (page, (pages, count))
+        }))
+    })
+}
+
 /// Reads the records; none when they are printed already. A list that is `whole` is remembered for
 /// completion, which needs no more than the first page.
 pub async fn read<T: Serialize>(
@@ -52,6 +86,7 @@ pub async fn read<T: Serialize>(
             (kind.remember)(client, &ctx.env, page);
         }
     });
+    let pages = watched(ctx, pages);
     let listing = Listing {
         io: &ctx.io,
         options: &ctx.output,
@@ -59,5 +94,7 @@ pub async fn read<T: Serialize>(
         id: kind.id,
         limit: flags.limit(),
     };
-    listing.read(pages).await
+    let read = listing.read(pages).await;
+    ctx.wait_display.clear();
+    read
 }

@@ -53,7 +53,11 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
     let name = profile_name(named.unwrap_or(DEFAULT_PROFILE))?;
     let known = Config::load(&folder)?.profiles.remove(&name);
     let given = ctx.globals.api_key_file.is_some() || ctx.env.get(env::API_KEY).is_some();
-    prompt::require(ctx, &[("--api-key-file or LICCTL_API_KEY", given)])?;
+    if !given && !ctx.may_ask() {
+        return Err(Error::usage("There is no API key.")
+            .because(ctx.why_not_ask())
+            .fix("pass --api-key-file FILE or set LICCTL_API_KEY"));
+    }
     let server = server(ctx, known.as_ref())?;
     ctx.refuse_open_http(&server)?;
     let replaced = known.as_ref().and_then(|known| other_origin(known, &server));

@@ -53,6 +53,28 @@ pub fn nothing_to_do(ctx: &Context, fields: &[Field]) -> Result<View> {
     Ok(View::new(Vec::<Value>::new(), Vec::new())?.fields(fields))
 }
 
+/// The columns of the table that a command line prints; none when they are few or unknown.
+pub fn columns_of(line: &[String]) -> &'static [Column] {
+    let lists: [(&[&str], &'static [Column]); 9] = [
+        (&["licenses", "license"], &licenses::LIST_COLUMNS),
+        (&["plans", "plan"], &plans::COLUMNS),
+        (&["products", "product"], &products::COLUMNS),
+        (&["users", "user"], &users::COLUMNS),
+        (&["keys", "key"], &keys::COLUMNS),
+        (&["events", "event"], &events::COLUMNS),
+        (&["refusals", "refusal"], &refusals::COLUMNS),
+        (&["validate"], &validate::COLUMNS),
+        (&["profiles", "profile"], &profiles::COLUMNS),
+    ];
+    let names = |nouns: &&[&str]| line.iter().any(|word| nouns.contains(&word.as_str()));
+    let usage = line.iter().any(|word| word == "usage");
+    match lists.into_iter().find(|(nouns, _)| names(nouns)) {
+        Some((["licenses", ..], _)) if usage => &licenses::usage::COLUMNS,
+        Some((_, columns)) => columns,
+        None => &[],
+    }
+}
+
 /// The empty output of a dry run, whose planned requests are shown instead.
 pub fn planned() -> Result<View> {
     View::new(Value::Null, Vec::new())

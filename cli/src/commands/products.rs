@@ -18,7 +18,7 @@ use crate::prompt;
 use crate::resolve::{self, Purpose};
 use crate::values::{Edit, cleared};
 
-const COLUMNS: [Column; 5] = [
+pub const COLUMNS: [Column; 5] = [
     Column::new("ID", 0),
     Column::flexible("NAME", 1),
     Column::flexible("DESCRIPTION", 3),

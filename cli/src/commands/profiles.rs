@@ -15,7 +15,7 @@ use crate::output::table::{Column, Table};
 use crate::output::{Field, View};
 use crate::prompt;
 
-const COLUMNS: [Column; 5] = [
+pub const COLUMNS: [Column; 5] = [
     Column::new("NAME", 0),
     Column::new("IN USE", 1),
     Column::new("MODE", 1),

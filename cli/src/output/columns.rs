@@ -20,12 +20,42 @@ impl FromStr for ColumnNames {
     }
 }
 
+/// The names that one value has in a table and in CSV or JSON, folded. A name finds the column of
+/// either, where there is none of its own.
+const SYNONYMS: [(&str, &str); 20] = [
+    ("product", "productname"),
+    ("plan", "planname"),
+    ("seats", "seatsused"),
+    ("seats", "maxseats"),
+    ("maxseats", "seatsallowed"),
+    ("validfor", "expiresindays"),
+    ("expires", "expiresat"),
+    ("created", "createdat"),
+    ("updated", "updatedat"),
+    ("assigned", "assignedat"),
+    ("activated", "activatedat"),
+    ("lastchecked", "lastcheckedat"),
+    ("lastused", "lastusedat"),
+    ("user", "externalid"),
+    ("user", "userid"),
+    ("license", "licenseid"),
+    ("subject", "subjectid"),
+    ("by", "actorname"),
+    ("times", "count"),
+    ("last", "lastat"),
+];
+
 impl ColumnNames {
     /// Where the named columns stand among `titles`, in the order of the names.
     pub fn places(&self, titles: &[&str]) -> Result<Vec<usize>> {
         let place = |name: &String| {
             let wanted = folded(name);
-            titles.iter().position(|title| folded(title) == wanted).ok_or_else(|| {
+            let find = |name: &str| titles.iter().position(|title| folded(title) == name);
+            let other = || {
+                let pairs = SYNONYMS.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+                pairs.filter(|(name, _)| *name == wanted).find_map(|(_, other)| find(other))
+            };
+            find(&wanted).or_else(other).ok_or_else(|| {
                 Error::usage(format!("There is no column {name}."))
                     .because(format!("The columns are: {}", titles.join(", ")))
             })

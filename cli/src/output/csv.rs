@@ -154,7 +154,9 @@ mod tests {
     fn columns_are_chosen_by_name_in_any_case() {
         let chosen = sheet(&plans(), Some("MAXSEATS,name"), true).unwrap();
         assert!(chosen.starts_with("maxSeats,name\n5,"), "{chosen}");
-        let error = sheet(&plans(), Some("seats"), true).err().unwrap().text(None);
+        // The name that a table has for it.
+        assert_eq!(sheet(&plans(), Some("seats,NAME"), true).unwrap(), chosen);
+        let error = sheet(&plans(), Some("colour"), true).err().unwrap().text(None);
         assert!(error.contains("The columns are: name, maxSeats, first"), "{error}");
     }
 

@@ -8,6 +8,7 @@ mod curl;
 mod format;
 mod jq;
 mod listing;
+mod pager;
 pub mod table;
 mod yaml;
 
@@ -20,11 +21,11 @@ use crate::error::{Error, Exit, Result};
 use crate::io::{Io, unwritten};
 use cell::{TextCell, Tone};
 pub use columns::{ColumnNames, folded};
-pub use csv::Field;
-use csv::Sheet;
+pub use csv::{Field, Sheet};
 pub use format::Format;
 pub use jq::Jq;
 pub use listing::Listing;
+pub use pager::command as pager;
 use table::{Style, Table};
 
 /// A part of the output for a person.
@@ -49,6 +50,8 @@ pub struct OutputOptions {
     pub headers: bool,
     /// Show requests as curl commands.
     pub curl: bool,
+    /// The command that shows tables which are longer than the screen.
+    pub pager: Option<String>,
 }
 
 /// The result of a command.
@@ -187,9 +190,16 @@ impl View {
             }
             drawn => drawn?,
         };
-        self.write(io, &text)?;
+        if !self.is_long_list(options) || !pager::show(io, options.pager.as_deref(), &text) {
+            self.write(io, &text)?;
+        }
         self.remark(io, options, &hidden);
         Ok(())
+    }
+
+    /// Whether the output is one table for a person, which may be longer than a screen.
+    fn is_long_list(&self, options: &OutputOptions) -> bool {
+        options.format == Format::Table && matches!(&self.blocks[..], [Block::Table(_)])
     }
 
     fn write(&self, io: &Io, text: &str) -> Result<()> {

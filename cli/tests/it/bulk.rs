@@ -58,8 +58,8 @@ fn one_invalid_row_prevents_all_requests() {
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     let lines: Vec<&str> = ran.stderr.lines().collect();
     let [what, why, fix] = lines[..] else { panic!("{}", ran.stderr) };
-    assert_eq!(what, "error: 2 of the 3 rows of users.csv are invalid.");
-    assert!(why.starts_with("  line 3: has 2 fields, and the header line 1;"), "{why}");
+    assert_eq!(what, "error: users.csv: 2 of 3 rows are invalid.");
+    assert!(why.starts_with("  line 3: expected 1 field, found 2;"), "{why}");
     assert!(why.ends_with("; line 4: alice is already on line 2"), "{why}");
     assert_eq!(fix, "fix: correct the file; no row was sent");
     assert!(report.is_empty() && assigned(&server).is_empty());

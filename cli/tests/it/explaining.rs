@@ -38,7 +38,7 @@ fn explain_ends_with_the_holders_and_suggested_commands() {
                     That is how it stands.
     no  answer    exceeded_seats: So it is.
 
-    5 of 5 seats in use, least recently checked first:
+    5 of 5 seats in use; least recently checked first:
     USER   EMAIL              ACTIVATED                 LAST CHECKED
     alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
 
@@ -190,7 +190,8 @@ fn a_large_license_shows_ten_holders() {
         _ => Reply::data(200, &user("alice")),
     });
     let ran = Home::with(&server).run(&["validate", "carol", "--explain"]);
-    let heading = "5000 of 5 seats in use, least recently checked first of the 1000 oldest:\nUSER";
+    let heading =
+        "5000 of 5 seats in use; least recently checked first (among the 1000 oldest):\nUSER";
     let (_, holders) = ran.stdout.split_once(heading).unwrap();
     let lines: Vec<&str> = holders.lines().skip(1).take(11).collect();
     assert!(lines[0].starts_with("user-999 ") && lines[9].starts_with("user-990 "), "{lines:?}");

@@ -91,8 +91,8 @@ fn what_is_no_address_is_refused_with_an_example() {
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{text}: {}", ran.stderr);
         insta::allow_duplicates! {
             insta::assert_snapshot!(ran.stderr, @"
-            error: --server is not the address of a server.
-            fix: give an address such as https://licenses.example.com
+            error: --server is not a server address.
+            fix: give an address like https://licenses.example.com
             ");
         }
     }

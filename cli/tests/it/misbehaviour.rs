@@ -4,7 +4,9 @@
 use std::io::Write;
 use std::net::TcpListener;
 
-use crate::support::{FakeServer, Home, KEY, Reply, RunOutput, license_with_seats, product};
+use crate::support::{
+    FakeServer, Home, KEY, Reply, RunOutput, current_key, license_with_seats, product,
+};
 
 const LIST: [&str; 2] = ["products", "list"];
 
@@ -25,9 +27,11 @@ fn a_web_page_is_not_the_service() {
         let server = FakeServer::answering(move |_| Reply::new(status, "<html>Hello</html>"));
         let (ran, _) = failing(&server, &LIST);
         assert_eq!(ran.code, 7);
-        let what = format!("is not licd: it answers with status {status}");
+        let what = match status {
+            502 => "returned 502 and an HTML page; is licd down behind a proxy?".to_owned(),
+            _ => format!("is not licd: it returned {status} and an HTML page."),
+        };
         assert!(ran.stderr.contains(&what), "{}", ran.stderr);
-        assert!(ran.stderr.contains("a web page"), "{}", ran.stderr);
     }
 }
 
@@ -40,6 +44,34 @@ fn a_refusal_without_code_is_one_all_the_same() {
         let (ran, _) = failing(&server, &LIST);
         assert_eq!(ran.code, exit, "{}", ran.stderr);
         assert!(ran.stderr.contains("So it is."), "{}", ran.stderr);
+    }
+}
+
+/// The key's role says more than that something was refused.
+#[test]
+fn a_refused_role_is_named_with_the_one_that_is_needed() {
+    let refuse = |role: &'static str| {
+        FakeServer::answering(move |request| match request.path.as_str() {
+            "/api/v1/key" => {
+                let mut key = current_key();
+                (key["role"], key["name"]) = (role.into(), "ro".into());
+                Reply::data(200, &key)
+            }
+            _ => Reply::refusal(403, "forbidden", "Access denied"),
+        })
+    };
+    for (role, args, told) in [
+        ("validate", &LIST[..], "This needs role read; the key ro has role validate."),
+        (
+            "read",
+            &["products", "create", "--name", "x", "--allow-duplicate"],
+            "This needs role admin; the key ro has role read.",
+        ),
+        ("admin", &LIST, "does not allow this request."),
+    ] {
+        let (ran, _) = failing(&refuse(role), args);
+        assert_eq!(ran.code, 5);
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
     }
 }
 
@@ -59,7 +91,7 @@ fn an_empty_answer_is_not_the_service() {
     let server = FakeServer::answering(|_| Reply::new(200, ""));
     let (_, seen) = failing(&server, &LIST);
     insta::assert_snapshot!(seen, @"
-    error: http://SERVER is not licd: it answers with status 200 and an empty body.
+    error: http://SERVER is not licd: it returned 200 and an empty body.
     fix: check the address given by --server, LICCTL_SERVER or the profile, and proxies
     http://SERVER
     [exit 7]

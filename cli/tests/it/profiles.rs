@@ -116,7 +116,11 @@ fn an_invalid_key_is_refused_and_not_repeated() {
 fn without_a_terminal_the_key_comes_from_a_file_or_a_variable() {
     let ran = Home::bare().run(&["login"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("--api-key-file or LICCTL_API_KEY is missing"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("fix: pass --api-key-file FILE or set LICCTL_API_KEY"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

@@ -129,11 +129,11 @@ fn only_a_confirmation_deletes_a_user() {
     let home = Home::with(&server);
     for (keys, code) in [("n\r", 130), ("\r", 130), ("no\r", 130), ("Yes\r", 0)] {
         let mut terminal = on_a_terminal(&home, &["users", "delete", "alice"]);
-        terminal.exp_string("Delete user alice with 1 license and no seats?").unwrap();
+        terminal.exp_string("Delete user alice? (1 license, 0 seats)").unwrap();
         assert!(server.received().iter().all(|request| request.method != "DELETE"));
         press(&mut terminal, keys);
         if code == 0 {
-            terminal.exp_string("Deleted user alice with 1 license and no seats.").unwrap();
+            terminal.exp_string("Deleted user alice (1 license, 0 seats).").unwrap();
             let same = "Without prompts: licctl users delete alice --yes";
             terminal.exp_string(same).unwrap();
         }
@@ -219,7 +219,7 @@ fn an_address_that_is_none_is_asked_for_again() {
     let mut terminal = on_a_terminal(&home, &["login"]);
     terminal.exp_string("Server").unwrap();
     press(&mut terminal, "ftp://there\r");
-    terminal.exp_string("The input is not the address of a server.").unwrap();
+    terminal.exp_string("The input is not a server address.").unwrap();
     let bare = server.address.strip_prefix("http://").unwrap();
     press(&mut terminal, &format!("{}{bare}\r", "\u{8}".repeat("ftp://there".len())));
     terminal.exp_string("profile default is now in use").unwrap();
@@ -283,7 +283,7 @@ fn there_is_no_prompt_without_a_terminal_or_with_no_input() {
         command.args(["-c", &script]).env_clear().envs(home.variables());
         let mut terminal = spawn_command(command, SCREEN_TIMEOUT_MS).unwrap();
         let seen = terminal.exp_eof().unwrap();
-        assert!(seen.contains("--name is missing."), "{script}: {seen}");
+        assert!(seen.contains("Missing option --name."), "{script}: {seen}");
         assert_eq!(exit(&terminal), 2, "{script}");
     }
 }

@@ -177,7 +177,7 @@ mod tests {
             ("maxSeats: 5", "maxSeats: 0", "whole number from 1"),
             ("version: 1", "version: 2", "version 2 is not supported"),
             ("name: Free", "name: Pro annual", "appears twice"),
-            ("[export, sso]", "[sso, sso]", "features: must be an array of at most 100 strings"),
+            ("[export, sso]", "[sso, sso]", "features: must be an array of at most 100 different"),
             ("version: 1", "", "missing field `version`"),
             ("- name: Free", "- Free", "expected a plan with name"),
             (GOOD, "<html>", "expected an object with version and products"),

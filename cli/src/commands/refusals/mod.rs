@@ -15,7 +15,7 @@ use crate::output::{Field, View};
 use crate::resolve;
 use crate::time::Span;
 
-const COLUMNS: [Column; 5] = [
+pub const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),
     Column::new("REASON", 0),
     Column::new("TIMES", 1),
@@ -114,7 +114,7 @@ fn hint(args: &ListArgs) -> String {
         Some(user) => format!("licctl validate {} --explain", quote(user.as_str())),
         None => "licctl stats".to_owned(),
     };
-    format!("No validation was refused so. See how validations are answered: {next}")
+    format!("No refusals match. See how validations are answered: {next}")
 }
 
 /// Reads the refusals that match, and whether there are more than the limit.

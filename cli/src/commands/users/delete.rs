@@ -32,21 +32,16 @@ pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
     let question = Explain { user_id: user.external_id.clone(), product_id: None };
     let held = client.explain(&question).await?;
     let seats = held.licenses.iter().filter(|it| it.activation.is_some()).count();
-    let what = format!(
-        "user {} with {} and {}",
-        user.external_id,
-        count(held.licenses.len(), "license"),
-        count(seats, "seat"),
-    );
-    prompt::confirm_loss(ctx, &format!("Delete {what}?")).await?;
+    let user_id = &user.external_id;
+    let held = format!("({}, {})", count(held.licenses.len(), "license"), count(seats, "seat"));
+    prompt::confirm_loss(ctx, &format!("Delete user {user_id}? {held}")).await?;
     let deleted = client.users().delete(user.id).await?;
     let Some(deleted) = deleted.map(|written| written.data) else { return planned() };
-    Ok(show(ctx, &deleted)?.changed(format!("Deleted {what}.")))
+    Ok(show(ctx, &deleted)?.changed(format!("Deleted user {user_id} {held}.")))
 }
 
 fn count(number: usize, noun: &str) -> String {
     match number {
-        0 => format!("no {noun}s"),
         1 => format!("1 {noun}"),
         _ => format!("{number} {noun}s"),
     }

@@ -25,7 +25,7 @@ use crate::prompt;
 use crate::resolve;
 use crate::values::{Edit, cleared};
 
-const COLUMNS: [Column; 7] = [
+pub const COLUMNS: [Column; 7] = [
     Column::new("EXTERNAL ID", 0),
     Column::flexible("EMAIL", 2),
     Column::flexible("NAME", 1),

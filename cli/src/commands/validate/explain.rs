@@ -192,9 +192,9 @@ impl Holders {
         shown.truncate(SHOWN_HOLDERS);
         let read = usage.activations.len();
         let is_part = usage.total_activations > read as i64;
-        let among = if is_part { format!(" of the {read} oldest") } else { String::new() };
+        let among = if is_part { format!(" (among the {read} oldest)") } else { String::new() };
         let summary = usage::summary(&usage);
-        let heading = format!("{summary}, least recently checked first{among}:");
+        let heading = format!("{summary}; least recently checked first{among}:");
         let table = usage::table(ctx, &shown).await?;
         let more = usage.total_activations - shown.len() as i64;
         Ok(Self { license, heading, shown, table, more })

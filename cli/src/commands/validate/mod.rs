@@ -19,6 +19,7 @@ use crate::output::View;
 use crate::output::cell::Tone;
 use crate::prompt;
 use crate::resolve::{self, Purpose};
+pub use answer::COLUMNS;
 use answer::{ExpectedAnswer, UserAnswer};
 
 /// Validate users, as your application does
