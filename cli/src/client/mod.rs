@@ -17,7 +17,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Instant;
 
-use common::{ApiKey, CurrentKey, List, Success};
+use common::{ApiKey, List, Success};
 use futures_util::stream::{self, Stream, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
@@ -272,20 +272,6 @@ impl Client {
                 }
                 Err(error) => self.patience.after(error, &mut attempts)?,
             }
-        }
-    }
-
-    /// The error of a key that may not do this, with the role that may.
-    async fn with_roles(&self, refused: &ApiRequest<'_>, error: Error) -> Error {
-        let own = ApiRequest { method: Method::GET, path: "/api/v1/key", target: &self.target };
-        let asked = async {
-            let response = self.send(&own, None, None).await?;
-            record::read::<Success<CurrentKey>>(&own, response, &self.trace, true).await
-        };
-        // The first error is the one to show if this look-up fails too.
-        match asked.await {
-            Ok((_, key)) => refused.forbidden(&key.data, error),
-            Err(_) => error,
         }
     }
 

@@ -55,6 +55,8 @@ mod reading;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod renewing;
+#[cfg(test)]
 mod rolling;
 #[cfg(test)]
 mod states;

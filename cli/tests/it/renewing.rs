@@ -1,0 +1,86 @@
+//! `licctl licenses renew`: when the new term begins, how long it is, and what it takes.
+
+use chrono::TimeDelta;
+use common::Timestamp;
+use serde_json::{Value, json};
+
+use crate::support::{FakeServer, Home, LICENSE, Reply, license_with_seats, plan};
+
+fn patches(server: &FakeServer) -> Vec<Value> {
+    let received = server.received().into_iter();
+    received.filter(|it| it.method == "PATCH").map(|it| it.body).collect()
+}
+
+/// The service with a license of this status and end, and with plans of 365 days or none.
+fn with_license(status: &'static str, ends_in: Option<i64>, term: Value) -> FakeServer {
+    let end = ends_in.map(|days| Timestamp::now().plus(TimeDelta::days(days)));
+    FakeServer::answering(move |request| {
+        let mut license = license_with_seats(0);
+        (license["status"], license["expiresAt"]) = (status.into(), json!(end));
+        match (&*request.method, &*request.path) {
+            ("GET", path) if path.contains("/plans") => {
+                let mut plan = plan("Pro annual");
+                plan["expiresInDays"] = term.clone();
+                Reply::list(&[plan])
+            }
+            ("PATCH", path) if path.ends_with("/status") => {
+                license["status"] = request.body["status"].clone();
+                Reply::data(200, &license)
+            }
+            ("PATCH", _) => {
+                license["expiresAt"] = request.body["expiresAt"].clone();
+                Reply::data(200, &license)
+            }
+            _ => Reply::data(200, &license),
+        }
+    })
+}
+
+#[test]
+fn a_renewal_begins_when_the_license_ends() {
+    let year = || json!(365);
+    for (status, ends_in, term, args, days) in [
+        ("active", 10, year(), &[][..], 375),
+        ("active", -10, year(), &[], 365),
+        ("active", 10, Value::Null, &["--days", "30"], 40),
+        ("active", 10, year(), &["--days", "1y"], 375),
+        ("suspended", 10, year(), &[], 375),
+    ] {
+        let server = with_license(status, Some(ends_in), term);
+        let ran = Home::with(&server).run(&[&["licenses", "renew", LICENSE, "-q"], args].concat());
+        assert_eq!((ran.code, ran.stdout.trim()), (0, LICENSE), "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("is still suspended"), status == "suspended");
+        let body = &patches(&server)[0];
+        let end: Timestamp = body["expiresAt"].as_str().unwrap().parse().unwrap();
+        // Some time has passed since the server began.
+        let ahead = Timestamp::now().plus(TimeDelta::days(days)).since(end);
+        assert!(
+            ahead >= TimeDelta::zero() && ahead < TimeDelta::hours(1),
+            "{status} {days}: {end}"
+        );
+    }
+}
+
+#[test]
+fn a_renewal_activates_an_expired_license() {
+    let server = with_license("expired", Some(-1), json!(30));
+    let ran = Home::with(&server).run(&["licenses", "renew", LICENSE, "-o", "json"]);
+    assert_eq!((ran.code, &ran.json()[0]["status"]), (0, &json!("active")), "{}", ran.stderr);
+    let [date, status] = &patches(&server)[..] else { panic!("{:?}", server.lines()) };
+    assert!(date["expiresAt"].is_string());
+    assert_eq!(status, &json!({ "status": "active" }));
+}
+
+#[test]
+fn a_renewal_without_a_term_says_what_to_give() {
+    for (ends_in, code, fix) in [
+        (Some(10), 2, "licctl licenses renew LIC --days 365"),
+        (None, 6, "licctl licenses update LIC --expires-in 1y"),
+    ] {
+        let server = with_license("active", ends_in, Value::Null);
+        let ran = Home::with(&server).run(&["licenses", "renew", LICENSE]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, ""));
+        assert!(ran.stderr.contains(&fix.replace("LIC", LICENSE)), "{}", ran.stderr);
+        assert!(server.received().iter().all(|request| request.method == "GET"));
+    }
+}
