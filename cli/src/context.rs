@@ -83,7 +83,7 @@ impl Context {
     /// Whether licctl may prompt.
     pub fn may_ask(&self) -> bool {
         let terminals = self.io.terminals;
-        let wanted = !self.globals.no_input && self.env.get("CI").is_none();
+        let wanted = !self.globals.no_input && !self.env.is_ci();
         terminals.stdin && terminals.stderr && wanted
     }
 
@@ -299,11 +299,35 @@ impl Context {
         Ok(key.map(|key| (key, KeySource::Profile(name.clone()))))
     }
 
+    /// The clients of the other stored profiles whose keys can be read.
+    pub async fn other_clients(&self, current: &str) -> Vec<(String, Client)> {
+        let Ok(folder) = Folder::locate(&self.env) else { return Vec::new() };
+        let profiles = Config::load(&folder).map(|config| config.profiles).unwrap_or_default();
+        let mut clients = Vec::new();
+        for (name, profile) in profiles.into_iter().filter(|(name, _)| name != current) {
+            let server = profile.server.clone();
+            if self.refuse_open_http(&server).is_err() {
+                continue;
+            }
+            let profile = Some((name.clone(), profile));
+            // Nobody waits for a server that is only asked by the way.
+            let endpoint = Endpoint { profile, server, acquaintance: Acquaintance::Unknown };
+            if let Ok(Some((key, source))) = self.kept_key(&endpoint).await
+                && let Ok(client) = self.connect(&endpoint, key, source)
+            {
+                clients.push((name, client));
+            }
+        }
+        clients
+    }
+
     async fn read_key_file(&self, path: &Path) -> Result<String> {
         if path == Path::new("-") {
             return self.io.read_stdin().await;
         }
-        if fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file)) {
+        // A secret that a container mounts has the mode that the cluster gives it.
+        let is_exposed = fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file));
+        if is_exposed && self.io.terminals.stderr {
             self.note(&format!("others can read {}; chmod 600 it", path.display()));
         }
         fs::read_to_string(path).map_err(|error| {

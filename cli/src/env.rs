@@ -29,6 +29,11 @@ impl Env {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// Whether a CI system runs this.
+    pub fn is_ci(&self) -> bool {
+        self.get("CI").is_some_and(|value| !matches!(value, "0" | "false"))
+    }
+
     /// All variables with a value.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));

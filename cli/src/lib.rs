@@ -76,6 +76,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     let ctx = Context::new(io, env, cli.globals, output, words);
     let ended = drive(&ctx, cli.command).and_then(|view| finish(&ctx, &view));
     ctx.messages.end(ended.as_ref().err(), ctx.destination().as_ref());
+    // What was typed at prompts is not typed again.
+    if ended.as_ref().is_err_and(|error| error.exit != Exit::Cancelled)
+        && let Some(command) = ctx.without_prompts()
+    {
+        ctx.io.say(&format!("This was: {command}\n"));
+    }
     ended.unwrap_or_else(|error| error.exit).code()
 }
 

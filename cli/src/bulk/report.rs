@@ -225,6 +225,10 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
             "continue its run with --resume {word}, or give another file to --report"
         ));
     }
+    if error.kind() == ErrorKind::NotFound {
+        let error = Error::usage(format!("There is no file or folder for the report {shown}."));
+        return error.fix("check the path");
+    }
     let error =
         Error::usage(format!("The report {shown} cannot be used.")).because(error.to_string());
     error.fix("give a file in a folder that you can write to")

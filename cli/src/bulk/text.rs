@@ -25,6 +25,10 @@ pub fn decode<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str> {
             "save it as \"CSV UTF-8\", or convert it: iconv -f {encoding} -t UTF-8 FILE"
         ))
     };
+    if bytes.starts_with(b"PK\x03\x04") {
+        return Err(Error::usage(format!("{file} is a workbook or an archive, and not text."))
+            .fix("save the sheet as \"CSV UTF-8\""));
+    }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(not_utf8("UTF-16", "It begins with the mark of UTF-16.".to_owned()));
     }

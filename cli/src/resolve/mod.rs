@@ -1,5 +1,6 @@
 //! Finds the record that an argument names. This module reads the candidates; [`search`] chooses.
 
+mod elsewhere;
 mod people;
 mod search;
 
@@ -18,6 +19,7 @@ use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
 use crate::named::Named;
 use crate::output::Format;
+pub use elsewhere::{FoundElsewhere, other_profiles_with};
 pub use people::{did_you_mean, label, similar_users};
 pub use search::Purpose;
 use search::pick;

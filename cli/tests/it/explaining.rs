@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    FakeServer, Home, LICENSE, Reply, RunOutput, current_key, explained, explanation, service,
-    usage, user,
+    FakeServer, Home, KEY, LICENSE, OTHER_KEY, Reply, RunOutput, current_key, event, explained,
+    explanation, service, usage, user,
 };
 
 /// Runs `--explain` against a service that gives this explanation.
@@ -13,10 +13,17 @@ fn explain(explanation: Value) -> (RunOutput, FakeServer) {
         "/api/v1/key" => Reply::data(200, &current_key()),
         "/api/v1/admin/explain" => Reply::data(200, &explanation),
         path if path.contains("/usage") => Reply::data(200, &usage(5)),
+        path if path.contains("/events") => Reply::list(&[suspension()]),
         _ => Reply::data(200, &user("alice")),
     });
     let ran = Home::with(&server).run(&["validate", "carol", "--explain"]);
     (ran, server)
+}
+
+/// The event that suspended the license.
+fn suspension() -> Value {
+    let (now, was) = (json!({ "status": "suspended" }), json!({ "status": "active" }));
+    event(7, "license.status_changed", &now, &was)
 }
 
 /// The commands that are offered, with the license's id made short.
@@ -41,6 +48,10 @@ fn explain_ends_with_the_holders_and_suggested_commands() {
     5 of 5 seats in use; least recently checked first:
     USER   EMAIL              ACTIVATED                 LAST CHECKED
     alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
+
+    Last refusals, the newest first:
+    REASON   TIMES  LAST                      LICENSE
+    expired  3      2026-02-01T12:00:00.000Z  lic_01h455vb4pex5vsknk084sn02q
 
     Suggested commands:
       licctl licenses unassign lic_01h455vb4pex5vsknk084sn02q alice
@@ -87,43 +98,115 @@ fn every_reason_has_suggested_commands() {
             explained("suspended", None, "suspended"),
             &["licctl licenses activate LIC"] as &[&str],
         ),
-        ("revoked", explained("revoked", None, "revoked"), &["licctl licenses activate LIC"]),
-        ("expired", explained("expired", None, "expired"), &["licctl licenses activate LIC"]),
         (
-            "expired",
-            explained("active", past, "expired"),
-            &["licctl licenses update LIC --expires-at 2026-03-02T12:00:00.000Z"],
+            "revoked",
+            explained("revoked", None, "revoked"),
+            &["licctl events list --subject LIC", "licctl licenses activate LIC"],
         ),
+        ("expired", explained("expired", None, "expired"), &["licctl licenses activate LIC"]),
+        ("expired", explained("active", past, "expired"), &["licctl licenses renew LIC --days 1"]),
         (
             "expired",
             explained("active", Some("2026-01-01T12:00:00Z"), "expired"),
-            &["licctl licenses update LIC --expires-at 2026-03-31T12:00:00.000Z"],
+            &["licctl licenses renew LIC --days 30"],
         ),
-        (
-            "expired",
-            explained("expired", past, "expired"),
-            &[
-                "licctl licenses activate LIC",
-                "licctl licenses update LIC --expires-at 2026-03-02T12:00:00.000Z",
-            ],
-        ),
+        ("expired", explained("expired", past, "expired"), &["licctl licenses renew LIC --days 1"]),
     ] {
-        let (ran, _) = explain(explanation(Some(reason), &[license]));
+        let mut explanation = explanation(Some(reason), &[license]);
+        explanation["refusals"] = json!([]);
+        let (ran, _) = explain(explanation);
         assert_eq!(ran.code, 10);
-        assert!(ran.stdout.matches("2026-02-01").count() < 2, "once is enough: {}", ran.stdout);
+        let once = ran.stdout.replace("set to ", "").matches("expired 2026-02-01").count() < 2;
+        assert!(once, "{}", ran.stdout);
+        // Revoking is meant to last.
+        assert_eq!(ran.stdout.contains("Find out why before"), reason == "revoked");
         assert!(!ran.stdout.contains("expires 2026"), "that is past: {}", ran.stdout);
         assert_eq!(advice(&ran), commands, "{reason}");
     }
     let (ran, _) = explain(explanation(Some("no_license"), &[]));
-    assert_eq!(advice(&ran), ["licctl licenses list --status active"]);
+    let create = "licctl licenses create --plan PLAN --assign carol";
+    assert_eq!(advice(&ran), [create, "licctl licenses list --status active"]);
+}
+
+/// The customer says no, and licd says yes: the application asks another question.
+#[test]
+fn a_valid_user_is_shown_with_the_last_check_and_the_last_refusal() {
+    let mut license = explained("active", None, "valid");
+    license["activation"] = usage(1)["activations"][0].clone();
+    let (ran, _) = explain(explanation(None, &[license]));
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.contains("ok  answer    VALID: So it is."), "{}", ran.stdout);
+    let checks = "ok  checks    last checked 2026-02-01T12:00:00.000Z; \
+                  last refused 2026-02-01T12:00:00.000Z (expired)\n";
+    assert!(ran.stdout.contains(checks), "{}", ran.stdout);
+    let remark = "may use another user id, mode, product or server:\nSuggested commands:\n";
+    assert!(ran.stdout.contains(remark), "{}", ran.stdout);
+    assert_eq!(advice(&ran), ["licctl refusals list --since 1h"]);
+    let mut never = explanation(None, &[explained("active", None, "valid")]);
+    never["refusals"] = json!([]);
+    let (ran, _) = explain(never);
+    let checks = "ok  checks    not checked yet; not refused in the last 30 days\n";
+    assert!(ran.stdout.contains(checks), "{}", ran.stdout);
 }
 
 #[test]
-fn a_valid_user_has_no_suggested_commands() {
-    let (ran, _) = explain(explanation(None, &[explained("active", None, "valid")]));
-    assert_eq!(ran.code, 0);
-    assert!(ran.stdout.contains("ok  answer    VALID: So it is."), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("Suggested commands"));
+fn a_suspended_license_says_since_when_and_by_whom() {
+    let license = explained("suspended", None, "suspended");
+    let (ran, server) = explain(explanation(Some("suspended"), &[license]));
+    let line = "  set to suspended 2026-02-01T12:00:00.000Z by ops\n";
+    assert!(ran.stdout.contains(line), "{}", ran.stdout);
+    let asked = format!("/api/v1/admin/events?type=license.status_changed&subject={LICENSE}");
+    assert!(server.lines().iter().any(|it| it.contains(&asked)), "{:?}", server.lines());
+}
+
+/// A ticket system shows what a terminal does.
+#[test]
+fn a_program_gets_the_suggested_commands_and_the_holders() {
+    let explanation =
+        explanation(Some("exceeded_seats"), &[explained("active", None, "exceeded_seats")]);
+    let server = FakeServer::answering(move |request| match request.path.as_str() {
+        "/api/v1/key" => Reply::data(200, &current_key()),
+        path if path.contains("/usage") => Reply::data(200, &usage(5)),
+        _ => Reply::data(200, &explanation),
+    });
+    let json = Home::with(&server).run(&["validate", "carol", "--explain", "-o", "json"]).json();
+    assert_eq!(json[0]["holders"][0]["externalId"], "alice");
+    let first = format!("licctl licenses unassign {LICENSE} alice");
+    assert_eq!(json[0]["suggestedCommands"][0], first);
+}
+
+/// The commonest cause of an unknown user is the other mode.
+#[test]
+fn an_unknown_user_is_looked_for_in_other_profiles() {
+    let with_users = |known: Vec<Value>| {
+        FakeServer::answering(move |request| match request.path.as_str() {
+            "/api/v1/key" => Reply::data(200, &current_key()),
+            "/api/v1/admin/explain" => {
+                let mut explanation = explanation(Some("user_not_found"), &[]);
+                explanation["user"] = Value::Null;
+                Reply::data(200, &explanation)
+            }
+            path if path.contains("externalId=dana") => Reply::list(&known),
+            _ => Reply::list(&[]),
+        })
+    };
+    let (test, live) = (with_users(Vec::new()), with_users(vec![user("dana")]));
+    let home = Home::bare();
+    let login = |profile, server: &str, key| {
+        let args = ["login", "--profile", profile, "--server", server, "--api-key-file", "-"];
+        assert_eq!(home.run_with_input(&args, key).code, 0);
+    };
+    login("test", &test.address, OTHER_KEY);
+    login("live", &live.address, KEY);
+    let ran = home.run(&["-P", "test", "validate", "dana", "--explain"]);
+    let told = "dana does not exist. Profile live (live mode) has this user.";
+    assert!(ran.stdout.contains(told), "{ran:?}");
+    assert_eq!(advice(&ran), ["licctl validate dana --explain -P live"]);
+    // A key for this run alone is no reason to use those of profiles.
+    let home = home.set("LICCTL_API_KEY", OTHER_KEY).set("LICCTL_SERVER", &test.address);
+    let before = live.received().len();
+    assert_eq!(home.run(&["validate", "dana", "--explain"]).code, 10);
+    assert_eq!(live.received().len(), before);
 }
 
 /// Runs `--explain` for an unknown user among these users.
@@ -227,7 +310,7 @@ fn a_required_feature_is_part_of_the_explanation() {
     };
     let ran = explain("sso");
     assert_eq!(ran.code, 0);
-    assert!(ran.stdout.ends_with("ok  features  the license has export, sso\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("ok  features  the license has export, sso\n"), "{}", ran.stdout);
     let ran = explain("sso,api");
     assert_eq!(ran.code, 10);
     let line = "no  features  the license lacks api; it has export, sso\n";

@@ -115,6 +115,8 @@ fn help_is_that_of_the_command_or_a_topic() {
     assert_eq!(words(&["help"]).stdout, words(&["-h"]).stdout);
     assert_eq!(words(&["help", "plan", "new"]).stdout, words(&["plan", "new", "--help"]).stdout);
     assert!(TOPICS.iter().all(|topic| words(&["help"]).stdout.contains(topic)));
+    let ran = words(&["help", "exit-code"]);
+    assert!(ran.stderr.contains("fix: licctl help exit-codes"), "{}", ran.stderr);
     let ran = words(&["help", "plans", "creat"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("fix: licctl help plans create"), "{}", ran.stderr);

@@ -107,6 +107,21 @@ fn licenses_are_filtered_by_the_service() {
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{}", ran.stderr);
 }
 
+/// A spreadsheet cannot look ids up. The name of a column is that of the table, of CSV or of JSON.
+#[test]
+fn licenses_in_csv_name_their_product_and_plan() {
+    let home = Home::with(&service());
+    let csv = home.run(&["licenses", "list", "-o", "csv"]).stdout;
+    assert!(csv.lines().next().unwrap().ends_with(",updatedAt,productName,planName"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().ends_with(",Acme Studio,Pro annual"), "{csv}");
+    for columns in ["plan,SEATS,expires", "planName,seats.used,expiresAt"] {
+        let csv = home.run(&["licenses", "list", "-o", "csv", "-c", columns]).stdout;
+        assert!(csv.starts_with("planName,seatsUsed,expiresAt\nPro annual,4,"), "{csv}");
+        let table = home.run(&["licenses", "list", "-c", columns, "--no-headers"]).stdout;
+        assert!(table.starts_with("Pro annual  4/5"), "{table}");
+    }
+}
+
 /// As with `| head`: nobody would see the further pages.
 #[test]
 fn a_closed_pipe_ends_the_reading() {
@@ -128,7 +143,7 @@ fn a_closed_pipe_ends_the_reading() {
 #[test]
 fn licenses_are_listed_with_one_request() {
     let server = service();
-    let ran = Home::with(&server).run(&["licenses", "list", "-o", "csv"]);
+    let ran = Home::with(&server).run(&["licenses", "list", "-o", "json"]);
     assert_eq!((ran.code, server.received().len()), (0, 1));
     let many = FakeServer::answering(|request| match request.path.contains("licenses") {
         true => Reply::list(&vec![license_with_seats(4); 300]),

@@ -11,7 +11,9 @@ use std::collections::VecDeque;
 
 use chrono::TimeDelta;
 use clap::{Args, Subcommand};
-use common::{ActorType, Event, EventType, ExternalId, List, Open, SubjectType, Timestamp};
+use common::{
+    ActorType, Event, EventType, ExternalId, LicenseId, List, Open, SubjectType, Timestamp,
+};
 use serde_json::Value;
 
 use crate::client::{ApiRecord, Client};
@@ -120,6 +122,17 @@ pub async fn last_of_user(
     read(&filters, client, after, Kept::Last(limit), None).await
 }
 
+/// When the license got the status that it has, and from whom.
+pub async fn last_status_change(
+    client: &Client,
+    license: LicenseId,
+) -> Result<Option<ApiRecord<Event>>> {
+    let kind = Some(EventType::LicenseStatusChanged);
+    let filters = EventFilters { kind, subject: Some(license.to_string()), user: None };
+    let after = position::of_last(&filters, client, 1).await?;
+    Ok(read(&filters, client, after, Kept::Last(1), None).await?.pop())
+}
+
 /// Which events are kept of more.
 #[derive(Clone, Copy)]
 enum Kept {
@@ -181,7 +194,7 @@ pub fn table(ctx: &Context, events: &[ApiRecord<Event>]) -> Table {
 }
 
 /// The name of a key, by itself or through the dashboard, or the command of licd.
-fn actor(event: &Event) -> String {
+pub fn actor(event: &Event) -> String {
     let actor = &event.actor;
     let name = actor.name.as_ref().or(actor.id.as_ref());
     match (&actor.kind, name) {

@@ -90,6 +90,16 @@ fn unknown(words: &[String], error: &clap::Error) -> Error {
         Some(ContextValue::Strings(near)) => near.last(),
         _ => None,
     };
+    let topic = |word: &String| {
+        let near = TOPICS.iter().find(|it| strsim::damerau_levenshtein(it.name, word) <= 2)?;
+        Some(format!(" {}", near.name))
+    };
+    if let [word] = words
+        && let Some(topic) = topic(word)
+    {
+        let message = format!("There is no command or topic {word}.");
+        return Error::usage(message).fix(format!("licctl help{topic}"));
+    }
     let fix = near.map_or_else(String::new, |near| {
         let right = words.iter().map(|word| if word == wrong { near } else { word });
         right.map(|word| format!(" {word}")).collect()

@@ -50,7 +50,7 @@ pub struct CreateArgs {
     assign: Vec<String>,
     /// Number of licenses to create
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(value_parser = count)]
     count: Option<u32>,
     /// Text that makes it safe to run this command again: within a day, the same text and flags
     /// give the same licenses
@@ -58,6 +58,11 @@ pub struct CreateArgs {
     idempotency_key: Option<IdempotencyKey>,
     #[command(flatten)]
     new_users: NewUserFlags,
+}
+
+fn count(text: &str) -> std::result::Result<u32, &'static str> {
+    let count = text.parse().ok().filter(|count| (1..=1000).contains(count));
+    count.ok_or("must be a whole number from 1 to 1000")
 }
 
 /// One request of the command.

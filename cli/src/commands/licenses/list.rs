@@ -1,8 +1,9 @@
 //! `licctl licenses list`.
 
 use clap::Args;
-use common::{ExternalId, License, LicenseWithSeats, Seats, Status, Timestamp};
+use common::{ExternalId, License, LicenseWithSeats, MaxSeats, Seats, Status, Timestamp};
 use futures_util::stream::TryStreamExt;
+use serde::Serialize;
 
 use super::{FIELDS, effective, status_cell, with_state};
 use crate::client::ApiRecord;
@@ -12,9 +13,9 @@ use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
+use crate::output::{Field, Format, View};
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::time::Span;
 
@@ -34,6 +35,36 @@ const KIND: Kind<ApiRecord<LicenseWithSeats>> = Kind {
     id: |license| license.id.to_string(),
     remember: completion_cache::remember,
 };
+
+/// The columns of CSV, which names products and plans: a spreadsheet cannot look ids up.
+const CSV_FIELDS: [Field; FIELDS.len() + 2] = {
+    let mut fields = [Field::at("productName", "/productName"); FIELDS.len() + 2];
+    let mut at = 0;
+    while at < FIELDS.len() {
+        fields[at] = FIELDS[at];
+        at += 1;
+    }
+    fields[at + 1] = Field::at("planName", "/planName");
+    fields
+};
+const CSV_KIND: Kind<WithNames> = Kind {
+    fields: &CSV_FIELDS,
+    id: |it| it.license.id.to_string(),
+    remember: |client, env, page| {
+        let licenses: Vec<_> = page.iter().map(|it| it.license.clone()).collect();
+        completion_cache::remember(client, env, &licenses);
+    },
+};
+
+/// A license with the names of its product and plan.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WithNames {
+    #[serde(flatten)]
+    license: ApiRecord<LicenseWithSeats>,
+    product_name: String,
+    plan_name: String,
+}
 
 /// List licenses, oldest first
 #[derive(Args)]
@@ -100,6 +131,17 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         page.into_iter().map(shown).collect()
     });
     let whole = filters.is_empty() && !selects;
+    if ctx.output.format == Format::Csv {
+        let names = &NameIndex::load(ctx).await?;
+        let with_names = |license: ApiRecord<LicenseWithSeats>| WithNames {
+            product_name: names.product(license.product_id),
+            plan_name: names.plan(license.plan_id),
+            license,
+        };
+        let pages = pages.map_ok(|page| page.into_iter().map(with_names).collect());
+        lists::read(ctx, &CSV_KIND, &args.flags, whole, pages).await?;
+        return Ok(View::printed());
+    }
     let Some(licenses) = lists::read(ctx, &KIND, &args.flags, whole, pages).await? else {
         return Ok(View::printed());
     };
@@ -109,6 +151,15 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         return Ok(view.table(Table::new(&COLUMNS)));
     }
     Ok(view.table(table(ctx, &licenses, &NameIndex::load(ctx).await?)))
+}
+
+/// `4/5`. A long word for no limit would take the room of names.
+fn used_of(used: u32, allowed: Option<MaxSeats>) -> TextCell {
+    let plain = format!("{used}/{}", seats(allowed));
+    match allowed {
+        Some(_) => TextCell::text(plain),
+        None => TextCell::word(format!("{used}/∞"), plain),
+    }
 }
 
 fn fits(license: &License, args: &ListArgs, now: Timestamp) -> bool {
@@ -141,7 +192,7 @@ fn table(ctx: &Context, licenses: &[ApiRecord<LicenseWithSeats>], names: &NameIn
             TextCell::text(names.product(license.product_id)),
             TextCell::text(names.plan(license.plan_id)),
             status_cell(license, ctx.now),
-            TextCell::text(format!("{used}/{}", seats(allowed))),
+            used_of(used, allowed),
             TextCell::time_or("never", license.expires_at, ctx.now),
             TextCell::text(joined(&license.features)),
             TextCell::past(license.created_at, ctx.now),

@@ -65,6 +65,10 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let Some(now) = ctx.client().await?.licenses().update(license.id, &body).await? else {
         return planned();
     };
+    let held = i64::from(license.seats.used);
+    if let Some(max) = now.data.max_seats.filter(|max| held > i64::from(max.get())) {
+        ctx.note(&format!("{held} seats are in use; a new one is free below {max}"));
+    }
     let state = effective(&now.data, ctx.now);
     let now = with_state(now.data, state);
     let names = NameIndex::for_display(ctx).await;

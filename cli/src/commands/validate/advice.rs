@@ -1,16 +1,16 @@
 //! Suggests commands after which a validation would succeed. Each can be pasted as it is: where the
-//! right record is not known, the command lists the candidates.
+//! right record is not known, the command or its error lists the candidates.
 
-use chrono::TimeDelta;
 use common::{
-    ExplainedLicense, Explanation, ExternalId, Feature, MaxSeats, ProductId, Reason, Status,
-    Timestamp, Verdict,
+    ExplainedLicense, Explanation, ExternalId, Feature, MaxSeats, ProductId, Reason, Timestamp,
+    Verdict,
 };
 
 use crate::escape::quote;
+use crate::resolve::FoundElsewhere;
 
 /// For how long a license is renewed that was never valid.
-const DEFAULT_RENEWAL: TimeDelta = TimeDelta::days(30);
+const DEFAULT_RENEWAL_DAYS: i64 = 30;
 
 /// What is known beside the explanation.
 pub struct Circumstances<'a> {
@@ -19,19 +19,33 @@ pub struct Circumstances<'a> {
     pub idle: Vec<&'a ExternalId>,
     /// Users whom an unknown one may mean.
     pub similar: Vec<&'a ExternalId>,
+    /// Other profiles that know an unknown user.
+    pub elsewhere: &'a [FoundElsewhere],
+    pub user: &'a ExternalId,
     /// Required features that the license lacks.
     pub lacking: &'a [Feature],
+}
+
+/// What to say before the commands, where they alone could mislead.
+pub fn remark(explained: &Explanation) -> Option<&'static str> {
+    match explained.reason {
+        None => Some(
+            "If the application still says no, it may use another user id, mode, product or server:",
+        ),
+        Some(Reason::Revoked) => Some(
+            "A license is usually revoked for good. Find out why before you activate it again:",
+        ),
+        _ => None,
+    }
 }
 
 /// The commands, the least drastic first.
 pub fn advice(explained: &Explanation, about: &Circumstances<'_>) -> Vec<String> {
     let with = |verdict| explained.licenses.iter().find(|license| license.verdict == verdict);
     match explained.reason {
+        None if about.lacking.is_empty() => vec!["licctl refusals list --since 1h".to_owned()],
         None => with(Verdict::Valid).map_or_else(Vec::new, |it| add_features(it, about.lacking)),
-        Some(Reason::UserNotFound) => {
-            let similar = about.similar.iter();
-            similar.map(|user| format!("licctl validate {} --explain", word(user))).collect()
-        }
+        Some(Reason::UserNotFound) => find_user(about),
         Some(Reason::NoLicense) => candidates(about),
         Some(Reason::ExceededSeats) => {
             with(Verdict::ExceededSeats).map_or_else(Vec::new, |it| make_room(it, &about.idle))
@@ -40,7 +54,11 @@ pub fn advice(explained: &Explanation, about: &Circumstances<'_>) -> Vec<String>
             with(Verdict::Expired).map_or_else(Vec::new, |it| renew(it, explained.checked_at))
         }
         Some(Reason::Suspended) => activate(with(Verdict::Suspended)),
-        Some(Reason::Revoked) => activate(with(Verdict::Revoked)),
+        Some(Reason::Revoked) => {
+            let revoked = with(Verdict::Revoked);
+            let why = revoked.map(|it| format!("licctl events list --subject {}", it.license.id));
+            why.into_iter().chain(activate(revoked)).collect()
+        }
     }
 }
 
@@ -48,10 +66,22 @@ fn word(user: &ExternalId) -> String {
     quote(user.as_str()).into_owned()
 }
 
-/// The licenses that could be assigned; which is right only a person knows.
+/// The user in other profiles, or who may be meant instead.
+fn find_user(about: &Circumstances<'_>) -> Vec<String> {
+    let explain =
+        |user, profile: &str| format!("licctl validate {} --explain{profile}", word(user));
+    let elsewhere = about.elsewhere.iter();
+    let elsewhere = elsewhere.map(|it| explain(about.user, &format!(" -P {}", quote(&it.profile))));
+    elsewhere.chain(about.similar.iter().map(|user| explain(user, ""))).collect()
+}
+
+/// A new license, or one that could be assigned; which is right only a person knows.
 fn candidates(about: &Circumstances<'_>) -> Vec<String> {
     let product = about.product.map_or_else(String::new, |id| format!(" --product {id}"));
-    vec![format!("licctl licenses list --status active{product}")]
+    vec![
+        format!("licctl licenses create --plan PLAN{product} --assign {}", word(about.user)),
+        format!("licctl licenses list --status active{product}"),
+    ]
 }
 
 fn make_room(full: &ExplainedLicense, idle: &[&ExternalId]) -> Vec<String> {
@@ -66,19 +96,17 @@ fn make_room(full: &ExplainedLicense, idle: &[&ExternalId]) -> Vec<String> {
     unassign.into_iter().chain([more]).collect()
 }
 
-/// An expired license may have that status, a date in the past, or both. It is renewed for as long
-/// as it was valid.
+/// An expired license may have that status, a date in the past, or both. It is renewed for as many
+/// days as it was valid.
 fn renew(expired: &ExplainedLicense, now: Timestamp) -> Vec<String> {
     let license = &expired.license;
-    let status = (license.status != Status::Active)
-        .then(|| format!("licctl licenses activate {}", license.id));
-    let date = license.expires_at.filter(|&end| end <= now).map(|end| {
-        let valid_for = end.since(license.created_at);
-        // A date before the license shows nothing of the time that was sold.
-        let valid_for = if valid_for > TimeDelta::zero() { valid_for } else { DEFAULT_RENEWAL };
-        format!("licctl licenses update {} --expires-at {}", license.id, now.plus(valid_for))
-    });
-    status.into_iter().chain(date).collect()
+    let Some(end) = license.expires_at.filter(|&end| end <= now) else {
+        return activate(Some(expired));
+    };
+    let hours = end.since(license.created_at).num_hours();
+    // A date before the license shows nothing of the time that was sold.
+    let days = if hours > 0 { (hours + 12) / 24 } else { DEFAULT_RENEWAL_DAYS };
+    vec![format!("licctl licenses renew {} --days {}", license.id, days.max(1))]
 }
 
 fn activate(license: Option<&ExplainedLicense>) -> Vec<String> {

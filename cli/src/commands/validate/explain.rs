@@ -1,25 +1,29 @@
 //! `licctl validate --explain`: for each user the steps from the key to the answer, some holders of
 //! the seats when seats are the reason, and suggested commands.
 
+use std::collections::HashMap;
+
 use common::{
-    CurrentKey, Explain, ExplainedLicense, Explanation, ExternalId, Feature, License, LicenseId,
-    Line, Name, ProductId, Reason, Status, UsageActivation, User, Verdict,
+    CurrentKey, Event, Explain, ExplainedLicense, Explanation, ExternalId, Feature, License,
+    LicenseId, Line, Name, ProductId, Reason, Status, UsageActivation, User, UserRefusal, Verdict,
 };
 use serde::Serialize;
 
-use super::advice::{Circumstances, advice};
+use super::advice::{Circumstances, advice, remark};
 use super::answer::{ExpectedAnswer, judge, missing};
 use super::{external_id, verdict_tone};
 use crate::client::ApiRecord;
+use crate::commands::events;
 use crate::commands::items::for_each_item;
 use crate::commands::licenses::{status_cell, usage};
 use crate::commands::plans;
+use crate::commands::refusals;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
 use crate::output::{Field, Format, View};
-use crate::resolve;
+use crate::resolve::{self, FoundElsewhere};
 use crate::time::relative;
 
 /// The width of a step's label, in columns.
@@ -29,6 +33,9 @@ const SHOWN_HOLDERS: usize = 10;
 /// How many seats are read to find the least recently checked ones. The service lists the oldest
 /// seats first, which are the most likely to be idle.
 const READ_SEATS: usize = 1000;
+
+/// Of how many licenses the last change of the status is looked up.
+const SHOWN_CHANGES: usize = 5;
 
 /// The columns of CSV, a line for each user.
 const FIELDS: [Field; 6] =
@@ -48,19 +55,26 @@ struct UserExplanation {
     user_id: ExternalId,
     #[serde(flatten)]
     explained: ApiRecord<Explanation>,
+    /// Some holders of a full license, least recently checked first.
+    holders: Vec<UsageActivation>,
+    suggested_commands: Vec<String>,
     #[serde(skip)]
-    holders: Option<Holders>,
+    holders_table: Option<HoldersTable>,
     /// Users whom an unknown one may mean.
     #[serde(skip)]
     similar: Vec<ApiRecord<User>>,
+    /// Other profiles that know an unknown user.
+    #[serde(skip)]
+    elsewhere: Vec<FoundElsewhere>,
+    /// The events that gave the licenses their statuses.
+    #[serde(skip)]
+    changes: HashMap<LicenseId, ApiRecord<Event>>,
 }
 
-/// The holders of a full license.
-struct Holders {
+/// The holders of a full license, as a person sees them.
+struct HoldersTable {
     license: LicenseId,
     heading: String,
-    /// Some of them, least recently checked first.
-    shown: Vec<UsageActivation>,
     table: Table,
     /// How many more there are.
     more: i64,
@@ -69,7 +83,7 @@ struct Holders {
 pub async fn run(ctx: &Context, users: &[String], question: &Question<'_>) -> Result<View> {
     let key = ctx.client().await?.current_key().await?;
     let read = for_each_item(ctx, users, |user| async move {
-        UserExplanation::read(ctx, external_id(&user)?, question.product).await.map(Some)
+        UserExplanation::read(ctx, external_id(&user)?, question).await.map(Some)
     });
     let read = read.await?;
     let ids = read.done.iter().map(|it| it.user_id.to_string()).collect();
@@ -93,24 +107,57 @@ pub async fn run(ctx: &Context, users: &[String], question: &Question<'_>) -> Re
 }
 
 impl UserExplanation {
-    async fn read(
-        ctx: &Context,
-        user_id: ExternalId,
-        product_id: Option<ProductId>,
-    ) -> Result<Self> {
-        let body = Explain { user_id: user_id.clone(), product_id };
+    async fn read(ctx: &Context, user_id: ExternalId, question: &Question<'_>) -> Result<Self> {
+        let body = Explain { user_id: user_id.clone(), product_id: question.product };
         let explained = ctx.client().await?.explain(&body).await?;
-        let (mut holders, mut similar) = (None, Vec::new());
-        // These are for a person; a program has the explanation.
-        if ctx.output.format == Format::Table {
-            if let Some(license) = full_license(&explained) {
-                holders = Some(Holders::read(ctx, license.license.id).await?);
-            }
-            if explained.user.is_none() {
-                similar = resolve::similar_users(ctx, user_id.as_str()).await?;
-            }
+        let mut it = Self {
+            user_id,
+            explained,
+            holders: Vec::new(),
+            suggested_commands: Vec::new(),
+            holders_table: None,
+            similar: Vec::new(),
+            elsewhere: Vec::new(),
+            changes: HashMap::new(),
+        };
+        // Neither CSV nor ids show more than the answer.
+        if !matches!(ctx.output.format, Format::Csv | Format::Ids) {
+            it.look_around(ctx).await?;
+            it.suggested_commands = it.advice(question);
         }
-        Ok(Self { user_id, explained, holders, similar })
+        Ok(it)
+    }
+
+    /// Reads what leads from the answer to a remedy.
+    async fn look_around(&mut self, ctx: &Context) -> Result<()> {
+        let client = ctx.client().await?;
+        if let Some(license) = full_license(&self.explained) {
+            let (holders, table) = HoldersTable::read(ctx, license.license.id).await?;
+            (self.holders, self.holders_table) = (holders, Some(table));
+        }
+        if self.explained.user.is_none() {
+            self.similar = resolve::similar_users(ctx, self.user_id.as_str()).await?;
+            self.elsewhere = resolve::other_profiles_with(ctx, &self.user_id).await;
+        }
+        let refused = self.explained.licenses.iter().map(|it| &it.license);
+        let refused = refused.filter(|license| license.status != Status::Active);
+        for license in refused.take(SHOWN_CHANGES) {
+            let change = events::last_status_change(client, license.id).await?;
+            self.changes.extend(change.map(|change| (license.id, change)));
+        }
+        Ok(())
+    }
+
+    fn advice(&self, question: &Question<'_>) -> Vec<String> {
+        let about = Circumstances {
+            user: &self.user_id,
+            product: question.product,
+            idle: self.holders.iter().map(|seat| &seat.external_id).collect(),
+            similar: self.similar.iter().map(|user| &user.external_id).collect(),
+            elsewhere: &self.elsewhere,
+            lacking: &self.lacking(question.features),
+        };
+        advice(&self.explained, &about)
     }
 
     fn fits(&self, question: &Question<'_>) -> bool {
@@ -137,28 +184,37 @@ impl UserExplanation {
         let explained = &*self.explained;
         view = view.line(self.user_line(ctx)).line(licenses_line(explained));
         for (at, license) in explained.licenses.iter().enumerate() {
-            for line in license_lines(ctx, at + 1, license) {
+            let change = self.changes.get(&license.license.id);
+            for line in license_lines(ctx, at + 1, license, change) {
                 view = view.line(line);
             }
         }
         view = view.line(answer_line(explained));
+        if let Some(selected) = self.selected() {
+            view = view.line(checks_line(ctx, selected, &explained.refusals));
+        }
         let lacking = self.lacking(question.features);
         if let Some(selected) = self.selected().filter(|_| !question.features.is_empty()) {
             view = view.line(feature_line(selected, &lacking));
         }
-        let mut idle = Vec::new();
-        if let Some(holders) = &self.holders {
-            idle = holders.shown.iter().map(|seat| &seat.external_id).collect();
+        if let Some(holders) = &self.holders_table {
             view = holders.show(view);
         }
-        let similar = self.similar.iter().map(|user| &user.external_id).collect();
-        let about = Circumstances { product: question.product, idle, similar, lacking: &lacking };
-        let commands = advice(explained, &about);
-        if !commands.is_empty() {
-            view = view.line(TextCell::text("")).line(TextCell::text("Suggested commands:"));
+        if !explained.refusals.is_empty() {
+            let title = TextCell::text("Last refusals, the newest first:");
+            let table = refusals::table_of_user(ctx, &explained.refusals);
+            view = view.line(TextCell::text("")).line(title).table(table);
         }
-        let lines = commands.iter().map(|line| TextCell::text(format!("  {line}")));
-        lines.fold(view, View::line)
+        if self.suggested_commands.is_empty() {
+            return view;
+        }
+        view = view.line(TextCell::text(""));
+        if let Some(remark) = remark(explained).filter(|_| lacking.is_empty()) {
+            view = view.line(TextCell::text(remark));
+        }
+        view = view.line(TextCell::text("Suggested commands:"));
+        let lines = self.suggested_commands.iter();
+        lines.map(|line| TextCell::text(format!("  {line}"))).fold(view, View::line)
     }
 
     fn user_line(&self, ctx: &Context) -> TextCell {
@@ -167,6 +223,9 @@ impl UserExplanation {
             let mut text = format!("{user} does not exist.");
             if !self.similar.is_empty() {
                 text += &format!(" {}", resolve::did_you_mean(&self.similar));
+            }
+            for FoundElsewhere { profile, mode } in &self.elsewhere {
+                text += &format!(" Profile {profile} ({mode} mode) has this user.");
             }
             return step(false, "user", &text);
         };
@@ -184,8 +243,8 @@ impl UserExplanation {
     }
 }
 
-impl Holders {
-    async fn read(ctx: &Context, license: LicenseId) -> Result<Self> {
+impl HoldersTable {
+    async fn read(ctx: &Context, license: LicenseId) -> Result<(Vec<UsageActivation>, Self)> {
         let usage = ctx.client().await?.licenses().usage(license, Some(READ_SEATS)).await?;
         let mut shown = usage.activations.clone();
         shown.sort_by_key(|seat| seat.activation.last_checked_at);
@@ -197,7 +256,7 @@ impl Holders {
         let heading = format!("{summary}; least recently checked first{among}:");
         let table = usage::table(ctx, &shown).await?;
         let more = usage.total_activations - shown.len() as i64;
-        Ok(Self { license, heading, shown, table, more })
+        Ok((shown, Self { license, heading, table, more }))
     }
 
     fn show(&self, view: View) -> View {
@@ -242,6 +301,20 @@ fn answer_line(explained: &Explanation) -> TextCell {
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 
+/// When the license was last used, and when the user was last refused.
+fn checks_line(ctx: &Context, selected: &ExplainedLicense, refusals: &[UserRefusal]) -> TextCell {
+    let shown = |time| TextCell::past(time, ctx.now).shown(ctx.io.terminals.stdout).to_owned();
+    let checked = match &selected.activation {
+        Some(seat) => format!("last checked {}", shown(seat.last_checked_at)),
+        None => "not checked yet".to_owned(),
+    };
+    let refused = match refusals.first() {
+        Some(last) => format!("last refused {} ({})", shown(last.last_at), last.reason),
+        None => "not refused in the last 30 days".to_owned(),
+    };
+    step(true, "checks", &format!("{checked}; {refused}"))
+}
+
 /// Whether the license has the required features.
 fn feature_line(selected: &ExplainedLicense, lacking: &[Feature]) -> TextCell {
     let listed = |features: &mut dyn Iterator<Item = &Feature>| {
@@ -270,8 +343,13 @@ fn expiry(ctx: &Context, license: &License) -> String {
     }
 }
 
-/// One license in three lines: its product and plan, its state, and the verdict.
-fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [TextCell; 3] {
+/// One license: its product and plan, its state, who gave it that, and the verdict.
+fn license_lines(
+    ctx: &Context,
+    number: usize,
+    it: &ExplainedLicense,
+    change: Option<&ApiRecord<Event>>,
+) -> Vec<TextCell> {
     let what = format!("{} · {}  {}", it.product_name, it.plan_name, it.license.id);
     let screen = ctx.io.terminals.stdout;
     let status = status_cell(&it.license, ctx.now).shown(screen).to_owned();
@@ -280,9 +358,16 @@ fn license_lines(ctx: &Context, number: usize, it: &ExplainedLicense) -> [TextCe
     let own = if it.activation.is_some() { "holds one" } else { "holds none" };
     let seats = format!("seats {}/{allowed}, the user {own}", it.seats_used);
     let indent = " ".repeat(LABEL_WIDTH + 7);
-    [
+    let mut lines = vec![
         TextCell::text(format!("{}{number}  {what}", " ".repeat(LABEL_WIDTH + 4))),
         TextCell::text(format!("{indent}{status}{expires}, {seats}")),
-        TextCell::text(format!("{indent}{}", it.sentence)).toned(verdict_tone(it.verdict)),
-    ]
+    ];
+    lines.extend(change.map(|change| {
+        let time = TextCell::past(change.time, ctx.now).shown(screen).to_owned();
+        let actor = events::actor(change);
+        TextCell::text(format!("{indent}set to {} {time} by {actor}", it.license.status))
+    }));
+    let verdict = format!("{indent}{}", it.sentence);
+    lines.push(TextCell::text(verdict).toned(verdict_tone(it.verdict)));
+    lines
 }
