@@ -275,25 +275,6 @@ impl Client {
         }
     }
 
-    fn plan(
-        &self,
-        request: &ApiRequest<'_>,
-        body: Option<serde_json::Value>,
-        sent: bool,
-    ) -> Result<()> {
-        let (method, path) = (request.method.to_string(), request.path.to_owned());
-        let url = self.url(&path)?.to_string();
-        let ca_cert = self.target.ca_cert.as_ref().map(|file| file.path.clone());
-        let headers = request
-            .headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
-        let headers = headers.collect();
-        let planned = PlannedRequest { method, path, headers, body, url, ca_cert, sent };
-        self.planned.borrow_mut().push(planned);
-        Ok(())
-    }
-
     /// The status line and headers of the last answer.
     pub fn last_head(&self) -> Option<String> {
         self.last_head.borrow_mut().take()

@@ -220,7 +220,7 @@ impl ApiRequest<'_> {
 impl Client {
     /// The error of a key that may not do this, with the role that may.
     pub(super) async fn with_roles(&self, refused: &ApiRequest<'_>, error: Error) -> Error {
-        let own = ApiRequest { method: Method::GET, path: "/api/v1/key", target: &self.target };
+        let own = self.request(Method::GET, "/api/v1/key");
         let asked = async {
             let response = self.send(&own, None, None).await?;
             record::read::<Success<CurrentKey>>(&own, response, &self.trace, true).await

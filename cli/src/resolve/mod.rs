@@ -245,7 +245,9 @@ pub fn name_taken<T: Named>(known: &T) -> Error {
 pub fn refuse_taken_name<T: Named>(all: &[T], id: &str, name: &Name) -> Result<()> {
     let mut others = all.iter().filter(|other| other.id() != id);
     match others.find(|other| other.name() == name.as_str()) {
-        Some(other) => Err(already_named(other).fix("choose another --name, or add --allow-duplicate")),
+        Some(other) => {
+            Err(already_named(other).fix("choose another --name, or add --allow-duplicate"))
+        }
         None => Ok(()),
     }
 }

@@ -154,7 +154,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
 }
 
 /// `4/5`. A long word for no limit would take the room of names.
-fn used_of(used: u32, allowed: Option<MaxSeats>) -> TextCell {
+fn used_of(used: i32, allowed: Option<MaxSeats>) -> TextCell {
     let plain = format!("{used}/{}", seats(allowed));
     match allowed {
         Some(_) => TextCell::text(plain),
