@@ -134,7 +134,9 @@ fn word(entry: &CachedName, all: &[CachedName], quotes: bool) -> (String, String
         let parts = [first, about].into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(" · ")
     };
-    if !name.is_empty() && is_unique && (quotes || is_plain(name)) {
+    // A license is known by its id, and found by its name.
+    let is_license = id.starts_with("lic_");
+    if !name.is_empty() && !is_license && is_unique && (quotes || is_plain(name)) {
         return (name.clone(), about(id));
     }
     // Plans of one name are told apart by their products.

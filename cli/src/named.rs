@@ -1,6 +1,6 @@
 //! Records that an argument can name, by id or by name.
 
-use common::{Key, LicenseWithSeats, Plan, Product, Timestamp};
+use common::{Key, LicenseWithSeats, Name, Plan, Product, Timestamp};
 
 use crate::client::ApiRecord;
 
@@ -92,9 +92,9 @@ impl Named for ApiRecord<LicenseWithSeats> {
     fn id(&self) -> String {
         self.id.to_string()
     }
-    /// Licenses have no name; the empty one matches no argument.
+    /// Many licenses have no name; the empty one matches no argument.
     fn name(&self) -> &str {
-        ""
+        self.name.as_ref().map_or("", Name::as_str)
     }
     fn about(&self) -> String {
         format!("{} {}", self.plan_id, self.status)

@@ -153,12 +153,12 @@ impl Client {
 
     /// The pages of a list, each requested when it is wanted. With `limit` they are no longer than
     /// that.
-    fn pages<T: DeserializeOwned>(
-        &self,
+    fn pages<'c, T: DeserializeOwned>(
+        &'c self,
         path: &str,
         filters: &[(&str, &str)],
         limit: Option<usize>,
-    ) -> impl Stream<Item = Result<Vec<T>>> {
+    ) -> impl Stream<Item = Result<Vec<T>>> + use<'c, T> {
         let limit = limit.unwrap_or(PAGE_SIZE).min(PAGE_SIZE).to_string();
         let first = with_query(path, &[filters, &[("limit", &limit)]].concat());
         stream::try_unfold(Some((first.clone(), None)), move |next| {

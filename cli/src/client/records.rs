@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use common::{
     AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
     CreatedKey, CurrentKey, Event, Explain, Explanation, ExternalId, Key, License,
-    LicenseWithSeats, List, Plan, Product, RollKey, SetStatus, Statistics, UpdateLicense,
+    LicenseAssignment, LicenseId, LicenseWithSeats, List, Plan, Product, RollKey, SetStatus, Statistics, UpdateLicense,
     UpdatePlan, UpdateProduct, UpdateUser, Usage, User, UserRefusal, Validate, Validation,
 };
 use futures_util::stream::Stream;
@@ -167,6 +167,25 @@ impl Records<'_, License> {
         let limit = limit.map(|limit| limit.to_string());
         let query: Vec<_> = limit.iter().map(|limit| ("limit", limit.as_str())).collect();
         self.client.get(&with_query(&format!("{}/usage", Self::path(id)), &query)).await
+    }
+
+    /// Who is assigned to a license, page by page, with at most `limit` records.
+    pub fn assignments(
+        self,
+        id: LicenseId,
+        limit: Option<usize>,
+    ) -> impl Stream<Item = Result<Vec<ApiRecord<LicenseAssignment>>>> {
+        self.client.pages(&format!("{}/assignments", Self::path(id)), &[], limit)
+    }
+
+    /// The first assignments of a license.
+    pub async fn assignments_page(
+        self,
+        id: LicenseId,
+        limit: usize,
+    ) -> Result<List<ApiRecord<LicenseAssignment>>> {
+        let query = [("limit", &*limit.to_string())];
+        self.client.page(&with_query(&format!("{}/assignments", Self::path(id)), &query)).await
     }
 
     pub async fn assign(self, id: impl Display, body: &AssignLicense) -> Done<Assignment> {

@@ -25,7 +25,7 @@ fn listed_ids_and_names_complete_without_a_request() {
         assert_eq!(home.run(&[noun, "list"]).code, 0);
     }
     let asked = server.received().len();
-    let license = format!("{LICENSE}\tPro annual · active");
+    let license = format!("{LICENSE}\tOrder 4711 · Pro annual · active");
     assert_eq!(offered(&home, &["licenses", "assign", "lic"]), [license]);
     assert_eq!(offered(&home, &["validate", "al"]), ["alice"]);
     let plan = "Pro annual\tpln_01h455vb4pex5vsknk084sn02q · Acme Studio";

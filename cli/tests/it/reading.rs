@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, answer, plan, product, service, usage,
+    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, answer, assigned, plan, product, service,
+    usage,
 };
 
 fn run(server: &FakeServer, args: &[&str]) -> RunOutput {
@@ -35,6 +36,7 @@ fn a_license_card_shows_its_holders() {
     let server = service();
     insta::assert_snapshot!(run(&server, &["license", "show", LICENSE]).stdout, @"
     license   lic_01h455vb4pex5vsknk084sn02q
+    name      Order 4711
     product   Acme Studio (prd_01h455vb4pex5vsknk084sn02q)
     plan      Pro annual (pln_01h455vb4pex5vsknk084sn02q)
     status    active
@@ -46,15 +48,72 @@ fn a_license_card_shows_its_holders() {
 
     USER   EMAIL              ACTIVATED                 LAST CHECKED
     alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
+
+    Assigned without a seat: 1
+    USER  EMAIL             NAME  SEAT CHECKED  ASSIGNED
+    dave  dave@example.com  -     no seat       2026-01-31T12:00:00.000Z
     ");
+}
+
+/// A license for thousands of users, none of whom has a seat yet.
+#[test]
+fn a_license_card_counts_the_users_without_a_seat() {
+    let server = FakeServer::answering(|request| match &*request.path {
+        path if path.contains("/assignments") => {
+            let users = (0..1000).map(|at| assigned(&format!("user-{at}"), false));
+            let users: Vec<Value> = users.collect();
+            let body = json!({ "success": true, "data": users, "nextCursor": "x" });
+            Reply::new(200, body.to_string())
+        }
+        path if path.contains("/usage") => {
+            let mut usage = usage(0);
+            usage["activations"] = json!([]);
+            usage["totalActivations"] = json!(0);
+            Reply::data(200, &usage)
+        }
+        _ => answer(request),
+    });
+    let text = run(&server, &["licenses", "get", LICENSE]).stdout;
+    assert!(text.contains("\nAssigned without a seat: 1000 or more\n"), "{text}");
+    assert_eq!(text.matches("no seat").count(), 10, "{text}");
+    let all = format!("all of them: licctl licenses assignments {LICENSE}\n");
+    assert!(text.ends_with(&all), "{text}");
+}
+
+/// A spreadsheet of holders without their addresses helps nobody.
+#[test]
+fn usage_shows_the_emails_of_many_holders_with_few_requests() {
+    let server = FakeServer::answering(|request| match &*request.path {
+        path if path.contains("/usage") => {
+            let mut usage = usage(40);
+            let seat = usage["activations"][0].clone();
+            usage["activations"] = vec![seat; 40].into();
+            Reply::data(200, &usage)
+        }
+        _ => answer(request),
+    });
+    let ran = run(&server, &["licenses", "usage", LICENSE, "-c", "user,email"]);
+    assert_eq!(ran.stdout.matches("alice@example.com").count(), 40, "{ran:?}");
+    assert_eq!(server.received().len(), 3, "the license, the seats and the assignments");
+}
+
+#[test]
+fn a_license_is_found_by_its_name() {
+    let server = service();
+    let id = format!("{LICENSE}\n");
+    assert_eq!(run(&server, &["licenses", "get", "Order 4711", "-q"]).stdout, id);
+    let args = ["licenses", "update", "Order 4711", "--name", "none"];
+    assert_eq!(run(&server, &args).code, 0);
+    let patch = server.received().into_iter().find(|it| it.method == "PATCH").unwrap();
+    assert_eq!(patch.body, json!({ "clear": ["name"] }));
 }
 
 #[test]
 fn a_list_of_licenses_counts_the_seats() {
     let server = service();
     insta::assert_snapshot!(cells(&run(&server, &["licenses", "ls"]).stdout), @"
-    ID | PRODUCT | PLAN | STATUS | SEATS | EXPIRES | FEATURES
-    LICENSE | Acme Studio | Pro annual | active | 4/5 | 2999-01-31T12:00:00.000Z | export,sso
+    ID | PRODUCT | PLAN | NAME | STATUS | SEATS | EXPIRES | FEATURES
+    LICENSE | Acme Studio | Pro annual | Order 4711 | active | 4/5 | 2999-01-31T12:00:00.000Z | export,sso
     ");
     assert_eq!(run(&server, &["licenses", "ls", "--status", "expired", "-q"]).stdout, "");
     assert_eq!(run(&server, &["licenses", "ls", "--expiring-within", "30d", "-q"]).stdout, "");
@@ -187,7 +246,7 @@ fn the_page_of_a_user_shows_all_of_it() {
 
     Licenses, in the order in which a validation looks at them:
     LICENSE | PRODUCT | PLAN | STATUS | SEATS | OWN SEAT CHECKED | VERDICT
-    LICENSE | Acme Studio | Pro annual | active | 5/5 | no seat | exceeded_seats
+    LICENSE | Acme Studio | Pro annual | Order 4711 | active | 5/5 | no seat | exceeded_seats
 
     Last refusals, the newest first:
     REASON | TIMES | LAST | LICENSE

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use clap::Args;
-use common::{AssignLicense, CreateLicense, ExpiresInDays, ExternalId, License, LicenseId, Plan};
+use common::{AssignLicense, CreateLicense, ExternalId, License, LicenseId, Name, Plan};
 
 use super::assign::external_id;
 use super::{FIELDS, effective, table, with_state};
@@ -19,6 +19,7 @@ use crate::new_users::NewUserFlags;
 use crate::output::View;
 use crate::prompt;
 use crate::resolve::{self, NameIndex, Purpose};
+use crate::time::Days;
 use crate::values::IdempotencyKey;
 
 const REPEAT: &str = "run the command again with the same --idempotency-key; this is safe";
@@ -29,6 +30,7 @@ const REPEAT: &str = "run the command again with the same --idempotency-key; thi
 Examples:
   licctl licenses create --plan \"Pro annual\"
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
+  licctl licenses create --plan \"Pro annual\" --name \"Order 4711\" --expires-in 90d
   licctl licenses create --plan \"Pro annual\" --count 20 -q
   licctl licenses create --plan \"Acme Studio/Pro annual\"
   licctl licenses create --plan \"Pro annual\" --idempotency-key order-4711
@@ -42,9 +44,12 @@ pub struct CreateArgs {
     /// Product of the plan, by name or id
     #[arg(long)]
     product: Option<String>,
-    /// Days of validity, instead of the plan's
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    expires_in_days: Option<ExpiresInDays>,
+    /// Name of the license, such as a customer or an order
+    #[arg(long)]
+    name: Option<Name>,
+    /// How long the license is valid, as in 90d or 1y, instead of the plan's term
+    #[arg(long, value_name = "SPAN", alias = "expires-in-days", allow_negative_numbers = true)]
+    expires_in: Option<Days>,
     /// Assign the license to this user, by external id (repeatable); - reads a list from stdin
     #[arg(long, value_name = "USER", conflicts_with = "count", add = completion::users())]
     assign: Vec<String>,
@@ -94,8 +99,8 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::confirm_many(ctx, usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
     let body = CreateLicense {
         plan_id: plan.id,
-        expires_in_days: args.expires_in_days,
-        name: None,
+        expires_in_days: args.expires_in.map(Days::get),
+        name: args.name.clone(),
         metadata: None,
     };
     let client = ctx.client().await?;

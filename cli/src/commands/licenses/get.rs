@@ -1,19 +1,25 @@
 //! `licctl licenses get`.
 
 use clap::Args;
-use common::{License, Usage};
+use common::{LicenseAssignment, LicenseDetails, LicenseId, Usage};
 
 use super::usage::{MAX_EMAILS, summary, table};
-use super::{FIELDS, effective, given_or_chosen, status_cell, with_state};
+use super::{FIELDS, assignments, effective, given_or_chosen, status_cell, with_state};
+use crate::client::ApiRecord;
 use crate::commands::plans::joined;
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
+use crate::output::{Format, View};
 use crate::output::cell::TextCell;
 use crate::resolve::{NameIndex, Purpose};
 
-/// Show a license and its seats
+/// How many assignments are read to find those without a seat.
+const READ_ASSIGNMENTS: usize = 1000;
+/// How many users without a seat are shown.
+const SHOWN_WAITING: usize = 10;
+
+/// Show a license, its seats, and who has it without a seat
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +38,8 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let license = with_state(license, state);
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(MAX_EMAILS));
-    let (usage, names) = tokio::try_join!(usage, NameIndex::load(ctx))?;
+    let waiting = Waiting::read(ctx, license.id);
+    let (usage, waiting, names) = tokio::try_join!(usage, waiting, NameIndex::load(ctx))?;
     let holders = table(ctx, &usage.activations).await?;
     let mut view = View::new(&license, vec![license.id.to_string()])?
         .fields(&FIELDS)
@@ -45,12 +52,51 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
         let more = format!("and {more} more: licctl licenses usage {}", license.id);
         view = view.line(TextCell::text(more));
     }
+    view = waiting.show(ctx, view);
     Ok(view.next(format!("licctl events list --subject {}", license.id)))
+}
+
+/// The users without a seat, as far as the first page of the assignments has them.
+struct Waiting {
+    license: LicenseId,
+    users: Vec<ApiRecord<LicenseAssignment>>,
+    is_all: bool,
+}
+
+impl Waiting {
+    async fn read(ctx: &Context, license: LicenseId) -> Result<Self> {
+        // A program has licenses assignments.
+        if ctx.output.format != Format::Table {
+            return Ok(Self { license, users: Vec::new(), is_all: true });
+        }
+        let client = ctx.client().await?;
+        let page = client.licenses().assignments_page(license, READ_ASSIGNMENTS).await?;
+        let is_all = page.next_cursor.is_none();
+        let users = page.data.into_iter().filter(|it| it.activation.is_none()).collect();
+        Ok(Self { license, users, is_all })
+    }
+
+    fn show(&self, ctx: &Context, view: View) -> View {
+        let count = self.users.len();
+        if count == 0 && self.is_all {
+            return view;
+        }
+        let more = if self.is_all { "" } else { " or more" };
+        let title = format!("Assigned without a seat: {count}{more}");
+        let shown = &self.users[..count.min(SHOWN_WAITING)];
+        let view = view.line(TextCell::text("")).line(TextCell::text(title));
+        let view = if shown.is_empty() { view } else { view.table(assignments::table(ctx, shown)) };
+        if count == shown.len() && self.is_all {
+            return view;
+        }
+        let all = format!("all of them: licctl licenses assignments {}", self.license);
+        view.line(TextCell::text(all))
+    }
 }
 
 fn card(
     ctx: &Context,
-    license: &License,
+    license: &LicenseDetails,
     usage: &Usage,
     names: &NameIndex,
 ) -> Vec<(&'static str, TextCell)> {
@@ -58,6 +104,7 @@ fn card(
     let plan = format!("{} ({})", names.plan(license.plan_id), license.plan_id);
     vec![
         ("license", TextCell::of(license.id)),
+        ("name", TextCell::maybe(license.name.as_ref())),
         ("product", TextCell::text(product)),
         ("plan", TextCell::text(plan)),
         ("status", status_cell(license, ctx.now)),

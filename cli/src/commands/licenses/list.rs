@@ -19,10 +19,11 @@ use crate::output::{Field, Format, View};
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::time::Span;
 
-pub const COLUMNS: [Column; 9] = [
+pub const COLUMNS: [Column; 10] = [
     Column::new("ID", 0),
     Column::flexible("PRODUCT", 4),
     Column::flexible("PLAN", 1),
+    Column::flexible("NAME", 1),
     Column::kept("STATUS"),
     Column::new("SEATS", 3),
     Column::new("EXPIRES", 2),
@@ -191,6 +192,7 @@ fn table(ctx: &Context, licenses: &[ApiRecord<LicenseWithSeats>], names: &NameIn
             TextCell::of(license.id),
             TextCell::text(names.product(license.product_id)),
             TextCell::text(names.plan(license.plan_id)),
+            TextCell::maybe(license.name.as_ref()),
             status_cell(license, ctx.now),
             used_of(used, allowed),
             TextCell::time_or("never", license.expires_at, ctx.now),

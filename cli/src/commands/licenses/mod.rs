@@ -2,6 +2,7 @@
 //! its flags and requests.
 
 mod assign;
+mod assignments;
 mod assign_from_file;
 mod create;
 mod get;
@@ -35,7 +36,7 @@ const COLUMNS: [Column; 5] = [
     Column::new("SEATS", 3),
     Column::new("EXPIRES", 2),
 ];
-const FIELDS: [Field; 11] = [
+const FIELDS: [Field; 12] = [
     Field::at("id", "/id"),
     Field::at("productId", "/productId"),
     Field::at("planId", "/planId"),
@@ -47,6 +48,7 @@ const FIELDS: [Field; 11] = [
     Field::at("createdAt", "/createdAt"),
     Field::at("updatedAt", "/updatedAt"),
     Field::at("state", "/state"),
+    Field::at("name", "/name"),
 ];
 
 #[derive(Subcommand)]
@@ -62,6 +64,7 @@ pub enum Verb {
     Assign(assign::AssignArgs),
     Unassign(assign::UnassignArgs),
     Usage(usage::UsageArgs),
+    Assignments(assignments::AssignmentsArgs),
     /// Suspend licenses until they are activated again
     #[command(after_help = status::SUSPEND_EXAMPLES)]
     Suspend(status::LicenseArgs),
@@ -86,6 +89,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Assign(args) => assign::assign(ctx, args).await,
         Verb::Unassign(args) => assign::unassign(ctx, args).await,
         Verb::Usage(args) => usage::run(ctx, args).await,
+        Verb::Assignments(args) => assignments::run(ctx, args).await,
         Verb::Suspend(args) => status::set(ctx, args, Status::Suspended).await,
         Verb::Activate(args) => status::set(ctx, args, Status::Active).await,
         Verb::Revoke(args) => status::set(ctx, args, Status::Revoked).await,
@@ -163,8 +167,11 @@ async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
     }
     let label = |license: &ApiRecord<LicenseWithSeats>| {
         let (product, plan) = (names.product(license.product_id), names.plan(license.plan_id));
-        let (status, seats) = (status_cell(license, ctx.now).screen, seats(license.max_seats));
-        format!("{}  {product} · {plan}  {status}  seats: {seats}", Named::id(license))
+        let status = status_cell(license, ctx.now).screen;
+        let name = license.name.as_ref().map_or_else(String::new, |name| format!("  {name}"));
+        let seats = format!("{}/{}", license.seats.used, seats(license.seats.allowed));
+        let id = Named::id(license);
+        format!("{id}{name}  {product} · {plan}  {status}  seats: {seats}")
     };
     let labels: Vec<_> = licenses.iter().map(label).collect();
     let chosen = &licenses[prompt::choose(ctx, "License", &labels)?];

@@ -114,8 +114,7 @@ async fn renew(
     };
     let days = terms.of(&was)?;
     let end = end.max(ctx.now).plus(TimeDelta::days(days.get().into()));
-    let body =
-        UpdateLicense { max_seats: None, expires_at: Some(end), features: None, clear: None };
+    let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
     let licenses = ctx.client().await?;
     let mut now = licenses.licenses().update(was.id, &body).await?;
     if was.status == Status::Expired {

@@ -1,7 +1,7 @@
 //! `licctl licenses update`.
 
 use clap::Args;
-use common::{Feature, LicenseField, MaxSeats, UpdateLicense};
+use common::{Feature, LicenseField, MaxSeats, Name, UpdateLicense};
 
 use super::{FIELDS, effective, given_or_chosen, table, with_state};
 use crate::commands::planned;
@@ -13,7 +13,7 @@ use crate::resolve::{NameIndex, Purpose};
 use crate::time::{Moment, Span};
 use crate::values::{self, Edit, cleared, is_empty};
 
-/// Change the seats, expiry or features of a license
+/// Change the name, seats, expiry or features of a license
 ///
 /// A limit below the seats in use takes no seat away; it only prevents new ones.
 #[derive(Args)]
@@ -29,6 +29,9 @@ pub struct UpdateArgs {
     /// License id, or at least 6 characters from its end
     #[arg(add = completion::licenses())]
     license: Option<String>,
+    /// New name, or none
+    #[arg(long, value_name = "NAME or none")]
+    name: Option<Edit<Name>>,
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
@@ -50,7 +53,9 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         max_seats: Edit::value(&args.max_seats),
         expires_at: Edit::value(&args.expires_at).map(Moment::timestamp).or(expires_in),
         features: values::changed_features(&args.features)?,
+        name: Edit::value(&args.name),
         clear: cleared([
+            Edit::clears(&args.name, LicenseField::Name),
             Edit::clears(&args.max_seats, LicenseField::MaxSeats),
             Edit::clears(&args.expires_at, LicenseField::ExpiresAt),
         ]),

@@ -1,11 +1,14 @@
 //! `licctl licenses usage`: the seats of a license and their holders.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 
 use clap::Args;
-use common::{Usage, UsageActivation, UserId};
+use common::{LicenseAssignment, Line, Usage, UsageActivation, UserId};
+use futures_util::stream::TryStreamExt;
 
 use super::given_or_chosen;
+use crate::client::ApiRecord;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Exit, Result};
@@ -24,12 +27,10 @@ pub const COLUMNS: [Column; 4] = [
 const FIELDS: [Field; 5] =
     Field::members(["licenseId", "externalId", "userId", "activatedAt", "lastCheckedAt"]);
 
-/// The most holders of whom a table shows the emails.
+/// The most holders whose emails are read one by one.
 pub const MAX_EMAILS: usize = 25;
 
 /// Show the seats of a license and their holders
-///
-/// The table shows emails of up to 25 holders; users list has those of all.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -100,25 +101,37 @@ fn reaches(usage: &Usage, Share(limit): Share) -> bool {
         .is_some_and(|max| usage.active_seats * 10_000 >= i64::from(max.get()) * i64::from(limit))
 }
 
-/// The seats, one a line. Emails take a request for each holder, so that only a short table has them.
-pub async fn table(ctx: &Context, seats: &[UsageActivation]) -> Result<Table> {
-    let for_a_person = ctx.output.format == Format::Table;
-    let users = if for_a_person && seats.len() <= MAX_EMAILS {
+/// The emails of the holders. Few are read one by one; many are found among the assignments.
+async fn emails(
+    ctx: &Context,
+    seats: &[UsageActivation],
+) -> Result<HashMap<UserId, Option<Line>>> {
+    let Some(first) = seats.first() else { return Ok(HashMap::new()) };
+    if seats.len() <= MAX_EMAILS {
         let ids: Vec<UserId> = seats.iter().map(|seat| seat.activation.user_id).collect();
-        Some(resolve::users_by_id(ctx, &ids).await?)
-    } else {
-        None
-    };
+        let users = resolve::users_by_id(ctx, &ids).await?;
+        return Ok(users.into_iter().map(|(id, user)| (id, user.email.clone())).collect());
+    }
+    let client = ctx.client().await?;
+    let pages = client.licenses().assignments(first.activation.license_id, None);
+    let assigned = pages.try_concat().await?;
+    let email = |it: ApiRecord<LicenseAssignment>| (it.assignment.user_id, it.email.clone());
+    Ok(assigned.into_iter().map(email).collect())
+}
+
+/// The seats, one a line.
+pub async fn table(ctx: &Context, seats: &[UsageActivation]) -> Result<Table> {
+    if ctx.output.format != Format::Table {
+        return Ok(Table::new(&COLUMNS));
+    }
+    let emails = emails(ctx, seats).await?;
     let row = |UsageActivation { activation: seat, external_id }: &UsageActivation| {
-        let email = users.as_ref().map(|users| {
-            TextCell::maybe(users.get(&seat.user_id).and_then(|user| user.email.as_ref()))
-        });
-        let times = [seat.activated_at, seat.last_checked_at];
-        let times = times.map(|time| TextCell::past(time, ctx.now));
-        [TextCell::text(external_id.as_str())].into_iter().chain(email).chain(times).collect()
+        vec![
+            TextCell::text(external_id.as_str()),
+            TextCell::maybe(emails.get(&seat.user_id).and_then(Option::as_ref)),
+            TextCell::past(seat.activated_at, ctx.now),
+            TextCell::past(seat.last_checked_at, ctx.now),
+        ]
     };
-    let [user, email, activated, checked] = COLUMNS;
-    let email = users.as_ref().map(|_| email);
-    let columns: Vec<_> = [user].into_iter().chain(email).chain([activated, checked]).collect();
-    Ok(Table::new(&columns).with(seats.iter().map(row)))
+    Ok(Table::new(&COLUMNS).with(seats.iter().map(row)))
 }

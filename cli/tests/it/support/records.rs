@@ -31,6 +31,9 @@ pub fn answer(request: &Request) -> Reply {
         ("GET", ["admin", "users"]) => Reply::list(&[user("alice")]),
         ("GET", ["admin", "users", _]) => Reply::data(200, &user("alice")),
         ("GET", ["admin", "licenses", _, "usage"]) => Reply::data(200, &usage(4)),
+        ("GET", ["admin", "licenses", _, "assignments"]) => {
+            Reply::list(&[assigned("alice", true), assigned("dave", false)])
+        }
         ("GET", ["admin", "licenses", id]) if *id == LICENSE => {
             Reply::data(200, &license_with_seats(4))
         }
@@ -170,9 +173,22 @@ pub fn assignment() -> Value {
     })
 }
 
+/// The assignment as the license's list shows it.
+pub fn assigned(user: &str, has_seat: bool) -> Value {
+    let mut assignment = assignment();
+    assignment["externalId"] = user.into();
+    assignment["email"] = format!("{user}@example.com").into();
+    assignment["name"] = Value::Null;
+    let mut seat = usage(1)["activations"][0].clone();
+    seat.as_object_mut().unwrap().remove("externalId");
+    assignment["activation"] = if has_seat { seat } else { Value::Null };
+    assignment
+}
+
 /// The license as lists and single reads show it.
 pub fn license_with_seats(used: u32) -> Value {
     let mut license = license("active");
+    (license["name"], license["metadata"]) = ("Order 4711".into(), Value::Null);
     license["seats"] = json!({ "used": used, "allowed": license["maxSeats"] });
     license
 }
