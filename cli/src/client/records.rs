@@ -7,8 +7,9 @@ use std::marker::PhantomData;
 use common::{
     AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
     CreatedKey, CurrentKey, Event, Explain, Explanation, ExternalId, Key, License,
-    LicenseAssignment, LicenseId, LicenseWithSeats, List, Plan, Product, RollKey, SetStatus, Statistics, UpdateLicense,
-    UpdatePlan, UpdateProduct, UpdateUser, Usage, User, UserRefusal, Validate, Validation,
+    LicenseAssignment, LicenseId, LicenseWithSeats, List, Plan, Product, RollKey, SetStatus,
+    Statistics, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage, User, UserRefusal,
+    Validate, Validation,
 };
 use futures_util::stream::Stream;
 use reqwest::Method;

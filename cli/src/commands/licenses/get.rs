@@ -10,8 +10,8 @@ use crate::commands::plans::joined;
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Format, View};
 use crate::output::cell::TextCell;
+use crate::output::{Format, View};
 use crate::resolve::{NameIndex, Purpose};
 
 /// How many assignments are read to find those without a seat.

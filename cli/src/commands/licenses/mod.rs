@@ -2,8 +2,8 @@
 //! its flags and requests.
 
 mod assign;
-mod assignments;
 mod assign_from_file;
+mod assignments;
 mod create;
 mod get;
 mod list;

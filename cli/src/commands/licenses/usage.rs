@@ -102,10 +102,7 @@ fn reaches(usage: &Usage, Share(limit): Share) -> bool {
 }
 
 /// The emails of the holders. Few are read one by one; many are found among the assignments.
-async fn emails(
-    ctx: &Context,
-    seats: &[UsageActivation],
-) -> Result<HashMap<UserId, Option<Line>>> {
+async fn emails(ctx: &Context, seats: &[UsageActivation]) -> Result<HashMap<UserId, Option<Line>>> {
     let Some(first) = seats.first() else { return Ok(HashMap::new()) };
     if seats.len() <= MAX_EMAILS {
         let ids: Vec<UserId> = seats.iter().map(|seat| seat.activation.user_id).collect();
