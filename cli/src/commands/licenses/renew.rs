@@ -5,10 +5,10 @@ use clap::Args;
 use common::{ExpiresInDays, License, LicenseWithSeats, Plan, SetStatus, Status, UpdateLicense};
 use serde::Serialize;
 
-use super::{FIELDS, choose};
+use super::{FIELDS, choose, effective, with_state};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, read_items};
-use crate::commands::planned;
+use crate::commands::{nothing_to_do, planned};
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -63,6 +63,9 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
         args.licenses
     };
     let items = read_items(ctx, &given).await?;
+    if items.is_empty() {
+        return nothing_to_do(ctx, &FIELDS);
+    }
     let question = format!("Renew {} licenses?", items.len());
     prompt::confirm_many(ctx, items.len(), &question).await?;
     let terms = match args.days {
@@ -121,7 +124,10 @@ async fn renew(
         let body = SetStatus { status: Status::Active };
         now = licenses.licenses().set_status(was.id, &body).await?;
     }
-    Ok(now.map(|now| Renewal { was, now: now.data }))
+    Ok(now.map(|now| {
+        let state = effective(&now.data, ctx.now);
+        Renewal { was, now: with_state(now.data, state) }
+    }))
 }
 
 fn show(ctx: &Context, renewed: &[Renewal]) -> Result<View> {
