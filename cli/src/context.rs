@@ -325,9 +325,7 @@ impl Context {
         if path == Path::new("-") {
             return self.io.read_stdin().await;
         }
-        // A secret that a container mounts has the mode that the cluster gives it.
-        let is_exposed = fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file));
-        if is_exposed && self.io.terminals.stderr {
+        if fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file)) {
             self.note(&format!("others can read {}; chmod 600 it", path.display()));
         }
         fs::read_to_string(path).map_err(|error| {

@@ -109,7 +109,7 @@ fn columns_are_chosen_for_tables_and_csv() {
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(ran.stderr, @"
     error: There is no column colour.
-      The columns are: ID, PRODUCT, PLAN, STATUS, SEATS, EXPIRES, FEATURES, CREATED, UPDATED
+      The columns are: ID, PRODUCT, PLAN, NAME, STATUS, SEATS, EXPIRES, FEATURES, CREATED, UPDATED
     ");
     for args in [&["users", "get", "alice", "-c", "id"][..], &["users", "list", "-c", "id", "-q"]] {
         assert_eq!((run(args).code, run(args).stdout.as_str()), (2, ""), "{args:?}");

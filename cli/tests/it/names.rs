@@ -151,9 +151,9 @@ fn a_name_that_another_record_has_is_refused_for_a_change_too() {
     let ran = home.run(&rename);
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
     insta::assert_snapshot!(ran.stderr, @"
-    error: There is a product Product 1 already.
+    error: A product named Product 1 already exists.
       It is prd_01h455vb4pex5vsknk084sn001.
-    fix: give another name, or add --allow-duplicate
+    fix: choose another --name, or add --allow-duplicate
     ");
     // Its own name, and that of a plan of another product, are free.
     let plan = "pln_01h455vb4pex5vsknk084sn002";
@@ -172,7 +172,7 @@ fn a_name_that_another_record_has_is_refused_for_a_change_too() {
     });
     let ran = Home::with(&server).run(&["plans", "update", "Team", "--name", "Pro"]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
-    assert!(ran.stderr.contains("There is a plan Pro already."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("A plan named Pro already exists."), "{}", ran.stderr);
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn a_license_card_shows_its_holders() {
 
     Assigned without a seat: 1
     USER  EMAIL             NAME  SEAT CHECKED  ASSIGNED
-    dave  dave@example.com  -     no seat       2026-01-31T12:00:00.000Z
+    dave  dave@example.com        no seat       2026-01-31T12:00:00.000Z
     ");
 }
 
@@ -203,7 +203,7 @@ fn an_empty_list_suggests_a_command() {
 
 /// Emails are read for a short table alone: they take a request each.
 #[test]
-fn holders_cost_no_requests_where_there_are_many_or_for_programs() {
+fn holders_cost_few_requests_where_there_are_many_and_none_for_programs() {
     let server = FakeServer::answering(|request| {
         if !request.path.contains("/usage") {
             return answer(request);
@@ -223,11 +223,12 @@ fn holders_cost_no_requests_where_there_are_many_or_for_programs() {
         (server.lines().len() - before, ran.stdout)
     };
     let (count, table) = requests(&["licenses", "usage", LICENSE]);
-    assert_eq!((count, table.contains("EMAIL"), table.lines().count()), (2, false, 28));
+    assert_eq!((count, table.contains("EMAIL"), table.lines().count()), (3, true, 28));
     assert_eq!(requests(&["licenses", "usage", LICENSE, "-o", "json"]).0, 2);
     let (count, card) = requests(&["licenses", "get", LICENSE]);
-    assert_eq!(count, 4 + 25);
-    assert!(card.ends_with(&format!("and 1 more: licctl licenses usage {LICENSE}\n")), "{card}");
+    assert_eq!(count, 5 + 25);
+    let more = format!("and 1 more: licctl licenses usage {LICENSE}\n");
+    assert!(card.contains(&more), "{card}");
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn the_page_of_a_user_shows_all_of_it() {
 
     Licenses, in the order in which a validation looks at them:
     LICENSE | PRODUCT | PLAN | STATUS | SEATS | OWN SEAT CHECKED | VERDICT
-    LICENSE | Acme Studio | Pro annual | Order 4711 | active | 5/5 | no seat | exceeded_seats
+    LICENSE | Acme Studio | Pro annual | active | 5/5 | no seat | exceeded_seats
 
     Last refusals, the newest first:
     REASON | TIMES | LAST | LICENSE

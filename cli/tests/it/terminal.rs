@@ -302,7 +302,7 @@ fn a_narrow_terminal_hides_and_names_columns() {
     let [titles, license, hidden] = lines[..] else { panic!("{seen}") };
     assert_eq!(titles.split_whitespace().collect::<Vec<_>>(), ["ID", "PLAN", "STATUS", "EXPIRES"]);
     assert!(license.starts_with(LICENSE) && license.len() <= 60, "{license}");
-    assert_eq!(hidden, "hidden columns: PRODUCT, SEATS, FEATURES (-c shows them)");
+    assert_eq!(hidden, "hidden columns: PRODUCT, NAME, SEATS, FEATURES (-c shows them)");
 }
 
 /// A wait counts down on a line that is gone afterwards.

@@ -121,7 +121,7 @@ fn fields_are_set_and_cleared() {
     let body = |args: &[&str]| {
         let ran = run(&server, args);
         assert!(ran.code != 2, "{args:?}: {}", ran.stderr);
-        server.received().pop().unwrap().body
+        server.received().into_iter().rfind(|it| it.method == "PATCH").unwrap().body
     };
     for flag in ["--expires-in-days=90", "--expires-in=90d"] {
         assert_eq!(body(&["plans", "update", "Pro annual", flag]), json!({ "expiresInDays": 90 }));

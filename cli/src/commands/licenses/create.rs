@@ -30,7 +30,7 @@ const REPEAT: &str = "run the command again with the same --idempotency-key; thi
 Examples:
   licctl licenses create --plan \"Pro annual\"
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
-  licctl licenses create --plan \"Pro annual\" --name \"Order 4711\" --expires-in 90d
+  licctl licenses create --plan \"Pro annual\" --name \"Order 7\" --expires-in 90d
   licctl licenses create --plan \"Pro annual\" --count 20 -q
   licctl licenses create --plan \"Acme Studio/Pro annual\"
   licctl licenses create --plan \"Pro annual\" --idempotency-key order-4711

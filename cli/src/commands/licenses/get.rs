@@ -65,8 +65,8 @@ struct Waiting {
 
 impl Waiting {
     async fn read(ctx: &Context, license: LicenseId) -> Result<Self> {
-        // A program has licenses assignments.
-        if ctx.output.format != Format::Table {
+        // A program has licenses assignments, and chosen columns are those of the holders.
+        if ctx.output.format != Format::Table || ctx.output.columns.is_some() {
             return Ok(Self { license, users: Vec::new(), is_all: true });
         }
         let client = ctx.client().await?;

@@ -23,7 +23,7 @@ pub const COLUMNS: [Column; 10] = [
     Column::new("ID", 0),
     Column::flexible("PRODUCT", 4),
     Column::flexible("PLAN", 1),
-    Column::flexible("NAME", 1),
+    Column::flexible("NAME", 3),
     Column::kept("STATUS"),
     Column::new("SEATS", 3),
     Column::new("EXPIRES", 2),

@@ -177,6 +177,9 @@ pub fn assignment() -> Value {
 pub fn assigned(user: &str, has_seat: bool) -> Value {
     let mut assignment = assignment();
     assignment["externalId"] = user.into();
+    if user != "alice" {
+        assignment["userId"] = "usr_01h455vb4pex5vsknk084sn0zz".into();
+    }
     assignment["email"] = format!("{user}@example.com").into();
     assignment["name"] = Value::Null;
     let mut seat = usage(1)["activations"][0].clone();
