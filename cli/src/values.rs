@@ -67,7 +67,7 @@ pub fn cleared<F>(fields: impl IntoIterator<Item = Option<F>>) -> Option<Vec<F>>
 /// Whether an update would change nothing.
 pub fn is_empty(update: &impl Serialize) -> bool {
     let update = serde_json::to_value(update).unwrap_or_default();
-    update.as_object().is_some_and(|fields| fields.values().all(Value::is_null))
+    update.as_object().is_some_and(|fields| fields.values().all(serde_json::Value::is_null))
 }
 
 /// The features of the flags; none when no flag was given.

@@ -227,7 +227,7 @@ impl Client {
         };
         // The first error is the one to show if this look-up fails too.
         match asked.await {
-            Ok((_, key)) => refused.forbidden(&key.data, error),
+            Ok(key) => refused.forbidden(&key.body.data, error),
             Err(_) => error,
         }
     }

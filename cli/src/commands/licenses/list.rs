@@ -129,7 +129,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
             let state = effective(&license, ctx.now);
             with_state(license, state)
         };
-        page.into_iter().map(shown).collect()
+        page.into_iter().map(shown).collect::<Vec<_>>()
     });
     let whole = filters.is_empty() && !selects;
     if ctx.output.format == Format::Csv {
