@@ -5,11 +5,12 @@ use std::fs;
 use std::str::FromStr;
 
 use common::{
-    AssignLicense, Assignment, CreateUser, Explain, ExternalId, Metadata, UpdateUser, User,
+    AssignLicense, Assignment, CreateUser, Explain, ExternalId, License, LicenseId, Metadata,
+    UpdateLicense, UpdateUser, User,
 };
 use serde_json::{Map, Value};
 
-use crate::client::{Client, Done};
+use crate::client::{Client, Done, Version};
 use crate::error::{Error, Result};
 
 /// How often a record that changes all the time is read again.
@@ -115,20 +116,53 @@ pub async fn create_user(
     client.users().create(&body).await
 }
 
-/// Updates a user. With entries to merge the update is of the version that was read; if another one
-/// was written meanwhile, it is merged with that.
+/// Updates a user.
 pub async fn update_user(
     client: &Client,
     user: &User,
-    mut body: UpdateUser,
+    body: UpdateUser,
     change: Option<&MetadataChange>,
 ) -> Done<User> {
     let Some(change) = change else { return client.users().update(user.id, &body).await };
+    let read = async || {
+        let Version { data, etag } = client.users().get_version(user.id).await?;
+        Ok((data.metadata.clone(), etag))
+    };
+    update_merged(change, read, async |metadata, etag| {
+        let body = UpdateUser { metadata, ..body.clone() };
+        client.users().update_version(user.id, &body, etag).await
+    })
+    .await
+}
+
+/// Updates a license.
+pub async fn update_license(
+    client: &Client,
+    license: LicenseId,
+    body: &UpdateLicense,
+    change: &MetadataChange,
+) -> Done<License> {
+    let read = async || {
+        let Version { data, etag } = client.licenses().get_version(license).await?;
+        Ok((data.metadata.clone(), etag))
+    };
+    update_merged(change, read, async |metadata, etag| {
+        let body = UpdateLicense { metadata, ..body.clone() };
+        client.licenses().update_version(license, &body, etag).await
+    })
+    .await
+}
+
+/// Updates the version that was read; if another one was written meanwhile, merges with that.
+async fn update_merged<T>(
+    change: &MetadataChange,
+    read: impl AsyncFn() -> Result<(Option<Metadata>, Option<String>)>,
+    write: impl AsyncFn(Option<Metadata>, Option<&str>) -> Done<T>,
+) -> Done<T> {
     for attempt in 1.. {
-        let current = client.users().get_version(user.id).await?;
-        body.metadata = Some(change.of(current.data.metadata.as_ref())?);
-        let etag = current.etag.as_deref();
-        match client.users().update_version(user.id, &body, etag).await {
+        let (current, etag) = read().await?;
+        let merged = Some(change.of(current.as_ref())?);
+        match write(merged, etag.as_deref()).await {
             Err(error) if error.is_conflict() && etag.is_some() && attempt < MAX_ATTEMPTS => {}
             updated => return updated,
         }

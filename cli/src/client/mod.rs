@@ -43,6 +43,7 @@ use refusal::ApiRequest;
 pub use refusal::cause;
 pub use tls::TlsFault;
 pub use trace::Trace;
+pub use version::Version;
 
 /// How many records one page of a list holds.
 const PAGE_SIZE: usize = 1000;

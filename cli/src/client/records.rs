@@ -8,8 +8,8 @@ use common::{
     AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
     CreatedKey, CurrentKey, Event, Explain, Explanation, ExternalId, Key, License,
     LicenseAssignment, LicenseId, LicenseWithSeats, List, Plan, Product, RollKey, SetStatus,
-    Statistics, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage, User, UserRefusal,
-    Validate, Validation,
+    Statistics, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage, User,
+    UserRefusal, Validate, Validation,
 };
 use futures_util::stream::Stream;
 use reqwest::Method;
@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 use super::version::Version;
 use super::{ApiRecord, Client, Written, encode, with_query};
-use crate::error::Result;
+use crate::error::{Error, Exit, Result};
 
 /// The body of a write that has none.
 const NO_BODY: Option<&()> = None;
@@ -155,6 +155,50 @@ impl<T: Update> Records<'_, T> {
     ) -> Done<T> {
         self.client.write_version(Method::PATCH, &Self::path(id), body, etag).await
     }
+}
+
+impl<'c, T: Update + Record<Shown: Timed>> Records<'c, T> {
+    /// [`Self::update`] of the record as it was when somebody saw it: an error if it was changed
+    /// since, as a decision was made on what was seen.
+    pub async fn update_seen(
+        self,
+        seen: &T::Shown,
+        id: impl Display,
+        body: &<T as Update>::Body,
+    ) -> Done<T> {
+        let Self { client, kind } = self;
+        let again = || Self { client, kind };
+        let Version { data, etag } = again().get_version(&id).await?;
+        let Some(etag) = etag else { return again().update(&id, body).await };
+        if data.updated_at() != seen.updated_at() {
+            return Err(changed_meanwhile(&id));
+        }
+        let updated = again().update_version(&id, body, Some(&etag)).await;
+        updated.map_err(|error| if error.is_conflict() { changed_meanwhile(&id) } else { error })
+    }
+}
+
+/// A record that says when it was changed.
+pub trait Timed {
+    fn updated_at(&self) -> Timestamp;
+}
+
+macro_rules! timed {
+    ($($record:ty),*) => {$(
+        impl Timed for $record {
+            fn updated_at(&self) -> Timestamp {
+                self.updated_at
+            }
+        }
+    )*};
+}
+
+timed!(Product, Plan, LicenseWithSeats, User);
+
+fn changed_meanwhile(id: &impl Display) -> Error {
+    Error::new(Exit::Rejected, "changed", format!("{id} was changed meanwhile."))
+        .because("What you saw is no longer what it is, and nothing was overwritten.")
+        .fix("look at it again, and repeat the command")
 }
 
 impl Records<'_, License> {

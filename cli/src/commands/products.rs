@@ -206,7 +206,12 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         let all = resolve::products(ctx).await?;
         resolve::refuse_taken_name(&all, &product.id.to_string(), name)?;
     }
-    match ctx.client().await?.products().update(product.id, &body).await? {
+    let client = ctx.client().await?;
+    let updated = match ctx.may_ask() {
+        true => client.products().update_seen(&product, product.id, &body).await?,
+        false => client.products().update(product.id, &body).await?,
+    };
+    match updated {
         Some(now) => {
             Ok(show(ctx, &now.data)?.changed(format!("Updated product {}.", now.data.name)))
         }

@@ -2,7 +2,9 @@
 //! them.
 
 use crate::support::terminal::{exit, on_a_terminal, press};
-use crate::support::{Home, KEY, LICENSE, OTHER_KEY, lines, on_screen, service};
+use crate::support::{
+    FakeServer, Home, KEY, LICENSE, OTHER_KEY, PLAN, Reply, answer, lines, on_screen, plan, service,
+};
 
 #[test]
 fn a_write_says_where_it_takes_effect() {
@@ -68,4 +70,35 @@ fn what_customers_feel_is_asked_about_in_live_mode() {
         assert_eq!(home.run(&args).code, 0, "{question}");
         assert!(writes() >= before + 2, "{question}");
     }
+}
+
+/// What a person decides is based on what was seen.
+#[test]
+fn an_edit_of_what_was_changed_meanwhile_is_refused() {
+    let edit = |changed_at: &'static str, status| {
+        let server = FakeServer::answering(move |request| match request.method.as_str() {
+            "PATCH" if request.if_match.as_deref() != Some("\"7\"") || status != 200 => {
+                Reply::refusal(status, "conflict", "Changed.")
+            }
+            "GET" if request.path.ends_with(PLAN) => {
+                let mut plan = plan("Pro annual");
+                plan["updatedAt"] = changed_at.into();
+                Reply::data(200, &plan).with("etag", "\"7\"")
+            }
+            _ => answer(request),
+        });
+        let home = Home::with(&server);
+        lines::lay_out(home.dir.path());
+        let mut terminal =
+            on_a_terminal(&home, &["plans", "update", "Pro annual", "--max-seats", "3"]);
+        let seen = terminal.exp_eof().unwrap();
+        let file = home.dir.path().join("catalog.yaml").display().to_string();
+        let applied = home.run(&["apply", "-f", &file]);
+        assert_eq!(exit(&terminal), if applied.code == 9 { 6 } else { applied.code }, "{seen}");
+        (applied.code, seen.contains("was changed meanwhile"))
+    };
+    let as_seen = "2026-01-31T12:00:00.000Z";
+    assert_eq!(edit(as_seen, 200), (0, false));
+    assert_eq!(edit("2026-02-01T12:00:00.000Z", 200), (6, true));
+    assert_eq!(edit(as_seen, 412), (6, true));
 }

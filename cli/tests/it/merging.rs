@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::{
-    FakeServer, Home, LICENSE, Reply, Request, answer, assignment, explanation, user,
+    FakeServer, Home, LICENSE, Reply, Request, answer, assignment, explanation, license_with_seats,
+    user,
 };
 
 /// A service with alice, whose metadata is kept, and changed by somebody else before the writes of
@@ -138,4 +139,31 @@ fn the_metadata_of_an_assignment_is_merged() {
     assert_eq!(bodies(true, &pairs), [Value::Null, merged]);
     assert_eq!(bodies(true, &["--metadata-json", "{}"]), [json!({})]);
     assert_eq!(bodies(true, &[]), [Value::Null]);
+}
+
+/// A license has a name and metadata too.
+#[test]
+fn the_metadata_of_a_license_is_merged() {
+    let server = FakeServer::answering(|request| match request.line() {
+        line if line == format!("GET /api/v1/admin/licenses/{LICENSE}") => {
+            let mut license = license_with_seats(1);
+            license["metadata"] = json!({ "order": "47", "by": "x" });
+            Reply::data(200, &license).with("etag", "\"1\"")
+        }
+        _ => answer(request),
+    });
+    let home = Home::with(&server);
+    let pairs = ["--metadata", "order=48", "--metadata", "by=", "--name", "North"];
+    let ran = home.run(&[&["licenses", "update", LICENSE][..], &pairs].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(last(&server).body, json!({ "name": "North", "metadata": { "order": "48" } }));
+    assert_eq!(last(&server).if_match.as_deref(), Some("\"1\""));
+    home.run(&["licenses", "update", LICENSE, "--name", "none", "--no-metadata"]);
+    assert_eq!(last(&server).body, json!({ "clear": ["name", "metadata"] }));
+    let new =
+        ["licenses", "create", "--plan", "Pro annual", "--name", "North", "--metadata", "a=1"];
+    assert_eq!(home.run(&new).code, 0);
+    assert_eq!(last(&server).body["name"], "North");
+    assert_eq!(last(&server).body["metadata"], json!({ "a": "1" }));
+    assert_eq!(home.run(&["licenses", "update", LICENSE]).code, 2);
 }

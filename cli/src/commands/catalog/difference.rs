@@ -244,7 +244,8 @@ impl<'a> CatalogStep<'a> {
                 Ok(made.map(|id| id.to_string()))
             }
             Record::Product { want, have: Some(have) } => {
-                let now = client.products().update(have.id, &product_update(want)).await?;
+                let now =
+                    client.products().update_seen(have, have.id, &product_update(want)).await?;
                 Ok(now.map(|now| now.data.id.to_string()))
             }
             Record::Plan { want, have: None, product: (_, id) } => {
@@ -255,7 +256,7 @@ impl<'a> CatalogStep<'a> {
                 Ok(made.map(|made| made.data.id.to_string()))
             }
             Record::Plan { want, have: Some(have), .. } => {
-                let now = client.plans().update(have.id, &plan_update(want)).await?;
+                let now = client.plans().update_seen(have, have.id, &plan_update(want)).await?;
                 Ok(now.map(|now| now.data.id.to_string()))
             }
             Record::UnlistedProduct(_) | Record::UnlistedPlan(..) => Ok(None),

@@ -15,6 +15,7 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
+use crate::metadata::MetadataFlags;
 use crate::new_users::NewUserFlags;
 use crate::output::View;
 use crate::prompt;
@@ -44,7 +45,7 @@ pub struct CreateArgs {
     /// Product of the plan, by name or id
     #[arg(long)]
     product: Option<String>,
-    /// Name of the license, such as a customer or an order
+    /// Name of the license, such as that of a customer or an order
     #[arg(long)]
     name: Option<Name>,
     /// How long the license is valid, as in 90d or 1y, instead of the plan's term
@@ -57,6 +58,8 @@ pub struct CreateArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = count)]
     count: Option<u32>,
+    #[command(flatten)]
+    metadata: MetadataFlags,
     /// Text that makes it safe to run this command again: within a day, the same text and flags
     /// give the same licenses
     #[arg(long, value_name = "TEXT")]
@@ -101,7 +104,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         plan_id: plan.id,
         expires_in_days: args.expires_in.map(Days::get),
         name: args.name.clone(),
-        metadata: None,
+        metadata: args.metadata.read()?.map(|change| change.of(None)).transpose()?,
     };
     let client = ctx.client().await?;
     let assignments = users.iter().cloned().map(Step::Assign);

@@ -8,12 +8,13 @@ use crate::commands::planned;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::metadata::{self, MetadataFlags};
 use crate::output::View;
 use crate::resolve::{NameIndex, Purpose};
 use crate::time::{Moment, Span};
 use crate::values::{self, Edit, cleared, is_empty};
 
-/// Change the name, seats, expiry or features of a license
+/// Change the name, metadata, seats, expiry or features of a license
 ///
 /// A limit below the seats in use takes no seat away; it only prevents new ones.
 #[derive(Args)]
@@ -29,7 +30,7 @@ pub struct UpdateArgs {
     /// License id, or at least 6 characters from its end
     #[arg(add = completion::licenses())]
     license: Option<String>,
-    /// New name, or none
+    /// New name, such as that of a customer or an order, or none
     #[arg(long, value_name = "NAME or none")]
     name: Option<Edit<Name>>,
     /// New number of seats, or none for no limit
@@ -45,6 +46,11 @@ pub struct UpdateArgs {
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
+    #[command(flatten)]
+    metadata: MetadataFlags,
+    /// Remove all metadata
+    #[arg(long, conflicts_with_all = ["metadata", "metadata_json"])]
+    no_metadata: bool,
 }
 
 pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
@@ -58,18 +64,24 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             Edit::clears(&args.name, LicenseField::Name),
             Edit::clears(&args.max_seats, LicenseField::MaxSeats),
             Edit::clears(&args.expires_at, LicenseField::ExpiresAt),
+            args.no_metadata.then_some(LicenseField::Metadata),
         ]),
-        ..UpdateLicense::default()
+        metadata: None,
     };
-    if is_empty(&body) {
+    let change = args.metadata.read()?;
+    if is_empty(&body) && change.is_none() {
         return Err(
             Error::usage("There is nothing to change.").fix("see licctl licenses update --help")
         );
     }
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Write).await?;
-    let Some(now) = ctx.client().await?.licenses().update(license.id, &body).await? else {
-        return planned();
+    let client = ctx.client().await?;
+    let updated = match (&change, ctx.may_ask()) {
+        (Some(change), _) => metadata::update_license(client, license.id, &body, change).await?,
+        (None, true) => client.licenses().update_seen(&license, license.id, &body).await?,
+        (None, false) => client.licenses().update(license.id, &body).await?,
     };
+    let Some(now) = updated else { return planned() };
     let held = i64::from(license.seats.used);
     if let Some(max) = now.data.max_seats.filter(|max| held > i64::from(max.get())) {
         ctx.note(&format!("{held} seats are in use; a new one is free below {max}"));

@@ -72,9 +72,12 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         let all = resolve::plans(ctx, Some(plan.product_id)).await?;
         resolve::refuse_taken_name(&all, &plan.id.to_string(), name)?;
     }
-    let Some(now) = ctx.client().await?.plans().update(plan.id, &body).await? else {
-        return planned();
+    let client = ctx.client().await?;
+    let updated = match ctx.may_ask() {
+        true => client.plans().update_seen(&plan, plan.id, &body).await?,
+        false => client.plans().update(plan.id, &body).await?,
     };
+    let Some(now) = updated else { return planned() };
     let names = NameIndex::for_display(ctx).await;
     let changed = format!("Updated plan {}. Existing licenses keep their terms.", now.data.name);
     Ok(show(&now.data, &names)?.changed(changed))

@@ -24,6 +24,8 @@ pub fn answer(request: &Request) -> Reply {
     match (request.method.as_str(), words.as_slice()) {
         ("GET", ["admin", "products"]) => Reply::list(&[product("Acme Studio")]),
         ("GET", ["admin", "plans"]) => Reply::list(&[plan("Pro annual")]),
+        ("GET", ["admin", "products", _]) => Reply::data(200, &product("Acme Studio")),
+        ("GET", ["admin", "plans", _]) => Reply::data(200, &plan("Pro annual")),
         ("GET", ["admin", "licenses"]) => Reply::list(&[license_with_seats(4)]),
         ("GET", ["admin", "users"]) if request.path.contains("externalId=nobody") => {
             Reply::list(&[])
