@@ -69,7 +69,7 @@ fn a_script_reads_who_is_new_and_whom_that_resembles() {
                 format!("note: {given} is a new user. Did you mean dana (dana@north.example)?\n");
             assert!(ran.stderr.starts_with(&note), "{command:?}: {}", ran.stderr);
             let (ran, written) = run(&[command, &[given, "--create-user"]].concat());
-            assert_eq!((written.len() > 0, ran.stderr.as_str()), (true, ""), "{command:?}");
+            assert_eq!((written.is_empty(), ran.stderr.as_str()), (false, ""), "{command:?}");
         }
         let (ran, _) = run(&[command, &["dana"]].concat());
         assert_eq!(ran.stderr, "", "{command:?}");

@@ -212,8 +212,8 @@ impl From<Notice> for Done {
 }
 
 impl Notice {
-    pub fn with(self, from: impl ToString, to: impl ToString) -> Done {
-        Done { notice: self, from: from.to_string(), to: to.to_string() }
+    pub fn with(self, from: impl Into<String>, to: impl Into<String>) -> Done {
+        Done { notice: self, from: from.into(), to: to.into() }
     }
 }
 

@@ -191,7 +191,7 @@ pub fn notice_of_assignment(is_new: bool, license: &LicenseWithSeats) -> Done {
     let status = if is_over(license) { Status::Expired } else { license.status };
     match license.seats.allowed {
         _ if !is_new => Notice::AssignedBefore.into(),
-        _ if status != Status::Active => Notice::AssignedInvalid.with("", status),
+        _ if status != Status::Active => Notice::AssignedInvalid.with("", status.as_str()),
         Some(allowed) if license.seats.used >= allowed.get() => {
             Notice::AssignedFull.with("", format!("{} of {allowed}", license.seats.used))
         }
