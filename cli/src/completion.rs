@@ -8,7 +8,6 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 use common::ApiKey;
 
-use crate::commands::{self, help};
 use crate::completion_cache::{self, CachedName};
 use crate::config::{Config, Folder};
 use crate::env::{self, Env};
@@ -73,7 +72,7 @@ pub fn commands(verb: &'static str) -> ArgValueCompleter {
         }
         let about = |it: &Command| it.get_about().map(ToString::to_string).unwrap_or_default();
         let below = command.get_subcommands().map(|it| (it.get_name().to_owned(), about(it)));
-        let topics = help::topics().filter(|_| verb == "help" && words.is_empty());
+        let topics = crate::help_topics().filter(|_| verb == "help" && words.is_empty());
         let topics = topics.map(|(name, about)| (name.to_owned(), about.to_owned()));
         fitting(below.chain(topics), typed)
     })
@@ -89,7 +88,7 @@ pub fn columns() -> ArgValueCompleter {
         };
         let line: Vec<String> =
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        let titles = commands::columns_of(&line).iter().map(|column| folded(column.title));
+        let titles = crate::columns_of(&line).iter().map(|column| folded(column.title));
         let fitting = titles.filter(|title| title.starts_with(&folded(last)));
         fitting.map(|title| CompletionCandidate::new(format!("{before}{title}"))).collect()
     })

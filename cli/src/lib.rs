@@ -30,6 +30,8 @@ mod time;
 mod values;
 mod wait_display;
 
+use commands::columns_of;
+use commands::help::topics as help_topics;
 use std::ffi::OsString;
 use std::pin::pin;
 use std::rc::Rc;

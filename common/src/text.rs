@@ -125,7 +125,7 @@ pub struct Features(Vec<Feature>);
 
 impl Features {
     const MAX: usize = 100;
-    const WHAT: &str = "an array of at most 100 strings, no two alike";
+    const WHAT: &str = "an array of at most 100 different strings";
 
     pub fn new(features: Vec<Feature>) -> Result<Self, Invalid> {
         let different: HashSet<&Feature> = features.iter().collect();

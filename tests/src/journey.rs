@@ -109,7 +109,7 @@ async fn a_suggested_command_ends_a_refusal() {
     let why = shell.run("licctl validate linus --explain");
     assert_eq!(why.code, 10, "{}", why.stderr);
     assert!(
-        why.stdout.contains("2 of 2 seats in use, least recently checked first"),
+        why.stdout.contains("2 of 2 seats in use; least recently checked first"),
         "{}",
         why.stdout
     );

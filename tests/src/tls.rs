@@ -68,7 +68,8 @@ async fn over_tls_of_its_own_licd_asks_for_tls_from_then_on() {
         let head = wire.answer().await.head;
         assert!(head.contains("\r\nstrict-transport-security: max-age="), "{head}");
     }
-    let mut plain = Wire::connect(&App::start().await.base).await;
+    let behind_a_proxy = App::start().await;
+    let mut plain = Wire::connect(&behind_a_proxy.base).await;
     let proxied = "GET /healthz HTTP/1.1\r\nhost: licd\r\nx-forwarded-proto: https\r\n\r\n";
     plain.send(proxied).await;
     let head = plain.answer().await.head;

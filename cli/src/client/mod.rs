@@ -8,6 +8,7 @@ mod raw;
 mod record;
 mod records;
 mod refusal;
+mod roles;
 mod tls;
 mod trace;
 mod version;

@@ -2,11 +2,11 @@
 
 use std::error::Error as StdError;
 
-use common::{CurrentKey, Failure, Role, Success};
+use common::{CurrentKey, Failure, Role};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
-use super::{Client, KeySource, Target, TlsFault, record};
+use super::{KeySource, Target, TlsFault};
 use crate::config::address;
 use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT, UNREACHABLE};
 use crate::escape::quote;
@@ -213,22 +213,6 @@ impl ApiRequest<'_> {
                 format!("There is no {} {id}.", nouns.trim_end_matches('s'))
             }
             None => format!("{}{path} does not exist.", address(&self.target.server)),
-        }
-    }
-}
-
-impl Client {
-    /// The error of a key that may not do this, with the role that may.
-    pub(super) async fn with_roles(&self, refused: &ApiRequest<'_>, error: Error) -> Error {
-        let own = self.request(Method::GET, "/api/v1/key");
-        let asked = async {
-            let response = self.send(&own, None, None).await?;
-            record::read::<Success<CurrentKey>>(&own, response, &self.trace, true).await
-        };
-        // The first error is the one to show if this look-up fails too.
-        match asked.await {
-            Ok(key) => refused.forbidden(&key.body.data, error),
-            Err(_) => error,
         }
     }
 }

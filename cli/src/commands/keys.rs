@@ -1,9 +1,11 @@
 //! `licctl keys`: API keys. The secret of a new one is shown once, on stdout, and nowhere else.
 
+mod table;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use common::{CreateKey, CreatedKey, Key, Mode, Name, OverlapSeconds, Role, RollKey, Timestamp};
+use common::{CreateKey, CreatedKey, Key, Mode, Name, OverlapSeconds, Role, RollKey};
 
 use super::lists::{self, Kind, ListFlags};
 use super::planned;
@@ -12,25 +14,16 @@ use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::cell::{TextCell, Tone};
-use crate::output::table::{Column, Table};
+use crate::output::cell::TextCell;
 use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
 use crate::time::{Moment, Span, relative};
 use crate::values::IdempotencyKey;
 
-pub const COLUMNS: [Column; 9] = [
-    Column::new("ID", 0),
-    Column::flexible("NAME", 1),
-    Column::new("PREFIX", 3),
-    Column::new("ROLE", 2),
-    Column::new("MODE", 4),
-    Column::new("CREATED", 7),
-    Column::new("LAST USED", 6),
-    Column::new("EXPIRES", 5),
-    Column::new("STATE", 1),
-];
+pub use table::COLUMNS;
+use table::table;
+
 const FIELDS: [Field; 9] = Field::members([
     "id",
     "name",
@@ -352,60 +345,4 @@ async fn revoke(ctx: &Context, given: &KeyArg) -> Result<View> {
     let view = View::new(&revoked, vec![revoked.id.to_string()])?.fields(&FIELDS);
     let view = view.table(table(ctx, std::slice::from_ref(&revoked)));
     Ok(view.changed(format!("Revoked the {what}.")))
-}
-
-fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
-    let row = |key: &ApiRecord<Key>| {
-        vec![
-            TextCell::of(key.id),
-            TextCell::text(key.name.as_str()),
-            TextCell::text(&key.prefix),
-            TextCell::of(key.role),
-            TextCell::of(key.mode),
-            TextCell::past(key.created_at, ctx.now),
-            TextCell::time_or("never", key.last_used_at, ctx.now),
-            TextCell::time_or("never", key.expires_at, ctx.now),
-            state(key, ctx.now),
-        ]
-    };
-    Table::new(&COLUMNS).with(keys.iter().map(row))
-}
-
-fn state(key: &Key, now: Timestamp) -> TextCell {
-    if key.revoked_at.is_some() {
-        TextCell::text("revoked").toned(Tone::Bad)
-    } else if key.expires_at.is_some_and(|end| end <= now) {
-        TextCell::text("expired").toned(Tone::Warning)
-    } else if key.is_long_unused(now) {
-        TextCell::text("unused for 90 days").toned(Tone::Warning)
-    } else {
-        TextCell::text("active").toned(Tone::Good)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use chrono::TimeDelta;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_key_that_nobody_needs_any_more_is_marked() {
-        let now: Timestamp = "2026-06-30T12:00:00Z".parse().unwrap();
-        let days = |days| now.plus(TimeDelta::days(days));
-        let key: Key = serde_json::from_value(json!({
-            "id": "key_01h455vb4pex5vsknk084sn02q", "name": "ci", "prefix": "sk_live_0000",
-            "role": "validate", "mode": "live", "createdAt": days(-91), "expiresAt": null,
-            "lastUsedAt": null, "revokedAt": null,
-        }))
-        .unwrap();
-        let shown = |key: &Key| state(key, now).plain;
-        assert_eq!(shown(&key), "unused for 90 days");
-        assert_eq!(shown(&Key { created_at: days(-90), ..key.clone() }), "active");
-        assert_eq!(shown(&Key { last_used_at: Some(days(-89)), ..key.clone() }), "active");
-        assert_eq!(shown(&Key { last_used_at: Some(days(-90)), ..key.clone() }), "active");
-        assert_eq!(shown(&Key { expires_at: Some(now), ..key.clone() }), "expired");
-        assert_eq!(shown(&Key { revoked_at: Some(now), ..key }), "revoked");
-    }
 }

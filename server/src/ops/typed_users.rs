@@ -37,8 +37,8 @@ impl TypedUsers {
         ids.join("\n")
     }
 
-    /// All users, one in each line, with the one who is similar in the place of each unknown one. None
-    /// if that is not one for all of them.
+    /// All users, one in each line, with the similar one in the place of each unknown one. None if an
+    /// unknown one has none, or several.
     pub fn corrected(&self) -> Option<String> {
         let meant = |id: &ExternalId| {
             let unknown = self.unknown.iter().find(|unknown| unknown.id == *id);

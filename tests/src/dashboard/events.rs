@@ -166,7 +166,7 @@ async fn a_filter_waits_for_enter() {
             form.addEventListener('submit', () => { document.title = 'submitted'; });
         }";
     browser.script(hurry).await;
-    browser.fill("User’s external id", "emma").await;
+    browser.fill("User ID", "emma").await;
     assert!(!browser.title().await.contains("submitted"));
     browser.press("Enter").await;
     browser.is_at(&format!("{EVENTS}?type=&subject=&user=emma")).await;

@@ -137,7 +137,7 @@ async fn a_form_that_is_sent_twice_creates_one_record() {
         assert_eq!(paths[0], paths[1]);
         paths.swap_remove(0)
     };
-    send_twice("/dashboard/live/users", "External id", "user", "he user is there.").await;
+    send_twice("/dashboard/live/users", "External id", "user", "User created.").await;
     let product = send_twice(PRODUCTS, "Product name", "product", "Product created.").await;
     send_twice(&product, "Name", "plan", "Plan created.").await;
     for list in ["users", "products", "plans"] {

@@ -266,7 +266,7 @@ async fn a_full_license_gets_room_from_the_users_page() {
     browser.sees("Longest unused first").await;
     // The first seat was taken by the other, who was seen again since.
     let text = browser.text().await;
-    assert!(text.find("Unassign linus") < text.find(&format!("Unassign {MARKUP}")), "{text}");
+    assert!(text.find("\nlinus\n") < text.find(&format!("\n{MARKUP}\n")), "{text}");
     browser.click(&format!("Unassign {MARKUP}")).await;
     browser.click_in("loses the license and its seat", &format!("Unassign {MARKUP}")).await;
     browser.sees("License unassigned, and the seat of the user freed.").await;

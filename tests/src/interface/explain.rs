@@ -139,7 +139,7 @@ async fn an_unknown_user_is_user_not_found() {
       "data": {
         "valid": false,
         "reason": "user_not_found",
-        "summary": "nobody is unknown; a validation would create the user.",
+        "summary": "nobody is unknown; a validation would create this user.",
         "checkedAt": "<time>",
         "user": null,
         "licenses": [],

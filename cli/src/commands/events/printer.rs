@@ -1,5 +1,5 @@
-//! Prints events one by one. The columns of the table have fixed widths, as later events are not known
-//! yet; on a terminal the lines are as wide as it is.
+//! Prints events one by one. The columns of the table have fixed widths, as later events are not
+//! known yet; on a terminal the lines are as wide as it is.
 
 use common::Event;
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use clap::Args;
-use common::{AssignLicense, CreateLicense, ExternalId, License, LicenseId, Name, Plan};
+use common::{AssignLicense, CreateLicense, ExternalId, License, LicenseId, Name, Plan, PlanId};
 
 use super::assign::external_id;
 use super::{FIELDS, effective, table, with_state};
@@ -100,12 +100,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let count = args.count.unwrap_or(1);
     let question = format!("Create {count} licenses of plan {}?", plan.name);
     prompt::confirm_many(ctx, usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
-    let body = CreateLicense {
-        plan_id: plan.id,
-        expires_in_days: args.expires_in.map(Days::get),
-        name: args.name.clone(),
-        metadata: args.metadata.read()?.map(|change| change.of(None)).transpose()?,
-    };
+    let body = body(&args, plan.id)?;
     let client = ctx.client().await?;
     let assignments = users.iter().cloned().map(Step::Assign);
     let steps: Vec<Step> = (1..=count).map(Step::Create).chain(assignments).collect();
@@ -151,6 +146,15 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         return planned();
     }
     show(ctx, &users, &plan, &made).map(|view| view.exit(taken.exit))
+}
+
+fn body(args: &CreateArgs, plan_id: PlanId) -> Result<CreateLicense> {
+    Ok(CreateLicense {
+        plan_id,
+        expires_in_days: args.expires_in.map(Days::get),
+        name: args.name.clone(),
+        metadata: args.metadata.read()?.map(|change| change.of(None)).transpose()?,
+    })
 }
 
 impl Step {

@@ -63,7 +63,7 @@ impl ExplainedUser {
     }
 }
 
-/// Explains all products of the user, as of one moment. What would help is looked for if it is of use.
+/// Explains all products of the user, as of one moment, with what would help if that is asked for.
 pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<ExplainedUser, Error> {
     let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;

@@ -55,8 +55,9 @@ macro_rules! handlers {
             Form { fields, seen, .. }: Form<Fields>,
         ) -> Result<Response, Error> {
             let sent = Sent { app: &app, visitor: &visitor, id, fields: &fields, seen };
-            let next = sent.$act().await;
-            answer(&app, visitor, id, fields, next, $failed).await
+            // Boxed, as a request that waits for its body would hold the room for all of it.
+            let next = Box::pin(sent.$act()).await;
+            Box::pin(answer(&app, visitor, id, fields, next, $failed)).await
         }
     )*};
 }
@@ -150,6 +151,8 @@ impl Sent<'_> {
 
     async fn assign(&self) -> Result<Next, Error> {
         let text = given("userId", &self.fields.user_id)?;
+        // Nothing is asked about a license that is not there.
+        self.stored().await?;
         let view = self.app.ops.view(self.visitor.scope);
         let typed = typed_users::one(view, "userId", text).await?;
         if let Some(question) = questions::about_user(&typed, self.id, self.fields)? {
