@@ -170,17 +170,17 @@ pub async fn create(
     form: Form<KeyForm>,
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
-    let created = async {
+    let created = Box::pin(async {
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         let new = fields.read(visitor.layout.mode, change.now)?;
         keys::create(change, new).await
-    };
+    });
     match created.await {
         Ok(Created(created)) => show_created(visitor, created, None),
         Err(Error::ShownOnce(id)) => visitor.go_to(&format!("/keys/{id}"), Notice::KeyShownOnce),
         Err(error) => {
             let mistake = Mistake::of(error)?;
-            show_list(&app, &visitor, &KeysQuery::default(), fields, mistake).await
+            Box::pin(show_list(&app, &visitor, &KeysQuery::default(), fields, mistake)).await
         }
     }
 }
@@ -281,20 +281,24 @@ pub async fn roll(
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
     if let Some(question) = ask_about_roll(&visitor, id, &fields)? {
+        // Nothing is asked about a key that is not there.
+        keys::get(app.ops.view(visitor.scope), id).await?;
         return question.ask(visitor.layout);
     }
-    let rolled = async {
+    let rolled = Box::pin(async {
         let overlap = required::<OverlapSeconds>("overlap", "The overlap", &fields.overlap)?;
         let roll = RollKey { overlap_seconds: Some(overlap) };
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         let Created(created) = keys::roll(change, id, &roll).await?;
         let end = roll.end(created.record.created_at, created.record.expires_at);
         Ok((created, end))
-    };
+    });
     match rolled.await {
         Ok((created, end)) => show_created(visitor, created, Some(end)),
         Err(Error::ShownOnce(id)) => visitor.go_to(&format!("/keys/{id}"), Notice::KeyShownOnce),
-        Err(error) => show(&app, visitor, id, Mistake::default(), Mistake::of(error)?).await,
+        Err(error) => {
+            Box::pin(show(&app, visitor, id, Mistake::default(), Mistake::of(error)?)).await
+        }
     }
 }
 
@@ -306,7 +310,9 @@ pub async fn revoke(
     let revoked = async { keys::revoke(app.ops.change(visitor.origin(), None).await?, id).await };
     match revoked.await {
         Ok(_) => visitor.go_to("/keys", Notice::KeyRevoked),
-        Err(error) => show(&app, visitor, id, Mistake::of(error)?, Mistake::default()).await,
+        Err(error) => {
+            Box::pin(show(&app, visitor, id, Mistake::of(error)?, Mistake::default())).await
+        }
     }
 }
 

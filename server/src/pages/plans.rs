@@ -62,16 +62,16 @@ pub async fn update(
     Id(id): Id<PlanId>,
     Form { fields, seen, .. }: Form<PlanForm>,
 ) -> Result<Response, Error> {
-    let updated = async {
+    let updated = Box::pin(async {
         let update = fields.update()?;
         let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
         plans::update(change, id, update).await
-    };
+    });
     match updated.await {
         Ok(_) => visitor.go_to(&format!("/plans/{id}"), Notice::PlanUpdated),
         Err(error) => {
             let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
-            show(&app, visitor, id, Some(fields), Mistake::of(error)?).await
+            Box::pin(show(&app, visitor, id, Some(fields), Mistake::of(error)?)).await
         }
     }
 }

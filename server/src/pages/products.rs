@@ -122,15 +122,15 @@ pub async fn create(
     form: Form<ProductForm>,
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
-    let created = async {
+    let created = Box::pin(async {
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         Ok(products::create(change, fields.read()?).await?.record().id)
-    };
+    });
     match created.await.or_else(created_before) {
         Ok(id) => visitor.go_to(&format!("/products/{id}"), Notice::ProductCreated),
         Err(error) => {
             let mistake = Mistake::of(error)?;
-            show_list(&app, visitor, &ListQuery::default(), fields, mistake).await
+            Box::pin(show_list(&app, visitor, &ListQuery::default(), fields, mistake)).await
         }
     }
 }
@@ -197,17 +197,17 @@ pub async fn update(
     Id(id): Id<ProductId>,
     Form { fields, seen, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
-    let updated = async {
+    let updated = Box::pin(async {
         let update = fields.update()?;
         let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
         products::update(change, id, update).await
-    };
+    });
     match updated.await {
         Ok(_) => visitor.go_to(&format!("/products/{id}"), Notice::ProductUpdated),
         Err(error) => {
             let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
             let sent = Sent::Product(fields, Mistake::of(error)?);
-            show(&app, visitor, id, &ListQuery::default(), sent).await
+            Box::pin(show(&app, visitor, id, &ListQuery::default(), sent)).await
         }
     }
 }
@@ -219,15 +219,15 @@ pub async fn create_plan(
     form: Form<PlanForm>,
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
-    let created = async {
+    let created = Box::pin(async {
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         Ok(plans::create(change, fields.create(id)?).await?.record().id)
-    };
+    });
     match created.await.or_else(created_before) {
         Ok(plan) => visitor.go_to(&format!("/plans/{plan}"), Notice::PlanCreated),
         Err(error) => {
             let sent = Sent::Plan(fields, Mistake::of(error)?);
-            show(&app, visitor, id, &ListQuery::default(), sent).await
+            Box::pin(show(&app, visitor, id, &ListQuery::default(), sent)).await
         }
     }
 }

@@ -149,7 +149,7 @@ pub async fn create(
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
     let view = app.ops.view(visitor.scope);
-    let created = async {
+    let created = Box::pin(async {
         let typed = typed_users::one(view.clone(), "externalId", &fields.external_id).await?;
         let Some(id) = typed.ids.first() else {
             return Err(Error::invalid("externalId", "The external id must not be empty."));
@@ -160,7 +160,7 @@ pub async fn create(
         }
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         Ok(Ok(users::create_new(change, new).await?.record().id))
-    };
+    });
     match created.await.or_else(|error| created_before(error).map(Ok)) {
         Ok(Ok(id)) => visitor.go_to(&format!("/users/{id}"), Notice::UserCreated),
         Ok(Err(question)) => question.ask(visitor.layout),

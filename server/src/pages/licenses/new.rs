@@ -127,7 +127,7 @@ pub async fn create(
     form: Form<NewForm>,
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
-    let created = async {
+    let created = Box::pin(async {
         let new = fields.read()?;
         let view = app.ops.view(visitor.scope);
         let typed = typed_users::several(view, "users", &fields.users).await?;
@@ -141,11 +141,11 @@ pub async fn create(
         };
         let id = created.map(|Created(license)| license.id).or_else(created_before)?;
         Ok(Next::Created(id, typed.ids))
-    };
+    });
     let (id, users) = match created.await {
         Ok(Next::Created(id, users)) => (id, users),
         Ok(Next::Ask(question)) => return question.ask(visitor.layout),
-        Err(error) => return show_form(&app, visitor, fields, Mistake::of(error)?).await,
+        Err(error) => return Box::pin(show_form(&app, visitor, fields, Mistake::of(error)?)).await,
     };
     let left_out = assign_all(&app, &visitor, id, users).await;
     if left_out.is_empty() {
@@ -153,7 +153,8 @@ pub async fn create(
     }
     let left_out = Error::invalid("userId", left_out.join(" "));
     let title = "The license was created, and not assigned to everyone";
-    show(&app, visitor, id, &ShowQuery::default(), Attempt::failed(title, left_out)?).await
+    Box::pin(show(&app, visitor, id, &ShowQuery::default(), Attempt::failed(title, left_out)?))
+        .await
 }
 
 /// Answers, for each user to whom the license could not be assigned, why.

@@ -28,7 +28,7 @@ pub async fn create_license(
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
     let user_id = users::get(app.ops.view(visitor.scope), id).await?.external_id;
-    let created = async {
+    let created = Box::pin(async {
         let plan_id = fields.plan_id.trim();
         if plan_id.is_empty() {
             return Err(Error::invalid("planId", "Choose a plan."));
@@ -44,12 +44,12 @@ pub async fn create_license(
             created.map(|Created(license)| license.id).or_else(created_before)?;
         let change = app.ops.change(visitor.origin(), None).await?;
         licenses::assign(change, license, AssignLicense { user_id, metadata: None }).await
-    };
+    });
     match created.await {
         Ok(_) => visitor.go_to(&format!("/users/{id}"), Notice::LicenseCreatedFor),
         Err(error) => {
             let sent = Sent::Create(fields, Mistake::of(error)?);
-            show(&app, visitor, id, LicensingQuery::default(), sent).await
+            Box::pin(show(&app, visitor, id, LicensingQuery::default(), sent)).await
         }
     }
 }
@@ -63,20 +63,20 @@ pub async fn assign(
     let view = app.ops.view(visitor.scope);
     let user_id = users::get(view.clone(), id).await?.external_id;
     let unknown = || Error::invalid("license", "There is no license with this ID.");
-    let assigned = async {
+    let assigned = Box::pin(async {
         let license: LicenseId = fields.license_id.parse().map_err(|_| unknown())?;
         let change = app.ops.change(visitor.origin(), None).await?;
         let new = AssignLicense { user_id, metadata: None };
         let is_new = licenses::assign(change, license, new).await?.is_new();
         Ok(notice_of_assignment(is_new, &licenses::get(view, license).await?))
-    };
+    });
     match assigned.await {
         Ok(done) => visitor.go_to(&format!("/users/{id}"), done),
         Err(error) => {
             let is_unknown = matches!(error, Error::NotFound("license"));
             let mistake = Mistake::of(if is_unknown { unknown() } else { error })?;
             let query = LicensingQuery { license: fields.license_id };
-            show(&app, visitor, id, query, Sent::Assign(mistake)).await
+            Box::pin(show(&app, visitor, id, query, Sent::Assign(mistake))).await
         }
     }
 }

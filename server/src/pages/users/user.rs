@@ -183,19 +183,19 @@ pub async fn update(
     Id(id): Id<UserId>,
     Form { fields, seen, .. }: Form<EditForm>,
 ) -> Result<Response, Error> {
-    let updated = async {
+    let updated = Box::pin(async {
         let stored = users::get(app.ops.view(visitor.scope), id).await?;
         let update = fields.read(&stored)?;
         let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
         users::update(change, id, update).await.map(|Changed(after)| after != stored)
-    };
+    });
     match updated.await {
         Ok(true) => visitor.go_to(&format!("/users/{id}"), Notice::UserUpdated),
         Ok(false) => visitor.go_to(&format!("/users/{id}"), Notice::Unchanged),
         Err(error) => {
             let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
             let sent = Sent::Edit(fields, Mistake::of(error)?);
-            show(&app, visitor, id, LicensingQuery::default(), sent).await
+            Box::pin(show(&app, visitor, id, LicensingQuery::default(), sent)).await
         }
     }
 }
@@ -211,7 +211,7 @@ pub async fn delete(
     Form { seen, .. }: Form<DeleteForm>,
 ) -> Result<Response, Error> {
     let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
-    match users::delete(change, id).await {
+    match Box::pin(users::delete(change, id)).await {
         Ok(_) => visitor.go_to("/users", Notice::UserDeleted),
         Err(Error::Changed(_)) => visitor.go_to(&format!("/users/{id}"), Notice::ChangedMeanwhile),
         Err(error) => Err(error),
