@@ -7,8 +7,9 @@ use super::{OPERATIONS, with_unknown_ids};
 use crate::harness::{TestDatabase, Visitor};
 use crate::nodes::process::{Process, first_key};
 
-/// How many requests wait for each operation.
-const REQUESTS: u64 = 200;
+/// How many requests wait for each operation: so many that the pages which SQLite keeps in memory
+/// are little next to them.
+const REQUESTS: u64 = 400;
 /// What one may take with its connection, in KiB. The future of a handler that holds its operation
 /// while it waits takes more by itself.
 const MAX_KIB: u64 = 44;
