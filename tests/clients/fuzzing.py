@@ -11,7 +11,7 @@ from pathlib import Path
 
 import schemathesis
 from schemathesis.cli import schemathesis as command
-from schemathesis.specs.openapi.checks import RejectedPositiveData
+from schemathesis.specs.openapi.checks import AcceptedNegativeData, RejectedPositiveData
 
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parents[1] / "docs" / "openapi.json"
@@ -42,7 +42,8 @@ REFUSALS = {
         "cannot be both set and cleared",
     ),
     # As `uniqueItems`, of which clients would make sets that have no order.
-    "features are no two alike": ("invalid_request", "features", "no two alike"),
+    "features are no two alike": ("invalid_request", "features", "different strings"),
+    "If-Match has tags in quotes": ("invalid_request", "If-Match", "tags in quotes"),
     "metadata is small and flat, without NUL": ("invalid_request", "metadata.*", "16 KiB"),
     # Generated PHP clients would refuse other letters too.
     "a text has no control characters from U+0080 on": (
@@ -58,6 +59,9 @@ succeeded = set()
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
+    # A member that is null is as one that is absent, though the document does not offer it.
+    if isinstance(failure, AcceptedNegativeData):
+        return not isinstance(case.body, dict) or None not in case.body.values()
     if not isinstance(failure, RejectedPositiveData):
         return True
     answer = response.json()
