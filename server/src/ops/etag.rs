@@ -8,6 +8,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
+use crate::store::keys::hex;
+
+/// How many hexadecimal digits of the hash a tag has.
+const LENGTH: usize = 32;
 
 /// What tells one state of a record from another: a hash of its members. HTTP writes it in
 /// quotes.
@@ -18,8 +22,9 @@ impl ETag {
     fn of(record: &impl Serialize) -> Self {
         // Only a map whose keys are no strings fails, and no record has one.
         let json = serde_json::to_vec(record).unwrap_or_default();
-        let hash = Sha256::digest(json);
-        Self(hash[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+        let mut text = hex(&Sha256::digest(json).into());
+        text.truncate(LENGTH);
+        Self(text)
     }
 }
 

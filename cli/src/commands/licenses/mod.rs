@@ -16,6 +16,7 @@ pub use list::COLUMNS as LIST_COLUMNS;
 
 use clap::Subcommand;
 use common::{License, LicenseWithSeats, Status, Timestamp};
+use serde::Serialize;
 
 use crate::client::ApiRecord;
 use crate::commands::plans::seats;
@@ -50,6 +51,15 @@ const FIELDS: [Field; 12] = [
     Field::at("state", "/state"),
     Field::at("name", "/name"),
 ];
+
+/// A license before and after; only the latter is the service's answer.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct BeforeAndAfter {
+    #[serde(skip)]
+    was: ApiRecord<LicenseWithSeats>,
+    now: ApiRecord<License>,
+}
 
 #[derive(Subcommand)]
 pub enum Verb {

@@ -3,9 +3,8 @@
 use chrono::TimeDelta;
 use clap::Args;
 use common::{ExpiresInDays, License, LicenseWithSeats, Plan, SetStatus, Status, UpdateLicense};
-use serde::Serialize;
 
-use super::{FIELDS, choose, effective, with_state};
+use super::{BeforeAndAfter, FIELDS, choose, effective, with_state};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
@@ -38,21 +37,6 @@ pub struct RenewArgs {
     /// Length of the term, as in 30 or 1y; the plan's when absent
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     days: Option<Days>,
-}
-
-/// A license before and after; only the latter is the service's answer.
-struct Renewal {
-    was: ApiRecord<LicenseWithSeats>,
-    now: ApiRecord<License>,
-}
-
-impl Serialize for Renewal {
-    fn serialize<S: serde::Serializer>(
-        &self,
-        serializer: S,
-    ) -> std::result::Result<S::Ok, S::Error> {
-        self.now.serialize(serializer)
-    }
 }
 
 pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
@@ -109,7 +93,7 @@ async fn renew(
     ctx: &Context,
     was: ApiRecord<LicenseWithSeats>,
     terms: &Terms,
-) -> Result<Option<Renewal>> {
+) -> Result<Option<BeforeAndAfter>> {
     let Some(end) = was.expires_at else {
         let message = format!("License {} never expires.", was.id);
         return Err(Error::new(Exit::Rejected, "never_expires", message)
@@ -126,12 +110,12 @@ async fn renew(
     }
     Ok(now.map(|now| {
         let state = effective(&now.data, ctx.now);
-        Renewal { was, now: with_state(now.data, state) }
+        BeforeAndAfter { was, now: with_state(now.data, state) }
     }))
 }
 
-fn show(ctx: &Context, renewed: &[Renewal]) -> Result<View> {
-    let row = |it: &Renewal| {
+fn show(ctx: &Context, renewed: &[BeforeAndAfter]) -> Result<View> {
+    let row = |it: &BeforeAndAfter| {
         vec![
             TextCell::of(it.now.id),
             TextCell::time_or("never", it.was.expires_at, ctx.now),
@@ -145,7 +129,7 @@ fn show(ctx: &Context, renewed: &[Renewal]) -> Result<View> {
     for it in renewed.iter().filter(|it| it.now.status != Status::Active) {
         ctx.note(&format!("license {} is still {}", it.now.id, it.now.status));
     }
-    let Some(Renewal { now: first, .. }) = renewed.first() else { return Ok(view) };
+    let Some(BeforeAndAfter { now: first, .. }) = renewed.first() else { return Ok(view) };
     let view = match (renewed, first.expires_at) {
         ([_], Some(end)) => view.changed(format!("Renewed license {} until {end}.", first.id)),
         _ => view.changed(format!("Renewed {} licenses.", renewed.len())),

@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 
 use clap::Args;
-use common::{License, LicenseWithSeats, SetStatus, Status};
-use serde::Serialize;
+use common::{SetStatus, Status};
 
-use super::{FIELDS, choose, effective, past, status_cell, with_state};
-use crate::client::ApiRecord;
+use super::{BeforeAndAfter, FIELDS, choose, effective, past, status_cell, with_state};
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
 use crate::completion;
@@ -45,21 +43,6 @@ pub struct LicenseArgs {
     licenses: Vec<String>,
 }
 
-/// A license before and after; only the latter is the service's answer.
-struct StatusChange {
-    was: ApiRecord<LicenseWithSeats>,
-    now: ApiRecord<License>,
-}
-
-impl Serialize for StatusChange {
-    fn serialize<S: serde::Serializer>(
-        &self,
-        serializer: S,
-    ) -> std::result::Result<S::Ok, S::Error> {
-        self.now.serialize(serializer)
-    }
-}
-
 pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<View> {
     prompt::require(ctx, &[("LICENSE", !args.licenses.is_empty())])?;
     let given = if args.licenses.is_empty() {
@@ -81,7 +64,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
             let now = client.licenses().set_status(was.id, body).await?;
             Ok(now.map(|now| {
                 let state = effective(&now.data, ctx.now);
-                StatusChange { was, now: with_state(now.data, state) }
+                BeforeAndAfter { was, now: with_state(now.data, state) }
             }))
         }
     })
@@ -138,8 +121,8 @@ async fn seats_in_use(ctx: &Context, items: &[String]) -> Result<i64> {
     Ok(these.map(|license| i64::from(license.seats.used)).sum())
 }
 
-fn show(ctx: &Context, changed: &[StatusChange], status: Status) -> Result<View> {
-    let row = |changed: &StatusChange| {
+fn show(ctx: &Context, changed: &[BeforeAndAfter], status: Status) -> Result<View> {
+    let row = |changed: &BeforeAndAfter| {
         vec![
             TextCell::of(changed.now.id),
             status_cell(&changed.was, ctx.now),
@@ -150,7 +133,7 @@ fn show(ctx: &Context, changed: &[StatusChange], status: Status) -> Result<View>
     let view = View::new(changed, ids)?
         .fields(&FIELDS)
         .table(Table::new(&COLUMNS).with(changed.iter().map(row)));
-    let Some(StatusChange { now: first, .. }) = changed.first() else { return Ok(view) };
+    let Some(BeforeAndAfter { now: first, .. }) = changed.first() else { return Ok(view) };
     let view = match changed {
         [_] => view.changed(format!("License {} is {status}.", first.id)),
         _ => view.changed(format!("{} licenses are {status}.", changed.len())),
