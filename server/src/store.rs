@@ -23,6 +23,7 @@ pub mod plans;
 pub mod products;
 pub mod seats;
 pub mod sessions;
+mod text_range;
 pub mod users;
 pub mod validations;
 pub mod worlds;
@@ -32,6 +33,11 @@ use common::{Mode, TenantId};
 use crate::db::{Conn, Query, Result, Sql, Value};
 
 pub use page::{Cursor, Order, Page};
+pub use text_range::TextRange;
+
+/// A filter that matches more is read in the order of the list, without what does not match. One that
+/// matches fewer reads all that match, and sorts them.
+pub const MANY_FOUND: i64 = 2000;
 
 /// The number of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
@@ -64,6 +70,11 @@ impl Query<'_> {
     /// Binds the next placeholder to the world.
     pub fn bind_scope(self, scope: Scope) -> Self {
         self.bind(scope.world)
+    }
+
+    /// Binds the next two placeholders to where the range begins and ends.
+    pub fn bind_range(self, range: &TextRange) -> Self {
+        self.bind(&range.from).bind(&range.until)
     }
 }
 

@@ -312,6 +312,7 @@ async fn the_command_prints_the_copied_tables() {
     products                 10
     plans                     6
     licenses                  6  with 6 seats taken
+    license_phrases           3
     users                    12
     assignments              18
     event_counters            4

@@ -43,13 +43,17 @@ pub struct ListLicenses {
     #[schemars(with = "Option<String>")]
     product_id: Option<ProductId>,
     /// Only licenses with this status, which an administrator sets. A license that has ended keeps
-    /// its own: `status=expired` does not list it, `expiringBefore` does.
+    /// its own: `status=expired` does not list it, `state=expired` does.
     status: Option<Status>,
+    /// Only licenses in this state: that of their status, but `expired` for an active license that
+    /// has ended.
+    state: Option<Status>,
     /// Only licenses assigned to this user: the caller's own identifier.
     user_id: Option<String>,
     /// Only licenses that expire before this time in RFC 3339, or have expired.
     expiring_before: Option<Timestamp>,
-    /// Only licenses whose ids end with these characters.
+    /// Only licenses whose ids end with these characters, or whose names read so from one of their
+    /// words on, in whatever case: "studio ber" finds "Acme Studio, Berlin".
     search: Option<String>,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
@@ -63,11 +67,12 @@ pub async fn list(
 ) -> Result<Streamed<List<LicenseWithSeats>>, Error> {
     let view = app.ops.view(caller.scope);
     let params = ListParams { after: query.after, limit: query.limit };
+    let now = Timestamp::now();
     let query = LicenseQuery {
         plan: query.plan_id,
         product: query.product_id,
         status: query.status,
-        state: None,
+        state: query.state.map(|state| (state, now)),
         user: query.user_id,
         expiring_before: query.expiring_before,
         search: query.search,

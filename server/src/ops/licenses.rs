@@ -17,7 +17,9 @@ use super::view::View;
 use crate::error::Error;
 use crate::events::NewEvent;
 use crate::store::licenses::{LicenseFilter, Suffixes};
-use crate::store::{Page, assignments, licenses, plans, products, seats, users as stored_users};
+use crate::store::{
+    Page, TextRange, assignments, licenses, plans, products, seats, users as stored_users,
+};
 
 pub use crate::store::assignments::{AssignedUser, SeatHolder};
 pub use crate::store::licenses::ExpiryFilter;
@@ -54,6 +56,7 @@ pub async fn create(
     };
     let details = LicenseDetails { license, name: new.name, metadata: new.metadata };
     licenses::insert(&mut change, scope, &details).await?;
+    licenses::set_phrases(&mut change, scope, details.id, details.name.as_ref()).await?;
     let event = NewEvent::license_created(&details);
     Ok(change.commit(Created(details), event).await?)
 }
@@ -68,13 +71,12 @@ pub struct LicenseQuery {
     pub plan: Option<PlanId>,
     pub product: Option<ProductId>,
     pub status: Option<Status>,
-    /// What a validation at this moment takes the status for: past its end, an active license is
-    /// expired.
+    /// The status at a moment: an active license that has ended by then is expired.
     pub state: Option<(Status, Timestamp)>,
     /// The caller's own identifier of a user to whom the licenses are assigned.
     pub user: Option<String>,
     pub expiring_before: Option<Timestamp>,
-    /// How the ids end.
+    /// How the ids end, or how the names read from one of their words on.
     pub search: Option<String>,
 }
 
@@ -88,15 +90,6 @@ pub async fn page(
     let Ok(user) = query.user.as_deref().map(str::parse).transpose() else {
         return Ok(Vec::new());
     };
-    let search = query.search.unwrap_or_default().to_ascii_lowercase();
-    let end = match search.strip_prefix("lic_").unwrap_or(&search) {
-        // Every id ends with the empty text.
-        "" => None,
-        end => match IdEnd::parse(end) {
-            Some(end) => Some(end),
-            None => return Ok(Vec::new()),
-        },
-    };
     let filter = LicenseFilter {
         plan: query.plan,
         product: query.product,
@@ -104,15 +97,34 @@ pub async fn page(
         state: query.state,
         user,
         expiring_before: query.expiring_before,
-        suffixes: end.map(|end| Suffixes::ending_like(end.id, end.characters)),
+        ..LicenseFilter::default()
     };
-    let is_exact = end.is_none_or(|end| end.characters <= Suffixes::CHARACTERS);
-    // Of the few that share their suffixes, those with the longer end may come last.
-    let limit = if is_exact { page.limit } else { i64::MAX };
-    let some = Page { limit, ..page };
-    let found = licenses::page(&mut view.read().await?, view.scope, &filter, some).await?;
-    let matches = |found: &LicenseWithSeats| end.is_none_or(|end| end.is_of(found.license.id));
-    Ok(found.into_iter().filter(matches).take(page.limit as usize).collect())
+    let (mut conn, scope) = (view.read().await?, view.scope);
+    let search = query.search.unwrap_or_default().to_ascii_lowercase();
+    let end = search.strip_prefix("lic_").unwrap_or(&search);
+    if end.is_empty() {
+        // Every id ends with the empty text.
+        return Ok(licenses::page(&mut conn, scope, &filter, page).await?);
+    }
+    let mut found = Vec::new();
+    if let Some(end) = IdEnd::parse(end) {
+        let suffixes = Some(Suffixes::ending_like(end.id, end.characters));
+        let filter = LicenseFilter { suffixes, ..filter.clone() };
+        let is_exact = end.characters <= Suffixes::CHARACTERS;
+        // Of the few that share their suffixes, those with the longer end may come last.
+        let limit = if is_exact { page.limit } else { i64::MAX };
+        found = licenses::page(&mut conn, scope, &filter, Page { limit, ..page }).await?;
+        found.retain(|license| end.is_of(license.id));
+    }
+    if let Some(phrase) = licenses::phrase(&search) {
+        let phrases = Some(TextRange::starting_with(&phrase));
+        let filter = LicenseFilter { phrases, ..filter };
+        found.extend(licenses::page(&mut conn, scope, &filter, page).await?);
+    }
+    page.order.sort_by_key(&mut found, |license| license.id);
+    found.dedup_by_key(|license| license.id);
+    found.truncate(page.limit as usize);
+    Ok(found)
 }
 
 /// The licenses that expire in a period, soonest first, after the one with this end and id.
@@ -268,6 +280,9 @@ async fn modify(
     }
     after.license.updated_at = now.max(after.license.updated_at);
     licenses::update(&mut change, scope, &after).await?;
+    if after.name != before.name {
+        licenses::set_phrases(&mut change, scope, id, after.name.as_ref()).await?;
+    }
     let event = event(&before, &after);
     Ok(change.commit(Changed(after), event).await?)
 }

@@ -156,6 +156,9 @@ tables! {
         created_at: Time, updated_at: Time, suffix: i32, name: Option<String>,
         metadata: Option<Written>,
     } seats seats_used;
+    LicensePhrase = license_phrases by (license_id, world, phrase) {
+        license_id: Uuid, world: i32, phrase: String,
+    };
     User = users by (id, world) {
         id: Uuid, world: i32, external_id: String, email: Option<String>, name: Option<String>,
         metadata: Option<Written>, created_at: Time, updated_at: Time,
@@ -190,7 +193,7 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
-            World Key KeyUse Session Product Plan License User Assignment EventCounter Event
+            World Key KeyUse Session Product Plan License LicensePhrase User Assignment EventCounter Event
             OutcomeCount Refusal
             IdempotencyKey)
     }};

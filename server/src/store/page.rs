@@ -18,6 +18,16 @@ pub enum Order {
     NewestFirst,
 }
 
+impl Order {
+    /// Sorts records by their cursors as the order has them.
+    pub fn sort_by_key<T, C: Ord>(self, records: &mut [T], cursor: impl Fn(&T) -> C) {
+        records.sort_by_key(cursor);
+        if self == Self::NewestFirst {
+            records.reverse();
+        }
+    }
+}
+
 impl<C> Page<C> {
     /// The records after one; a nil id or zero stands before them all.
     pub fn oldest_first(after: C, limit: i64) -> Self {

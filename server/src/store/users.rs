@@ -3,7 +3,7 @@
 use common::{ExternalId, User, UserId};
 
 use super::page::paged;
-use super::{Page, Scope};
+use super::{MANY_FOUND, Page, Scope, TextRange};
 use crate::db::{AsWritten, Conn, Result, locking};
 
 /// The one list of columns.
@@ -114,23 +114,16 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<V
         .await
 }
 
-/// A search that finds more reads a page in the order of the list, and leaves out who does not match.
-/// One that finds fewer reads all that match, and sorts them.
-pub const MANY_FOUND: i64 = 2000;
-
-/// What begins with a text: from where to where an index has it, as it is written and in lower case.
+/// What a search for a start finds: ids as they are written, emails and names in lower case.
 struct Range {
-    start: String,
-    after: String,
-    folded: String,
-    after_folded: String,
+    ids: TextRange,
+    folded: TextRange,
 }
 
 impl Range {
     fn of(start: &str) -> Self {
-        let folded = start.to_ascii_lowercase();
-        let (after, after_folded) = (after_all_with(start), after_all_with(&folded));
-        Self { start: start.to_owned(), after, folded, after_folded }
+        let folded = TextRange::starting_with(&start.to_ascii_lowercase());
+        Self { ids: TextRange::starting_with(start), folded }
     }
 }
 
@@ -177,10 +170,8 @@ pub async fn search(
         .bind_scope(scope)
         .bind(page.cursor)
         .bind(page.limit)
-        .bind(&range.start)
-        .bind(&range.after)
-        .bind(&range.folded)
-        .bind(&range.after_folded)
+        .bind_range(&range.ids)
+        .bind_range(&range.folded)
         .fetch_all()
         .await
 }
@@ -202,10 +193,8 @@ async fn finds_many(conn: &mut Conn, scope: Scope, range: &Range) -> Result<bool
         )
         .bind_scope(scope)
         .bind(MANY_FOUND + 1)
-        .bind(&range.start)
-        .bind(&range.after)
-        .bind(&range.folded)
-        .bind(&range.after_folded)
+        .bind_range(&range.ids)
+        .bind_range(&range.folded)
         .fetch_one()
         .await?;
     Ok(found > MANY_FOUND)
@@ -240,23 +229,8 @@ pub async fn search_some(
     ))
     .bind_scope(scope)
     .bind(each)
-    .bind(&range.start)
-    .bind(&range.after)
-    .bind(&range.folded)
-    .bind(&range.after_folded)
+    .bind_range(&range.ids)
+    .bind_range(&range.folded)
     .fetch_all()
     .await
-}
-
-/// The first text, byte by byte, after all that begin with `start`.
-fn after_all_with(start: &str) -> String {
-    let mut text = start.to_owned();
-    while let Some(last) = text.pop() {
-        if let Some(next) = (last..=char::MAX).nth(1) {
-            text.push(next);
-            return text;
-        }
-    }
-    // No text has so many characters.
-    char::MAX.to_string().repeat(256)
 }

@@ -1,7 +1,7 @@
 //! GET /api/v1/admin/users with `search`: the start of the external id, of the email, or of the name.
 
 use common::{Timestamp, UserId};
-use licd::store::users::MANY_FOUND;
+use licd::store::MANY_FOUND;
 use reqwest::Method;
 use serde_json::json;
 

@@ -1,0 +1,307 @@
+//! Lists of licenses: pages of those that match a filter, in the order of their ids or of their ends.
+
+use common::{ExternalId, LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp};
+
+use super::{CountedLicense, columns, select_with_seats};
+use crate::db::{Conn, Result};
+use crate::store::page::paged;
+use crate::store::{MANY_FOUND, Page, Scope, TextRange};
+
+/// Which licenses a list shows: those that match everything that is given.
+#[derive(Clone, Default)]
+pub struct LicenseFilter {
+    pub plan: Option<PlanId>,
+    pub product: Option<ProductId>,
+    pub status: Option<Status>,
+    /// The status at this moment, by which an active license that has ended is expired.
+    pub state: Option<(Status, Timestamp)>,
+    /// Assigned to this user.
+    pub user: Option<ExternalId>,
+    /// Those that have an end before this.
+    pub expiring_before: Option<Timestamp>,
+    /// Their ids end so.
+    pub suffixes: Option<Suffixes>,
+    /// Their names have a phrase of these.
+    pub phrases: Option<TextRange>,
+}
+
+/// The ids that end with some text, by the numbers of their suffixes.
+///
+/// The suffix of an id is its last six characters, five bits each, read backwards: all ids that end
+/// with a shorter text then lie in one range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suffixes {
+    pub first: i32,
+    pub last: i32,
+}
+
+impl Suffixes {
+    pub const CHARACTERS: u32 = 6;
+
+    pub fn of(id: LicenseId) -> Self {
+        let bits = id.uuid().as_u128();
+        let digits = (0..Self::CHARACTERS).map(|place| (bits >> (5 * place)) as i32 & 31);
+        let number = digits.fold(0, |number, digit| number << 5 | digit);
+        Self { first: number, last: number }
+    }
+
+    /// Of all ids whose last `characters` are those of `id`.
+    pub fn ending_like(id: LicenseId, characters: u32) -> Self {
+        let open = 5 * Self::CHARACTERS.saturating_sub(characters);
+        let Self { first, .. } = Self::of(id);
+        Self { first: first >> open << open, last: first | ((1 << open) - 1) }
+    }
+}
+
+/// A page of the licenses that match a filter: the text reads them from a table or a part of it, with
+/// a condition for which there is an index. The other conditions narrow down what that finds.
+macro_rules! page_of {
+    ($page:expr, $table:expr, $found_by:literal) => {{
+        macro_rules! select_found {
+            ($rest:expr) => {
+                concat!(
+                    "select seats_used, name, metadata, ",
+                    columns!(),
+                    " from ",
+                    $table,
+                    " where world = $1 and world > 0 and ",
+                    $found_by,
+                    $rest
+                )
+            };
+        }
+        paged!(
+            $page,
+            select_found!(
+                " and (cast($4 as uuid) is null or plan_id = $4)
+                  and (cast($5 as uuid) is null or product_id = $5)
+                  and (cast($6 as text) is null or status = $6)
+                  and (cast($7 as text) is null or id in (
+                      select s.license_id from users u
+                      join assignments s on s.user_id = u.id and s.world = u.world
+                      where u.external_id = $7 and u.world = $1))
+                  and (cast($8 as timestamptz) is null or expires_at < $8)
+                  and (cast($9 as integer) is null or suffix between $9 and $10)
+                  and (cast($11 as text) is null or $11 = case
+                      when status = 'active' and expires_at <= $12 then 'expired'
+                      else status end)
+                  and (cast($13 as text) is null or exists (
+                      select 1 from license_phrases p
+                      where p.license_id = licenses.id and p.world = licenses.world
+                          and p.phrase >= $13 and p.phrase < $14))"
+            ),
+            "id"
+        )
+    }};
+    ($page:expr, where $found_by:literal) => {
+        page_of!($page, "licenses", $found_by)
+    };
+    // A limit, which few do not reach, makes PostgreSQL read them before it sorts: on its own it
+    // would rather walk through all licenses in the order of the page.
+    ($page:expr, few $few:literal) => {
+        page_of!($page, concat!("(", $few, " limit 10000) licenses"), "true")
+    };
+}
+
+pub async fn page(
+    conn: &mut Conn,
+    scope: Scope,
+    filter: &LicenseFilter,
+    page: Page<LicenseId>,
+) -> Result<Vec<LicenseWithSeats>> {
+    let is_rare = |status| status != Status::Active;
+    let is_few = !finds_many(conn, scope, filter).await?;
+    let sql = match filter {
+        LicenseFilter { user: Some(_), .. } => page_of!(
+            page,
+            where "id in (select s.license_id from users u
+                 join assignments s on s.user_id = u.id and s.world = u.world
+                 where u.external_id = $7 and u.world = $1)"
+        ),
+        LicenseFilter { suffixes: Some(_), .. } => {
+            page_of!(page, where "suffix between $9 and $10")
+        }
+        LicenseFilter { phrases: Some(_), .. } if is_few => page_of!(
+            page,
+            few "select * from licenses where world = $1 and id in (
+                 select license_id from license_phrases
+                 where world = $1 and world > 0 and phrase >= $13 and phrase < $14)"
+        ),
+        LicenseFilter { plan: Some(_), .. } => page_of!(page, where "plan_id = $4"),
+        // A vendor has few licenses that are not active, whatever the product.
+        LicenseFilter { status: Some(status), .. } if is_rare(*status) => {
+            page_of!(page, where "status = $6")
+        }
+        LicenseFilter { state: Some((Status::Suspended | Status::Revoked, _)), .. } => {
+            page_of!(page, where "status = $11")
+        }
+        // A `case` is looked up in no index, so that the second part is not read by status.
+        LicenseFilter { state: Some((Status::Expired, _)), .. } if is_few => page_of!(
+            page,
+            few "select * from licenses where world = $1 and world > 0 and status = 'expired'
+                 union all select * from licenses
+                 where world = $1 and world > 0 and expires_at <= $12
+                     and case status when 'active' then true else false end"
+        ),
+        LicenseFilter { expiring_before: Some(_), .. } if is_few => page_of!(
+            page,
+            few "select * from licenses where world = $1 and world > 0 and expires_at < $8"
+        ),
+        LicenseFilter { product: Some(_), .. } => page_of!(page, where "product_id = $5"),
+        LicenseFilter { status: Some(_), .. } => page_of!(page, where "status = $6"),
+        LicenseFilter { state: Some((Status::Active, _)), .. } => {
+            page_of!(page, where "status = 'active'")
+        }
+        _ => page_of!(page, where "true"),
+    };
+    let rows: Vec<CountedLicense> = conn
+        .query(sql)
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(filter.plan)
+        .bind(filter.product)
+        .bind(filter.status)
+        .bind(filter.user.as_ref())
+        .bind(filter.expiring_before)
+        .bind(filter.suffixes.map(|suffixes| suffixes.first))
+        .bind(filter.suffixes.map(|suffixes| suffixes.last))
+        .bind(filter.state.map(|(status, _)| status))
+        .bind(filter.state.map(|(_, now)| now))
+        .bind(filter.phrases.as_ref().map(|range| &range.from))
+        .bind(filter.phrases.as_ref().map(|range| &range.until))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
+}
+
+/// Whether more than [`MANY_FOUND`] licenses match what has an index, but not in the order of their
+/// ids. It reads no more of that index.
+async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Result<bool> {
+    let query = match filter {
+        LicenseFilter { user: Some(_), .. } | LicenseFilter { suffixes: Some(_), .. } => {
+            return Ok(false);
+        }
+        LicenseFilter { phrases: Some(phrases), .. } => conn
+            .query(
+                "select count(*) from (
+                     select 1 from license_phrases
+                     where world = $1 and world > 0 and phrase >= $3 and phrase < $4
+                     limit $2) found",
+            )
+            .bind_scope(scope)
+            .bind(MANY_FOUND + 1)
+            .bind_range(phrases),
+        LicenseFilter { state: Some((Status::Expired, now)), .. } => conn
+            .query(
+                "select count(*) from (
+                     select 1 from licenses
+                     where world = $1 and world > 0 and status = 'expired'
+                     union all
+                     select 1 from licenses
+                     where world = $1 and world > 0 and expires_at <= $3
+                     limit $2) found",
+            )
+            .bind_scope(scope)
+            .bind(MANY_FOUND + 1)
+            .bind(*now),
+        LicenseFilter { expiring_before: Some(end), .. } => conn
+            .query(
+                "select count(*) from (
+                     select 1 from licenses
+                     where world = $1 and world > 0 and expires_at < $3
+                     limit $2) found",
+            )
+            .bind_scope(scope)
+            .bind(MANY_FOUND + 1)
+            .bind(*end),
+        _ => return Ok(false),
+    };
+    let (found,): (i64,) = query.fetch_one().await?;
+    Ok(found > MANY_FOUND)
+}
+
+/// Which licenses with an end a list shows: those that match everything that is given.
+#[derive(Clone, Copy)]
+pub struct ExpiryFilter {
+    pub product: Option<ProductId>,
+    pub status: Option<Status>,
+    /// Their end is not before this.
+    pub from: Timestamp,
+    /// Their end is before this.
+    pub to: Timestamp,
+}
+
+/// The licenses after one that expires then, soonest first.
+pub async fn by_expiry(
+    conn: &mut Conn,
+    scope: Scope,
+    filter: &ExpiryFilter,
+    after: Option<(Timestamp, LicenseId)>,
+    limit: i64,
+) -> Result<Vec<LicenseWithSeats>> {
+    // The nil id stands before all that expire at the same time.
+    let start = (filter.from, LicenseId::default());
+    let (expires_at, id) = after.map_or(start, |after| after.max(start));
+    let rows: Vec<CountedLicense> = conn
+        .query(select_with_seats!(
+            "world = $1 and world > 0 and (expires_at, id) > ($2, $3) and expires_at < $4
+                 and (cast($5 as uuid) is null or product_id = $5)
+                 and (cast($6 as text) is null or status = $6)
+             order by expires_at, id limit $7"
+        ))
+        .bind_scope(scope)
+        .bind(expires_at)
+        .bind(id)
+        .bind(filter.to)
+        .bind(filter.product)
+        .bind(filter.status)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
+}
+
+/// A page of the active licenses whose seats are all used.
+pub async fn full(
+    conn: &mut Conn,
+    scope: Scope,
+    page: Page<LicenseId>,
+) -> Result<Vec<LicenseWithSeats>> {
+    let rows: Vec<CountedLicense> = conn
+        .query(paged!(
+            page,
+            select_with_seats!("world = $1 and world > 0 and is_full and status = 'active'"),
+            "id"
+        ))
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use common::LicenseId;
+
+    use super::Suffixes;
+
+    #[test]
+    fn ids_with_one_end_have_suffixes_in_one_range() {
+        let id =
+            |text: &str| format!("lic_01h455vb4pex5vsknk08{text}").parse::<LicenseId>().unwrap();
+        let end = id("4sn02q");
+        for (other, alike) in
+            [("4sn02q", 6), ("5sn02q", 5), ("4tn02q", 4), ("zzz02q", 3), ("4sn02r", 0)]
+        {
+            let number = Suffixes::of(id(other)).first;
+            for characters in 0..=6 {
+                let Suffixes { first, last } = Suffixes::ending_like(end, characters);
+                let found = (first..=last).contains(&number);
+                assert_eq!(found, characters <= alike, "{other}, {characters}");
+            }
+        }
+    }
+}
