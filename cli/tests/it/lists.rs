@@ -66,8 +66,23 @@ fn every_list_takes_a_limit() {
         assert_eq!((ran.code, ran.stdout.lines().count()), (0, 1), "{noun}: {}", ran.stderr);
         assert!(server.lines().last().unwrap().ends_with("limit=1"), "{:?}", server.lines());
     }
-    let ran = home.run(&["licenses", "list", "--status", "revoked", "--limit", "1", "-q"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+}
+
+/// licd chooses what is listed, so that no more of it is read.
+#[test]
+fn licenses_are_chosen_by_the_service() {
+    let server = service();
+    let home = Home::with(&server);
+    for (args, query) in [
+        (&["--status", "revoked", "--limit", "1"][..], "state=revoked&limit=1"),
+        (&["--search", "acme st"], "search=acme%20st&"),
+        (&["--expiring-within", "30d"], "state=active&expiringBefore="),
+    ] {
+        assert_eq!(home.run(&[&["licenses", "list", "-q"], args].concat()).code, 0);
+        assert!(server.lines().last().unwrap().contains(query), "{:?}", server.lines());
+    }
+    let both = ["licenses", "list", "--expiring-within", "30d", "--status", "active"];
+    assert_eq!(home.run(&both).code, 2);
 }
 
 #[test]

@@ -115,8 +115,6 @@ fn a_list_of_licenses_counts_the_seats() {
     ID | PRODUCT | PLAN | NAME | STATUS | SEATS | EXPIRES | FEATURES
     LICENSE | Acme Studio | Pro annual | Order 4711 | active | 4/5 | 2999-01-31T12:00:00.000Z | export,sso
     ");
-    assert_eq!(run(&server, &["licenses", "ls", "--status", "expired", "-q"]).stdout, "");
-    assert_eq!(run(&server, &["licenses", "ls", "--expiring-within", "30d", "-q"]).stdout, "");
     let ids = run(&server, &["licenses", "ls", "--product", "Acme Studio", "-q"]);
     assert_eq!(ids.stdout.trim(), LICENSE);
 }

@@ -15,6 +15,9 @@ fn three() -> [Value; 3] {
 #[test]
 fn every_form_of_a_license_has_its_state() {
     let server = FakeServer::answering(|request| match request.path.split('?').next().unwrap() {
+        "/api/v1/admin/licenses" if request.path.contains("state=expired") => {
+            Reply::list(&three()[1..2])
+        }
         "/api/v1/admin/licenses" if request.method == "GET" => Reply::list(&three()),
         path if path.ends_with(LICENSE) => Reply::data(200, &three()[1]),
         _ => answer(request),

@@ -1,7 +1,7 @@
 //! `licctl licenses list`.
 
 use clap::Args;
-use common::{ExternalId, License, LicenseWithSeats, MaxSeats, Seats, Status, Timestamp};
+use common::{ExternalId, LicenseWithSeats, MaxSeats, Seats, Status};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
@@ -31,6 +31,9 @@ pub const COLUMNS: [Column; 10] = [
     Column::extra("CREATED"),
     Column::extra("UPDATED"),
 ];
+const NONE_YET: &str = "There are no licenses yet. Create one: licctl licenses create";
+const NO_MATCH: &str = "No license matches.";
+
 const KIND: Kind<ApiRecord<LicenseWithSeats>> = Kind {
     fields: &FIELDS,
     id: |license| license.id.to_string(),
@@ -73,6 +76,7 @@ struct WithNames {
 Examples:
   licctl licenses list --product \"Acme Studio\" --status active
   licctl licenses list --user alice
+  licctl licenses list --search acme
   licctl licenses list --expiring-within 30d -o json
   licctl licenses list -c id,status,expires --limit 20
   licctl licenses list -o csv > licenses.csv
@@ -93,8 +97,11 @@ pub struct ListArgs {
     #[arg(long, add = completion::users())]
     user: Option<ExternalId>,
     /// Only active licenses that expire within this time
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", conflicts_with = "status")]
     expiring_within: Option<Span>,
+    /// Only licenses whose names have words that begin so, or whose ids end so
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
     #[command(flatten)]
     flags: ListFlags,
 }
@@ -116,22 +123,27 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         Some(given) => Some(resolve::user(ctx, given.as_str()).await?.external_id.to_string()),
         None => None,
     };
-    let filters = [("productId", product), ("planId", plan), ("userId", user)];
+    let end = args.expiring_within.map(|span| ctx.now.plus(span.delta()).to_string());
+    let state = args.status.or(end.is_some().then_some(Status::Active));
+    let filters = [
+        ("productId", product),
+        ("planId", plan),
+        ("userId", user),
+        ("state", state.map(|state| state.to_string())),
+        ("expiringBefore", end),
+        ("search", args.search.clone()),
+    ];
     let filters: Vec<(&str, &str)> =
         filters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
-    // The service does not know the effective status, so that these cannot be counted before.
-    let selects = args.status.is_some() || args.expiring_within.is_some();
-    let limit = args.flags.limit().filter(|_| !selects);
-    let pages = ctx.client().await?.licenses().pages(&filters, limit);
-    let pages = pages.map_ok(|mut page: Vec<ApiRecord<LicenseWithSeats>>| {
-        page.retain(|license| fits(license, &args, ctx.now));
+    let pages = ctx.client().await?.licenses().pages(&filters, args.flags.limit());
+    let pages = pages.map_ok(|page: Vec<ApiRecord<LicenseWithSeats>>| {
         let shown = |license: ApiRecord<LicenseWithSeats>| {
             let state = effective(&license, ctx.now);
             with_state(license, state)
         };
         page.into_iter().map(shown).collect::<Vec<_>>()
     });
-    let whole = filters.is_empty() && !selects;
+    let whole = filters.is_empty();
     if ctx.output.format == Format::Csv {
         let names = &NameIndex::load(ctx).await?;
         let with_names = |license: ApiRecord<LicenseWithSeats>| WithNames {
@@ -147,7 +159,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         return Ok(View::printed());
     };
     let ids = licenses.iter().map(KIND.id).collect();
-    let view = View::new(&licenses, ids)?.or_when_empty(hint(&args));
+    let view = View::new(&licenses, ids)?.or_when_empty(if whole { NONE_YET } else { NO_MATCH });
     if !ctx.output.format.has_columns() || licenses.is_empty() {
         return Ok(view.table(Table::new(&COLUMNS)));
     }
@@ -160,28 +172,6 @@ fn used_of(used: i32, allowed: Option<MaxSeats>) -> TextCell {
     match allowed {
         Some(_) => TextCell::text(plain),
         None => TextCell::word(format!("{used}/∞"), plain),
-    }
-}
-
-fn fits(license: &License, args: &ListArgs, now: Timestamp) -> bool {
-    let soon = |span: Span| {
-        let end = license.expires_at.filter(|&end| end > now && end <= now.plus(span.delta()));
-        license.status == Status::Active && end.is_some()
-    };
-    args.status.is_none_or(|status| status == effective(license, now))
-        && args.expiring_within.is_none_or(soon)
-}
-
-fn hint(args: &ListArgs) -> &'static str {
-    let filtered = args.plan.is_some()
-        || args.product.is_some()
-        || args.status.is_some()
-        || args.user.is_some()
-        || args.expiring_within.is_some();
-    if filtered {
-        "No license matches."
-    } else {
-        "There are no licenses yet. Create one: licctl licenses create"
     }
 }
 
