@@ -12,7 +12,7 @@ use common::{ExternalId, LicenseId, Timestamp, User, UserId};
 use super::gate::KeyGate;
 use super::limit::Allowance;
 use super::outcome::{Outcome, license_rows};
-use super::request::AdmittedRequest;
+use super::request::{AdmittedRequest, ValidationRequest};
 use super::verdict::{Decision, decide, deciding};
 use crate::db::{Conn, Db, Result, Tx};
 use crate::error::{Error, LineLimit, is_collision};
@@ -216,8 +216,8 @@ impl<'a> Batch<'a> {
             let user = self.user_of[number];
             if users[user].id.is_none() && !self.unknown_product[number] {
                 let allowance = self.new_user_allowances.entry(user);
-                let caller = &request.request.caller;
-                allowance.or_insert_with(|| gate.admit_new_user(request.key, caller));
+                let ValidationRequest { user, caller, .. } = request.request;
+                allowance.or_insert_with(|| gate.admit_new_user(request.key, user, caller));
             }
         }
     }

@@ -4,9 +4,10 @@
 //! Validations have theirs looked up many at a time, by `admission`, with the same [`KeyGate`].
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 
-use common::{ApiKey, KeyId, Role, TenantId, Timestamp};
+use common::{ApiKey, ExternalId, KeyId, Role, TenantId, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::last_uses::LastUses;
@@ -183,15 +184,23 @@ impl KeyGate {
         Ok(auth)
     }
 
-    /// Whether the key's rate allows the request to create a user.
-    pub fn admit_new_user(&self, key: KeyId, caller: &CallerInfo) -> Allowance {
-        *caller.0.new_user.get_or_init(|| self.new_users.check(key))
+    /// Whether the key's rate allows the request to create this user.
+    pub fn admit_new_user(&self, key: KeyId, user: &ExternalId, caller: &CallerInfo) -> Allowance {
+        let count = || self.new_users.check_many(key, weight(user));
+        *caller.0.new_user.get_or_init(count)
     }
 
     /// Fails if the key has opened too many sessions lately.
     pub fn admit_sign_in(&self, key: KeyId) -> Result<(), Error> {
         self.sign_ins.check(key).into_result()
     }
+}
+
+/// For how many new users one counts. Tables and indexes have the identifier nine times, and SQLite
+/// gives a long one more room than it needs: 25 KB for the longest, 3.5 KB for one of 255 bytes.
+fn weight(user: &ExternalId) -> NonZeroU32 {
+    let beyond = user.as_str().len().saturating_sub(255).div_ceil(128);
+    NonZeroU32::MIN.saturating_add(beyond as u32)
 }
 
 fn is_valid_at(auth: &KeyAuth, now: Timestamp) -> bool {
@@ -230,7 +239,8 @@ mod tests {
             assert!(gate.admit(Some(auth), call, now).is_ok());
         }
         assert!(matches!(gate.admit(Some(auth), &calls[2], now), Err(Error::RateLimited(_))));
-        let remaining = |call| match gate.admit_new_user(auth.key_id, call) {
+        let ada = "ada".parse().unwrap();
+        let remaining = |call| match gate.admit_new_user(auth.key_id, &ada, call) {
             Allowance::Granted { remaining, .. } => remaining,
             _ => panic!("new users are limited, and this is the first"),
         };

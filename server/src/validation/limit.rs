@@ -14,7 +14,7 @@ use common::KeyId;
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
-use governor::{Quota, RateLimiter};
+use governor::{InsufficientCapacity, Quota, RateLimiter};
 
 use crate::error::Error;
 
@@ -169,9 +169,14 @@ impl<C: Clock> Limiter<C> {
 
     /// Counts one more of the key.
     pub fn check(&self, key: KeyId) -> Allowance {
+        self.check_many(key, NonZeroU32::MIN)
+    }
+
+    /// Counts so many more of the key, all or none; as many as may come at once if that is fewer.
+    pub fn check_many(&self, key: KeyId, number: NonZeroU32) -> Allowance {
         let Some(buckets) = &self.0 else { return Allowance::Unlimited };
-        match buckets.check_key(&key) {
-            Ok(state) => {
+        match buckets.check_key_n(&key, number) {
+            Ok(Ok(state)) => {
                 let quota = state.quota();
                 let policy = Policy::of(quota);
                 let remaining = state.remaining_burst_capacity();
@@ -179,10 +184,13 @@ impl<C: Clock> Limiter<C> {
                 let reset = whole_seconds(quota.replenish_interval() * used);
                 Allowance::Granted { policy, remaining, reset }
             }
-            Err(not_until) => Allowance::Refused {
+            Ok(Err(not_until)) => Allowance::Refused {
                 policy: Policy::of(not_until.quota()),
                 wait: whole_seconds(not_until.wait_time_from(buckets.clock().now())).max(1),
             },
+            Err(InsufficientCapacity(most)) => {
+                self.check_many(key, NonZeroU32::new(most).unwrap_or(NonZeroU32::MIN))
+            }
         }
     }
 

@@ -39,3 +39,17 @@ async fn past_its_rate_a_key_makes_no_new_users() {
     let other = app.asker().await;
     assert_eq!(other.validate("bob").await.verdict(), "no_license", "each key has its own");
 }
+
+/// A user whose identifier is long takes the room of several.
+#[tokio::test]
+async fn long_identifiers_count_for_more_users() {
+    let app = limited().await;
+    let letters = |name: &str, more: usize| format!("{name}{}", "x".repeat(more));
+    for n in 0..3 {
+        assert_eq!(app.validate(&letters(&n.to_string(), 254)).await.verdict(), "no_license");
+    }
+    let longest = "\u{1f600}".repeat(255);
+    assert_eq!(app.validate(&longest).await.verdict(), "no_license", "counts for seven");
+    assert_eq!(app.validate("ada").await.status, 429);
+    assert_eq!(app.validate(&longest).await.verdict(), "no_license", "is known");
+}

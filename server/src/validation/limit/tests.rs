@@ -121,6 +121,21 @@ fn new_users_may_come_in_a_burst() {
     }
 }
 
+#[test]
+fn what_counts_for_many_is_granted_whole_or_not_at_all() {
+    let (limiter, clock, key) = limiter("10/s");
+    let granted = |number| {
+        let number = NonZeroU32::new(number).unwrap();
+        limiter.check_many(key, number).into_result().is_ok()
+    };
+    assert!(granted(7) && !granted(7) && granted(3) && !granted(1));
+    clock.advance(Duration::from_millis(600));
+    assert!(!granted(7) && granted(6));
+    clock.advance(Duration::from_secs(1));
+    assert!(granted(1000), "more than the bucket holds counts as all it holds");
+    assert!(!granted(1));
+}
+
 proptest! {
     #[test]
     fn any_text_is_a_limit_that_reads_back_or_an_error(text in "\\PC*|[+0-9]{0,12}/?[a-z]?|off") {
