@@ -9,6 +9,7 @@ mod explain;
 mod health;
 mod keys;
 mod license_lists;
+mod license_search;
 mod licenses;
 mod outcomes;
 mod plans;

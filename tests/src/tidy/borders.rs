@@ -21,7 +21,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "ops::*",
             "store",
             "store::assignments",
-            "store::licenses",
+            "store::licenses::lists",
             "store::page",
             "store::sessions",
             "validation::gate",

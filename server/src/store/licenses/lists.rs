@@ -109,9 +109,32 @@ pub async fn page(
     filter: &LicenseFilter,
     page: Page<LicenseId>,
 ) -> Result<Vec<LicenseWithSeats>> {
-    let is_rare = |status| status != Status::Active;
     let is_few = !finds_many(conn, scope, filter).await?;
-    let sql = match filter {
+    let rows: Vec<CountedLicense> = conn
+        .query(page_sql(filter, page, is_few))
+        .bind_scope(scope)
+        .bind(page.cursor)
+        .bind(page.limit)
+        .bind(filter.plan)
+        .bind(filter.product)
+        .bind(filter.status)
+        .bind(filter.user.as_ref())
+        .bind(filter.expiring_before)
+        .bind(filter.suffixes.map(|suffixes| suffixes.first))
+        .bind(filter.suffixes.map(|suffixes| suffixes.last))
+        .bind(filter.state.map(|(status, _)| status))
+        .bind(filter.state.map(|(_, now)| now))
+        .bind(filter.phrases.as_ref().map(|range| &range.from))
+        .bind(filter.phrases.as_ref().map(|range| &range.until))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
+}
+
+/// The text by which the page is read. `is_few`: few match what is not indexed in its order.
+fn page_sql(filter: &LicenseFilter, page: Page<LicenseId>, is_few: bool) -> &'static str {
+    let is_rare = |status| status != Status::Active;
+    match filter {
         LicenseFilter { user: Some(_), .. } => page_of!(
             page,
             where "id in (select s.license_id from users u
@@ -153,26 +176,7 @@ pub async fn page(
             page_of!(page, where "status = 'active'")
         }
         _ => page_of!(page, where "true"),
-    };
-    let rows: Vec<CountedLicense> = conn
-        .query(sql)
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
-        .bind(filter.plan)
-        .bind(filter.product)
-        .bind(filter.status)
-        .bind(filter.user.as_ref())
-        .bind(filter.expiring_before)
-        .bind(filter.suffixes.map(|suffixes| suffixes.first))
-        .bind(filter.suffixes.map(|suffixes| suffixes.last))
-        .bind(filter.state.map(|(status, _)| status))
-        .bind(filter.state.map(|(_, now)| now))
-        .bind(filter.phrases.as_ref().map(|range| &range.from))
-        .bind(filter.phrases.as_ref().map(|range| &range.until))
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
+    }
 }
 
 /// Whether more than [`MANY_FOUND`] licenses match what has an index, but not in the order of their
