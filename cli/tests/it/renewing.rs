@@ -84,3 +84,19 @@ fn a_renewal_without_a_term_says_what_to_give() {
         assert!(server.received().iter().all(|request| request.method == "GET"));
     }
 }
+
+/// Both would begin at the same end, so that the customer would get one term for two.
+#[test]
+fn of_two_renewals_at_the_same_time_the_second_is_refused() {
+    let server = FakeServer::answering(|request| match request.method.as_str() {
+        "GET" if request.path.contains("/plans") => Reply::list(&[plan("Pro annual")]),
+        "GET" => Reply::data(200, &license_with_seats(0)).with("etag", "\"7\""),
+        _ => Reply::refusal(409, "changed", "The license has changed. Read it again."),
+    });
+    let ran = Home::with(&server).run(&["licenses", "renew", LICENSE]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
+    let changed = format!("error: {LICENSE} was changed meanwhile.\n");
+    assert!(ran.stderr.starts_with(&changed), "{}", ran.stderr);
+    let sent = server.received().pop().unwrap();
+    assert_eq!((sent.method.as_str(), sent.if_match.as_deref()), ("PATCH", Some("\"7\"")));
+}

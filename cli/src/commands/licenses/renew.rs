@@ -102,11 +102,12 @@ async fn renew(
     let days = terms.of(&was)?;
     let end = end.max(ctx.now).plus(TimeDelta::days(days.get().into()));
     let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
-    let licenses = ctx.client().await?;
-    let mut now = licenses.licenses().update(was.id, &body).await?;
+    let client = ctx.client().await?;
+    // Two renewals at the same time are one, as both begin at the same end. The second is refused.
+    let mut now = client.licenses().update_seen(&was, was.id, &body).await?;
     if was.status == Status::Expired {
         let body = SetStatus { status: Status::Active };
-        now = licenses.licenses().set_status(was.id, &body).await?;
+        now = client.licenses().set_status(was.id, &body).await?;
     }
     Ok(now.map(|now| {
         let state = effective(&now.data, ctx.now);
