@@ -243,6 +243,9 @@ fn an_unknown_user_may_mean_another() {
         assert!(ran.stdout.contains(&told), "{}", ran.stdout);
         assert_eq!(advice(&ran), ["licctl validate carol --explain"]);
     }
+    let ran = explain_unknown("carol ", &known);
+    let told = "\"carol \" does not exist. The id ends with a space. Did you mean carol ";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
     let ran = explain_unknown("zoe", &known);
     assert_eq!((ran.code, advice(&ran).len()), (10, 0), "{}", ran.stdout);
     assert!(!ran.stdout.contains("assign"), "that would create zoe: {}", ran.stdout);

@@ -220,7 +220,10 @@ impl UserExplanation {
     fn user_line(&self, ctx: &Context) -> TextCell {
         let user = &self.user_id;
         let Some(known) = &self.explained.user else {
-            let mut text = format!("{user} does not exist.");
+            let mut text = format!("{} does not exist.", resolve::visible(user.as_str()));
+            if let Some(odd) = resolve::oddity(user.as_str()) {
+                text += &format!(" {odd}");
+            }
             if !self.similar.is_empty() {
                 text += &format!(" {}", resolve::did_you_mean(&self.similar));
             }
