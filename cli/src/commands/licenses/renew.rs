@@ -2,7 +2,9 @@
 
 use chrono::TimeDelta;
 use clap::Args;
-use common::{ExpiresInDays, License, LicenseWithSeats, Plan, SetStatus, Status, UpdateLicense};
+use common::{
+    ExpiresInDays, License, LicenseId, LicenseWithSeats, Plan, SetStatus, Status, UpdateLicense,
+};
 
 use super::{BeforeAndAfter, FIELDS, choose, effective, with_state};
 use crate::client::ApiRecord;
@@ -84,9 +86,15 @@ impl Terms {
         plan.and_then(|plan| plan.expires_in_days).ok_or_else(|| {
             let name = plan.map_or_else(|| license.plan_id.to_string(), |it| it.name.to_string());
             Error::usage(format!("Licenses of plan {name} have no term."))
-                .fix(format!("licctl licenses renew {} --days 365", license.id))
+                .fix(command(license.id, false))
         })
     }
+}
+
+/// The command that renews a license, of a plan with a term or without one.
+pub fn command(license: LicenseId, has_term: bool) -> String {
+    let days = if has_term { "" } else { " --days 365" };
+    format!("licctl licenses renew {license}{days}")
 }
 
 async fn renew(
