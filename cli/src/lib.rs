@@ -87,7 +87,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     ended.unwrap_or_else(|error| error.exit).code()
 }
 
-/// Runs the command; Ctrl-C ends it wherever it waits.
+/// Runs the command; Ctrl-C ends it wherever it waits, and SIGTERM too once requests are to be finished.
 fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
     // Only the first run of a process installs it; that it is there already is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -101,19 +101,19 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
             tokio::select! {
                 // Polled first, so that the handler is installed before a prompt hides the cursor.
                 biased;
-                Ok(()) = tokio::signal::ctrl_c() => {
-                    if !ctx.interruption.note() {
-                        if ctx.interruption.is_usual() {
-                            return Ok(View::printed().exit(Exit::Cancelled));
-                        }
-                        return Err(Error::interrupted());
-                    }
-                    ctx.wait_display.say(
-                        "note: finishing the requests in flight; press Ctrl-C again to stop immediately",
-                    );
-                }
+                Ok(()) = tokio::signal::ctrl_c() => {}
+                () = ctx.interruption.terminated() => {}
                 ended = &mut running => return ended,
             }
+            if !ctx.interruption.note() {
+                if ctx.interruption.is_usual() {
+                    return Ok(View::printed().exit(Exit::Cancelled));
+                }
+                return Err(Error::interrupted());
+            }
+            ctx.wait_display.say(
+                "note: finishing the requests in flight; another Ctrl-C or SIGTERM stops immediately",
+            );
         }
     });
     // A thread that still reads stdin or waits for the keyring must not keep the process.
