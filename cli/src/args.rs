@@ -166,8 +166,20 @@ fn with_pages(command: Command) -> Command {
 
 /// Reads a command line, beginning with the program's name.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut matches = grammar().try_get_matches_from(args)?;
+    let mut grammar = grammar();
+    let args = match args {
+        // `licctl plans help create`
+        [licctl, noun, help, verbs @ ..] if help == "help" && has_verbs(&grammar, noun) => {
+            &[&[licctl.clone(), noun.clone()], verbs, &["--help".into()]].concat()
+        }
+        args => args,
+    };
+    let mut matches = grammar.try_get_matches_from_mut(args)?;
     Cli::from_arg_matches_mut(&mut matches)
+}
+
+fn has_verbs(grammar: &Command, noun: &OsString) -> bool {
+    grammar.find_subcommand(noun).is_some_and(Command::has_subcommands)
 }
 
 /// Runs a command and returns its output.

@@ -114,6 +114,10 @@ fn help_is_that_of_the_command_or_a_topic() {
     let words = |args: &[&str]| home.run(args);
     assert_eq!(words(&["help"]).stdout, words(&["-h"]).stdout);
     assert_eq!(words(&["help", "plan", "new"]).stdout, words(&["plan", "new", "--help"]).stdout);
+    assert_eq!(words(&["plans", "help"]).stdout, words(&["plans", "--help"]).stdout);
+    assert_eq!(words(&["plan", "help", "new"]).stdout, words(&["plan", "new", "--help"]).stdout);
+    assert!(words(&["plans", "help"]).stdout.contains("Usage: licctl plans"));
+    assert_eq!(words(&["validate", "help"]).code, 4, "a user may have this id");
     assert!(TOPICS.iter().all(|topic| words(&["help"]).stdout.contains(topic)));
     let ran = words(&["help", "exit-code"]);
     assert!(ran.stderr.contains("fix: licctl help exit-codes"), "{}", ran.stderr);
