@@ -26,7 +26,7 @@ pub use format::Format;
 pub use jq::Jq;
 pub use listing::Listing;
 pub use pager::command as pager;
-use table::{Style, Table};
+use table::{Style, Table, wrapped};
 
 /// A part of the output for a person.
 #[derive(Debug)]
@@ -288,7 +288,7 @@ impl View {
         }
         if !hidden.is_empty() {
             let line = format!("hidden columns: {} (-c shows them)", hidden.join(", "));
-            io.say(&(dim(&line, options.color) + "\n"));
+            io.say(&(dim(&wrapped(&line, io.width), options.color) + "\n"));
         }
         if io.terminals.stderr {
             self.changed.iter().for_each(|sentence| io.say(&format!("{sentence}\n")));
