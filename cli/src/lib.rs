@@ -19,6 +19,7 @@ mod keystore;
 mod labels;
 mod messages;
 mod metadata;
+mod mismatch;
 mod named;
 mod new_users;
 mod output;
