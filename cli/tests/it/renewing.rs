@@ -29,7 +29,7 @@ fn with_license(status: &'static str, ends_in: Option<i64>, term: Value) -> Fake
             }
             ("PATCH", _) => {
                 license["expiresAt"] = request.body["expiresAt"].clone();
-                Reply::data(200, &license)
+                Reply::data(200, &license).with("etag", "\"renewed\"")
             }
             _ => Reply::data(200, &license),
         }
@@ -69,6 +69,9 @@ fn a_renewal_activates_an_expired_license() {
     let [date, status] = &patches(&server)[..] else { panic!("{:?}", server.lines()) };
     assert!(date["expiresAt"].is_string());
     assert_eq!(status, &json!({ "status": "active" }));
+    // As it was renewed: somebody may revoke it in between.
+    let last = server.received().into_iter().rfind(|it| it.method == "PATCH").unwrap();
+    assert_eq!(last.if_match.as_deref(), Some("\"renewed\""));
 }
 
 #[test]

@@ -115,7 +115,9 @@ async fn renew(
     let mut now = client.licenses().update_seen(&was, was.id, &body).await?;
     if was.status == Status::Expired {
         let body = SetStatus { status: Status::Active };
-        now = client.licenses().set_status(was.id, &body).await?;
+        // Whoever revokes the license meanwhile means it.
+        let etag = now.and_then(|now| now.etag);
+        now = client.licenses().set_status_version(was.id, &body, etag.as_deref()).await?;
     }
     Ok(now.map(|now| {
         let state = effective(&now.data, ctx.now);
