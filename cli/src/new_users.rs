@@ -144,6 +144,8 @@ impl NewUserFlags {
         if self.create_user {
             return Ok(Vec::new());
         }
+        // What no user can be called is an error of the command.
+        let users = users.iter().filter(|user| user.parse::<ExternalId>().is_ok());
         let known = stream::iter(users)
             .map(async |user| find_user(ctx, user).await.map(|known| (user, known.is_some())))
             .buffered(REQUESTS_IN_FLIGHT)

@@ -80,6 +80,8 @@ fn a_script_reads_who_is_new_and_whom_that_resembles() {
     }
     let (ran, _) = run(&["licenses", "assign", LICENSE, "zoe"]);
     assert_eq!(ran.stderr, "note: zoe is a new user\n");
+    let (ran, _) = run(&["validate", "zoe\t"]);
+    assert!(ran.code == 2 && ran.stderr.starts_with("error: "), "{}", ran.stderr);
     let (ran, _) = run(&["users", "create", "--external-id", "zoe "]);
     assert_eq!(ran.stderr, "note: \"zoe \" is a new user. The id ends with a space.\n");
     let (ran, _) = run(&["licenses", "assign", LICENSE, "zoe", "yan"]);
