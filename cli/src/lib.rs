@@ -88,7 +88,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     ended.unwrap_or_else(|error| error.exit).code()
 }
 
-/// Runs the command; Ctrl-C ends it wherever it waits, and SIGTERM too once requests are to be finished.
+/// Runs the command; Ctrl-C ends it wherever it waits, and so does SIGTERM where it is caught.
 fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
     // Only the first run of a process installs it; that it is there already is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
