@@ -278,6 +278,12 @@ impl View {
 
     /// Writes the hint, the sentence and the suggestions that go with the data.
     fn remark(&self, io: &Io, options: &OutputOptions, hidden: &[&str]) {
+        // The id of what was made is lost with the output. Where errors are JSON, a line is not.
+        if io.is_closed() && !options.format.is_json() {
+            let lost = self.changed.iter().map(|sentence| format!("note: {sentence}\n"));
+            lost.for_each(|note| io.say(&note));
+            return;
+        }
         if options.format != Format::Table {
             return;
         }
