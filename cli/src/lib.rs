@@ -61,7 +61,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     }
     let mut cli = match args::parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return args::explain(&io, &env, &args, error).code(),
+        Err(error) => return args::mistakes::show(&io, &env, &args, error).code(),
     };
     // Both send no write; they differ in how they show it.
     cli.globals.dry_run |= cli.globals.print_curl;

@@ -189,6 +189,20 @@ fn an_invalid_line_exits_2_as_text_and_json() {
     assert_eq!(home.run(&["products", "list", "--api-key", "x"]).code, 2, "no flag takes a key");
 }
 
+/// The other forms of a command are no other commands.
+#[test]
+fn a_mistyped_command_is_suggested_once() {
+    let home = Home::bare();
+    for (args, tip) in [
+        (&["produkts", "list"][..], "tip: a similar subcommand exists: 'products'\n"),
+        (&["plans", "lst"], "tip: a similar subcommand exists: 'list'\n"),
+        (&["licens"], "tip: some similar subcommands exist: 'plans', 'login', 'licenses'\n"),
+    ] {
+        let ran = home.run(args);
+        assert!(ran.code == 2 && ran.stderr.contains(tip), "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_value_that_begins_with_a_dash_gets_a_tip() {
     let home = Home::bare();

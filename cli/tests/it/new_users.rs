@@ -198,4 +198,9 @@ fn an_assignment_asks_before_it_creates_a_user() {
     terminal.exp_string("Assigned license").unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
+    let mut terminal = on_a_terminal(&home, &["licenses", "assign", LICENSE, "zoe "]);
+    let question = "User \"zoe \" does not exist yet. The id ends with a space. Create it?";
+    terminal.exp_string(question).unwrap();
+    press(&mut terminal, "n\r");
+    terminal.exp_eof().unwrap();
 }
