@@ -1,10 +1,10 @@
-//! The command line: the nouns with their commands, and the errors of lines that cannot be parsed.
-//! Each command defines its own verbs and flags.
+//! The command line: the nouns with their commands. Each command defines its own verbs and flags.
+//! [`mistakes`] shows the errors of lines that cannot be parsed.
+
+pub mod mistakes;
 
 use std::ffi::OsString;
 
-use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
@@ -13,9 +13,8 @@ use crate::commands::{
 };
 use crate::context::Context;
 use crate::env::{self, Env};
-use crate::error::{self, Error, Exit};
-use crate::globals::{Globals, shows_colors};
-use crate::io::Io;
+use crate::error;
+use crate::globals::Globals;
 use crate::output::{Format, View};
 
 const START_HERE: &str = "\
@@ -166,8 +165,20 @@ fn with_pages(command: Command) -> Command {
 
 /// Reads a command line, beginning with the program's name.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut matches = grammar().try_get_matches_from(args)?;
+    let mut grammar = grammar();
+    let args = match args {
+        // `licctl plans help create`
+        [licctl, noun, help, verbs @ ..] if help == "help" && has_verbs(&grammar, noun) => {
+            &[&[licctl.clone(), noun.clone()], verbs, &["--help".into()]].concat()
+        }
+        args => args,
+    };
+    let mut matches = grammar.try_get_matches_from_mut(args)?;
     Cli::from_arg_matches_mut(&mut matches)
+}
+
+fn has_verbs(grammar: &Command, noun: &OsString) -> bool {
+    grammar.find_subcommand(noun).is_some_and(Command::has_subcommands)
 }
 
 /// Runs a command and returns its output.
@@ -197,63 +208,6 @@ pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
         Commands::Whoami => whoami::run(ctx).await,
         Commands::Profiles(verb) => profiles::run(ctx, verb).await,
     }
-}
-
-/// Prints `--help` and `--version`, or the error of a command line.
-pub fn explain(io: &Io, env: &Env, args: &[OsString], mut error: clap::Error) -> Exit {
-    let shown = |text: StyledStr, terminal| match shows_colors(env, terminal) {
-        true => text.ansi().to_string(),
-        false => text.to_string(),
-    };
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        let text = shown(error.render(), io.terminals.stdout);
-        return io.data(&text).map_or_else(|error| error.exit, |()| Exit::Success);
-    }
-    if let Some(tip) = dash_tip(args, &error) {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-    let text = error.render();
-    if wants_json(env, args) {
-        io.say(&format!("{}\n", usage_error(&text.to_string()).json()));
-    } else {
-        io.say(&shown(text, io.terminals.stderr));
-    }
-    Exit::Usage
-}
-
-/// The error for a program: the first paragraph, and the tips, which offer near words.
-fn usage_error(text: &str) -> Error {
-    let message = text.split("\n\n").next().unwrap_or_default();
-    let message: Vec<&str> = message.lines().map(str::trim).collect();
-    let message = message.join(" ");
-    let tips: Vec<&str> =
-        text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
-    let hint = if tips.is_empty() { "see --help".to_owned() } else { tips.join("; ") };
-    Error::usage(message.strip_prefix("error: ").unwrap_or(&message)).fix(hint)
-}
-
-/// A tip for a value that begins with a dash and was read as a flag.
-fn dash_tip(args: &[OsString], error: &clap::Error) -> Option<String> {
-    if error.kind() == ErrorKind::ValueValidation {
-        return None;
-    }
-    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
-    let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
-    let is_it = |flag: &str, value: &str| {
-        let begins = value.starts_with('-') && !value.starts_with("--") && value.len() > 1;
-        let is_wrong = value.starts_with(wrong.as_str()) || wrong.split(' ').next() == Some(flag);
-        begins && is_wrong && takes_value(&grammar(), flag)
-    };
-    let pair = words.windows(2).find(|pair| is_it(&pair[0], &pair[1]))?;
-    Some(format!("a value that begins with - needs an equals sign: {}={}", pair[0], pair[1]))
-}
-
-/// Whether any command has a flag of this name that takes a value.
-fn takes_value(command: &Command, flag: &str) -> bool {
-    let name = flag.strip_prefix("--");
-    let mut args = command.get_arguments();
-    args.any(|arg| arg.get_long() == name && name.is_some() && arg.get_action().takes_values())
-        || command.get_subcommands().any(|command| takes_value(command, flag))
 }
 
 /// Whether errors are to be JSON, on a command line that could not be read as a whole.

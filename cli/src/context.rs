@@ -205,10 +205,20 @@ impl Context {
             .get_or_try_init(|| async {
                 let endpoint = self.endpoint()?;
                 self.refuse_open_http(&endpoint.server)?;
+                self.note_ignored_server(&endpoint.server);
                 let (key, key_source) = self.key(&endpoint).await?;
                 self.connect(&endpoint, key, key_source)
             })
             .await
+    }
+
+    /// Says that the variable is not used, as the profile of `-P` has a server of its own.
+    fn note_ignored_server(&self, used: &Url) {
+        let other = self.env.get(env::SERVER).map(|text| parse_server(text, env::SERVER));
+        let is_other = matches!(other, Some(Ok(other)) if other != *used);
+        if is_other && self.globals.profile.is_some() && self.globals.server.is_none() {
+            self.note("licctl uses the profile's server and ignores LICCTL_SERVER");
+        }
     }
 
     /// A client for a key that is given, as `login` needs one.

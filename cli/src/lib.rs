@@ -19,6 +19,7 @@ mod keystore;
 mod labels;
 mod messages;
 mod metadata;
+mod mismatch;
 mod named;
 mod new_users;
 mod output;
@@ -60,7 +61,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     }
     let mut cli = match args::parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return args::explain(&io, &env, &args, error).code(),
+        Err(error) => return args::mistakes::show(&io, &env, &args, error).code(),
     };
     // Both send no write; they differ in how they show it.
     cli.globals.dry_run |= cli.globals.print_curl;
@@ -87,7 +88,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     ended.unwrap_or_else(|error| error.exit).code()
 }
 
-/// Runs the command; Ctrl-C ends it wherever it waits.
+/// Runs the command; Ctrl-C ends it wherever it waits, and so does SIGTERM where it is caught.
 fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
     // Only the first run of a process installs it; that it is there already is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -101,19 +102,19 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
             tokio::select! {
                 // Polled first, so that the handler is installed before a prompt hides the cursor.
                 biased;
-                Ok(()) = tokio::signal::ctrl_c() => {
-                    if !ctx.interruption.note() {
-                        if ctx.interruption.is_usual() {
-                            return Ok(View::printed().exit(Exit::Cancelled));
-                        }
-                        return Err(Error::interrupted());
-                    }
-                    ctx.wait_display.say(
-                        "note: finishing the requests in flight; press Ctrl-C again to stop immediately",
-                    );
-                }
+                Ok(()) = tokio::signal::ctrl_c() => {}
+                () = ctx.interruption.terminated() => {}
                 ended = &mut running => return ended,
             }
+            if !ctx.interruption.note() {
+                if ctx.interruption.is_usual() {
+                    return Ok(View::printed().exit(Exit::Cancelled));
+                }
+                return Err(Error::interrupted());
+            }
+            ctx.wait_display.say(
+                "note: finishing the requests in flight; another Ctrl-C or SIGTERM stops immediately",
+            );
         }
     });
     // A thread that still reads stdin or waits for the keyring must not keep the process.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::client::{Client, Done, Version};
 use crate::error::{Error, Result};
+use crate::mismatch::in_plain_words;
 
 /// How often a record that changes all the time is read again.
 const MAX_ATTEMPTS: usize = 10;
@@ -93,7 +94,8 @@ fn object(text: &str) -> Result<Map<String, Value>> {
         None => text.to_owned(),
     };
     serde_json::from_str(&content).map_err(|error| {
-        Error::usage("--metadata-json must be a JSON object.").because(error.to_string())
+        Error::usage("--metadata-json must be a JSON object.")
+            .because(in_plain_words(&error.to_string()))
     })
 }
 

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::{clean, quote};
 use crate::prompt;
-use crate::resolve::{did_you_mean, find_user, label, similar_users};
+use crate::resolve::{did_you_mean, find_user, label, oddity, similar_users, visible};
 
 const REQUESTS_IN_FLIGHT: usize = 4;
 /// For how many unknown users licctl looks for similar ones, which takes several requests each.
@@ -36,18 +36,25 @@ pub struct Unknown {
 }
 
 impl Unknown {
+    /// Why the user may be meant otherwise, in sentences; empty when nothing tells.
+    fn doubt(&self) -> String {
+        let similar = (!self.similar.is_empty()).then(|| did_you_mean(&self.similar));
+        let sentences = oddity(&self.given).map(str::to_owned).into_iter().chain(similar);
+        sentences.collect::<Vec<_>>().join(" ")
+    }
+
     fn resemblance(&self) -> String {
-        match self.similar.as_slice() {
-            [] => format!("No known user is like {}", self.given),
-            similar => format!("{}: {}", self.given, did_you_mean(similar)),
+        match self.doubt().as_str() {
+            "" => format!("No known user is like {}", self.given),
+            doubt => format!("{}: {doubt}", visible(&self.given)),
         }
     }
 
     fn sentence(&self) -> String {
-        let new = format!("{} is a new user", self.given);
-        match self.similar.as_slice() {
-            [] => new,
-            similar => format!("{new}. {}", did_you_mean(similar)),
+        let new = format!("{} is a new user", visible(&self.given));
+        match self.doubt().as_str() {
+            "" => new,
+            doubt => format!("{new}. {doubt}"),
         }
     }
 }
@@ -61,7 +68,7 @@ impl NewUserFlags {
     }
 
     /// The same for a command that is there to create the user: a person is asked only about one
-    /// that is similar to another.
+    /// that may be meant otherwise.
     pub async fn settle_created(self, ctx: &Context, user: ExternalId) -> Result<ExternalId> {
         let asks = ctx.may_ask() && prompt::would_ask(ctx);
         if !(asks || self.existing_only) {
@@ -69,7 +76,7 @@ impl NewUserFlags {
         }
         let users = vec![user.to_string()];
         let mut unknown = self.find(ctx, &users).await?;
-        unknown.retain(|unknown| self.existing_only || !unknown.similar.is_empty());
+        unknown.retain(|unknown| self.existing_only || !unknown.doubt().is_empty());
         match self.decide(ctx, users, unknown)?.pop() {
             Some(chosen) => {
                 let invalid = |error| Error::usage(format!("The external id {error}."));
@@ -87,8 +94,9 @@ impl NewUserFlags {
         // The user is there, so that a failure of the search is none of the command.
         let mut similar = similar_users(ctx, user.external_id.as_str()).await.unwrap_or_default();
         similar.retain(|other| other.id != user.id);
-        if !similar.is_empty() {
-            note(ctx, &[Unknown { given: user.external_id.to_string(), similar }]);
+        let created = Unknown { given: user.external_id.to_string(), similar };
+        if !created.doubt().is_empty() {
+            note(ctx, &[created]);
         }
     }
 
@@ -136,6 +144,8 @@ impl NewUserFlags {
         if self.create_user {
             return Ok(Vec::new());
         }
+        // What no user can be called is an error of the command.
+        let users = users.iter().filter(|user| user.parse::<ExternalId>().is_ok());
         let known = stream::iter(users)
             .map(async |user| find_user(ctx, user).await.map(|known| (user, known.is_some())))
             .buffered(REQUESTS_IN_FLIGHT)
@@ -164,7 +174,7 @@ impl NewUserFlags {
 pub fn refuse(unknown: &[Unknown], describe: impl Fn(&Unknown) -> String) -> Result<()> {
     let message = match unknown {
         [] => return Ok(()),
-        [one] => format!("There is no user {}.", one.given),
+        [one] => format!("There is no user {}.", visible(&one.given)),
         many => format!("{} of the users do not exist.", many.len()),
     };
     let described = unknown.iter().take(MAX_NAMED).map(describe);
@@ -194,7 +204,7 @@ pub fn note(ctx: &Context, unknown: &[Unknown]) {
 /// Names some users, and counts the rest.
 pub fn names<'a>(users: impl ExactSizeIterator<Item = &'a Unknown>) -> String {
     let more = users.len().saturating_sub(MAX_NAMED);
-    let named: Vec<_> = users.take(MAX_NAMED).map(|it| it.given.as_str()).collect();
+    let named: Vec<_> = users.take(MAX_NAMED).map(|it| visible(&it.given)).collect();
     match more {
         0 => named.join(", "),
         _ => format!("{} and {more} more", named.join(", ")),
@@ -203,7 +213,10 @@ pub fn names<'a>(users: impl ExactSizeIterator<Item = &'a Unknown>) -> String {
 
 fn question(new: &[Unknown]) -> String {
     match new {
-        [one] => format!("User {} does not exist yet. Create it?", one.given),
+        [one] => {
+            let odd = oddity(&one.given).map_or_else(String::new, |odd| format!(" {odd}"));
+            format!("User {} does not exist yet.{odd} Create it?", visible(&one.given))
+        }
         many => {
             format!("{} users do not exist yet: {}. Create them?", many.len(), names(many.iter()))
         }
@@ -213,9 +226,10 @@ fn question(new: &[Unknown]) -> String {
 /// The user that the person means; none when a new one is.
 fn choose<'a>(ctx: &Context, unknown: &'a Unknown) -> Result<Option<&'a str>> {
     let Unknown { given, similar } = unknown;
-    ctx.io.say(&format!("{}\n", clean(&format!("{given} is new. {}", did_you_mean(similar)))));
+    let new = format!("{} is new. {}", visible(given), unknown.doubt());
+    ctx.io.say(&format!("{}\n", clean(&new)));
     let known = similar.iter().map(|user| format!("use {}", label(user)));
-    let others = [format!("create {given}"), "cancel".to_owned()];
+    let others = [format!("create {}", visible(given)), "cancel".to_owned()];
     let labels: Vec<String> = known.chain(others).collect();
     match prompt::choose(ctx, "User", &labels)? {
         at if at < similar.len() => Ok(Some(similar[at].external_id.as_str())),

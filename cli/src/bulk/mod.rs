@@ -22,6 +22,7 @@ use crate::error::{Error, Exit, Result, TIMEOUT};
 use crate::new_users::{self, NewUserFlags};
 use crate::output::Field;
 use crate::prompt;
+use crate::resolve::visible;
 use progress::RowProgress;
 use report::resume_command;
 pub use report::{Report, ReportLine, RowState};
@@ -170,7 +171,7 @@ async fn note_new_users(ctx: &Context, flags: NewUserFlags, rows: &[UserRow]) ->
     }
     new_users::refuse(&unknown, |unknown| {
         let row = rows.iter().find(|row| row.user.as_str() == unknown.given);
-        format!("line {}: {}", row.map_or(0, |row| row.line), unknown.given)
+        format!("line {}: {}", row.map_or(0, |row| row.line), visible(&unknown.given))
     })
 }
 

@@ -99,6 +99,8 @@ pub struct Written<T> {
     /// Whether the service created a record.
     pub created: bool,
     pub data: T,
+    /// The version that the record has now.
+    pub etag: Option<String>,
 }
 
 impl Client {
@@ -217,9 +219,10 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Option<Written<T>>> {
         let written = self.change::<Success<T>>(api_request, body, idempotency_key).await?;
-        Ok(written.map(|Answered { status, body, .. }| Written {
+        Ok(written.map(|Answered { status, etag, body }| Written {
             created: status == StatusCode::CREATED,
             data: body.data,
+            etag,
         }))
     }
 

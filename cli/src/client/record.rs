@@ -88,6 +88,9 @@ pub(super) async fn read<T: DeserializeOwned>(
             Err(_) => Err(request.not_the_service(status, &body)),
         };
     }
+    if let Some(error) = request.needs_tls(status, &body) {
+        return Err(error);
+    }
     let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
     match failure(status, &body, request_id.as_deref()) {
         Some(mut failure) => {

@@ -173,8 +173,7 @@ impl<'c, T: Update + Record<Shown: Timed>> Records<'c, T> {
         if data.updated_at() != seen.updated_at() {
             return Err(changed_meanwhile(&id));
         }
-        let updated = again().update_version(&id, body, Some(&etag)).await;
-        updated.map_err(|error| if error.is_conflict() { changed_meanwhile(&id) } else { error })
+        unless_changed(&id, again().update_version(&id, body, Some(&etag)).await)
     }
 }
 
@@ -195,6 +194,11 @@ macro_rules! timed {
 
 timed!(Product, Plan, LicenseWithSeats, User);
 
+/// Names the record in the error of a change that was refused because of its version.
+fn unless_changed<T>(id: &impl Display, done: Done<T>) -> Done<T> {
+    done.map_err(|error| if error.is_conflict() { changed_meanwhile(id) } else { error })
+}
+
 fn changed_meanwhile(id: &impl Display) -> Error {
     Error::new(Exit::Rejected, "changed", format!("{id} was changed meanwhile."))
         .because("What you saw is no longer what it is, and nothing was overwritten.")
@@ -205,6 +209,18 @@ impl Records<'_, License> {
     pub async fn set_status(self, id: impl Display, body: &SetStatus) -> Done<License> {
         let path = format!("{}/status", Self::path(id));
         self.client.write(Method::PATCH, &path, Some(body)).await
+    }
+
+    /// [`Self::set_status`] of one version.
+    pub async fn set_status_version(
+        self,
+        id: impl Display,
+        body: &SetStatus,
+        etag: Option<&str>,
+    ) -> Done<License> {
+        let path = format!("{}/status", Self::path(&id));
+        let written = self.client.write_version(Method::PATCH, &path, body, etag).await;
+        unless_changed(&id, written)
     }
 
     /// The seats of a license and their holders; with a limit only the oldest seats.

@@ -49,7 +49,7 @@ impl ApiRequest<'_> {
         if is_another_protocol(error) {
             return unreachable(NOT_LICD, format!("{server} is not licd: it does not speak HTTP."))
                 .because(cause)
-                .fix("check the address, and whether it begins with http:// or https://");
+                .fix("check the address; that of a server with TLS begins with https://");
         }
         let broken = unreachable(
             BROKEN_ANSWER,
@@ -90,6 +90,19 @@ impl ApiRequest<'_> {
         };
         let or = if wait_longer.is_empty() { "" } else { "; or " };
         error.because(reason).fix(format!("{fix}{or}{wait_longer}"))
+    }
+
+    /// The error of a server that says that TLS is missing, as licd, nginx and Apache do.
+    pub(super) fn needs_tls(&self, status: StatusCode, body: &[u8]) -> Option<Error> {
+        const WORDS: [&str; 3] = ["served over TLS", "HTTPS port", "SSL-enabled"];
+        let text = String::from_utf8_lossy(body);
+        let is_plain = self.target.server.scheme() == "http" && status == StatusCode::BAD_REQUEST;
+        if !is_plain || !WORDS.iter().any(|words| text.contains(words)) {
+            return None;
+        }
+        let server = address(&self.target.server);
+        let error = Error::new(Exit::Unreachable, "tls", format!("{server} requires TLS."));
+        Some(error.fix(format!("use {}", server.replacen("http://", "https://", 1))))
     }
 
     /// The error of a request that the service refused, with the service's own sentence.

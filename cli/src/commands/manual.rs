@@ -50,6 +50,9 @@ pub fn completions(args: &CompletionsArgs) -> Result<View> {
     completion::script(&args.shell).map(View::text)
 }
 
+/// More than any command has flags.
+const GLOBALS: usize = 1000;
+
 /// The pages of a grammar.
 pub fn man(ctx: &Context, args: &ManArgs, mut command: Command) -> Result<View> {
     command.build();
@@ -75,8 +78,13 @@ pub fn man(ctx: &Context, args: &ManArgs, mut command: Command) -> Result<View> 
 /// The page of a command, with the sections that every command shares.
 fn page(command: &Command) -> std::io::Result<String> {
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    // Without this, the page would list the flags that the help hides without their descriptions.
-    let whole = command.clone().mut_args(|arg| arg.hide_short_help(false).hide_long_help(false));
+    let whole = command.clone().mut_args(|arg| {
+        // Those of the command come first, where they would stand between those of every command.
+        let order = arg.get_display_order();
+        let order = if arg.is_global_set() { order + GLOBALS } else { order };
+        // Without this, the page would list the flags that the help hides without descriptions.
+        arg.hide_short_help(false).hide_long_help(false).display_order(order)
+    });
     let whole = whole.after_help(Resettable::Reset).after_long_help(Resettable::Reset);
     let mut page = Vec::new();
     Man::new(whole).source(concat!("licctl ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;

@@ -26,7 +26,7 @@ pub use format::Format;
 pub use jq::Jq;
 pub use listing::Listing;
 pub use pager::command as pager;
-use table::{Style, Table};
+use table::{Style, Table, wrapped};
 
 /// A part of the output for a person.
 #[derive(Debug)]
@@ -278,6 +278,12 @@ impl View {
 
     /// Writes the hint, the sentence and the suggestions that go with the data.
     fn remark(&self, io: &Io, options: &OutputOptions, hidden: &[&str]) {
+        // The id of what was made is lost with the output. Where errors are JSON, a line is not.
+        if io.is_closed() && !options.format.is_json() {
+            let lost = self.changed.iter().map(|sentence| format!("note: {sentence}\n"));
+            lost.for_each(|note| io.say(&note));
+            return;
+        }
         if options.format != Format::Table {
             return;
         }
@@ -288,7 +294,7 @@ impl View {
         }
         if !hidden.is_empty() {
             let line = format!("hidden columns: {} (-c shows them)", hidden.join(", "));
-            io.say(&(dim(&line, options.color) + "\n"));
+            io.say(&(dim(&wrapped(&line, io.width), options.color) + "\n"));
         }
         if io.terminals.stderr {
             self.changed.iter().for_each(|sentence| io.say(&format!("{sentence}\n")));

@@ -163,6 +163,19 @@ impl Table {
     }
 }
 
+/// The text in lines of at most this width, without a break inside a word that fits.
+pub fn wrapped(text: &str, width: Option<usize>) -> String {
+    let mut lines = comfy_table::Table::new();
+    lines.load_style(NOTHING).force_no_tty();
+    lines.set_content_arrangement(ContentArrangement::Dynamic);
+    lines.set_width(width.and_then(|width| width.try_into().ok()).unwrap_or(u16::MAX));
+    lines.add_row([text]);
+    for column in lines.column_iter_mut() {
+        column.set_padding((0, 0));
+    }
+    lines.trim_fmt()
+}
+
 /// Shrinks flexible columns, the widest first, then hides columns by rank, until all fits. Columns
 /// that are kept shrink last.
 fn fit(columns: &[Column], natural: &[Option<usize>], width: usize) -> Vec<Option<usize>> {

@@ -20,7 +20,7 @@ use crate::escape::quote;
 use crate::named::Named;
 use crate::output::Format;
 pub use elsewhere::{FoundElsewhere, other_profiles_with};
-pub use people::{did_you_mean, label, similar_users};
+pub use people::{did_you_mean, label, oddity, similar_users, visible};
 pub use search::Purpose;
 use search::pick;
 
@@ -211,16 +211,20 @@ pub async fn past_user(ctx: &Context, given: ExternalId) -> Result<ExternalId> {
 
 /// The error for a user that does not exist.
 pub async fn no_user(ctx: &Context, given: &str) -> Result<Error> {
-    let error = Error::not_found(format!("There is no user {given}."));
+    let error = Error::not_found(format!("There is no user {}.", visible(given)));
     let similar = similar_users(ctx, given).await?;
-    Ok(match similar.first() {
-        Some(first) => error
-            .because(format!("{} licctl finds users by external id.", did_you_mean(&similar)))
-            .fix(format!("licctl users get {}", quote(first.external_id.as_str()))),
-        None => error
-            .because("licctl finds users by external id, and no email, name or id is similar.")
-            .fix("licctl users list"),
-    })
+    let (why, fix) = match similar.first() {
+        Some(first) => (
+            format!("{} licctl finds users by external id.", did_you_mean(&similar)),
+            format!("licctl users get {}", quote(first.external_id.as_str())),
+        ),
+        None => (
+            "licctl finds users by external id, and no email, name or id is similar.".to_owned(),
+            "licctl users list".to_owned(),
+        ),
+    };
+    let odd = oddity(given).map_or_else(String::new, |odd| format!("{odd} "));
+    Ok(error.because(odd + &why).fix(fix))
 }
 
 /// A few users by their ids, which activations hold: each is a request.

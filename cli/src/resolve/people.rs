@@ -1,6 +1,8 @@
 //! Finds the users whom a wrong external id may mean: by email or name, in other letters, or with a
 //! typo.
 
+use std::borrow::Cow;
+
 use common::{Line, Name, User};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
@@ -9,6 +11,7 @@ use super::REQUESTS_IN_FLIGHT;
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
+use crate::escape::quote;
 
 const MAX_SUGGESTIONS: usize = 3;
 /// How many users each search reads.
@@ -44,16 +47,44 @@ pub fn did_you_mean(users: &[ApiRecord<User>]) -> String {
 pub fn label(user: &User) -> String {
     let email = user.email.as_ref().map(Line::as_str);
     let about = email.or(user.name.as_ref().map(Name::as_str));
+    let id = visible(user.external_id.as_str());
     match about.filter(|about| *about != user.external_id.as_str()) {
-        Some(about) => format!("{} ({about})", user.external_id),
-        None => user.external_id.to_string(),
+        Some(about) => format!("{id} ({about})"),
+        None => id.into_owned(),
     }
+}
+
+/// What stands around an external id by mistake, perhaps: it is never trimmed.
+pub fn oddity(external_id: &str) -> Option<&'static str> {
+    let begins = external_id.starts_with(char::is_whitespace);
+    match (begins, external_id.ends_with(char::is_whitespace)) {
+        (true, true) => Some("The id begins and ends with a space."),
+        (true, false) => Some("The id begins with a space."),
+        (false, true) => Some("The id ends with a space."),
+        (false, false) if bare(external_id) != external_id => {
+            Some("The quotation mark is part of the id.")
+        }
+        (false, false) => None,
+    }
+}
+
+/// The external id as a sentence names it: in quotes if its ends would not be seen.
+pub fn visible(external_id: &str) -> Cow<'_, str> {
+    match oddity(external_id) {
+        Some(_) => quote(external_id),
+        None => Cow::Borrowed(external_id),
+    }
+}
+
+/// The text without spaces and quotation marks around it.
+fn bare(text: &str) -> &str {
+    text.trim_matches(|letter: char| letter.is_whitespace() || "'\"‘’“”".contains(letter))
 }
 
 /// The beginnings to search for. Emails and names match in any case, external ids do not, so that
 /// the usual spellings are tried; the first half also finds what has a typo behind it.
 fn searches(text: &str) -> Vec<String> {
-    let text = text.trim();
+    let text = bare(text);
     let lower = text.to_lowercase();
     let local = lower.split('@').next().unwrap_or_default();
     let half: String = local.chars().take((local.chars().count() / 2).max(1)).collect();
@@ -69,10 +100,10 @@ fn searches(text: &str) -> Vec<String> {
 
 /// How many letters of the most similar name of the user are other ones; none when too many are.
 fn distance(user: &User, text: &str) -> Option<usize> {
-    let text = text.trim().to_lowercase();
+    let text = bare(text).to_lowercase();
     let email = user.email.as_ref().map(|email| email.as_str().to_lowercase());
     let name = user.name.as_ref().map(|name| name.as_str().to_lowercase());
-    let id = user.external_id.as_str().trim().to_lowercase();
+    let id = bare(user.external_id.as_str()).to_lowercase();
     let local = |address: &String| Some(address.split_once('@')?.0.to_owned());
     // An external id may be the address of a user who is known by its first part alone.
     if local(&text).is_some_and(|local| local == id) {
@@ -124,6 +155,7 @@ mod tests {
             ("ca", None),
             ("dave", None),
             (" carol ", Some(0)),
+            ("'carol'", Some(0)),
             ("carol@other.example", Some(1)),
         ] {
             assert_eq!(distance(&carol, text), expected, "{text}");
@@ -131,6 +163,20 @@ mod tests {
         let by_address = user("Carol@x.example ", None, None);
         for text in ["carol", "carol@x.example", "CAROL@X.EXAMPLE"] {
             assert_eq!(distance(&by_address, text), Some(0), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_quoted_and_named() {
+        for (id, shown, told) in [
+            ("carol", "carol", None),
+            ("o'hara x", "o'hara x", None),
+            (" carol", "\" carol\"", Some("The id begins with a space.")),
+            ("carol\u{a0}", "\"carol\u{a0}\"", Some("The id ends with a space.")),
+            (" a b ", "\" a b \"", Some("The id begins and ends with a space.")),
+            ("\"carol\"", "'\"carol\"'", Some("The quotation mark is part of the id.")),
+        ] {
+            assert_eq!((&*visible(id), oddity(id)), (shown, told));
         }
     }
 

@@ -27,13 +27,14 @@ pub enum Purpose {
     Write,
 }
 
-/// The record that `given` matches.
+/// The record that `given` matches. No id or name begins or ends with a space.
 pub fn pick<T: Named + Clone>(
     ctx: &Context,
     given: &str,
     all: &[T],
     purpose: Purpose,
 ) -> Result<T> {
+    let given = given.trim();
     let loosely = purpose == Purpose::Read || ctx.may_ask();
     match search(given, all, loosely) {
         Matches::One(at) => Ok(all[at].clone()),

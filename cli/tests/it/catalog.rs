@@ -36,7 +36,11 @@ fn records_that_match_the_file_are_left_alone() {
     let ran = home.run_with_input(&["diff", "-f", "-"], SAME);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     assert_eq!(ran.stdout, "0 to create, 0 to update, 2 the same\n");
-    assert_eq!(home.run_with_input(&["apply", "-f", "-"], SAME).code, 0);
+    let ran = home.run_with_input(&["apply", "-f", "-"], SAME);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+    assert_eq!(ran.stderr, "There is nothing to change.\n");
+    let ran = home.run_with_input(&["apply", "-f", "-", "-o", "json"], SAME);
+    assert_eq!((ran.json().as_array().unwrap().len(), ran.stderr.as_str()), (2, ""));
     assert!(writes(&server).is_empty());
 }
 
@@ -46,14 +50,16 @@ fn drift_is_shown_field_by_field_and_exits_10() {
     let home = Home::with(&server);
     let ran = home.run_with_input(&["diff", "-f", "-"], CHANGED);
     assert_eq!(ran.code, 10);
-    let shown = ran.stdout.replace(" (", "\n    (").replace("; features", ";\n     features");
+    let shown = ran.stdout.replace(" (", "\n    (").replace("; features: e", ";\n     features: e");
     insta::assert_snapshot!(shown, @"
     ~ plan Acme Studio · Pro annual
         (maxSeats: 5 → 10; expiresInDays: 365 → no expiry;
          features: export,sso → export)
     + plan Acme Studio · Free
+        (maxSeats: 1; expiresInDays: no expiry; features: none)
     + product Render Farm
     + plan Render Farm · Hourly
+        (maxSeats: no limit; expiresInDays: no expiry; features: none)
     3 to create, 1 to update, 1 the same
     ");
     let dry = home.run_with_input(&["apply", "-n", "-f", "-"], CHANGED);
@@ -149,12 +155,15 @@ fn what_is_only_on_the_server_is_shown_and_counts_with_strict() {
     let home = Home::with(&server);
     let ran = home.run_with_input(&["diff", "-f", "-"], SAME);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let summary = "0 to create, 0 to update, 2 the same, 2 only on the server";
+    assert_eq!(ran.stdout, format!("{summary} (diff --strict lists them)\n"));
+    let ran = home.run_with_input(&["diff", "-f", "-", "--strict"], SAME);
+    assert_eq!(ran.code, 10);
     insta::assert_snapshot!(ran.stdout, @"
     ? plan Acme Studio · By hand (only on the server)
     ? product Other (only on the server)
     0 to create, 0 to update, 2 the same, 2 only on the server
     ");
-    assert_eq!(home.run_with_input(&["diff", "-f", "-", "--strict"], SAME).code, 10);
     let json = home.run_with_input(&["diff", "-f", "-", "-o", "json"], SAME).json();
     assert_eq!(json[2]["action"], "unlisted");
 }

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 
 use tempfile::TempDir;
 
-use crate::support::{FakeServer, Home, KEY, RunOutput, Secured};
+use crate::support::{FakeServer, Home, KEY, Reply, RunOutput, Secured};
 
 /// The output of a list and of doctor for this server.
 fn ask(address: &str, flags: &[&str]) -> (RunOutput, String) {
@@ -209,6 +209,27 @@ fn a_server_without_tls_has_its_own_error() {
         }
     });
     assert_eq!(refused(&address), seen);
+}
+
+/// licd, nginx and Apache say so in a response; others end the connection.
+#[test]
+fn a_server_with_tls_is_told_from_one_without() {
+    let told = "This address is served over TLS: it begins with https://";
+    let nginx = "<center>The plain HTTP request was sent to HTTPS port</center>";
+    for reply in [(400, told), (400, nginx), (404, nginx)] {
+        let server = FakeServer::answering(move |_| match reply {
+            (status, text) if text == told => Reply::refusal(status, "invalid_request", told),
+            (status, page) => Reply::new(status, page),
+        });
+        let ran = Home::with(&server).run(&["products", "list"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (7, ""));
+        let secure = server.address.replace("http:", "https:");
+        let told = format!("error: {} requires TLS.\nfix: use {secure}\n", server.address);
+        assert_eq!(ran.stderr.starts_with(&told), reply.0 == 400, "{}", ran.stderr);
+    }
+    let server = Secured::named("localhost");
+    let seen = refused(&server.address.replace("https:", "http:"));
+    assert!(seen.contains("that of a server with TLS begins with https://"), "{seen}");
 }
 
 /// A small container has no certificate authorities.

@@ -94,6 +94,8 @@ fn the_service_applies_the_filters() {
     assert!(listed.stderr.contains(&next), "{}", listed.stderr);
     let ran = home.run(&["events", "tail", "--type", "license.revoked"]);
     assert_eq!(ran.code, 2, "a type that does not exist would never come: {}", ran.stderr);
+    let ran = home.run(&["events", "list", "--type", "seat.take"]);
+    assert!(ran.stderr.contains("a similar value exists: 'seat.taken'"), "{}", ran.stderr);
     assert!(ran.stderr.contains("license.status_changed"), "{}", ran.stderr);
 }
 

@@ -4,16 +4,26 @@ use serde_json::{Value, json};
 
 use crate::support::{
     FakeServer, Home, KEY, LICENSE, OTHER_KEY, Reply, RunOutput, current_key, event, explained,
-    explanation, service, usage, user,
+    explanation, plan, service, usage, user,
 };
 
 /// Runs `--explain` against a service that gives this explanation.
 fn explain(explanation: Value) -> (RunOutput, FakeServer) {
+    explain_with_term(explanation, 365.into())
+}
+
+/// The same with a plan whose licenses are valid for so many days.
+fn explain_with_term(explanation: Value, term: Value) -> (RunOutput, FakeServer) {
     let server = FakeServer::answering(move |request| match request.path.as_str() {
         "/api/v1/key" => Reply::data(200, &current_key()),
         "/api/v1/admin/explain" => Reply::data(200, &explanation),
         path if path.contains("/usage") => Reply::data(200, &usage(5)),
         path if path.contains("/events") => Reply::list(&[suspension()]),
+        path if path.contains("/plans") => {
+            let mut plan = plan("Pro annual");
+            plan["expiresInDays"] = term.clone();
+            Reply::data(200, &plan)
+        }
         _ => Reply::data(200, &user("alice")),
     });
     let ran = Home::with(&server).run(&["validate", "carol", "--explain"]);
@@ -104,13 +114,8 @@ fn every_reason_has_suggested_commands() {
             &["licctl events list --subject LIC", "licctl licenses activate LIC"],
         ),
         ("expired", explained("expired", None, "expired"), &["licctl licenses activate LIC"]),
-        ("expired", explained("active", past, "expired"), &["licctl licenses renew LIC --days 1"]),
-        (
-            "expired",
-            explained("active", Some("2026-01-01T12:00:00Z"), "expired"),
-            &["licctl licenses renew LIC --days 30"],
-        ),
-        ("expired", explained("expired", past, "expired"), &["licctl licenses renew LIC --days 1"]),
+        ("expired", explained("active", past, "expired"), &["licctl licenses renew LIC"]),
+        ("expired", explained("expired", past, "expired"), &["licctl licenses renew LIC"]),
     ] {
         let mut explanation = explanation(Some(reason), &[license]);
         explanation["refusals"] = json!([]);
@@ -124,6 +129,9 @@ fn every_reason_has_suggested_commands() {
         assert!(!ran.stdout.contains("expires 2026"), "that is past: {}", ran.stdout);
         assert_eq!(advice(&ran), commands, "{reason}");
     }
+    let expired = explanation(Some("expired"), &[explained("active", past, "expired")]);
+    let (ran, _) = explain_with_term(expired, Value::Null);
+    assert_eq!(advice(&ran), ["licctl licenses renew LIC --days 365"]);
     let (ran, _) = explain(explanation(Some("no_license"), &[]));
     let create = "licctl licenses create --plan PLAN --assign carol";
     assert_eq!(advice(&ran), [create, "licctl licenses list --status active"]);
@@ -243,6 +251,9 @@ fn an_unknown_user_may_mean_another() {
         assert!(ran.stdout.contains(&told), "{}", ran.stdout);
         assert_eq!(advice(&ran), ["licctl validate carol --explain"]);
     }
+    let ran = explain_unknown("carol ", &known);
+    let told = "\"carol \" does not exist. The id ends with a space. Did you mean carol ";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
     let ran = explain_unknown("zoe", &known);
     assert_eq!((ran.code, advice(&ran).len()), (10, 0), "{}", ran.stdout);
     assert!(!ran.stdout.contains("assign"), "that would create zoe: {}", ran.stdout);

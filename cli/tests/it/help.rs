@@ -114,6 +114,10 @@ fn help_is_that_of_the_command_or_a_topic() {
     let words = |args: &[&str]| home.run(args);
     assert_eq!(words(&["help"]).stdout, words(&["-h"]).stdout);
     assert_eq!(words(&["help", "plan", "new"]).stdout, words(&["plan", "new", "--help"]).stdout);
+    assert_eq!(words(&["plans", "help"]).stdout, words(&["plans", "--help"]).stdout);
+    assert_eq!(words(&["plan", "help", "new"]).stdout, words(&["plan", "new", "--help"]).stdout);
+    assert!(words(&["plans", "help"]).stdout.contains("Usage: licctl plans"));
+    assert_eq!(words(&["validate", "help"]).code, 4, "a user may have this id");
     assert!(TOPICS.iter().all(|topic| words(&["help"]).stdout.contains(topic)));
     let ran = words(&["help", "exit-code"]);
     assert!(ran.stderr.contains("fix: licctl help exit-codes"), "{}", ran.stderr);
@@ -183,6 +187,20 @@ fn an_invalid_line_exits_2_as_text_and_json() {
     assert_eq!(error["exitCode"], 2);
     assert!(error["message"].as_str().unwrap().contains("must be a whole number"));
     assert_eq!(home.run(&["products", "list", "--api-key", "x"]).code, 2, "no flag takes a key");
+}
+
+/// The other forms of a command are no other commands.
+#[test]
+fn a_mistyped_command_is_suggested_once() {
+    let home = Home::bare();
+    for (args, tip) in [
+        (&["produkts", "list"][..], "tip: a similar subcommand exists: 'products'\n"),
+        (&["plans", "lst"], "tip: a similar subcommand exists: 'list'\n"),
+        (&["licens"], "tip: some similar subcommands exist: 'plans', 'login', 'licenses'\n"),
+    ] {
+        let ran = home.run(args);
+        assert!(ran.code == 2 && ran.stderr.contains(tip), "{}", ran.stderr);
+    }
 }
 
 #[test]

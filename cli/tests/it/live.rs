@@ -3,7 +3,8 @@
 
 use crate::support::terminal::{exit, on_a_terminal, press};
 use crate::support::{
-    FakeServer, Home, KEY, LICENSE, OTHER_KEY, PLAN, Reply, answer, lines, on_screen, plan, service,
+    FakeServer, Home, KEY, LICENSE, OTHER_KEY, PLAN, Reply, answer, lines, on_screen, plan,
+    service, user,
 };
 
 #[test]
@@ -101,4 +102,27 @@ fn an_edit_of_what_was_changed_meanwhile_is_refused() {
     assert_eq!(edit(as_seen, 200), (0, false));
     assert_eq!(edit("2026-02-01T12:00:00.000Z", 200), (6, true));
     assert_eq!(edit(as_seen, 412), (6, true));
+}
+
+/// A person edits the user who was found.
+#[test]
+fn an_edit_of_a_user_is_based_on_what_was_found() {
+    let edit = |changed_at: &'static str| {
+        let server = FakeServer::answering(move |request| match request.method.as_str() {
+            "GET" if request.path.contains("/users/") => {
+                let mut alice = user("alice");
+                alice["updatedAt"] = changed_at.into();
+                Reply::data(200, &alice).with("etag", "\"7\"")
+            }
+            _ => answer(request),
+        });
+        let home = Home::with(&server);
+        let mut terminal = on_a_terminal(&home, &["users", "update", "alice", "--name", "Al"]);
+        let seen = terminal.exp_eof().unwrap();
+        let patch = server.received().into_iter().find(|request| request.method == "PATCH");
+        let sent = patch.and_then(|request| request.if_match);
+        (exit(&terminal), seen.contains("was changed meanwhile"), sent)
+    };
+    assert_eq!(edit("2026-01-31T12:00:00.000Z"), (0, false, Some("\"7\"".to_owned())));
+    assert_eq!(edit("2026-02-01T12:00:00.000Z"), (6, true, None));
 }

@@ -9,6 +9,8 @@ mod catalog;
 #[cfg(test)]
 mod certificates;
 #[cfg(test)]
+mod closed_pipes;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod completion;
@@ -24,6 +26,7 @@ mod features;
 mod forms;
 #[cfg(test)]
 mod help;
+#[cfg(test)]
 mod json_errors;
 #[cfg(test)]
 mod lists;

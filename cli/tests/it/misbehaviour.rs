@@ -288,13 +288,3 @@ fn a_list_of_several_pages_comes_whole() {
     assert_eq!((&names[0]["name"], &names[1]["name"]), (&"First".into(), &"Second".into()));
     assert_eq!(server.received().len(), 2);
 }
-
-#[test]
-fn a_closed_pipe_is_no_failure() {
-    let server = FakeServer::answering(|_| Reply::list(&vec![product("Acme Studio"); 5000]));
-    let mut child = Home::with(&server).command(&["products", "list"]).spawn().unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
-}

@@ -102,6 +102,7 @@ fn the_product_chooses_the_plan() {
     for args in [
         &["plans", "get", "Product 3/Pro", "-q"][..],
         &["plans", "get", "product 3/pro", "-q"],
+        &["plans", "get", " Product 3/Pro ", "-q"],
         &["plans", "get", "Pro", "--product", "Product 3", "-q"],
     ] {
         let ran = home.run(args);

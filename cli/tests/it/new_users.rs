@@ -62,11 +62,15 @@ const COMMANDS: [&[&str]; 4] = [
 #[test]
 fn a_script_reads_who_is_new_and_whom_that_resembles() {
     for command in COMMANDS {
-        for given in ["dana@north.example", "DANA", " dana"] {
+        for (given, told) in [
+            ("dana@north.example", "dana@north.example is a new user."),
+            ("DANA", "DANA is a new user."),
+            (" dana", "\" dana\" is a new user. The id begins with a space."),
+            ("'dana'", "\"'dana'\" is a new user. The quotation mark is part of the id."),
+        ] {
             let (ran, written) = run(&[command, &[given]].concat());
             assert_eq!(written.last(), Some(&given.into()), "{command:?}: {}", ran.stderr);
-            let note =
-                format!("note: {given} is a new user. Did you mean dana (dana@north.example)?\n");
+            let note = format!("note: {told} Did you mean dana (dana@north.example)?\n");
             assert!(ran.stderr.starts_with(&note), "{command:?}: {}", ran.stderr);
             let (ran, written) = run(&[command, &[given, "--create-user"]].concat());
             assert_eq!((written.is_empty(), ran.stderr.as_str()), (false, ""), "{command:?}");
@@ -76,6 +80,10 @@ fn a_script_reads_who_is_new_and_whom_that_resembles() {
     }
     let (ran, _) = run(&["licenses", "assign", LICENSE, "zoe"]);
     assert_eq!(ran.stderr, "note: zoe is a new user\n");
+    let (ran, _) = run(&["validate", "zoe\t"]);
+    assert!(ran.code == 2 && ran.stderr.starts_with("error: "), "{}", ran.stderr);
+    let (ran, _) = run(&["users", "create", "--external-id", "zoe "]);
+    assert_eq!(ran.stderr, "note: \"zoe \" is a new user. The id ends with a space.\n");
     let (ran, _) = run(&["licenses", "assign", LICENSE, "zoe", "yan"]);
     assert_eq!(ran.stderr, "note: 2 users are new: zoe, yan\n");
 }
@@ -190,4 +198,9 @@ fn an_assignment_asks_before_it_creates_a_user() {
     terminal.exp_string("Assigned license").unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
+    let mut terminal = on_a_terminal(&home, &["licenses", "assign", LICENSE, "zoe "]);
+    let question = "User \"zoe \" does not exist yet. The id ends with a space. Create it?";
+    terminal.exp_string(question).unwrap();
+    press(&mut terminal, "n\r");
+    terminal.exp_eof().unwrap();
 }

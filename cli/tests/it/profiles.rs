@@ -179,6 +179,12 @@ fn a_variable_comes_before_the_profile_unless_the_profile_was_typed() {
     assert_eq!(typed.code, 0);
     assert!(typed.stderr.contains("note:") && typed.stderr.contains("LICCTL_API_KEY"));
     assert_eq!(keys_used(&server), [OTHER_KEY, KEY]);
+    let home = logged_in(&server).set("LICCTL_SERVER", "http://127.0.0.1:1");
+    let typed = home.run(&["whoami", "--profile", "default"]);
+    let note = "note: licctl uses the profile's server and ignores LICCTL_SERVER\n";
+    assert_eq!((typed.code, typed.stderr.as_str()), (0, note));
+    let same = logged_in(&server).set("LICCTL_SERVER", &server.address);
+    assert_eq!(same.run(&["whoami", "--profile", "default"]).stderr, "");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn with_license(status: &'static str, ends_in: Option<i64>, term: Value) -> Fake
             }
             ("PATCH", _) => {
                 license["expiresAt"] = request.body["expiresAt"].clone();
-                Reply::data(200, &license)
+                Reply::data(200, &license).with("etag", "\"renewed\"")
             }
             _ => Reply::data(200, &license),
         }
@@ -69,6 +69,9 @@ fn a_renewal_activates_an_expired_license() {
     let [date, status] = &patches(&server)[..] else { panic!("{:?}", server.lines()) };
     assert!(date["expiresAt"].is_string());
     assert_eq!(status, &json!({ "status": "active" }));
+    // As it was renewed: somebody may revoke it in between.
+    let last = server.received().into_iter().rfind(|it| it.method == "PATCH").unwrap();
+    assert_eq!(last.if_match.as_deref(), Some("\"renewed\""));
 }
 
 #[test]
@@ -83,4 +86,20 @@ fn a_renewal_without_a_term_says_what_to_give() {
         assert!(ran.stderr.contains(&fix.replace("LIC", LICENSE)), "{}", ran.stderr);
         assert!(server.received().iter().all(|request| request.method == "GET"));
     }
+}
+
+/// Both would begin at the same end, so that the customer would get one term for two.
+#[test]
+fn of_two_renewals_at_the_same_time_the_second_is_refused() {
+    let server = FakeServer::answering(|request| match request.method.as_str() {
+        "GET" if request.path.contains("/plans") => Reply::list(&[plan("Pro annual")]),
+        "GET" => Reply::data(200, &license_with_seats(0)).with("etag", "\"7\""),
+        _ => Reply::refusal(409, "changed", "The license has changed. Read it again."),
+    });
+    let ran = Home::with(&server).run(&["licenses", "renew", LICENSE]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (6, ""));
+    let changed = format!("error: {LICENSE} was changed meanwhile.\n");
+    assert!(ran.stderr.starts_with(&changed), "{}", ran.stderr);
+    let sent = server.received().pop().unwrap();
+    assert_eq!((sent.method.as_str(), sent.if_match.as_deref()), ("PATCH", Some("\"7\"")));
 }

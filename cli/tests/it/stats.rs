@@ -6,15 +6,15 @@ use crate::support::{FakeServer, Home, Reply, on_screen, service, statistics};
 fn a_pipe_gets_a_row_for_each_hour_or_day() {
     let home = Home::with(&service());
     insta::assert_snapshot!(home.run(&["stats"]).stdout, @"
-    HOUR                      TOTAL  VALID  NO LICENSE  EXPIRED  REVOKED  SUSPENDED  EXCEEDED SEATS  USER NOT FOUND
-    2026-03-01T22:00:00.000Z  16     16     0           0        0        0          0               0
-    2026-03-01T23:00:00.000Z  9      8      0           1        0        0          0               0
-    2026-03-02T00:00:00.000Z  3      0      0           3        0        0          0               0
+    HOUR                      TOTAL  VALID  NO LICENSE  EXPIRED  REVOKED  SUSPENDED  EXCEEDED SEATS
+    2026-03-01T22:00:00.000Z  16     16     0           0        0        0          0
+    2026-03-01T23:00:00.000Z  9      8      0           1        0        0          0
+    2026-03-02T00:00:00.000Z  3      0      0           3        0        0          0
     ");
     insta::assert_snapshot!(home.run(&["stats", "--by", "day"]).stdout, @"
-    DAY         TOTAL  VALID  NO LICENSE  EXPIRED  REVOKED  SUSPENDED  EXCEEDED SEATS  USER NOT FOUND
-    2026-03-01  25     24     0           1        0        0          0               0
-    2026-03-02  3      0      0           3        0        0          0               0
+    DAY         TOTAL  VALID  NO LICENSE  EXPIRED  REVOKED  SUSPENDED  EXCEEDED SEATS
+    2026-03-01  25     24     0           1        0        0          0
+    2026-03-02  3      0      0           3        0        0          0
     ");
 }
 
@@ -54,6 +54,20 @@ fn a_chart_without_bars_is_a_word() {
     let ran = on_screen(&Home::with(&server), &["stats"], 80);
     assert!(ran.stdout.contains("\nrefused: none\n\nOUTCOME"), "{}", ran.stdout);
     assert!(!ran.stderr.contains("refusals list"), "{}", ran.stderr);
+}
+
+/// A person looks the refusals up by the word that the totals show.
+#[test]
+fn the_totals_name_reasons_as_refusals_do() {
+    let server = FakeServer::answering(|_| {
+        let mut full = statistics();
+        (full["hours"][0]["exceededSeats"], full["hours"][0]["total"]) = (4.into(), 20.into());
+        Reply::data(200, &full)
+    });
+    let ran = on_screen(&Home::with(&server), &["stats"], 80);
+    assert!(ran.stdout.contains("\nexceeded_seats  4 "), "{}", ran.stdout);
+    let refusals = ["refusals", "list", "--reason", "exceeded_seats"];
+    assert_eq!(Home::with(&service()).run(&refusals).code, 0);
 }
 
 #[test]

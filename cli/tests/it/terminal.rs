@@ -299,10 +299,11 @@ fn a_narrow_terminal_hides_and_names_columns() {
     let mut terminal = spawn_command(command, SCREEN_TIMEOUT_MS).unwrap();
     let seen = terminal.exp_eof().unwrap();
     let lines: Vec<&str> = seen.lines().collect();
-    let [titles, license, hidden] = lines[..] else { panic!("{seen}") };
+    let [titles, license, hidden, rest] = lines[..] else { panic!("{seen}") };
     assert_eq!(titles.split_whitespace().collect::<Vec<_>>(), ["ID", "PLAN", "STATUS", "EXPIRES"]);
     assert!(license.starts_with(LICENSE) && license.len() <= 60, "{license}");
-    assert_eq!(hidden, "hidden columns: PRODUCT, NAME, SEATS, FEATURES (-c shows them)");
+    assert_eq!(hidden, "hidden columns: PRODUCT, NAME, SEATS, FEATURES (-c shows");
+    assert_eq!(rest, "them)", "a word stays whole");
 }
 
 /// A wait counts down on a line that is gone afterwards.

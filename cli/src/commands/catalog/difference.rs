@@ -9,7 +9,7 @@ use common::{
     UpdatePlan, UpdateProduct,
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Catalog;
 use super::manifest::{Manifest, WantedPlan, WantedProduct, only};
@@ -59,25 +59,25 @@ pub struct FieldChange {
     pub want: Value,
 }
 
-impl FieldChange {
-    fn word(&self, value: &Value) -> String {
-        match (value, self.field) {
-            (Value::Null, "maxSeats") => "no limit".to_owned(),
-            (Value::Null, "expiresInDays") => "no expiry".to_owned(),
-            (Value::Null, _) => "none".to_owned(),
-            (Value::String(text), _) => text.clone(),
-            (Value::Array(values), _) if values.is_empty() => "none".to_owned(),
-            (Value::Array(values), _) => {
-                values.iter().map(|value| self.word(value)).collect::<Vec<_>>().join(",")
-            }
-            (other, _) => other.to_string(),
-        }
+impl fmt::Display for FieldChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [have, want] = [&self.have, &self.want].map(|value| word(self.field, value));
+        write!(f, "{}: {have} → {want}", self.field)
     }
 }
 
-impl fmt::Display for FieldChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} → {}", self.field, self.word(&self.have), self.word(&self.want))
+/// The value of a field, as a person reads it.
+fn word(field: &str, value: &Value) -> String {
+    match (value, field) {
+        (Value::Null, "maxSeats") => "no limit".to_owned(),
+        (Value::Null, "expiresInDays") => "no expiry".to_owned(),
+        (Value::Null, _) => "none".to_owned(),
+        (Value::String(text), _) => text.clone(),
+        (Value::Array(values), _) if values.is_empty() => "none".to_owned(),
+        (Value::Array(values), _) => {
+            values.iter().map(|value| word(field, value)).collect::<Vec<_>>().join(",")
+        }
+        (other, _) => other.to_string(),
     }
 }
 
@@ -207,10 +207,11 @@ impl<'a> CatalogStep<'a> {
     pub fn line(&self) -> String {
         let line = format!("{} {self}", self.action.sign());
         let changes: Vec<String> = self.changes.iter().map(FieldChange::to_string).collect();
-        match self.action {
-            Action::Update => format!("{line} ({})", changes.join("; ")),
-            Action::Unlisted => format!("{line} (only on the server)"),
-            Action::Create | Action::Same => line,
+        match (self.action, &self.record) {
+            (Action::Update, _) => format!("{line} ({})", changes.join("; ")),
+            (Action::Unlisted, _) => format!("{line} (only on the server)"),
+            (Action::Create, Record::Plan { want, .. }) => format!("{line} ({})", settings(want)),
+            (Action::Create | Action::Same, _) => line,
         }
     }
 
@@ -268,6 +269,17 @@ impl fmt::Display for CatalogStep<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind(), self.title())
     }
+}
+
+/// What licenses of a new plan will have.
+fn settings(want: &WantedPlan) -> String {
+    let settings = [
+        ("maxSeats", json!(Edit::value(&want.max_seats))),
+        ("expiresInDays", json!(Edit::value(&want.expires_in_days))),
+        ("features", json!(features(want))),
+    ];
+    let words = settings.iter().map(|(field, value)| format!("{field}: {}", word(field, value)));
+    words.collect::<Vec<_>>().join("; ")
 }
 
 fn product_update(want: &WantedProduct) -> UpdateProduct {

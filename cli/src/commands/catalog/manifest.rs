@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::Catalog;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
+use crate::mismatch::in_plain_words;
 use crate::values::Edit;
 
 /// The only version there is.
@@ -76,10 +77,8 @@ impl Manifest {
     fn parse(text: &str) -> std::result::Result<Self, String> {
         // Editors on Windows begin a file with the mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let manifest: Self = yaml_serde::from_str(text).map_err(|error| {
-            // The parser's words for an array that breaks a rule of its own.
-            error.to_string().replace("invalid value: sequence, expected ", "must be ")
-        })?;
+        let manifest: Self =
+            yaml_serde::from_str(text).map_err(|error| in_plain_words(&error.to_string()))?;
         if manifest.version != MANIFEST_VERSION {
             return Err(format!("version {} is not supported, only 1", manifest.version));
         }
@@ -179,8 +178,15 @@ mod tests {
             ("name: Free", "name: Pro annual", "appears twice"),
             ("[export, sso]", "[sso, sso]", "features: must be an array of at most 100 different"),
             ("version: 1", "", "missing field `version`"),
-            ("- name: Free", "- Free", "expected a plan with name"),
-            (GOOD, "<html>", "expected an object with version and products"),
+            ("- name: Free", "- Free", "plans[1]: must be a plan with name"),
+            (
+                "maxSeats: 5",
+                "maxSeats: [5]",
+                "maxSeats: must be a whole number from 1 to 1000000, found an array",
+            ),
+            ("version: 1", "version: [1]", "version: must be a whole number, found an array"),
+            (GOOD, "version: 1\nproducts: {}", "products: must be an array, found an object"),
+            (GOOD, "<html>", "must be an object with version and products"),
         ] {
             let error = Manifest::parse(&GOOD.replace(from, to)).unwrap_err();
             assert!(error.contains(why), "{to}: {error}");

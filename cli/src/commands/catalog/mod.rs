@@ -60,12 +60,12 @@ Examples:
   licctl diff -f catalog.yaml --strict
 
 Signs:
-  + create   ~ update (field: have → want)   ? only on the server")]
+  + create   ~ update (field: have → want)   ? only on the server (--strict)")]
 pub struct DiffArgs {
     /// File in YAML or JSON; - for stdin
     #[arg(short, long, value_hint = ValueHint::FilePath)]
     file: String,
-    /// Count products and plans that are only on the server as differences
+    /// Count products and plans that are only on the server as differences, and list them
     #[arg(long)]
     strict: bool,
 }
@@ -95,9 +95,12 @@ pub async fn diff(ctx: &Context, args: DiffArgs) -> Result<View> {
     let manifest = Manifest::read(ctx, &args.file).await?;
     let catalog = Catalog::load(ctx).await?;
     let steps = difference::between(&catalog, &manifest)?;
-    let is_drift = |action: Action| action.is_change() || args.strict && action == Action::Unlisted;
-    let drift = steps.iter().any(|step| is_drift(step.action));
-    Ok(preview(&steps)?.exit(if drift { Exit::Negative } else { Exit::Success }))
+    let drift = steps.iter().any(|step| is_difference(step.action, args.strict));
+    Ok(preview(&steps, args.strict)?.exit(if drift { Exit::Negative } else { Exit::Success }))
+}
+
+fn is_difference(action: Action, is_strict: bool) -> bool {
+    action.is_change() || is_strict && action == Action::Unlisted
 }
 
 pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
@@ -108,7 +111,7 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
         return planned_steps(ctx, &steps).await;
     }
     if ctx.globals.dry_run {
-        return Ok(preview(&steps)?.changed("No change was sent."));
+        return Ok(preview(&steps, false)?.changed("No change was sent."));
     }
     let client = ctx.client().await?;
     let new_product = Cell::new(None);
@@ -122,7 +125,6 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let advice = |_: &[&CatalogStep]| "to continue, apply the file again".to_owned();
     let taken = in_order(ctx, &open, take, advice).await?;
     let sentence = match taken.done.len() {
-        0 => "There is nothing to change.".to_owned(),
         1 => "Applied 1 change.".to_owned(),
         many => format!("Applied {many} changes."),
     };
@@ -133,7 +135,8 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
         let id = if step.action.is_change() { ids.next() } else { step.id() };
         shown.extend(id.map(|id| (step, Some(id))));
     }
-    Ok(show(&shown)?.changed(sentence).exit(taken.exit))
+    let view = show(&shown, false)?.or_when_empty("There is nothing to change.");
+    Ok(view.changed(sentence).exit(taken.exit))
 }
 
 /// Shows a person the changes, and asks before they are made in live mode.
@@ -169,8 +172,9 @@ pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {
     Ok(View::new(&manifest, Vec::new())?.document())
 }
 
-/// The steps before any is taken, with their number.
-fn preview(steps: &[CatalogStep]) -> Result<View> {
+/// The steps before any is taken, with their number. Text names what is only on the server if that
+/// counts as a difference, as it may be much.
+fn preview(steps: &[CatalogStep], is_strict: bool) -> Result<View> {
     let shown: Vec<_> = steps.iter().map(|step| (step, step.id())).collect();
     let count = |action| steps.iter().filter(|step| step.action == action).count();
     let mut summary = format!(
@@ -181,17 +185,18 @@ fn preview(steps: &[CatalogStep]) -> Result<View> {
     );
     if count(Action::Unlisted) > 0 {
         summary += &format!(", {} only on the server", count(Action::Unlisted));
+        summary += if is_strict { "" } else { " (diff --strict lists them)" };
     }
-    Ok(show(&shown)?.line(TextCell::text(summary)))
+    Ok(show(&shown, is_strict)?.line(TextCell::text(summary)))
 }
 
-/// The steps with the ids of their records; text leaves out those that change nothing.
-fn show(steps: &[(&CatalogStep, Option<String>)]) -> Result<View> {
+/// The steps with the ids of their records; text leaves out those that are no difference.
+fn show(steps: &[(&CatalogStep, Option<String>)], is_strict: bool) -> Result<View> {
     let json: Vec<Value> = steps.iter().map(|(step, id)| json_of(step, id.as_deref())).collect();
     let ids = steps.iter().filter_map(|(_, id)| id.clone()).collect();
     let fields = Field::members(["action", "kind", "name", "id", "changes"]);
     let mut view = View::new(json, ids)?.fields(&fields);
-    for (step, _) in steps.iter().filter(|(step, _)| step.action != Action::Same) {
+    for (step, _) in steps.iter().filter(|(step, _)| is_difference(step.action, is_strict)) {
         let line = TextCell::text(step.line());
         view = view.line(match step.action {
             Action::Update => line.toned(Tone::Warning),

@@ -7,7 +7,7 @@ mod assignments;
 mod create;
 mod get;
 mod list;
-mod renew;
+pub mod renew;
 mod status;
 mod update;
 pub mod usage;

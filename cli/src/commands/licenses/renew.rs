@@ -2,7 +2,9 @@
 
 use chrono::TimeDelta;
 use clap::Args;
-use common::{ExpiresInDays, License, LicenseWithSeats, Plan, SetStatus, Status, UpdateLicense};
+use common::{
+    ExpiresInDays, License, LicenseId, LicenseWithSeats, Plan, SetStatus, Status, UpdateLicense,
+};
 
 use super::{BeforeAndAfter, FIELDS, choose, effective, with_state};
 use crate::client::ApiRecord;
@@ -84,9 +86,15 @@ impl Terms {
         plan.and_then(|plan| plan.expires_in_days).ok_or_else(|| {
             let name = plan.map_or_else(|| license.plan_id.to_string(), |it| it.name.to_string());
             Error::usage(format!("Licenses of plan {name} have no term."))
-                .fix(format!("licctl licenses renew {} --days 365", license.id))
+                .fix(command(license.id, false))
         })
     }
+}
+
+/// The command that renews a license, of a plan with a term or without one.
+pub fn command(license: LicenseId, has_term: bool) -> String {
+    let days = if has_term { "" } else { " --days 365" };
+    format!("licctl licenses renew {license}{days}")
 }
 
 async fn renew(
@@ -102,11 +110,14 @@ async fn renew(
     let days = terms.of(&was)?;
     let end = end.max(ctx.now).plus(TimeDelta::days(days.get().into()));
     let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
-    let licenses = ctx.client().await?;
-    let mut now = licenses.licenses().update(was.id, &body).await?;
+    let client = ctx.client().await?;
+    // Two renewals at the same time are one, as both begin at the same end. The second is refused.
+    let mut now = client.licenses().update_seen(&was, was.id, &body).await?;
     if was.status == Status::Expired {
         let body = SetStatus { status: Status::Active };
-        now = licenses.licenses().set_status(was.id, &body).await?;
+        // Whoever revokes the license meanwhile means it.
+        let etag = now.and_then(|now| now.etag);
+        now = client.licenses().set_status_version(was.id, &body, etag.as_deref()).await?;
     }
     Ok(now.map(|now| {
         let state = effective(&now.data, ctx.now);

@@ -38,6 +38,7 @@ pub struct Chart {
     bars: Vec<i64>,
     periods_per_column: usize,
     bar_width: usize,
+    width: usize,
 }
 
 impl Chart {
@@ -47,7 +48,7 @@ impl Chart {
         let bars: Vec<i64> =
             counts.chunks(periods_per_column).map(|some| some.iter().sum()).collect();
         let bar_width = (width / bars.len().max(1)).clamp(1, MAX_BAR_WIDTH);
-        Self { bars, periods_per_column, bar_width }
+        Self { bars, periods_per_column, bar_width, width }
     }
 
     pub fn periods_per_column(&self) -> usize {
@@ -83,8 +84,8 @@ impl Chart {
         let mut axis = String::new();
         for (at, start) in starts.iter().step_by(self.periods_per_column).enumerate() {
             let place = at * self.bar_width;
-            let room = self.bars.len() * self.bar_width;
-            let fits = place >= axis.len() + LABEL_GAP && place + start.len() <= room;
+            // The last label may be longer than what is left of its bars.
+            let fits = place >= axis.len() + LABEL_GAP && place + start.len() <= self.width;
             if axis.is_empty() || fits {
                 axis += &" ".repeat(place - axis.len());
                 axis += start;

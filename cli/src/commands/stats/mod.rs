@@ -17,15 +17,15 @@ use crate::output::{Field, View};
 use crate::time::Span;
 use chart::{Chart, Glyphs};
 
-/// The outcomes: the member of the answer, and the title for a person.
-const OUTCOMES: [(&str, &str); 7] = [
+/// The outcomes: the member of the answer, and the title of its column. An unknown user is none, as
+/// validations create it.
+const OUTCOMES: [(&str, &str); 6] = [
     ("valid", "VALID"),
     ("noLicense", "NO LICENSE"),
     ("expired", "EXPIRED"),
     ("revoked", "REVOKED"),
     ("suspended", "SUSPENDED"),
     ("exceededSeats", "EXCEEDED SEATS"),
-    ("userNotFound", "USER NOT FOUND"),
 ];
 /// Outcomes are kept so long.
 const MAX_DAYS: i64 = 30;
@@ -201,7 +201,8 @@ fn totals(periods: &[Period]) -> Table {
     let sum = |outcome: &str| periods.iter().map(|period| period.count(outcome)).sum::<i64>();
     let all = sum("total");
     let row = |outcome: &str, name: &str, count: i64| {
-        let name = TextCell::text(name.to_lowercase());
+        // The word that `refusals list --reason` takes.
+        let name = TextCell::text(name.to_lowercase().replace(' ', "_"));
         let name = match outcome {
             "valid" => name.toned(Tone::Good),
             "total" => name,

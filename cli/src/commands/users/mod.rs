@@ -232,9 +232,11 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     }
     let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
     let client = ctx.client().await?;
-    let Some(now) = metadata::update_user(client, &user, body, metadata.as_ref()).await? else {
-        return planned();
+    let updated = match (&metadata, ctx.may_ask()) {
+        (None, true) => client.users().update_seen(&user, user.id, &body).await?,
+        (change, _) => metadata::update_user(client, &user, body, change.as_ref()).await?,
     };
+    let Some(now) = updated else { return planned() };
     let changed = format!("Updated user {}.", now.data.external_id);
     Ok(show(ctx, &now.data)?.changed(changed))
 }

@@ -6,11 +6,9 @@ use common::{
     Verdict,
 };
 
+use crate::commands::licenses::renew;
 use crate::escape::quote;
 use crate::resolve::FoundElsewhere;
-
-/// For how long a license is renewed that was never valid.
-const DEFAULT_RENEWAL_DAYS: i64 = 30;
 
 /// What is known beside the explanation.
 pub struct Circumstances<'a> {
@@ -24,6 +22,8 @@ pub struct Circumstances<'a> {
     pub user: &'a ExternalId,
     /// Required features that the license lacks.
     pub lacking: &'a [Feature],
+    /// Whether the plan of the expired license says for how long it is renewed.
+    pub has_term: bool,
 }
 
 /// What to say before the commands, where they alone could mislead.
@@ -50,9 +50,12 @@ pub fn advice(explained: &Explanation, about: &Circumstances<'_>) -> Vec<String>
         Some(Reason::ExceededSeats) => {
             with(Verdict::ExceededSeats).map_or_else(Vec::new, |it| make_room(it, &about.idle))
         }
-        Some(Reason::Expired) => {
-            with(Verdict::Expired).map_or_else(Vec::new, |it| renew(it, explained.checked_at))
-        }
+        Some(Reason::Expired) => match with(Verdict::Expired) {
+            Some(it) if needs_a_term(it, explained.checked_at) => {
+                vec![renew::command(it.license.id, about.has_term)]
+            }
+            expired => activate(expired),
+        },
         Some(Reason::Suspended) => activate(with(Verdict::Suspended)),
         Some(Reason::Revoked) => {
             let revoked = with(Verdict::Revoked);
@@ -96,17 +99,10 @@ fn make_room(full: &ExplainedLicense, idle: &[&ExternalId]) -> Vec<String> {
     unassign.into_iter().chain([more]).collect()
 }
 
-/// An expired license may have that status, a date in the past, or both. It is renewed for as many
-/// days as it was valid.
-fn renew(expired: &ExplainedLicense, now: Timestamp) -> Vec<String> {
-    let license = &expired.license;
-    let Some(end) = license.expires_at.filter(|&end| end <= now) else {
-        return activate(Some(expired));
-    };
-    let hours = end.since(license.created_at).num_hours();
-    // A date before the license shows nothing of the time that was sold.
-    let days = if hours > 0 { (hours + 12) / 24 } else { DEFAULT_RENEWAL_DAYS };
-    vec![format!("licctl licenses renew {} --days {}", license.id, days.max(1))]
+/// Whether a renewal is what the license needs: it may have the status expired, a date in the past,
+/// or both.
+pub fn needs_a_term(expired: &ExplainedLicense, now: Timestamp) -> bool {
+    expired.verdict == Verdict::Expired && expired.license.expires_at.is_some_and(|end| end <= now)
 }
 
 fn activate(license: Option<&ExplainedLicense>) -> Vec<String> {

@@ -9,7 +9,7 @@ use common::{
 };
 use serde::Serialize;
 
-use super::advice::{Circumstances, advice, remark};
+use super::advice::{Circumstances, advice, needs_a_term, remark};
 use super::answer::{ExpectedAnswer, judge, missing};
 use super::{external_id, verdict_tone};
 use crate::client::ApiRecord;
@@ -69,6 +69,9 @@ struct UserExplanation {
     /// The events that gave the licenses their statuses.
     #[serde(skip)]
     changes: HashMap<LicenseId, ApiRecord<Event>>,
+    /// Whether the plan of the expired license has a term.
+    #[serde(skip)]
+    has_term: bool,
 }
 
 /// The holders of a full license, as a person sees them.
@@ -119,6 +122,7 @@ impl UserExplanation {
             similar: Vec::new(),
             elsewhere: Vec::new(),
             changes: HashMap::new(),
+            has_term: false,
         };
         // Neither CSV nor ids show more than the answer.
         if !matches!(ctx.output.format, Format::Csv | Format::Ids) {
@@ -139,6 +143,14 @@ impl UserExplanation {
             self.similar = resolve::similar_users(ctx, self.user_id.as_str()).await?;
             self.elsewhere = resolve::other_profiles_with(ctx, &self.user_id).await;
         }
+        let checked_at = self.explained.checked_at;
+        let is_expired = |license: &&ExplainedLicense| needs_a_term(license, checked_at);
+        if self.explained.reason == Some(Reason::Expired)
+            && let Some(expired) = self.explained.licenses.iter().find(is_expired)
+        {
+            let plan = client.plans().get(expired.license.plan_id).await?;
+            self.has_term = plan.expires_in_days.is_some();
+        }
         let refused = self.explained.licenses.iter().map(|it| &it.license);
         let refused = refused.filter(|license| license.status != Status::Active);
         for license in refused.take(SHOWN_CHANGES) {
@@ -156,6 +168,7 @@ impl UserExplanation {
             similar: self.similar.iter().map(|user| &user.external_id).collect(),
             elsewhere: &self.elsewhere,
             lacking: &self.lacking(question.features),
+            has_term: self.has_term,
         };
         advice(&self.explained, &about)
     }
@@ -220,7 +233,10 @@ impl UserExplanation {
     fn user_line(&self, ctx: &Context) -> TextCell {
         let user = &self.user_id;
         let Some(known) = &self.explained.user else {
-            let mut text = format!("{user} does not exist.");
+            let mut text = format!("{} does not exist.", resolve::visible(user.as_str()));
+            if let Some(odd) = resolve::oddity(user.as_str()) {
+                text += &format!(" {odd}");
+            }
             if !self.similar.is_empty() {
                 text += &format!(" {}", resolve::did_you_mean(&self.similar));
             }
