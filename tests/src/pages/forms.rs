@@ -1,9 +1,10 @@
-//! Forms that are opened as pages, and forms of a session that is over.
+//! Forms with mistakes, forms that change nothing, forms that are opened as pages, and forms of a
+//! session that is over.
 
 use common::{Mode, Role};
 use reqwest::header::{LOCATION, REFERER};
 
-use super::{App, FORMS, Records, Visitor};
+use super::{App, FORMS, Records, Visitor, changes};
 
 /// A browser that opens the address of a form again, from its bar or from a bookmark.
 #[tokio::test]
@@ -57,6 +58,32 @@ async fn a_form_shows_every_mistake_in_it() {
             let is_beside = page.contains(&format!("id=\"{field}-error\""));
             assert!(is_beside || field == "role", "{form}: {field}: {page}");
         }
+    }
+}
+
+/// Saved as it is, a record is not said to have changed.
+#[tokio::test]
+async fn a_form_that_changes_nothing_says_so() {
+    let app = App::start().await;
+    let records = Records::create(&app).await;
+    let admin =
+        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    for (form, fields) in [
+        ("/products/PRODUCT", &[("name", "Studio")][..]),
+        ("/plans/PLAN", &[("name", "Team"), ("maxSeats", "1")]),
+        ("/users/USER", &[]),
+        ("/licenses/LICENSE/status", &[("status", "active")]),
+        ("/licenses/LICENSE/limit", &[("maxSeats", "1")]),
+        ("/licenses/LICENSE/expiry", &[("expiresAt", "")]),
+        ("/licenses/LICENSE/features", &[("features", "")]),
+    ] {
+        let before = changes(&app).await;
+        let answer = admin.post(&records.path(form), fields).await;
+        let after = answer.headers()[LOCATION].to_str().unwrap();
+        assert!(after.ends_with("?notice=unchanged"), "{form} leads to {after}");
+        assert_eq!(changes(&app).await, before, "{form}");
+        let shown = admin.get(after).await.text().await.unwrap();
+        assert!(shown.contains("Nothing was changed."), "{shown}");
     }
 }
 
