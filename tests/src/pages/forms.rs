@@ -43,6 +43,9 @@ async fn a_form_shows_every_mistake_in_it() {
         ("/plans/PLAN", &[("name", "a"), ("maxSeats", "0"), ("features", "sso\nsso")]),
         ("/keys", &[("name", ""), ("role", "owner"), ("expires", "date"), ("expires_on", "soon")]),
         ("/products", &[("name", ""), ("description", &long)]),
+        ("/users", &[("externalId", &long), ("name", &long), ("email", "nobody")]),
+        ("/users/USER", &[("name", &long), ("email", "nobody")]),
+        ("/licenses", &[("planId", ""), ("expiresInDays", "0"), ("users", &long)]),
     ] {
         let answer = admin.post(&records.path(form), fields).await;
         assert_eq!(answer.status(), 400, "{form}");

@@ -154,13 +154,10 @@ impl Sent<'_> {
         // Nothing is asked about a license that is not there.
         self.stored().await?;
         let view = self.app.ops.view(self.visitor.scope);
-        let typed = typed_users::one(view, "userId", text).await?;
+        let (user_id, typed) = typed_users::one(view, "userId", text).await?;
         if let Some(question) = questions::about_user(&typed, self.id, self.fields)? {
             return Ok(Next::Ask(question));
         }
-        let Some(user_id) = typed.ids.into_iter().next() else {
-            return Err(Error::invalid("userId", "Name the user."));
-        };
         let new = AssignLicense { user_id, metadata: None };
         let assigned = licenses::assign(self.begin().await?, self.id, new).await?;
         Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?).into())

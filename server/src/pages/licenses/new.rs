@@ -11,7 +11,7 @@ use super::catalog::{Catalog, Offer};
 use super::show::{Attempt, ShowQuery, show};
 use super::typed_users::ask_about;
 use super::{
-    Editor, Layout, Mistake, Notice, Question, Visitor, created_before, once, optional, page,
+    Editor, Layout, Mistake, Notice, Question, Visitor, all, created_before, once, optional, page,
 };
 use crate::App;
 use crate::error::Error;
@@ -19,6 +19,7 @@ use crate::http::extract::{Form, Query};
 use crate::ops::licenses;
 use crate::ops::outcome::Created;
 use crate::ops::typed_users::{self, TypedUsers};
+use crate::ops::view::View;
 
 /// How much text of a form a link may hold.
 const LONGEST_IN_ADDRESS: usize = 2000;
@@ -60,10 +61,13 @@ pub struct NewForm {
 }
 
 impl NewForm {
-    fn read(&self) -> Result<CreateLicense, Error> {
-        let plan = self.plan_id.trim().parse().map_err(|_| Error::unknown("planId", "plan"))?;
-        let days = optional("expiresInDays", "The days", &self.expires_in_days)?;
-        Ok(CreateLicense { plan_id: plan, expires_in_days: days, name: None, metadata: None })
+    async fn read(&self, view: View) -> Result<(CreateLicense, TypedUsers), Error> {
+        all! {
+            plan_id = self.plan_id.trim().parse().map_err(|_| Error::unknown("planId", "plan")),
+            expires_in_days = optional("expiresInDays", "The days", &self.expires_in_days),
+            typed = typed_users::several(view, "users", &self.users).await,
+        }
+        Ok((CreateLicense { plan_id, expires_in_days, name: None, metadata: None }, typed))
     }
 
     /// Unknown users are listed first.
@@ -128,9 +132,7 @@ pub async fn create(
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
     let created = Box::pin(async {
-        let new = fields.read()?;
-        let view = app.ops.view(visitor.scope);
-        let typed = typed_users::several(view, "users", &fields.users).await?;
+        let (new, typed) = fields.read(app.ops.view(visitor.scope)).await?;
         if let Some(question) = fields.ask(&typed)? {
             return Ok(Next::Ask(question));
         }

@@ -11,7 +11,7 @@ use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
 
 use super::super::event_line::actor;
-use super::super::fields::{email, is_email, last_day, optional};
+use super::super::fields::{all, email, is_email, last_day, optional};
 use super::super::filters;
 use super::super::form::Mistake;
 use super::super::html::page;
@@ -165,11 +165,14 @@ impl EditForm {
 
     /// An empty field clears its member. The API takes emails of any form, and such a one may stay.
     fn read(&self, stored: &User) -> Result<UpdateUser, Error> {
-        let email = match &stored.email {
-            Some(former) if former.as_str() == self.email.trim() => Some(former.clone()),
-            _ => email("email", "The email", &self.email)?,
-        };
-        let name = optional("name", "The name", &self.name)?;
+        let former = stored.email.as_ref().filter(|former| former.as_str() == self.email.trim());
+        all! {
+            name = optional("name", "The name", &self.name),
+            email = match former {
+                Some(former) => Ok(Some(former.clone())),
+                None => email("email", "The email", &self.email),
+            },
+        }
         let empty =
             [(UserField::Email, email.is_none()), (UserField::Name, name.is_none())].into_iter();
         let clear = empty.filter(|(_, is_empty)| *is_empty).map(|(field, _)| field).collect();
@@ -187,11 +190,11 @@ pub async fn update(
         let stored = users::get(app.ops.view(visitor.scope), id).await?;
         let update = fields.read(&stored)?;
         let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
-        users::update(change, id, update).await.map(|Changed(after)| after != stored)
+        let Changed(user) = users::update(change, id, update).await?;
+        Ok(if user == stored { Notice::Unchanged } else { Notice::UserUpdated })
     });
     match updated.await {
-        Ok(true) => visitor.go_to(&format!("/users/{id}"), Notice::UserUpdated),
-        Ok(false) => visitor.go_to(&format!("/users/{id}"), Notice::Unchanged),
+        Ok(notice) => visitor.go_to(&format!("/users/{id}"), notice),
         Err(error) => {
             let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
             let sent = Sent::Edit(fields, Mistake::of(error)?);
