@@ -259,6 +259,7 @@ impl Done {
                 | Notice::AssignedFull
                 | Notice::AssignedInvalid
                 | Notice::ChangedMeanwhile
+                | Notice::KeyShownOnce
         )
     }
 
