@@ -9,7 +9,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::csrf::ProtectionError;
 
-use super::assets::{ASSETS, Assets};
 use super::html::{page, see_other};
 use super::layout::{Layout, Visit, base, sign_in};
 use crate::error::Error;
@@ -36,12 +35,6 @@ struct ErrorPage {
 #[template(path = "error_plain.html")]
 struct PlainErrorPage {
     error: Words,
-}
-
-impl PlainErrorPage {
-    fn assets(&self) -> &'static Assets {
-        &ASSETS
-    }
 }
 
 /// Where a link on another site leads. The browser sent no cookie with it, and does so when this page

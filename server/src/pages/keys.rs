@@ -307,7 +307,7 @@ pub async fn revoke(
     Editor(visitor): Editor,
     Id(id): Id<KeyId>,
 ) -> Result<Response, Error> {
-    let revoked = async { keys::revoke(app.ops.change(visitor.origin(), None).await?, id).await };
+    let revoked = async { keys::revoke(visitor.change(&app, None).await?, id).await };
     match revoked.await {
         Ok(_) => visitor.go_to("/keys", Notice::KeyRevoked),
         Err(error) => {
@@ -321,7 +321,7 @@ pub async fn end_session(
     Editor(visitor): Editor,
     Id(id): Id<SessionId>,
 ) -> Result<Response, Error> {
-    sessions::end(app.ops.change(visitor.origin(), None).await?, id).await?;
+    sessions::end(visitor.change(&app, None).await?, id).await?;
     visitor.go_to("/keys", Notice::SessionEnded)
 }
 

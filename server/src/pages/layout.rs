@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use common::{Mode, Name, Role};
+use common::{LicenseId, Mode, Name, Role};
 use form_urlencoded::{Serializer, byte_serialize};
 
-use super::assets::{ASSETS, Assets};
+use super::parts::LicenseLink;
 
 /// The frame of a page.
 #[derive(Clone)]
@@ -62,6 +62,10 @@ impl Layout {
         base(self.mode)
     }
 
+    pub fn license(&self, id: LicenseId) -> LicenseLink {
+        LicenseLink { base: self.base(), id }
+    }
+
     pub fn other_mode(&self) -> Mode {
         match self.mode {
             Mode::Live => Mode::Test,
@@ -91,10 +95,6 @@ impl Layout {
 
     pub fn is_test(&self) -> bool {
         self.mode == Mode::Test
-    }
-
-    pub fn assets(&self) -> &'static Assets {
-        &ASSETS
     }
 
     pub fn version(&self) -> &'static str {

@@ -15,11 +15,11 @@ use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
 use super::meanwhile;
+use super::parts::counted;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
-use crate::ops::etag::Expected;
 use crate::ops::outcome::Changed;
 use crate::ops::{plans, products};
 
@@ -66,7 +66,7 @@ pub async fn update(
     let updated = Box::pin(async {
         let stored = plans::get(app.ops.view(visitor.scope), id).await?;
         let update = fields.update()?;
-        let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
+        let change = visitor.change(&app, seen).await?;
         let Changed(plan) = plans::update(change, id, update).await?;
         Ok(if plan == stored { Notice::Unchanged } else { Notice::PlanUpdated })
     });

@@ -18,7 +18,6 @@ use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
 use crate::ops::change::Change;
-use crate::ops::etag::Expected;
 use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Outcome};
 use crate::ops::typed_users;
@@ -181,8 +180,7 @@ impl Sent<'_> {
     }
 
     async fn begin(&self) -> Result<Change, Error> {
-        let change = self.app.ops.change(self.visitor.origin(), None).await?;
-        Ok(change.expecting(Expected::seen(self.seen)))
+        self.visitor.change(self.app, self.seen).await
     }
 }
 

@@ -169,7 +169,7 @@ async fn assign_all(
     let mut left_out = Vec::new();
     for user_id in users {
         let assigned = async {
-            let change = app.ops.change(visitor.origin(), None).await?;
+            let change = visitor.change(app, None).await?;
             let new = AssignLicense { user_id: user_id.clone(), metadata: None };
             licenses::assign(change, id, new).await
         };

@@ -42,7 +42,7 @@ pub async fn create_license(
         };
         let license: LicenseId =
             created.map(|Created(license)| license.id).or_else(created_before)?;
-        let change = app.ops.change(visitor.origin(), None).await?;
+        let change = visitor.change(&app, None).await?;
         licenses::assign(change, license, AssignLicense { user_id, metadata: None }).await
     });
     match created.await {
@@ -65,7 +65,7 @@ pub async fn assign(
     let unknown = || Error::invalid("license", "There is no license with this ID.");
     let assigned = Box::pin(async {
         let license: LicenseId = fields.license_id.parse().map_err(|_| unknown())?;
-        let change = app.ops.change(visitor.origin(), None).await?;
+        let change = visitor.change(&app, None).await?;
         let new = AssignLicense { user_id, metadata: None };
         let is_new = licenses::assign(change, license, new).await?.is_new();
         Ok(notice_of_assignment(is_new, &licenses::get(view, license).await?))

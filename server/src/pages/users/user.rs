@@ -17,14 +17,13 @@ use super::super::form::Mistake;
 use super::super::html::page;
 use super::super::layout::{Layout, Notice};
 use super::super::meanwhile;
-use super::super::parts::{Badge, SeatsBar, short};
+use super::super::parts::{Badge, SeatsBar, counted, short};
 use super::super::visitor::{Editor, Viewer, Visitor};
 use super::licensing::{CreateForm, Licensing, LicensingQuery};
 use super::verdict::{Headline, badge, badge_of, is_deciding, is_over, words};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
-use crate::ops::etag::Expected;
 use crate::ops::events::{self, EventQuery};
 use crate::ops::explain::{self, ExplainedUser, Remedy, Term};
 use crate::ops::outcome::Changed;
@@ -112,19 +111,8 @@ pub async fn show(
     page(shown.mistake.status().max(shown.licensing_mistake.status()), &shown)
 }
 
-/// The end of a license's id.
-fn end_of(license: &LicenseId) -> String {
-    short(*license)
-}
-
 fn seats(license: &ExplainedLicense) -> SeatsBar {
     SeatsBar::of(&Seats { used: license.seats_used, allowed: license.license.max_seats })
-}
-
-/// `1 license`, `2 licenses`.
-fn counted(number: impl Into<i64>, noun: &str) -> String {
-    let number = number.into();
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The last valid day of the term, in the form that renews.
@@ -189,7 +177,7 @@ pub async fn update(
     let updated = Box::pin(async {
         let stored = users::get(app.ops.view(visitor.scope), id).await?;
         let update = fields.read(&stored)?;
-        let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
+        let change = visitor.change(&app, seen).await?;
         let Changed(user) = users::update(change, id, update).await?;
         Ok(if user == stored { Notice::Unchanged } else { Notice::UserUpdated })
     });
@@ -213,7 +201,7 @@ pub async fn delete(
     Id(id): Id<UserId>,
     Form { seen, .. }: Form<DeleteForm>,
 ) -> Result<Response, Error> {
-    let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
+    let change = visitor.change(&app, seen).await?;
     match Box::pin(users::delete(change, id)).await {
         Ok(_) => visitor.go_to("/users", Notice::UserDeleted),
         Err(Error::Changed(_)) => visitor.go_to(&format!("/users/{id}"), Notice::ChangedMeanwhile),
