@@ -154,7 +154,7 @@ notices! {
         "Plan saved. Licenses that were created from it before keep their terms.";
     LicenseCreated = "license-created", "License created.";
     LicenseCreatedFor = "license-created-for", "License created and assigned.";
-    LicenseActivated = "license-activated", "License activated. Its users are valid from now on.";
+    LicenseActivated = "license-activated", "License activated. Its users are valid from now on, while seats are free.";
     LicenseActivatedLate = "license-activated-late",
         "License activated, but it ended on {to}: its users are refused until you renew it.";
     LicenseSuspended = "license-suspended",

@@ -90,6 +90,19 @@ async fn a_form_that_changes_nothing_says_so() {
     }
 }
 
+/// In another tab, or by a colleague.
+#[tokio::test]
+async fn a_session_that_has_ended_cannot_be_ended_again() {
+    let app = App::start().await;
+    let admin =
+        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let form = "/dashboard/live/sessions/ses_01h455vb4pex5vsknk084sn02q/end";
+    let answer = admin.post(form, &[]).await;
+    assert_eq!(answer.status(), 404);
+    let shown = answer.text().await.unwrap();
+    assert!(shown.contains("Session not found") && shown.contains("It may have ended."), "{shown}");
+}
+
 /// Nothing that was entered is stored anywhere, and the page to sign in says so.
 #[tokio::test]
 async fn who_signs_in_again_comes_back_to_the_form() {
