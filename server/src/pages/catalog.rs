@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use common::{Plan, Product, ProductId};
+use common::{Plan, PlanId, Product, ProductId};
 
 use super::parts::counted;
 use crate::error::Error;
@@ -47,6 +47,15 @@ impl Catalog {
         let plans = products.as_ref().and_then(|products| Some(offers(products, few(plans)?)));
         Ok(Self { products, plans })
     }
+}
+
+/// The plan that a form names.
+pub fn chosen_plan(text: &str) -> Result<PlanId, Error> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Error::invalid("planId", "Choose a plan."));
+    }
+    text.parse().map_err(|_| Error::unknown("planId", "plan"))
 }
 
 /// One more than is offered: it shows that there are more.

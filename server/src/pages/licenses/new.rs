@@ -7,7 +7,7 @@ use common::{AssignLicense, CreateLicense, ExternalId, LicenseId};
 use form_urlencoded::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Catalog, Offer};
+use super::catalog::{Catalog, chosen_plan};
 use super::show::{Attempt, ShowQuery, show};
 use super::typed_users::ask_about;
 use super::{
@@ -34,11 +34,6 @@ struct NewPage {
     mistake: Mistake,
 }
 
-/// The plans, those of each product together.
-fn by_product(plans: &[Offer]) -> impl Iterator<Item = &[Offer]> {
-    plans.chunk_by(|a, b| a.product.id == b.product.id)
-}
-
 /// The query of the form.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -63,7 +58,7 @@ pub struct NewForm {
 impl NewForm {
     async fn read(&self, view: View) -> Result<(CreateLicense, TypedUsers), Error> {
         all! {
-            plan_id = self.plan_id.trim().parse().map_err(|_| Error::unknown("planId", "plan")),
+            plan_id = chosen_plan(&self.plan_id),
             expires_in_days = optional("expiresInDays", "The days", &self.expires_in_days),
             typed = typed_users::several(view, "users", &self.users).await,
         }

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use common::{AssignLicense, CreateLicense, LicenseId, UserId};
 
+use super::super::catalog::chosen_plan;
 use super::super::fields::created_before;
 use super::super::form::Mistake;
 use super::super::layout::Notice;
@@ -29,11 +30,7 @@ pub async fn create_license(
     let Form { fields, idempotency, .. } = form;
     let user_id = users::get(app.ops.view(visitor.scope), id).await?.external_id;
     let created = Box::pin(async {
-        let plan_id = fields.plan_id.trim();
-        if plan_id.is_empty() {
-            return Err(Error::invalid("planId", "Choose a plan."));
-        }
-        let plan_id = plan_id.parse().map_err(|_| Error::unknown("planId", "plan"))?;
+        let plan_id = chosen_plan(&fields.plan_id)?;
         let new = CreateLicense { plan_id, expires_in_days: None, name: None, metadata: None };
         let key = idempotency.of(&fields)?;
         let created = match app.ops.change(visitor.origin(), key).await {
