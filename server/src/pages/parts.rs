@@ -2,7 +2,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use common::{License, LicenseId, Seats, Status, Timestamp};
+use common::{License, LicenseId, Reason, Seats, Status, Timestamp};
 use form_urlencoded::Serializer;
 
 /// `1 seat`, `2 seats`.
@@ -50,6 +50,18 @@ impl Badge {
             Status::Expired => (Tone::Bad, "expired"),
         };
         Self { tone, word }
+    }
+}
+
+/// A reason in words.
+pub fn words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoLicense => "no license",
+        Reason::Expired => "expired",
+        Reason::Revoked => "revoked",
+        Reason::Suspended => "suspended",
+        Reason::ExceededSeats => "no free seat",
+        Reason::UserNotFound => "unknown user",
     }
 }
 
