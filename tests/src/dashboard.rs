@@ -42,6 +42,12 @@ async fn sign_in(browser: &Browser, key: &str) {
 /// The page has no fault that axe-core finds, in light and in dark, and fits a narrow screen.
 async fn is_fit_for_everyone(browser: &Browser, path: &str) {
     browser.open(path).await;
+    is_fit(browser).await;
+}
+
+/// The same of the page that is open, which may be the answer to a form.
+async fn is_fit(browser: &Browser) {
+    let path = browser.path().await;
     browser.is_accessible().await;
     browser.dark().await;
     browser.is_accessible().await;

@@ -80,14 +80,14 @@ pub async fn several(view: View, field: &str, text: &str) -> Result<TypedUsers, 
 }
 
 /// Reads a text with one user, commas included.
-pub async fn one(view: View, field: &str, text: &str) -> Result<TypedUsers, Error> {
+pub async fn one(view: View, field: &str, text: &str) -> Result<(ExternalId, TypedUsers), Error> {
     let mut reader = Reader { conn: view.read().await?, scope: view.scope, field };
     let mut typed = TypedUsers::default();
-    match reader.known(text).await? {
-        Some(id) => typed.ids.push(id),
+    let id = match reader.known(text).await? {
+        Some(id) => id,
         None => reader.add(&mut typed, text.trim()).await?,
-    }
-    Ok(typed)
+    };
+    Ok((id, typed))
 }
 
 /// The user whom a text names that [`one`] takes for known.
@@ -131,7 +131,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    async fn add(&mut self, typed: &mut TypedUsers, text: &str) -> Result<(), Error> {
+    async fn add(&mut self, typed: &mut TypedUsers, text: &str) -> Result<ExternalId, Error> {
         let id: ExternalId = text.parse().map_err(|rule: Invalid| {
             Error::invalid(self.field, format!("The external id {rule}."))
         })?;
@@ -142,9 +142,9 @@ impl Reader<'_> {
         typed.ids.push(id.clone());
         if users::find_external(&mut self.conn, self.scope, &id).await?.is_none() {
             let similar = self.similar(&id).await?;
-            typed.unknown.push(UnknownUser { id, similar });
+            typed.unknown.push(UnknownUser { id: id.clone(), similar });
         }
-        Ok(())
+        Ok(id)
     }
 
     async fn similar(&mut self, id: &ExternalId) -> db::Result<Vec<User>> {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use common::{Plan, Product, ProductId};
+use common::{Plan, PlanId, Product, ProductId};
 
+use super::parts::counted;
 use crate::error::Error;
 use crate::ops::view::View;
 use crate::ops::{plans, products};
@@ -29,15 +30,10 @@ pub struct Offer {
 impl Offer {
     /// `Studio · Team, 5 seats, 365 days`.
     pub fn label(&self) -> String {
-        let counted = |number: Option<i64>, noun, none: &str| match number {
-            None => none.to_owned(),
-            Some(1) => format!("1 {noun}"),
-            Some(many) => format!("{many} {noun}s"),
-        };
-        let seats = self.plan.max_seats.map(|seats| seats.get().into());
-        let days = self.plan.expires_in_days.map(|days| days.get().into());
+        let seats = self.plan.max_seats.map(|seats| counted(seats.get(), "seat"));
+        let days = self.plan.expires_in_days.map(|days| counted(days.get(), "day"));
         let (seats, days) =
-            (counted(seats, "seat", "unlimited seats"), counted(days, "day", "no expiry"));
+            (seats.as_deref().unwrap_or("unlimited seats"), days.as_deref().unwrap_or("no expiry"));
         format!("{} · {}, {seats}, {days}", self.product.name, self.plan.name)
     }
 }
@@ -51,6 +47,15 @@ impl Catalog {
         let plans = products.as_ref().and_then(|products| Some(offers(products, few(plans)?)));
         Ok(Self { products, plans })
     }
+}
+
+/// The plan that a form names.
+pub fn chosen_plan(text: &str) -> Result<PlanId, Error> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Error::invalid("planId", "Choose a plan."));
+    }
+    text.parse().map_err(|_| Error::unknown("planId", "plan"))
 }
 
 /// One more than is offered: it shows that there are more.

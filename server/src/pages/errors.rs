@@ -9,7 +9,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::csrf::ProtectionError;
 
-use super::assets::{ASSETS, Assets};
 use super::html::{page, see_other};
 use super::layout::{Layout, Visit, base, sign_in};
 use crate::error::Error;
@@ -36,12 +35,6 @@ struct ErrorPage {
 #[template(path = "error_plain.html")]
 struct PlainErrorPage {
     error: Words,
-}
-
-impl PlainErrorPage {
-    fn assets(&self) -> &'static Assets {
-        &ASSETS
-    }
 }
 
 /// Where a link on another site leads. The browser sent no cookie with it, and does so when this page
@@ -125,10 +118,13 @@ fn words(error: &Error, layout: Option<&Layout>, request_id: String) -> Words {
     };
     match (error, layout) {
         (Error::NotFound(what), Some(layout)) => {
-            let deleted = if *what == "user" { "It may have been deleted. " } else { "" };
+            let gone = match *what {
+                "user" => "It may have been deleted. ",
+                "session" => "It may have ended. ",
+                _ => "",
+            };
             let other = layout.other_mode();
-            let sentence =
-                format!("{deleted}It may be in {other} mode, which has its own records.");
+            let sentence = format!("{gone}It may be in {other} mode, which has its own records.");
             let elsewhere = layout.path.replacen(&layout.base(), &base(other), 1);
             let other_mode = layout.may_switch.then_some(elsewhere);
             Words { other_mode, ..plain(&format!("{} not found", capitalized(what)), &sentence) }

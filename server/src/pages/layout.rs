@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use common::{Mode, Name, Role};
+use common::{LicenseId, Mode, Name, Role};
 use form_urlencoded::{Serializer, byte_serialize};
 
-use super::assets::{ASSETS, Assets};
+use super::parts::LicenseLink;
 
 /// The frame of a page.
 #[derive(Clone)]
@@ -62,6 +62,10 @@ impl Layout {
         base(self.mode)
     }
 
+    pub fn license(&self, id: LicenseId) -> LicenseLink {
+        LicenseLink { base: self.base(), id }
+    }
+
     pub fn other_mode(&self) -> Mode {
         match self.mode {
             Mode::Live => Mode::Test,
@@ -91,10 +95,6 @@ impl Layout {
 
     pub fn is_test(&self) -> bool {
         self.mode == Mode::Test
-    }
-
-    pub fn assets(&self) -> &'static Assets {
-        &ASSETS
     }
 
     pub fn version(&self) -> &'static str {
@@ -154,7 +154,7 @@ notices! {
         "Plan saved. Licenses that were created from it before keep their terms.";
     LicenseCreated = "license-created", "License created.";
     LicenseCreatedFor = "license-created-for", "License created and assigned.";
-    LicenseActivated = "license-activated", "License activated. Its users are valid from now on.";
+    LicenseActivated = "license-activated", "License activated. Its users are valid from now on, while seats are free.";
     LicenseActivatedLate = "license-activated-late",
         "License activated, but it ended on {to}: its users are refused until you renew it.";
     LicenseSuspended = "license-suspended",
@@ -259,6 +259,7 @@ impl Done {
                 | Notice::AssignedFull
                 | Notice::AssignedInvalid
                 | Notice::ChangedMeanwhile
+                | Notice::KeyShownOnce
         )
     }
 

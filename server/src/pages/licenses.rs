@@ -16,7 +16,7 @@ pub use show::get;
 use super::catalog;
 use super::event_line::{actor, changes};
 use super::fields::{
-    created_before, end_of_day, external_id, features, last_day, once, optional, required,
+    all, created_before, end_of_day, external_id, features, last_day, once, optional, required,
 };
 use super::filters;
 use super::form::Mistake;

@@ -22,7 +22,7 @@ use super::filters;
 use super::html::page;
 use super::keys::state;
 use super::layout::Layout;
-use super::parts::{SeatsBar, short};
+use super::parts::SeatsBar;
 use super::visitor::Viewer;
 use crate::App;
 use crate::error::Error;

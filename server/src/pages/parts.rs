@@ -2,8 +2,14 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use common::{License, LicenseId, Seats, Status, Timestamp};
+use common::{License, LicenseId, Reason, Seats, Status, Timestamp};
 use form_urlencoded::Serializer;
+
+/// `1 seat`, `2 seats`.
+pub fn counted(number: impl Into<i64>, noun: &str) -> String {
+    let number = number.into();
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
 
 /// How many rows a page of a list has.
 pub const ROWS: i64 = 50;
@@ -44,6 +50,18 @@ impl Badge {
             Status::Expired => (Tone::Bad, "expired"),
         };
         Self { tone, word }
+    }
+}
+
+/// A reason in words.
+pub fn words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoLicense => "no license",
+        Reason::Expired => "expired",
+        Reason::Revoked => "revoked",
+        Reason::Suspended => "suspended",
+        Reason::ExceededSeats => "no free seat",
+        Reason::UserNotFound => "unknown user",
     }
 }
 
@@ -98,6 +116,19 @@ pub fn short(id: LicenseId) -> String {
     let id = id.to_string();
     format!("…{}", &id[id.len() - 6..])
 }
+
+/// The link to the page of a license, by the end of its id.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"<a class="mono" href="{{ base }}/licenses/{{ id }}" title="{{ id }}">{{ self::short(*id) }}</a>"#
+)]
+pub struct LicenseLink {
+    pub base: String,
+    pub id: LicenseId,
+}
+
+impl HtmlSafe for LicenseLink {}
 
 /// How a list is turned page by page.
 #[derive(Clone, Copy)]

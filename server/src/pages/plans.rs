@@ -15,11 +15,12 @@ use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
 use super::meanwhile;
+use super::parts::counted;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
-use crate::ops::etag::Expected;
+use crate::ops::outcome::Changed;
 use crate::ops::{plans, products};
 
 #[derive(Template)]
@@ -63,12 +64,14 @@ pub async fn update(
     Form { fields, seen, .. }: Form<PlanForm>,
 ) -> Result<Response, Error> {
     let updated = Box::pin(async {
+        let stored = plans::get(app.ops.view(visitor.scope), id).await?;
         let update = fields.update()?;
-        let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
-        plans::update(change, id, update).await
+        let change = visitor.change(&app, seen).await?;
+        let Changed(plan) = plans::update(change, id, update).await?;
+        Ok(if plan == stored { Notice::Unchanged } else { Notice::PlanUpdated })
     });
     match updated.await {
-        Ok(_) => visitor.go_to(&format!("/plans/{id}"), Notice::PlanUpdated),
+        Ok(notice) => visitor.go_to(&format!("/plans/{id}"), notice),
         Err(error) => {
             let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
             Box::pin(show(&app, visitor, id, Some(fields), Mistake::of(error)?)).await

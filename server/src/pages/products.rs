@@ -12,14 +12,13 @@ use super::form::Mistake;
 use super::html::page;
 use super::layout::{Layout, Notice};
 use super::meanwhile;
-use super::parts::{Pager, Paging, ROWS};
+use super::parts::{Pager, Paging, ROWS, counted};
 use super::plans::PlanForm;
 use super::visitor::{Editor, Viewer, Visitor};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
-use crate::ops::etag::Expected;
-use crate::ops::outcome::Outcome;
+use crate::ops::outcome::{Changed, Outcome};
 use crate::ops::{plans, products};
 use crate::store::Page;
 
@@ -198,12 +197,14 @@ pub async fn update(
     Form { fields, seen, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
     let updated = Box::pin(async {
+        let stored = products::get(app.ops.view(visitor.scope), id).await?;
         let update = fields.update()?;
-        let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
-        products::update(change, id, update).await
+        let change = visitor.change(&app, seen).await?;
+        let Changed(product) = products::update(change, id, update).await?;
+        Ok(if product == stored { Notice::Unchanged } else { Notice::ProductUpdated })
     });
     match updated.await {
-        Ok(_) => visitor.go_to(&format!("/products/{id}"), Notice::ProductUpdated),
+        Ok(notice) => visitor.go_to(&format!("/products/{id}"), notice),
         Err(error) => {
             let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
             let sent = Sent::Product(fields, Mistake::of(error)?);

@@ -12,7 +12,6 @@ use common::{ApiKey, Mode};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::assets::{ASSETS, Assets};
 use super::html::{page, see_other};
 use super::layout::base;
 use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, host, is_secure, session_token};
@@ -49,12 +48,6 @@ enum Message {
     Wait(u64),
     /// The key would sign in, and no session can be stored.
     NoWrites,
-}
-
-impl SignInPage {
-    fn assets(&self) -> &'static Assets {
-        &ASSETS
-    }
 }
 
 /// The query of the page.
@@ -177,7 +170,7 @@ pub async fn sign_out(
 ) -> Result<Response, Error> {
     match viewer {
         Ok(Viewer(visitor)) => {
-            let change = app.ops.change(visitor.origin(), None).await?;
+            let change = visitor.change(&app, None).await?;
             match sessions::end(change, visitor.session).await {
                 // Somebody else has ended it.
                 Ok(()) | Err(Error::NotFound(_)) => {}

@@ -9,10 +9,10 @@ mod verdict;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{CreateUser, ExternalId, User};
+use common::{CreateUser, User};
 use serde::{Deserialize, Serialize};
 
-use super::fields::{created_before, email, once, optional};
+use super::fields::{all, created_before, email, once, optional};
 use super::filters;
 use super::form::Mistake;
 use super::html::{page, see_other};
@@ -132,13 +132,14 @@ pub struct UserForm {
 }
 
 impl UserForm {
-    fn read(&self, external_id: ExternalId) -> Result<CreateUser, Error> {
-        Ok(CreateUser {
-            external_id,
-            email: email("email", "The email", &self.email)?,
-            name: optional("name", "The name", &self.name)?,
-            metadata: None,
-        })
+    async fn read(&self, view: View) -> Result<(CreateUser, TypedUsers), Error> {
+        all! {
+            typed = typed_users::one(view, "externalId", &self.external_id).await,
+            name = optional("name", "The name", &self.name),
+            email = email("email", "The email", &self.email),
+        }
+        let (external_id, typed) = typed;
+        Ok((CreateUser { external_id, email, name, metadata: None }, typed))
     }
 }
 
@@ -150,11 +151,7 @@ pub async fn create(
     let Form { fields, idempotency, .. } = form;
     let view = app.ops.view(visitor.scope);
     let created = Box::pin(async {
-        let typed = typed_users::one(view.clone(), "externalId", &fields.external_id).await?;
-        let Some(id) = typed.ids.first() else {
-            return Err(Error::invalid("externalId", "The external id must not be empty."));
-        };
-        let new = fields.read(id.clone())?;
+        let (new, typed) = fields.read(view.clone()).await?;
         if let Some(question) = ask_about_similar(view.clone(), &typed, &fields).await? {
             return Ok(Err(question));
         }

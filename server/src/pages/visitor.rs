@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, COOKIE, HOST};
 use axum::http::request::Parts;
 use axum::response::Response;
-use common::{Key, SessionId};
+use common::{Key, SessionId, Timestamp};
 
 use super::html::see_other;
 use super::layout::{Done, Layout, Visit, base};
@@ -17,6 +17,8 @@ use crate::events::{Actor, Origin};
 use crate::http::Client;
 use crate::http::context::RequestContext;
 use crate::http::extract::path_param;
+use crate::ops::change::Change;
+use crate::ops::etag::Expected;
 use crate::ops::sessions::{self, SessionToken};
 use crate::store::Scope;
 use crate::validation::gate::Permission;
@@ -39,6 +41,12 @@ impl Visitor {
         let actor =
             Actor::Session { id: self.session, key: self.key.id, name: self.key.name.clone() };
         Origin { actor, scope: self.scope, request_id: Some(self.context.id.clone()) }
+    }
+
+    /// Begins a change of a record that the form showed as it was at `seen`.
+    pub async fn change(&self, app: &App, seen: Option<Timestamp>) -> Result<Change, Error> {
+        let change = app.ops.change(self.origin(), None).await?;
+        Ok(change.expecting(Expected::seen(seen)))
     }
 
     /// Goes on to a page of this world, which shows the notice.

@@ -3,7 +3,7 @@
 use common::{Mode, Role};
 use serde_json::json;
 
-use super::{MARKUP, is_fit_for_everyone, signed_in, signed_in_as};
+use super::{MARKUP, is_fit, is_fit_for_everyone, signed_in, signed_in_as};
 use crate::harness::App;
 
 /// The life of a key in forms alone: what the page says of it holds for the API at once.
@@ -19,6 +19,12 @@ async fn a_key_is_created_shown_once_used_and_revoked() {
     browser.click("Create key").await;
     browser.sees("It is not shown again").await;
     browser.sees(MARKUP).await;
+    // The warning, the key and the way on stand together.
+    let box_of_key = "return document.querySelector('.warn:has(#secret)').innerText";
+    let warning = browser.script(box_of_key).await;
+    let warning = warning.as_str().unwrap();
+    assert!(warning.starts_with("Copy the key now."), "{warning}");
+    assert!(warning.ends_with("I have copied the key"), "{warning}");
     let secret = browser.script("return document.getElementById('secret').textContent").await;
     let reader = app.with_key(secret.as_str().unwrap());
     assert_eq!(reader.get("/api/v1/key").await.data()["role"], "read");
@@ -165,6 +171,8 @@ async fn a_form_that_is_sent_twice_creates_one_key() {
     browser.reload().await;
     browser.sees("This key was created a moment ago and cannot be shown again.").await;
     browser.sees("Revoke it and create another if you did not copy it.").await;
+    let warns = "return document.querySelector('.notice').classList.contains('warn')";
+    assert_eq!(browser.script(warns).await, true);
     let keys = app.get("/api/v1/admin/keys").await;
     let [key] = &*keys.list().iter().filter(|key| key["name"] == "ci").collect::<Vec<_>>() else {
         panic!("{keys}")
@@ -197,4 +205,9 @@ async fn the_pages_of_keys_are_fit_for_everyone() {
     browser.sees("Revoke this key").await;
     let page = browser.path().await;
     is_fit_for_everyone(&browser, &page).await;
+    browser.open("/dashboard/live/keys").await;
+    browser.fill("Name", &"eighteencharacters ".repeat(13)).await;
+    browser.click("Create key").await;
+    browser.sees("It is not shown again").await;
+    is_fit(&browser).await;
 }

@@ -107,13 +107,13 @@ async fn charts_show_what_validations_came_to() {
     assert_eq!(browser.script(tiles).await, expected);
 
     let day = card(&browser, "Last 24 hours").await;
-    for text in ["peak 1,990 per hour", "peak 3 per hour", "exceeded seats 3", "revoked 0"] {
+    for text in ["peak 1,990 per hour", "peak 3 per hour", "no free seat 3", "revoked 0"] {
         assert!(day.contains(text), "{text}: {day}");
     }
     let week = card(&browser, "Last 7 days").await;
     assert!(week.contains("no license 100") && week.contains("suspended 40"), "{week}");
     browser.click_in("Last 24 hours", "As a table").await;
-    browser.sees("3 exceeded seats").await;
+    browser.sees("3 no free seat").await;
     let names = "return [...document.querySelectorAll('.hits')]
         .map(hits => [...hits.children].map(hit => hit.textContent))";
     let names = browser.script(names).await;
@@ -122,7 +122,7 @@ async fn charts_show_what_validations_came_to() {
     let ends = |name: &Value, end: &str| name.as_str().unwrap().ends_with(end);
     assert!(ends(&hours[0], ": 5 valid; refused: 2 expired"), "{names}");
     assert!(ends(&hours[1], ": 0 valid; refused: none"), "{names}");
-    assert!(ends(&hours[23], ": 1,990 valid; refused: 3 exceeded seats"), "{names}");
+    assert!(ends(&hours[23], ": 1,990 valid; refused: 3 no free seat"), "{names}");
 }
 
 /// One of everything that needs a look, with markup in all texts, and where each leads.

@@ -83,11 +83,13 @@ async fn the_documentation_has_its_pictures() {
     .await;
     let browser = Browser::start(&app).await;
     sign_in(&browser, key.expose()).await;
-    for (name, path, text) in [
-        ("overview", String::new(), "Recent refusals"),
-        ("license", format!("/licenses/{license}"), "of 5 used"),
-        ("user", format!("/users/{user}"), "exceeded_seats"),
+    // Each as high as shows whole cards.
+    for (name, path, text, height) in [
+        ("overview", String::new(), "Recent refusals", 960),
+        ("license", format!("/licenses/{license}"), "of 5 used", 893),
+        ("user", format!("/users/{user}"), "exceeded_seats", 800),
     ] {
+        browser.framed(height).await;
         browser.open(&format!("/dashboard/live{path}")).await;
         browser.sees(text).await;
         browser.picture(name).await;

@@ -1,9 +1,10 @@
-//! Forms that are opened as pages, and forms of a session that is over.
+//! Forms with mistakes, forms that change nothing, forms that are opened as pages, and forms of a
+//! session that is over.
 
 use common::{Mode, Role};
 use reqwest::header::{LOCATION, REFERER};
 
-use super::{App, FORMS, Records, Visitor};
+use super::{App, FORMS, Records, Visitor, changes};
 
 /// A browser that opens the address of a form again, from its bar or from a bookmark.
 #[tokio::test]
@@ -42,6 +43,9 @@ async fn a_form_shows_every_mistake_in_it() {
         ("/plans/PLAN", &[("name", "a"), ("maxSeats", "0"), ("features", "sso\nsso")]),
         ("/keys", &[("name", ""), ("role", "owner"), ("expires", "date"), ("expires_on", "soon")]),
         ("/products", &[("name", ""), ("description", &long)]),
+        ("/users", &[("externalId", &long), ("name", &long), ("email", "nobody")]),
+        ("/users/USER", &[("name", &long), ("email", "nobody")]),
+        ("/licenses", &[("planId", ""), ("expiresInDays", "0"), ("users", &long)]),
     ] {
         let answer = admin.post(&records.path(form), fields).await;
         assert_eq!(answer.status(), 400, "{form}");
@@ -58,6 +62,45 @@ async fn a_form_shows_every_mistake_in_it() {
             assert!(is_beside || field == "role", "{form}: {field}: {page}");
         }
     }
+}
+
+/// Saved as it is, a record is not said to have changed.
+#[tokio::test]
+async fn a_form_that_changes_nothing_says_so() {
+    let app = App::start().await;
+    let records = Records::create(&app).await;
+    let admin =
+        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    for (form, fields) in [
+        ("/products/PRODUCT", &[("name", "Studio")][..]),
+        ("/plans/PLAN", &[("name", "Team"), ("maxSeats", "1")]),
+        ("/users/USER", &[]),
+        ("/licenses/LICENSE/status", &[("status", "active")]),
+        ("/licenses/LICENSE/limit", &[("maxSeats", "1")]),
+        ("/licenses/LICENSE/expiry", &[("expiresAt", "")]),
+        ("/licenses/LICENSE/features", &[("features", "")]),
+    ] {
+        let before = changes(&app).await;
+        let answer = admin.post(&records.path(form), fields).await;
+        let after = answer.headers()[LOCATION].to_str().unwrap();
+        assert!(after.ends_with("?notice=unchanged"), "{form} leads to {after}");
+        assert_eq!(changes(&app).await, before, "{form}");
+        let shown = admin.get(after).await.text().await.unwrap();
+        assert!(shown.contains("Nothing was changed."), "{shown}");
+    }
+}
+
+/// In another tab, or by a colleague.
+#[tokio::test]
+async fn a_session_that_has_ended_cannot_be_ended_again() {
+    let app = App::start().await;
+    let admin =
+        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let form = "/dashboard/live/sessions/ses_01h455vb4pex5vsknk084sn02q/end";
+    let answer = admin.post(form, &[]).await;
+    assert_eq!(answer.status(), 404);
+    let shown = answer.text().await.unwrap();
+    assert!(shown.contains("Session not found") && shown.contains("It may have ended."), "{shown}");
 }
 
 /// Nothing that was entered is stored anywhere, and the page to sign in says so.

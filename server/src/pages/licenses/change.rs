@@ -18,7 +18,6 @@ use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
 use crate::ops::change::Change;
-use crate::ops::etag::Expected;
 use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Outcome};
 use crate::ops::typed_users;
@@ -154,13 +153,10 @@ impl Sent<'_> {
         // Nothing is asked about a license that is not there.
         self.stored().await?;
         let view = self.app.ops.view(self.visitor.scope);
-        let typed = typed_users::one(view, "userId", text).await?;
+        let (user_id, typed) = typed_users::one(view, "userId", text).await?;
         if let Some(question) = questions::about_user(&typed, self.id, self.fields)? {
             return Ok(Next::Ask(question));
         }
-        let Some(user_id) = typed.ids.into_iter().next() else {
-            return Err(Error::invalid("userId", "Name the user."));
-        };
         let new = AssignLicense { user_id, metadata: None };
         let assigned = licenses::assign(self.begin().await?, self.id, new).await?;
         Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?).into())
@@ -184,8 +180,7 @@ impl Sent<'_> {
     }
 
     async fn begin(&self) -> Result<Change, Error> {
-        let change = self.app.ops.change(self.visitor.origin(), None).await?;
-        Ok(change.expecting(Expected::seen(self.seen)))
+        self.visitor.change(self.app, self.seen).await
     }
 }
 

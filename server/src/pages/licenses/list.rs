@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::catalog::Catalog;
 use super::{
-    Badge, Layout, Mistake, Pager, Paging, ROWS, SeatsBar, Viewer, filters, optional, page, short,
+    Badge, Layout, Mistake, Pager, Paging, ROWS, SeatsBar, Viewer, filters, optional, page,
 };
 use crate::App;
 use crate::error::Error;

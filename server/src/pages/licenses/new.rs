@@ -7,11 +7,11 @@ use common::{AssignLicense, CreateLicense, ExternalId, LicenseId};
 use form_urlencoded::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Catalog, Offer};
+use super::catalog::{Catalog, chosen_plan};
 use super::show::{Attempt, ShowQuery, show};
 use super::typed_users::ask_about;
 use super::{
-    Editor, Layout, Mistake, Notice, Question, Visitor, created_before, once, optional, page,
+    Editor, Layout, Mistake, Notice, Question, Visitor, all, created_before, once, optional, page,
 };
 use crate::App;
 use crate::error::Error;
@@ -19,6 +19,7 @@ use crate::http::extract::{Form, Query};
 use crate::ops::licenses;
 use crate::ops::outcome::Created;
 use crate::ops::typed_users::{self, TypedUsers};
+use crate::ops::view::View;
 
 /// How much text of a form a link may hold.
 const LONGEST_IN_ADDRESS: usize = 2000;
@@ -31,11 +32,6 @@ struct NewPage {
     form: NewForm,
     once: String,
     mistake: Mistake,
-}
-
-/// The plans, those of each product together.
-fn by_product(plans: &[Offer]) -> impl Iterator<Item = &[Offer]> {
-    plans.chunk_by(|a, b| a.product.id == b.product.id)
 }
 
 /// The query of the form.
@@ -60,10 +56,13 @@ pub struct NewForm {
 }
 
 impl NewForm {
-    fn read(&self) -> Result<CreateLicense, Error> {
-        let plan = self.plan_id.trim().parse().map_err(|_| Error::unknown("planId", "plan"))?;
-        let days = optional("expiresInDays", "The days", &self.expires_in_days)?;
-        Ok(CreateLicense { plan_id: plan, expires_in_days: days, name: None, metadata: None })
+    async fn read(&self, view: View) -> Result<(CreateLicense, TypedUsers), Error> {
+        all! {
+            plan_id = chosen_plan(&self.plan_id),
+            expires_in_days = optional("expiresInDays", "The days", &self.expires_in_days),
+            typed = typed_users::several(view, "users", &self.users).await,
+        }
+        Ok((CreateLicense { plan_id, expires_in_days, name: None, metadata: None }, typed))
     }
 
     /// Unknown users are listed first.
@@ -128,9 +127,7 @@ pub async fn create(
 ) -> Result<Response, Error> {
     let Form { fields, idempotency, .. } = form;
     let created = Box::pin(async {
-        let new = fields.read()?;
-        let view = app.ops.view(visitor.scope);
-        let typed = typed_users::several(view, "users", &fields.users).await?;
+        let (new, typed) = fields.read(app.ops.view(visitor.scope)).await?;
         if let Some(question) = fields.ask(&typed)? {
             return Ok(Next::Ask(question));
         }
@@ -167,7 +164,7 @@ async fn assign_all(
     let mut left_out = Vec::new();
     for user_id in users {
         let assigned = async {
-            let change = app.ops.change(visitor.origin(), None).await?;
+            let change = visitor.change(app, None).await?;
             let new = AssignLicense { user_id: user_id.clone(), metadata: None };
             licenses::assign(change, id, new).await
         };

@@ -5,6 +5,7 @@ use askama::filters::HtmlSafe;
 use common::{HourStatistics, Reason, Timestamp};
 
 use crate::pages::filters;
+use crate::pages::parts::words;
 
 /// In the order in which they are stacked. No validation is refused for another reason.
 const REASONS: [Reason; 5] =
@@ -70,7 +71,7 @@ impl Counts {
     }
 
     /// The reasons that occurred.
-    fn by_reason(&self) -> impl Iterator<Item = (i64, String)> {
+    fn by_reason(&self) -> impl Iterator<Item = (i64, &'static str)> {
         let counts = self.reasons.into_iter().zip(REASONS);
         counts.filter(|(count, _)| *count > 0).map(|(count, reason)| (count, words(reason)))
     }
@@ -85,10 +86,6 @@ fn refused_for(hour: &HourStatistics, reason: Reason) -> i64 {
         Reason::ExceededSeats => hour.exceeded_seats,
         Reason::UserNotFound => hour.user_not_found,
     }
-}
-
-fn words(reason: Reason) -> String {
-    reason.as_str().replace('_', " ")
 }
 
 /// A chart with its legend, and the same as a table. The page's script names each column by its row.
@@ -117,7 +114,7 @@ struct Column {
 /// The refusals for one reason, in all columns.
 struct Series {
     reason: Reason,
-    words: String,
+    words: &'static str,
     sum: i64,
     path: String,
 }
@@ -281,13 +278,13 @@ mod tests {
             (26, Some(Reason::Revoked), 1),
         ]));
         let series = week.series();
-        let paths: Vec<_> = series.iter().map(|it| (it.words.as_str(), it.path.as_str())).collect();
+        let paths: Vec<_> = series.iter().map(|it| (it.words, it.path.as_str())).collect();
         let expected = [
             ("no license", "M34 224v-34M102 224v-1"),
             ("expired", "M102 223v-1"),
             ("suspended", ""),
             ("revoked", "M102 222v-1"),
-            ("exceeded seats", "M34 190v-50"),
+            ("no free seat", "M34 190v-50"),
         ];
         assert_eq!(paths, expected);
         assert_eq!((week.most_refused(), week.sum.refused(), series[0].sum), (100, 103, 41));

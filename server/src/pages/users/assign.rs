@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use common::{AssignLicense, CreateLicense, LicenseId, UserId};
 
+use super::super::catalog::chosen_plan;
 use super::super::fields::created_before;
 use super::super::form::Mistake;
 use super::super::layout::Notice;
@@ -29,11 +30,7 @@ pub async fn create_license(
     let Form { fields, idempotency, .. } = form;
     let user_id = users::get(app.ops.view(visitor.scope), id).await?.external_id;
     let created = Box::pin(async {
-        let plan_id = fields.plan_id.trim();
-        if plan_id.is_empty() {
-            return Err(Error::invalid("planId", "Choose a plan."));
-        }
-        let plan_id = plan_id.parse().map_err(|_| Error::unknown("planId", "plan"))?;
+        let plan_id = chosen_plan(&fields.plan_id)?;
         let new = CreateLicense { plan_id, expires_in_days: None, name: None, metadata: None };
         let key = idempotency.of(&fields)?;
         let created = match app.ops.change(visitor.origin(), key).await {
@@ -42,7 +39,7 @@ pub async fn create_license(
         };
         let license: LicenseId =
             created.map(|Created(license)| license.id).or_else(created_before)?;
-        let change = app.ops.change(visitor.origin(), None).await?;
+        let change = visitor.change(&app, None).await?;
         licenses::assign(change, license, AssignLicense { user_id, metadata: None }).await
     });
     match created.await {
@@ -65,7 +62,7 @@ pub async fn assign(
     let unknown = || Error::invalid("license", "There is no license with this ID.");
     let assigned = Box::pin(async {
         let license: LicenseId = fields.license_id.parse().map_err(|_| unknown())?;
-        let change = app.ops.change(visitor.origin(), None).await?;
+        let change = visitor.change(&app, None).await?;
         let new = AssignLicense { user_id, metadata: None };
         let is_new = licenses::assign(change, license, new).await?.is_new();
         Ok(notice_of_assignment(is_new, &licenses::get(view, license).await?))

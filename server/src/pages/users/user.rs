@@ -11,20 +11,19 @@ use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
 
 use super::super::event_line::actor;
-use super::super::fields::{email, is_email, last_day, optional};
+use super::super::fields::{all, email, is_email, last_day, optional};
 use super::super::filters;
 use super::super::form::Mistake;
 use super::super::html::page;
 use super::super::layout::{Layout, Notice};
 use super::super::meanwhile;
-use super::super::parts::{Badge, SeatsBar, short};
+use super::super::parts::{Badge, SeatsBar, counted, short, words};
 use super::super::visitor::{Editor, Viewer, Visitor};
 use super::licensing::{CreateForm, Licensing, LicensingQuery};
-use super::verdict::{Headline, badge, badge_of, is_deciding, is_over, words};
+use super::verdict::{Headline, badge, badge_of, is_deciding, is_over};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
-use crate::ops::etag::Expected;
 use crate::ops::events::{self, EventQuery};
 use crate::ops::explain::{self, ExplainedUser, Remedy, Term};
 use crate::ops::outcome::Changed;
@@ -112,19 +111,8 @@ pub async fn show(
     page(shown.mistake.status().max(shown.licensing_mistake.status()), &shown)
 }
 
-/// The end of a license's id.
-fn end_of(license: &LicenseId) -> String {
-    short(*license)
-}
-
 fn seats(license: &ExplainedLicense) -> SeatsBar {
     SeatsBar::of(&Seats { used: license.seats_used, allowed: license.license.max_seats })
-}
-
-/// `1 license`, `2 licenses`.
-fn counted(number: impl Into<i64>, noun: &str) -> String {
-    let number = number.into();
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The last valid day of the term, in the form that renews.
@@ -165,11 +153,14 @@ impl EditForm {
 
     /// An empty field clears its member. The API takes emails of any form, and such a one may stay.
     fn read(&self, stored: &User) -> Result<UpdateUser, Error> {
-        let email = match &stored.email {
-            Some(former) if former.as_str() == self.email.trim() => Some(former.clone()),
-            _ => email("email", "The email", &self.email)?,
-        };
-        let name = optional("name", "The name", &self.name)?;
+        let former = stored.email.as_ref().filter(|former| former.as_str() == self.email.trim());
+        all! {
+            name = optional("name", "The name", &self.name),
+            email = match former {
+                Some(former) => Ok(Some(former.clone())),
+                None => email("email", "The email", &self.email),
+            },
+        }
         let empty =
             [(UserField::Email, email.is_none()), (UserField::Name, name.is_none())].into_iter();
         let clear = empty.filter(|(_, is_empty)| *is_empty).map(|(field, _)| field).collect();
@@ -186,12 +177,12 @@ pub async fn update(
     let updated = Box::pin(async {
         let stored = users::get(app.ops.view(visitor.scope), id).await?;
         let update = fields.read(&stored)?;
-        let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
-        users::update(change, id, update).await.map(|Changed(after)| after != stored)
+        let change = visitor.change(&app, seen).await?;
+        let Changed(user) = users::update(change, id, update).await?;
+        Ok(if user == stored { Notice::Unchanged } else { Notice::UserUpdated })
     });
     match updated.await {
-        Ok(true) => visitor.go_to(&format!("/users/{id}"), Notice::UserUpdated),
-        Ok(false) => visitor.go_to(&format!("/users/{id}"), Notice::Unchanged),
+        Ok(notice) => visitor.go_to(&format!("/users/{id}"), notice),
         Err(error) => {
             let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
             let sent = Sent::Edit(fields, Mistake::of(error)?);
@@ -210,7 +201,7 @@ pub async fn delete(
     Id(id): Id<UserId>,
     Form { seen, .. }: Form<DeleteForm>,
 ) -> Result<Response, Error> {
-    let change = app.ops.change(visitor.origin(), None).await?.expecting(Expected::seen(seen));
+    let change = visitor.change(&app, seen).await?;
     match Box::pin(users::delete(change, id)).await {
         Ok(_) => visitor.go_to("/users", Notice::UserDeleted),
         Err(Error::Changed(_)) => visitor.go_to(&format!("/users/{id}"), Notice::ChangedMeanwhile),

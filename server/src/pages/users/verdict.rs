@@ -2,7 +2,7 @@
 
 use common::{ExplainedLicense, License, Reason, Status, Timestamp};
 
-use super::super::parts::{Badge, Tone};
+use super::super::parts::{Badge, Tone, words};
 use crate::ops::explain::{ExplainedUser, ProductAnswer};
 
 /// What stands on top of the page.
@@ -60,18 +60,6 @@ impl Headline {
 /// Whether an application was refused lately for what still holds.
 fn is_felt(answer: &ProductAnswer) -> bool {
     answer.reason.is_some() && answer.refused.is_some()
-}
-
-/// A reason in words.
-pub fn words(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoLicense => "no license",
-        Reason::Expired => "expired",
-        Reason::Revoked => "revoked",
-        Reason::Suspended => "suspended",
-        Reason::ExceededSeats => "no free seat",
-        Reason::UserNotFound => "unknown user",
-    }
 }
 
 pub fn badge(answer: &ProductAnswer) -> Badge {

@@ -17,21 +17,23 @@ async fn a_license_is_created_from_a_plan_and_assigned_to_users() {
     browser.open("/dashboard/live/licenses").await;
     browser.sees("There is no license yet.").await;
     browser.click("Create license").await;
-    browser.sees("as long as the plan says").await;
-    browser.choose("Plan", MARKUP).await;
-    browser.fill("Valid for days", "36501").await;
+    browser.sees("Leave empty to use the plan’s days.").await;
+    // None is chosen by chance.
+    assert_eq!(browser.value("Plan").await, "");
+    browser.choose("Plan", &format!("{MARKUP} · {MARKUP}, 5 seats, no expiry")).await;
+    browser.fill("Valid for (days)", "36501").await;
     browser.fill("Users to assign", &format!("ada\n\n{MARKUP}")).await;
     browser.click("Create license").await;
     browser.sees("The days must be a whole number from 1 to 36500.").await;
     assert_eq!(browser.value("Plan").await, team);
     assert_eq!(browser.value("Users to assign").await, format!("ada\n\n{MARKUP}"));
-    browser.fill("Valid for days", "30").await;
+    browser.fill("Valid for (days)", "30").await;
     browser.click("Create license").await;
     browser.sees("Create 2 new users?").await;
     browser.click("Back").await;
     browser.sees("Create a license").await;
     assert_eq!(browser.value("Plan").await, team);
-    assert_eq!(browser.value("Valid for days").await, "30");
+    assert_eq!(browser.value("Valid for (days)").await, "30");
     browser.click("Create license").await;
     browser.click("Create users and license").await;
     browser.sees("License created.").await;
@@ -86,7 +88,7 @@ async fn a_mistake_creates_nothing() {
     let long = "x".repeat(256);
     for (field, value, message) in [
         ("planId", "pln_01h455vb4pex5vsknk084sn02q", "planId must be the id of an existing plan"),
-        ("planId", "", "planId must be the id of an existing plan"),
+        ("planId", "", "Choose a plan."),
         ("expiresInDays", "0", "The days must be a whole number from 1 to 36500."),
         ("users", &many, "At most 100 users can be assigned at the same time."),
         ("users", &long, "The external id must be a string of 1 to 255 characters"),
@@ -145,7 +147,7 @@ async fn a_plan_of_very_many_is_named_by_its_id() {
     assert!(page(new).await.contains("<select id=\"planId\""));
     assert!(page("/dashboard/live/licenses").await.contains("<select id=\"plan\""));
     app.plan_of(&product, json!({})).await;
-    assert!(page(new).await.contains("You have too many plans for a list"));
+    assert!(page(new).await.contains("There are too many plans for a list"));
     assert!(page("/dashboard/live/licenses").await.contains("<input id=\"plan\""));
     let answer = session.post("/dashboard/live/licenses", &[("planId", &plan)]).await;
     assert!(location(&answer).ends_with("?notice=license-created"));

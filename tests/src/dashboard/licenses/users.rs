@@ -28,7 +28,7 @@ async fn users_are_assigned_and_unassigned() {
     browser.sees("all seats are held").await;
 
     browser.click(&format!("Unassign {MARKUP}")).await;
-    browser.sees("loses the license and its seat at once.").await;
+    browser.sees("loses the license and its seat immediately.").await;
     browser.click_in("loses the license", &format!("Unassign {MARKUP}")).await;
     browser.sees("0 of 1 used").await;
     assert_eq!(app.validate(MARKUP).await.verdict(), "no_license");

@@ -22,6 +22,13 @@ impl Browser {
         self.screen(320, 640, true).await;
     }
 
+    /// A window for a picture: as high as this, and without scroll bars in pages opened from now on.
+    pub async fn framed(&self, height: u32) {
+        self.screen(1280, height, false).await;
+        let hidden = json!({ "hidden": true });
+        self.session.devtools("Emulation.setScrollbarsHidden", hidden).await;
+    }
+
     async fn screen(&self, width: u32, height: u32, mobile: bool) {
         let screen =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
