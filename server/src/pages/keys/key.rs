@@ -104,7 +104,7 @@ fn ask_about_roll(
     Ok(Some(question.dangerous()))
 }
 
-/// The answer shows the new key, as that to the form of a new key does.
+/// Its answer shows the new key.
 pub async fn roll(
     State(app): State<App>,
     Editor(visitor): Editor,
