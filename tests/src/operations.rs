@@ -16,7 +16,7 @@ use licd::store::{Scope, worlds};
 use crate::harness::{App, Caller};
 
 /// The world of the caller's key.
-async fn scope_of(app: &App, caller: &Caller) -> Scope {
+pub async fn scope_of(app: &App, caller: &Caller) -> Scope {
     let key = caller.get("/api/v1/key").await;
     let tenant: TenantId = key["tenant"]["id"].as_str().unwrap().parse().unwrap();
     let mode: Mode = key["mode"].as_str().unwrap().parse().unwrap();

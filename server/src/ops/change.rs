@@ -86,8 +86,10 @@ impl Change {
         let body =
             self.attempt.is_some().then(|| serde_json::to_string(&Success::new(record.shown())));
         let body = body.transpose().map_err(|error| sqlx::Error::Encode(error.into()))?;
-        let etag = || record.tag().map(|etag| etag.to_string());
-        let kept = body.map(|body| Kept::Answer { is_new, body, etag: etag() });
+        let kept = body.map(|body| {
+            let etag = record.tag().map(|etag| etag.to_string());
+            Kept::Answer { is_new, body, etag }
+        });
         self.finish(outcome, kept, events.into()).await
     }
 

@@ -56,7 +56,7 @@ pub async fn create(
     };
     let details = LicenseDetails { license, name: new.name, metadata: new.metadata };
     licenses::insert(&mut change, scope, &details).await?;
-    licenses::set_phrases(&mut change, scope, details.id, details.name.as_ref()).await?;
+    licenses::add_phrases(&mut change, scope, details.id, details.name.as_ref()).await?;
     let event = NewEvent::license_created(&details);
     Ok(change.commit(Created(details), event).await?)
 }

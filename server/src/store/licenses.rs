@@ -10,7 +10,7 @@ use super::Scope;
 use crate::db::{AsWritten, Conn, Result, locking};
 
 pub use lists::{ExpiryFilter, LicenseFilter, Suffixes, by_expiry, full, page};
-pub use phrases::{phrase, set_phrases};
+pub use phrases::{add_phrases, phrase, set_phrases};
 
 /// The columns of a [`License`].
 macro_rules! columns {

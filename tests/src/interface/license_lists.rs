@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use common::{LicenseDetails, LicenseId, Mode, Timestamp};
-use licd::store::{licenses, worlds};
+use common::{LicenseDetails, LicenseId, Timestamp};
+use licd::store::licenses;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, App, Caller};
 use crate::lists::pages;
+use crate::operations::scope_of;
 
 pub(super) const LICENSES: &str = "/api/v1/admin/licenses";
 const UNKNOWN_PLAN: &str = "pln_01h455vb4pex5vsknk084sn02q";
@@ -280,9 +281,8 @@ async fn licenses_are_found_by_the_end_of_their_id() {
 async fn ids_that_end_alike_are_told_apart() {
     let app = App::start().await;
     let made = app.post(LICENSES, json!({ "planId": app.plan(json!({})).await })).await;
-    let tenant = app.get("/api/v1/key").await["tenant"]["id"].as_str().unwrap().parse().unwrap();
+    let scope = scope_of(&app, &app).await;
     let mut conn = app.db().write().await.unwrap();
-    let scope = worlds::find(&mut conn, tenant, Mode::Live).await.unwrap().unwrap();
     let mut details: LicenseDetails = serde_json::from_value(made.data().clone()).unwrap();
     let mut all = Vec::new();
     for start in 1..=3 {

@@ -1,12 +1,13 @@
 //! GET /api/v1/admin/licenses by state and by name, and what matches thousands.
 
-use common::{LicenseDetails, LicenseId, Mode, Timestamp};
-use licd::store::{MANY_FOUND, licenses, worlds};
+use common::{LicenseDetails, LicenseId, Timestamp};
+use licd::store::{MANY_FOUND, licenses};
 use serde_json::json;
 
 use super::license_lists::{END, LICENSES, ids};
 use crate::harness::App;
 use crate::lists::pages;
+use crate::operations::scope_of;
 
 /// The state is that of now, whatever an administrator set.
 #[tokio::test]
@@ -113,11 +114,7 @@ async fn a_search_finds_ids_and_names_together() {
 async fn a_filter_that_finds_many_is_as_one_that_finds_few() {
     let app = App::start().await;
     let made = app.post(LICENSES, json!({ "planId": app.plan(json!({})).await })).await;
-    let tenant = app.get("/api/v1/key").await["tenant"]["id"].as_str().unwrap().parse().unwrap();
-    let scope = {
-        let mut conn = app.db().write().await.unwrap();
-        worlds::find(&mut conn, tenant, Mode::Live).await.unwrap().unwrap()
-    };
+    let scope = scope_of(&app, &app).await;
     let mut details: LicenseDetails = serde_json::from_value(made.data().clone()).unwrap();
     details.name = Some("Acme".parse().unwrap());
     let mut tx = app.db().begin().await.unwrap();
@@ -128,7 +125,7 @@ async fn a_filter_that_finds_many_is_as_one_that_finds_few() {
         details.license.expires_at = Timestamp::from_millis(1_600_000_000_000 - n);
         licenses::insert(&mut tx, scope, &details).await.unwrap();
         let (id, name) = (details.id, details.name.as_ref());
-        licenses::set_phrases(&mut tx, scope, id, name).await.unwrap();
+        licenses::add_phrases(&mut tx, scope, id, name).await.unwrap();
         all.push(details.id.to_string());
     }
     tx.commit().await.unwrap();

@@ -196,6 +196,8 @@ async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Re
             .bind_scope(scope)
             .bind(MANY_FOUND + 1)
             .bind_range(phrases),
+        // Found by the plan, however many end.
+        LicenseFilter { plan: Some(_), .. } => return Ok(false),
         LicenseFilter { state: Some((Status::Expired, now)), .. } => conn
             .query(
                 "select count(*) from (

@@ -23,17 +23,27 @@ pub async fn set_phrases(
     id: LicenseId,
     name: Option<&Name>,
 ) -> Result<()> {
+    conn.query("delete from license_phrases where license_id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .execute()
+        .await?;
+    add_phrases(conn, scope, id, name).await
+}
+
+/// Adds the phrases of the name to a license that has none.
+pub async fn add_phrases(
+    conn: &mut Conn,
+    scope: Scope,
+    id: LicenseId,
+    name: Option<&Name>,
+) -> Result<()> {
     const INSERT: Sql = Sql::Each {
         sqlite: "insert into license_phrases (world, license_id, phrase)
                  select $1, $2, value from json_each($3)",
         postgres: "insert into license_phrases (world, license_id, phrase)
                    select $1, $2, value from jsonb_array_elements_text($3) as phrase (value)",
     };
-    conn.query("delete from license_phrases where license_id = $2 and world = $1")
-        .bind_scope(scope)
-        .bind(id)
-        .execute()
-        .await?;
     if let Some(whole) = name.and_then(|name| phrase(name.as_str())) {
         conn.query(INSERT).bind_scope(scope).bind(id).bind(Json(ends(&whole))).execute().await?;
     }
