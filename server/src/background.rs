@@ -1,12 +1,12 @@
-//! The tasks beside the requests: the uses of keys and the outcomes of validations are written, idle
-//! rate limits forgotten, old idempotency keys, uses, events and outcomes deleted. A task that breaks
-//! off is started anew.
+//! The tasks beside the requests: the uses of keys, the outcomes of validations and the last checks
+//! of seats are written, idle rate limits forgotten, old idempotency keys, uses, events and outcomes
+//! deleted. A task that breaks off is started anew.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::db::{self, Db};
 use crate::metrics::Metrics;
@@ -14,12 +14,15 @@ use crate::ops::age::Clocks;
 use crate::ops::events::{self, Retention};
 use crate::ops::{idempotency, sessions};
 use crate::supervise::supervise;
+use crate::validation::LastChecks;
 use crate::validation::gate::KeyGate;
 use crate::validation::last_uses;
 use crate::validation::outcome_counts::{self, OutcomeCounts};
 
 /// How often each task runs.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// How often it is logged at most that checks were dropped.
+const REPORT: Duration = Duration::from_secs(60);
 
 /// Starts the tasks, which end when they are aborted. `report_omitted` logs how many lines were left
 /// out of the log.
@@ -104,6 +107,43 @@ async fn write_outcomes(db: Db, outcomes: Arc<OutcomeCounts>, metrics: Arc<Metri
         let done = outcome_counts::forget_old(&db, Clocks::now().earliest).await;
         if let Err(error) = noted(&metrics, "outcomes_retention", done) {
             tracing::warn!(%error, "old outcomes could not be deleted");
+        }
+    }
+}
+
+/// Starts the task that writes when seats were last checked, which ends when it is aborted.
+pub fn start_last_checks(
+    db: Db,
+    last_checks: Arc<LastChecks>,
+    metrics: Arc<Metrics>,
+) -> JoinHandle<()> {
+    let task = {
+        let metrics = metrics.clone();
+        move || write_last_checks(db.clone(), last_checks.clone(), metrics.clone())
+    };
+    tokio::spawn(supervise("last_checks", metrics, task))
+}
+
+async fn write_last_checks(db: Db, last_checks: Arc<LastChecks>, metrics: Arc<Metrics>) {
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut reported, mut reported_at) = (0, None::<Instant>);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = last_checks.half_full() => {}
+        }
+        let done = last_checks.write(&db).await;
+        if let Err(error) = noted(&metrics, "last_checks", done) {
+            tracing::warn!(%error, "the times of the last checks could not be written");
+            // A note that comes meanwhile would begin the next try at once.
+            ticks.tick().await;
+        }
+        let (_, dropped) = last_checks.unwritten_and_dropped();
+        if dropped > reported && reported_at.is_none_or(|at| at.elapsed() >= REPORT) {
+            let checks = dropped - reported;
+            tracing::warn!(checks, "too many seats were checked: some times were not kept");
+            (reported, reported_at) = (dropped, Some(Instant::now()));
         }
     }
 }

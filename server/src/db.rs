@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use crate::fair::{Turn, Turns};
 
+pub use connect::most_reading;
 pub use files::{Exposure, find as find_file};
 pub use hosts::Hosts;
 pub use json::AsWritten;
@@ -69,7 +70,7 @@ pub enum Db {
 
 /// How many administrative requests use PostgreSQL at once. The other connections are for
 /// validations, the look-ups of keys and the background tasks.
-const POSTGRES_TURNS: usize = 12;
+const POSTGRES_TURNS: usize = 11;
 /// How many administrative requests read SQLite at once; the remaining reader looks up keys.
 const SQLITE_READ_TURNS: usize = 3;
 /// How many administrative requests wait for SQLite's one writer at once: a validation that comes
@@ -79,7 +80,7 @@ const SQLITE_WRITE_TURNS: usize = 1;
 /// may send as many as they like, so take no connection from validations.
 const POSTGRES_LOOKUPS: usize = 2;
 const SQLITE_LOOKUPS: usize = 1;
-/// The connections that these leave are for validations and the background tasks.
+/// The connections that these leave are for new users and seats, and for the background tasks.
 const _: () =
     assert!(POSTGRES_TURNS + POSTGRES_LOOKUPS + 2 <= connect::POSTGRES_CONNECTIONS as usize);
 const _: () = assert!(SQLITE_READ_TURNS + SQLITE_LOOKUPS <= connect::SQLITE_READERS as usize);
@@ -158,6 +159,17 @@ impl Db {
         }))
     }
 
+    /// The same for a batch of validations, which waits for no other reader. Fails at once when the
+    /// files at the path of SQLite's database are no longer those that were opened.
+    pub async fn read_for_validations(&self) -> Result<Conn> {
+        match self {
+            Self::Sqlite(connections) => {
+                Ok(Conn::new(Inner::Sqlite(connections.read_for_validations().await?)))
+            }
+            Self::Postgres { .. } => self.read().await,
+        }
+    }
+
     /// A connection for statements that each stand alone and write.
     pub async fn write(&self) -> Result<Conn> {
         match self {
@@ -191,18 +203,6 @@ impl Db {
             Self::Postgres { connections, pooler } => {
                 let begun = within_statement_timeout(connections.begin("begin")).await?;
                 Ok(Tx(Conn::new(Inner::Postgres(begun, *pooler))))
-            }
-        }
-    }
-
-    /// The same after what was read on `conn`, which is of [`write`](Self::write). On SQLite nothing
-    /// of this process is written in between.
-    pub async fn begin_after(&self, conn: Conn) -> Result<Tx> {
-        match conn.inner {
-            Inner::Sqlite(conn) => begin_immediate(conn).await,
-            Inner::Postgres(conn, _) => {
-                drop(conn);
-                self.begin().await
             }
         }
     }

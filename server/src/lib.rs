@@ -35,7 +35,6 @@ use tokio::task::JoinHandle;
 use api::metrics::Scrape;
 use config::Config;
 use db::Db;
-use error::Error;
 use http::{ConnectionLimits, TrustedProxies};
 use metrics::{Gauge, Metrics};
 use ops::Operations;
@@ -43,43 +42,74 @@ use ops::readiness::Readiness;
 use pages::SignInLimit;
 use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
-use validation::{Answer, OutcomeCounts, ValidationRequest};
+use validation::{Answer, Claim, LastChecks, OutcomeCounts, Read, ValidationRequest, Validator};
 
 /// The state that every handler can use. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App {
     db: Db,
     ops: Operations,
-    validations: BatchQueue<ValidationRequest, Answer>,
+    validations: BatchQueue<ValidationRequest, Read>,
+    claims: BatchQueue<Claim, Answer>,
     gate: Arc<KeyGate>,
     outcomes: Arc<OutcomeCounts>,
+    last_checks: Arc<LastChecks>,
     metrics: Arc<Metrics>,
     readiness: Arc<Readiness>,
     sign_ins: Arc<SignInLimit>,
 }
 
 impl App {
-    /// Starts the worker that answers validations, which ends after the last clone of this is
+    /// Starts the workers that answer validations, which end after the last clone of this is
     /// dropped.
-    fn start(db: Db, config: &Config, outcomes: Arc<OutcomeCounts>) -> (Self, JoinHandle<()>) {
+    fn start(db: Db, config: &Config) -> (Self, [JoinHandle<()>; 2]) {
         let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users, db.lookups()));
         let (readiness, metrics) = (Arc::<Readiness>::default(), Arc::<Metrics>::default());
-        let answer = {
-            let (db, gate) = (db.clone(), gate.clone());
-            let (outcomes, metrics) = (outcomes.clone(), metrics.clone());
-            move |requests: Vec<ValidationRequest>| {
-                let (db, gate) = (db.clone(), gate.clone());
-                let (outcomes, metrics) = (outcomes.clone(), metrics.clone());
-                async move { validation::answer(&db, &gate, &outcomes, &metrics, &requests).await }
-            }
+        let (outcomes, last_checks) = (Arc::default(), Arc::<LastChecks>::default());
+        let validator = Validator {
+            db: db.clone(),
+            gate: gate.clone(),
+            outcomes: Arc::clone(&outcomes),
+            last_checks: last_checks.clone(),
+            metrics: metrics.clone(),
         };
+        let (claiming, noting) = (validator.clone(), readiness.clone());
+        let (validations, reads) = BatchQueue::start(
+            "reads",
+            config.most_reading.unwrap_or_else(db::most_reading) as usize,
+            metrics.clone(),
+            move |requests: Vec<ValidationRequest>| {
+                let validator = validator.clone();
+                async move { validator.read(&requests).await }
+            },
+            move |outcome| noting.reads.note_batch(outcome),
+        );
         let noting = readiness.clone();
-        let note = move |outcome: Result<(), &Error>| noting.note_batch(outcome);
-        let (validations, worker) = BatchQueue::start(metrics.clone(), answer, note);
-        let ops = Operations::new(db.clone());
+        let (claims, writes) = BatchQueue::start(
+            "writes",
+            1,
+            metrics.clone(),
+            move |requests: Vec<Claim>| {
+                let validator = claiming.clone();
+                async move { validator.claim(&requests).await }
+            },
+            move |outcome| noting.writes.note_batch(outcome),
+        );
+        let ops = Operations::new(db.clone(), last_checks.clone());
         let sign_ins = Arc::default();
-        let app = Self { db, ops, validations, gate, outcomes, metrics, readiness, sign_ins };
-        (app, worker)
+        let app = Self {
+            db,
+            ops,
+            validations,
+            claims,
+            gate,
+            outcomes,
+            last_checks,
+            metrics,
+            readiness,
+            sign_ins,
+        };
+        (app, [reads, writes])
     }
 }
 
@@ -131,19 +161,20 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
-    let outcomes = Arc::<OutcomeCounts>::default();
-    let (app, validating) = App::start(db.clone(), config, outcomes.clone());
+    let (app, validating) = App::start(db.clone(), config);
     let (gate, metrics) = (app.gate.clone(), app.metrics.clone());
-    let report_omitted = http::context::report_omitted;
+    let (outcomes, last_checks) = (app.outcomes.clone(), app.last_checks.clone());
     let maintenance = background::start(
         db.clone(),
         gate.clone(),
         config.events_kept,
-        report_omitted,
+        http::context::report_omitted,
         metrics.clone(),
     );
     let writing_outcomes =
         background::start_outcomes(db.clone(), outcomes.clone(), metrics.clone());
+    let writing_checks =
+        background::start_last_checks(db.clone(), last_checks.clone(), metrics.clone());
 
     let (end_scrapes, scrapes_end) = oneshot::channel();
     let scrapes =
@@ -169,33 +200,27 @@ pub async fn serve(
         watching.abort();
     }
 
-    // With the router the last callers are gone; the worker answers the requests that still wait.
-    drop(tokio::time::timeout(FINISH_TIMEOUT, validating).await);
-    write_the_rest(&db, &gate, &outcomes, [maintenance, writing_outcomes]).await;
+    // With the router the last callers are gone; the workers answer the requests that still wait.
+    for worker in validating {
+        drop(tokio::time::timeout(FINISH_TIMEOUT, worker).await);
+    }
+    // Each waits for what its task is writing. Only then the task is aborted: a portion that was cut
+    // off would be lost, or counted twice.
+    finish("uses of keys", gate.last_uses.write(&db), maintenance).await;
+    finish("outcomes", outcomes.flush(&db), writing_outcomes).await;
+    finish("checks of seats", last_checks.write(&db), writing_checks).await;
     // Connections to a server that fell silent never close, and must not keep the process.
     drop(tokio::time::timeout(FINISH_TIMEOUT, db.close()).await);
     Ok(())
 }
 
-/// Writes what is in memory alone, and ends the tasks that do so every few seconds.
-async fn write_the_rest(
-    db: &Db,
-    gate: &KeyGate,
-    outcomes: &OutcomeCounts,
-    [maintenance, writing_outcomes]: [JoinHandle<()>; 2],
-) {
-    // Both wait for what the task is writing. Only then it is aborted: a portion that was cut off
-    // would be lost, or counted twice.
-    match tokio::time::timeout(FINISH_TIMEOUT, gate.last_uses.write(db)).await {
+/// Writes what is in memory alone, and ends the task that does so every few seconds.
+async fn finish(what: &str, write: impl Future<Output = db::Result<()>>, task: JoinHandle<()>) {
+    match tokio::time::timeout(FINISH_TIMEOUT, write).await {
         Ok(Ok(())) => {}
-        failed => tracing::warn!(?failed, "the last uses of keys could not be written"),
+        failed => tracing::warn!(?failed, "the last {what} could not be written"),
     }
-    maintenance.abort();
-    match tokio::time::timeout(FINISH_TIMEOUT, outcomes.flush(db)).await {
-        Ok(Ok(())) => {}
-        failed => tracing::warn!(?failed, "the last outcomes could not be written"),
-    }
-    writing_outcomes.abort();
+    task.abort();
 }
 
 async fn go_on_after_stored_ids(db: &Db) -> db::Result<()> {

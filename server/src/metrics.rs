@@ -66,13 +66,16 @@ metrics! {
     /// Seats that validations took for users who held none.
     seats_taken: Counter = "licd_seats_taken", Counter::default();
     /// Validations that wait for a batch.
-    queue_length: Gauge = "licd_validation_queue_length", Gauge::default();
+    queue_length: Family<QueueLabel, Gauge> = "licd_validation_queue_length", Family::default();
     /// How long validations waited for their batch to begin.
-    queue_wait: Histogram = "licd_validation_queue_wait_seconds", Histogram::new(TIMES);
+    queue_wait: Family<QueueLabel, Histogram> = "licd_validation_queue_wait_seconds",
+        Family::new_with_constructor(|| Histogram::new(TIMES));
     /// How many validations were answered together.
-    batch_size: Histogram = "licd_validation_batch_size", Histogram::new(SIZES);
-    /// How long batches of validations took, reads and writes included.
-    batch_time: Histogram = "licd_validation_batch_seconds", Histogram::new(TIMES);
+    batch_size: Family<QueueLabel, Histogram> = "licd_validation_batch_size",
+        Family::new_with_constructor(|| Histogram::new(SIZES));
+    /// How long batches of validations took.
+    batch_time: Family<QueueLabel, Histogram> = "licd_validation_batch_seconds",
+        Family::new_with_constructor(|| Histogram::new(TIMES));
     /// Administrative requests that wait for their turn at the database, by kind of turn.
     turns_waiting: Family<KindLabel, Gauge> = "licd_admin_turns_waiting", Family::default();
     /// Administrative requests that have their turn at the database, by kind of turn.
@@ -92,12 +95,18 @@ metrics! {
     key_uses_unwritten: Gauge = "licd_key_uses_unwritten", Gauge::default();
     /// Counts of outcomes, and refused users, that are in memory alone.
     outcomes_unwritten: Gauge = "licd_outcomes_unwritten", Gauge::default();
+    /// Seats whose last checks are in memory alone.
+    last_checks_unwritten: Gauge = "licd_last_checks_unwritten", Gauge::default();
+    /// Checks of seats whose times were dropped.
+    last_checks_dropped: Counter = "licd_last_checks_dropped", Counter::default();
     /// Log lines that could not be written.
     log_lines_lost: Counter = "licd_log_lines_lost", Counter::default();
     /// Log lines about requests without a key or past its rate that were left out.
     log_lines_omitted: Counter = "licd_log_lines_omitted", Counter::default();
     /// Whether this node can serve, as /readyz would answer.
     ready: Gauge = "licd_ready", Gauge::default();
+    /// Whether this node can write, as /readyz?for=writes would answer.
+    writable: Gauge = "licd_writable", Gauge::default();
     /// The version of licd, as a label of a constant 1.
     build: Family<VersionLabel, Gauge> = "licd_build_info", Family::default();
 }
@@ -110,6 +119,12 @@ fn help(comment: &str) -> &str {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OutcomeLabel {
     outcome: &'static str,
+}
+
+/// The validations that only read, or those that write.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct QueueLabel {
+    pub queue: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -177,6 +192,11 @@ impl Metrics {
     /// A task that is supervised begins, or begins anew after a panic.
     pub fn task_began(&self, task: &'static str, is_restart: bool) {
         self.task_restarts.get_or_create(&TaskLabel { task }).inc_by(u64::from(is_restart));
+    }
+
+    /// How many checks were dropped since the process began.
+    pub fn set_last_checks_dropped(&self, dropped: u64) {
+        self.last_checks_dropped.inner().store(dropped, Ordering::Relaxed);
     }
 
     /// How many lines were lost and left out of the log since the process began.

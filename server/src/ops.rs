@@ -24,10 +24,13 @@ pub mod usage;
 pub mod users;
 pub mod view;
 
+use std::sync::Arc;
+
 use crate::db::{AdminTurns, Db};
 use crate::error::Error;
 use crate::events::Origin;
 use crate::store::Scope;
+use crate::validation::LastChecks;
 use change::Change;
 use idempotency::{IdempotencyKey, InFlight};
 use view::View;
@@ -36,14 +39,16 @@ use view::View;
 #[derive(Clone)]
 pub struct Operations {
     db: Db,
+    last_checks: Arc<LastChecks>,
     turns: AdminTurns,
     in_flight: InFlight,
 }
 
 impl Operations {
-    pub fn new(db: Db) -> Self {
+    /// Shows of seats what is noted in `last_checks`.
+    pub fn new(db: Db, last_checks: Arc<LastChecks>) -> Self {
         let turns = db.admin_turns();
-        Self { db, turns, in_flight: InFlight::default() }
+        Self { db, last_checks, turns, in_flight: InFlight::default() }
     }
 
     /// For each kind of turn, how many have one, and how many wait.
@@ -53,7 +58,7 @@ impl Operations {
 
     /// What a caller in this world can see.
     pub fn view(&self, scope: Scope) -> View {
-        View::new(self.db.clone(), self.turns.reads.clone(), scope)
+        View::new(self.db.clone(), self.last_checks.clone(), self.turns.reads.clone(), scope)
     }
 
     /// Begins a change. When the very same request was answered before, ends with that answer.
@@ -68,6 +73,6 @@ impl Operations {
         if let Some(attempt) = &attempt {
             attempt.claim(&mut tx).await?;
         }
-        Ok(Change::new(tx, origin, attempt))
+        Ok(Change::new(tx, origin, attempt, self.last_checks.clone()))
     }
 }

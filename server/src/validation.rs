@@ -1,22 +1,27 @@
 //! Validations: the decision, and the batches that make it fast.
 //!
-//! [`verdict`] decides and knows neither SQL nor time; `batch` reads, decides and writes for many
-//! requests at once, once `admission` has checked their keys.
+//! [`verdict`] decides and knows neither SQL nor time. `reading` decides for many requests at once
+//! and writes nothing; what needs a new user or a seat comes to `claims`. What happens with every
+//! validation, but need not be on disk with its answer, is noted in memory: [`last_checks`],
+//! [`last_uses`] and [`outcome_counts`].
 
-pub mod admission;
 mod batch;
+mod claims;
 pub mod gate;
+pub mod last_checks;
 pub mod last_uses;
 pub mod limit;
-mod outcome;
 pub mod outcome_counts;
 mod placements;
 pub mod queue;
+mod reading;
 mod request;
 pub mod verdict;
 
-pub use admission::answer;
+pub use batch::{Answer, Validator};
+pub use claims::Claim;
+pub use last_checks::LastChecks;
 pub use last_uses::LastUses;
-pub use outcome::Answer;
 pub use outcome_counts::OutcomeCounts;
+pub use reading::Read;
 pub use request::ValidationRequest;

@@ -3,29 +3,54 @@
 //!
 //! HTTP does not control what shares a batch, so the requests go to the hot path directly.
 
+use std::sync::Arc;
+
 use common::{ApiKey, Mode, Role, Validation};
 use licd::error::Error;
-use licd::metrics::Metrics;
 use licd::validation::gate::{CallerInfo, KeyGate, hash};
 use licd::validation::limit::{NewUserLimit, RateLimit};
-use licd::validation::{OutcomeCounts, ValidationRequest, answer};
+use licd::validation::{Claim, Read, ValidationRequest, Validator};
 use serde_json::json;
 
 use crate::harness::App;
 
-/// Answers one batch of requests, each with its key and user.
-async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Error>> {
-    let gate = KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1);
-    let question = |&(key, user): &(&str, &str)| ValidationRequest {
+fn validator(app: &App) -> Validator {
+    Validator {
+        db: app.db().clone(),
+        gate: Arc::new(KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1)),
+        outcomes: Arc::default(),
+        last_checks: Arc::default(),
+        metrics: Arc::default(),
+    }
+}
+
+fn question(&(key, user): &(&str, &str)) -> ValidationRequest {
+    ValidationRequest {
         key: hash(&key.parse().unwrap()),
         caller: CallerInfo::default(),
         request_id: "r".into(),
         user: user.parse().unwrap(),
         product: None,
-    };
+    }
+}
+
+/// Answers requests, each with its key and user: those that need nothing written in one batch, and
+/// the others in another.
+async fn ask(app: &App, questions: &[(&str, &str)]) -> Vec<Result<Validation, Error>> {
+    let validator = validator(app);
     let questions: Vec<ValidationRequest> = questions.iter().map(question).collect();
-    let (outcomes, metrics) = (OutcomeCounts::default(), Metrics::default());
-    answer(app.db(), &gate, &outcomes, &metrics, &questions).await.unwrap()
+    let (mut answers, mut claims) = (Vec::new(), Vec::new());
+    for read in validator.read(&questions).await.unwrap() {
+        answers.push(match read {
+            Read::Answered(answer) => Some(answer),
+            Read::Left(claim) => {
+                claims.push(claim);
+                None
+            }
+        });
+    }
+    let mut claimed = validator.claim(&claims).await.unwrap().into_iter();
+    answers.into_iter().map(|answer| answer.unwrap_or_else(|| claimed.next().unwrap())).collect()
 }
 
 fn told(answer: &Result<Validation, Error>) -> String {
@@ -94,4 +119,34 @@ async fn each_key_is_answered_as_if_alone() {
     assert_eq!(app.number("select count(*) from users where external_id = 'eve'").await, 1);
     assert_eq!(app.number("select count(activation_id) from assignments").await, 1);
     assert_eq!(app.number("select cast(seats_used as bigint) from licenses").await, 1);
+}
+
+/// A key that is revoked between the two batches has no effect, not even a new user. Another key
+/// creates the user all the same.
+#[tokio::test]
+async fn a_key_that_is_revoked_meanwhile_creates_nobody() {
+    let app = App::start().await;
+    let validator = validator(&app);
+    let revoked = &*app.new_key("default", Role::Validate, Mode::Live).await;
+    let valid = &*app.new_key("default", Role::Validate, Mode::Live).await;
+    let asked = [(revoked, "eve"), (revoked, "ada"), (valid, "ada")];
+    let questions: Vec<ValidationRequest> = asked.iter().map(question).collect();
+    let read = validator.read(&questions).await.unwrap().into_iter();
+    let claims: Vec<Claim> = read
+        .map(|read| match read {
+            Read::Left(claim) => claim,
+            Read::Answered(answer) => panic!("{answer:?}"),
+        })
+        .collect();
+    let own = app.with_key(revoked).get("/api/v1/key").await.id();
+    app.post(&format!("/api/v1/admin/keys/{own}/revoke"), json!({})).await.data();
+    let answers = validator.claim(&claims).await.unwrap();
+    let told: Vec<String> = answers.iter().map(told).collect();
+    assert_eq!(told, ["Unauthorized", "Unauthorized", "no_license"]);
+    let users = app.get("/api/v1/admin/users").await;
+    assert_eq!(users.each("externalId"), ["ada"]);
+    let made = app.get("/api/v1/admin/events?type=user.created").await;
+    assert_eq!(made.list().len(), 1);
+    let valid = app.with_key(valid).get("/api/v1/key").await;
+    assert_eq!(made.list()[0]["actor"]["id"], valid["id"]);
 }

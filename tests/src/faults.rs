@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::{Caller, Visitor, until};
@@ -47,6 +47,14 @@ impl Disk {
     async fn is_ready(&self) -> bool {
         self.admin.get("/readyz").await.status == 200
     }
+
+    /// Whether both ways of asking say so.
+    async fn can_write(&self) -> bool {
+        let ready = self.admin.get("/readyz?for=writes").await.status;
+        let told = self.admin.get("/readyz").await;
+        assert_eq!(told.data()["writes"], ready == 200, "{told}");
+        ready == 200
+    }
 }
 
 /// Compiles a library for `LD_PRELOAD` from a file of these tests.
@@ -64,7 +72,8 @@ pub fn build_shim(source: &str, folder: &Path) -> PathBuf {
     shim
 }
 
-/// Writes fail with 503, reads succeed, and the first request after the fault succeeds.
+/// Writes fail with 503, reads succeed, who holds a seat is validated, and the first request after
+/// the fault succeeds.
 async fn heals_after(fault: &str) {
     let disk = Disk::start();
     let admin = &disk.admin;
@@ -74,10 +83,14 @@ async fn heals_after(fault: &str) {
     }
     let seat = admin.validate("ada").await["activation"]["id"].clone();
     let made = admin.post("/api/v1/admin/keys", json!({ "name": "CI", "role": "validate" })).await;
-    assert!(disk.is_ready().await);
+    assert!(disk.can_write().await);
 
     disk.set_fault(fault);
+    let mut last_check = Value::Null;
     for n in 0..5 {
+        let holder = admin.validate("ada").await;
+        assert_eq!(holder["activation"]["id"], seat, "{fault}: {holder}");
+        last_check = holder["activation"]["lastCheckedAt"].clone();
         for refused in [
             admin.validate(&format!("new-{n}")).await,
             admin.validate("bob").await,
@@ -91,7 +104,8 @@ async fn heals_after(fault: &str) {
     let refused = Visitor::stranger_at(&admin.base).post("/dashboard/sign-in", &fields).await;
     assert_eq!(refused.status(), 503);
     assert!(refused.text().await.unwrap().contains("the database takes no writes now"));
-    assert!(!disk.is_ready().await, "{fault}: nothing can be written");
+    assert!(!disk.can_write().await, "{fault}: nothing can be written");
+    assert_eq!(admin.usage(&license).await["activations"][0]["lastCheckedAt"], last_check);
 
     disk.set_fault("");
     let revoke = format!("/api/v1/admin/keys/{}/revoke", made.id());
@@ -100,11 +114,16 @@ async fn heals_after(fault: &str) {
     assert_eq!(admin.set_status(&license, "active").await.status, 200);
     assert_eq!(admin.validate("new").await.verdict(), "no_license");
     assert_eq!(admin.validate("bob").await.verdict(), "valid");
-    assert_eq!(admin.validate("ada").await["activation"]["id"], seat);
-    until("/readyz is 200 again", async || disk.is_ready().await).await;
+    until("it can write again", async || disk.can_write().await).await;
     let usage = admin.usage(&license).await;
     assert_eq!((&usage["activeSeats"], &usage["totalActivations"]), (&2.into(), &2.into()));
+    // The check from the time of the fault is written at the stop, at the latest.
     assert!(disk.node.stop().success());
+    let url = format!("sqlite://{}", disk.folder.path().join("licd.db").display());
+    let node = Process::start(&url, &first_key());
+    let usage = node.caller(admin.key.as_deref().unwrap()).usage(&license).await;
+    assert_eq!(usage["activations"][0]["lastCheckedAt"], last_check, "{fault}");
+    assert!(node.stop().success());
 }
 
 #[tokio::test(flavor = "multi_thread")]

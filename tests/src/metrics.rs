@@ -94,11 +94,15 @@ async fn what_happens_is_counted() {
     let single = |name| scrape.value(name, &[]);
     assert_eq!(single("licd_seats_taken_total"), Some(1.0));
     // Those with a key that can be one.
-    assert_eq!(single("licd_validation_queue_wait_seconds_count"), Some(4.0));
-    assert_eq!(single("licd_validation_batch_size_sum"), Some(4.0));
-    assert_eq!(single("licd_validation_queue_length"), Some(0.0));
+    let of_queue = |name, queue| scrape.value(name, &[("queue", queue)]);
+    assert_eq!(of_queue("licd_validation_queue_wait_seconds_count", "reads"), Some(4.0));
+    assert_eq!(of_queue("licd_validation_batch_size_sum", "reads"), Some(4.0));
+    assert_eq!(of_queue("licd_validation_batch_size_sum", "writes"), Some(2.0));
+    assert_eq!(of_queue("licd_validation_queue_length", "reads"), Some(0.0));
+    assert_eq!(of_queue("licd_validation_queue_length", "writes"), Some(0.0));
     assert_eq!(single("licd_http_requests_in_flight"), Some(0.0));
     assert_eq!(single("licd_ready"), Some(1.0));
+    assert_eq!(single("licd_writable"), Some(1.0));
     assert_eq!(single("licd_log_lines_lost_total"), Some(0.0));
     assert!(single("licd_http_connections") >= Some(1.0));
     assert!(single("licd_http_connections_max") > single("licd_http_connections"));
@@ -116,9 +120,9 @@ async fn pools_and_turns_are_those_of_the_database() {
     everything_happens(&shown.admin).await;
     let scrape = shown.scrape().await;
     let expected: BTreeMap<&str, f64> = if database.is_postgres() {
-        [("postgres", 16.0)].into()
+        [("postgres", 15.0 + f64::from(licd::db::most_reading()))].into()
     } else {
-        [("readers", 4.0), ("writer", 1.0)].into()
+        [("readers", 4.0), ("validations", 8.0), ("writer", 1.0)].into()
     };
     let pools = scrape.by_label("licd_database_connections_max", "pool");
     assert_eq!(pools, expected);
@@ -178,6 +182,7 @@ async fn tasks_show_when_they_last_succeeded() {
         "idempotency_retention",
         "key_uses",
         "key_uses_retention",
+        "last_checks",
         "outcomes",
         "outcomes_retention",
         "sessions_retention",
@@ -185,7 +190,8 @@ async fn tasks_show_when_they_last_succeeded() {
     until("all tasks have run, and have written all", async || {
         let scrape = shown.scrape().await;
         let succeeded = scrape.by_label("licd_task_last_success_timestamp_seconds", "task");
-        let unwritten = ["licd_key_uses_unwritten", "licd_outcomes_unwritten"];
+        let unwritten =
+            ["licd_key_uses_unwritten", "licd_outcomes_unwritten", "licd_last_checks_unwritten"];
         succeeded.into_keys().eq(tasks)
             && unwritten.iter().all(|name| scrape.value(name, &[]) == Some(0.0))
     })
@@ -194,9 +200,8 @@ async fn tasks_show_when_they_last_succeeded() {
     let failures = scrape.by_label("licd_task_failures_total", "task");
     assert!(failures.into_iter().eq(tasks.map(|task| (task, 0.0))));
     let restarts = scrape.by_label("licd_task_restarts_total", "task");
-    assert!(
-        restarts.into_iter().eq(["batches", "maintenance", "outcomes"].map(|task| (task, 0.0)))
-    );
+    let all = ["last_checks", "maintenance", "outcomes", "reads", "writes"];
+    assert!(restarts.into_iter().eq(all.map(|task| (task, 0.0))));
 }
 
 /// No key, user, tenant, license or address stands in a label, nor a path or method of the caller's

@@ -8,6 +8,8 @@ mod licenses;
 mod newest_first;
 mod users;
 
+use std::sync::Arc;
+
 use common::{Mode, TenantId};
 use licd::ops::Operations;
 use licd::ops::view::View;
@@ -26,5 +28,5 @@ pub async fn scope_of(app: &App, caller: &Caller) -> Scope {
 
 /// What the caller sees.
 async fn view_of(app: &App, caller: &Caller) -> View {
-    Operations::new(app.db().clone()).view(scope_of(app, caller).await)
+    Operations::new(app.db().clone(), Arc::default()).view(scope_of(app, caller).await)
 }

@@ -4,11 +4,11 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-use super::health;
+use super::health::{self, Abilities};
 use crate::App;
 use crate::error::Error;
 use crate::http::context;
-use crate::metrics::{KindLabel, PoolLabel, PoolLabels};
+use crate::metrics::{KindLabel, PoolLabel, PoolLabels, QueueLabel};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -23,8 +23,9 @@ pub struct Scrape {
 /// All metrics, as they are now. Readiness is asked for as `/readyz` does, so this takes two seconds
 /// while the database does not answer.
 pub async fn show(State(scrape): State<Scrape>) -> Response {
-    let ready = health::check(&scrape.app).await.is_ok();
-    scrape.app.metrics.ready.set(ready.into());
+    let Abilities { validates, writes } = health::check(&scrape.app).await;
+    scrape.app.metrics.ready.set(validates.into());
+    scrape.app.metrics.writable.set(writes.into());
     read(&scrape);
     let metrics = scrape.app.metrics;
     // Reads files, and formats some hundred lines.
@@ -37,9 +38,15 @@ pub async fn show(State(scrape): State<Scrape>) -> Response {
 
 fn read(Scrape { app, log_lines_lost }: &Scrape) {
     let metrics = &app.metrics;
-    metrics.queue_length.set(app.validations.waiting() as i64);
+    let waiting = [("reads", app.validations.waiting()), ("writes", app.claims.waiting())];
+    for (queue, waiting) in waiting {
+        metrics.queue_length.get_or_create(&QueueLabel { queue }).set(waiting as i64);
+    }
     metrics.key_uses_unwritten.set(app.gate.last_uses.unwritten() as i64);
     metrics.outcomes_unwritten.set(app.outcomes.unwritten() as i64);
+    let (unwritten, dropped) = app.last_checks.unwritten_and_dropped();
+    metrics.last_checks_unwritten.set(unwritten as i64);
+    metrics.set_last_checks_dropped(dropped);
     for (kind, (taken, awaited)) in app.ops.turns() {
         metrics.turns_in_use.get_or_create(&KindLabel { kind }).set(taken as i64);
         metrics.turns_waiting.get_or_create(&KindLabel { kind }).set(awaited as i64);

@@ -10,7 +10,7 @@ use crate::http::answer::Data;
 use crate::http::context::RequestContext;
 use crate::http::credentials::{Validator, bearer};
 use crate::http::extract::{Json, VALIDATION_BODY};
-use crate::validation::ValidationRequest;
+use crate::validation::{Read, ValidationRequest};
 
 /// A stranger's body is read before the key is looked up only if it is announced to be this short:
 /// several times what a validation needs.
@@ -21,12 +21,11 @@ pub async fn validate(
     request: ValidationRequest,
 ) -> Result<Data<Validation>, Error> {
     let placement = app.gate.placements.of(&request.key);
-    let validation = app.validations.submit(placement, request).await??;
-    app.metrics.decided(match &validation {
-        Validation::Valid(_) => None,
-        Validation::Invalid(answer) => Some(answer.reason),
-    });
-    Ok(Data(validation))
+    let answer = match app.validations.submit(placement, request).await? {
+        Read::Answered(answer) => answer,
+        Read::Left(claim) => app.claims.submit(placement, claim).await?,
+    };
+    answer.map(Data)
 }
 
 /// The key of a good request is looked up together with those of its neighbours. The key of a bad

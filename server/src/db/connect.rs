@@ -1,5 +1,6 @@
 //! Opening a database: its settings, its connections, its schema.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,15 +18,18 @@ use super::sqlite::{LOCK_WAIT, SqliteConnections, is_locked};
 use super::url::DatabaseUrl;
 use super::{Db, STATEMENT_TIMEOUT, files, with_timeout};
 
-/// The page cache of the writing connection: 12 MB, in KiB as a negative number. Readers, whose
-/// cache a write invalidates, keep the default of 2 MB.
-const SQLITE_WRITER_CACHE: &str = "-12000";
+/// The page cache of connections that write, and of those that read for validations: 12 MB, in KiB as
+/// a negative number. Other readers keep the default of 2 MB.
+const SQLITE_LARGE_CACHE: &str = "-12000";
 /// How long the write-ahead log grows before it is copied into the file: 40 MB, in pages. A page
 /// that was written often is copied once; with the usual 4 MB a validation costs a tenth more, and
 /// a fifth more with a million users.
 const SQLITE_LOG_PAGES: &str = "10000";
 pub(super) const SQLITE_READERS: u32 = 4;
-pub(super) const POSTGRES_CONNECTIONS: u32 = 16;
+/// How many batches of validations may read at once; a small machine has fewer.
+pub const MOST_READING: u32 = 8;
+/// Beside those that read for validations.
+pub(super) const POSTGRES_CONNECTIONS: u32 = 15;
 /// Every statement finds its rows by key, and a batch is small. PostgreSQL, which cannot know how
 /// many items its JSON holds, would guess a hundred and scan whole tables for them: 43 µs of its
 /// time for each validation instead of 111, with 10 thousand users. Without bitmap scans a list is
@@ -99,9 +103,12 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
     let writer_options = options
         .clone()
         .busy_timeout(LOCK_WAIT)
-        .pragma("cache_size", SQLITE_WRITER_CACHE)
+        .pragma("cache_size", SQLITE_LARGE_CACHE)
         .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES);
-    let readers = pool.connect_with(options).await?;
+    let validators = pool.clone().max_connections(MOST_READING);
+    let validators =
+        validators.connect_with(options.clone().pragma("cache_size", SQLITE_LARGE_CACHE)).await?;
+    let readers = [pool.connect_with(options).await?, validators];
     Ok(Db::Sqlite(SqliteConnections::new(path.to_owned(), first, writer_options, readers)?))
 }
 
@@ -128,10 +135,16 @@ pub(super) fn with_settings(hosts: &Hosts) -> Hosts {
     })
 }
 
+/// How many batches of validations read at once on this machine: one for each two cores.
+pub fn most_reading() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    u32::try_from(cores / 2).unwrap_or(MOST_READING).clamp(1, MOST_READING)
+}
+
 async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
     let hosts = with_settings(hosts);
     let pool: PgPoolOptions = PoolOptions::new()
-        .max_connections(POSTGRES_CONNECTIONS)
+        .max_connections(POSTGRES_CONNECTIONS + most_reading())
         .max_lifetime(POSTGRES_MAX_AGE)
         .acquire_timeout(STATEMENT_TIMEOUT)
         // A wait that is too long ends, and licd logs it itself.

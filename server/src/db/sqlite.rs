@@ -36,6 +36,8 @@ pub struct SqliteConnections {
     writer_options: Arc<SqliteConnectOptions>,
     writer: Writer,
     readers: SqlitePool,
+    /// Those that read for validations.
+    validators: SqlitePool,
     files: Arc<DatabaseFiles>,
     /// Open as long as the others may be, and closed last: SQLite deletes the write-ahead log with
     /// the last connection, so that a log that is gone was deleted by somebody else.
@@ -48,7 +50,7 @@ impl SqliteConnections {
         path: PathBuf,
         first: SqliteConnection,
         writer_options: SqliteConnectOptions,
-        readers: SqlitePool,
+        [readers, validators]: [SqlitePool; 2],
     ) -> Result<Self> {
         Ok(Self {
             files: DatabaseFiles::at(path)?.into(),
@@ -56,11 +58,18 @@ impl SqliteConnections {
             writer_options: writer_options.into(),
             writer: Writer::default(),
             readers,
+            validators,
         })
     }
 
     pub async fn read(&self) -> Result<SqliteConn> {
         Ok(SqliteConn::new(Held::Reader(Box::pin(self.readers.acquire()).await?)))
+    }
+
+    /// Fails as [`write`](Self::write) does when the files are others.
+    pub async fn read_for_validations(&self) -> Result<SqliteConn> {
+        self.files.check()?;
+        Ok(SqliteConn::new(Held::Reader(Box::pin(self.validators.acquire()).await?)))
     }
 
     /// Waits for the writer at most [`STATEMENT_TIMEOUT`]. Fails at once when the files at the
@@ -90,22 +99,22 @@ impl SqliteConnections {
         opening.await.map_err(|_| sqlx::Error::WorkerCrashed)?
     }
 
-    /// The state of the writer and of the readers.
-    pub fn pools(&self) -> [PoolState; 2] {
+    /// The state of the writer and of those that read.
+    pub fn pools(&self) -> [PoolState; 3] {
         let (in_use, idle) = match self.writer.try_lock() {
             Ok(writer) => (0, usize::from(writer.is_some())),
             Err(_) => (1, 0),
         };
-        let readers = &self.readers;
-        let idle_readers = readers.num_idle();
+        let state = |name, pool: &SqlitePool| PoolState {
+            name,
+            in_use: (pool.size() as usize).saturating_sub(pool.num_idle()),
+            idle: pool.num_idle(),
+            max: pool.options().get_max_connections() as usize,
+        };
         [
             PoolState { name: "writer", in_use, idle, max: 1 },
-            PoolState {
-                name: "readers",
-                in_use: (readers.size() as usize).saturating_sub(idle_readers),
-                idle: idle_readers,
-                max: readers.options().get_max_connections() as usize,
-            },
+            state("readers", &self.readers),
+            state("validations", &self.validators),
         ]
     }
 
@@ -118,6 +127,7 @@ impl SqliteConnections {
     /// Waits until all connections are given back and closed.
     pub async fn close(&self) {
         self.readers.close().await;
+        self.validators.close().await;
         for last in [&self.writer, &self.first] {
             if let Some(conn) = last.lock().await.take() {
                 // The process ends; what was committed is on disk either way.

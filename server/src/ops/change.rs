@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use common::{Success, Timestamp};
 
@@ -12,6 +13,7 @@ use crate::db::{Conn, Result, Tx};
 use crate::error::Error;
 use crate::events::{self, Actor, NewEvent, Origin};
 use crate::store::Scope;
+use crate::validation::LastChecks;
 
 /// A transaction, with what is known of its cause. Dropped without [`commit`](Self::commit), it
 /// never happened.
@@ -23,6 +25,8 @@ pub struct Change {
     origin: Origin,
     attempt: Option<Attempt>,
     expected: Expected,
+    /// Newer than what the database has of seats.
+    pub(super) last_checks: Arc<LastChecks>,
     /// The time of the change, read after the transaction began: one that waited for others carries
     /// no earlier time than theirs.
     pub now: Timestamp,
@@ -51,14 +55,20 @@ impl From<Vec<NewEvent>> for Events {
 }
 
 impl Change {
-    pub(super) fn new(tx: Tx, origin: Origin, attempt: Option<Attempt>) -> Self {
-        Self { tx, origin, attempt, expected: Expected::Anything, now: Timestamp::now() }
+    pub(super) fn new(
+        tx: Tx,
+        origin: Origin,
+        attempt: Option<Attempt>,
+        last_checks: Arc<LastChecks>,
+    ) -> Self {
+        let (expected, now) = (Expected::Anything, Timestamp::now());
+        Self { tx, origin, attempt, expected, last_checks, now }
     }
 
     /// A change that a command of licd makes on the server's host.
     pub(super) fn on_host(tx: Tx, command: &'static str, scope: Scope, now: Timestamp) -> Self {
         let origin = Origin { actor: Actor::Host { command }, scope, request_id: None };
-        Self { tx, origin, attempt: None, expected: Expected::Anything, now }
+        Self { now, ..Self::new(tx, origin, None, Arc::default()) }
     }
 
     /// The change is done only to a record that is still as the caller saw it. Operations that

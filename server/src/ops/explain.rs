@@ -13,6 +13,7 @@ use super::view::View;
 use crate::error::Error;
 use crate::store::validations::{self, AssignedLicense, NamedLicense};
 use crate::store::{outcomes, products as stored_products, users};
+use crate::validation::LastChecks;
 use crate::validation::verdict::{Decision, decide, verdicts};
 
 pub use products::{ExplainedUser, ProductAnswer, Refused, of_user};
@@ -41,7 +42,8 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
             refusals,
         });
     };
-    let found = validations::explain(&mut tx, scope, user.id).await?;
+    let mut found = validations::explain(&mut tx, scope, user.id).await?;
+    show_checks(&mut found, &view.last_checks);
     let (reason, licenses) = judge(&found, request.product_id, now);
     let considered = licenses.iter().filter(|it| it.verdict != Verdict::OtherProduct);
     let considered: Vec<&License> = considered.map(|it| &it.license).collect();
@@ -57,6 +59,11 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     })
 }
 
+/// Moves the times of the last checks of seats to those that are noted.
+fn show_checks(found: &mut [NamedLicense], checks: &LastChecks) {
+    found.iter_mut().filter_map(|it| it.assigned.seat.as_mut()).for_each(|it| checks.show(it));
+}
+
 /// Why a validation is refused that names this product, if it is, with the verdict on each license.
 fn judge(
     found: &[NamedLicense],
@@ -65,8 +72,8 @@ fn judge(
 ) -> (Option<Reason>, Vec<ExplainedLicense>) {
     let licenses: Vec<AssignedLicense> = found.iter().map(|found| found.assigned.clone()).collect();
     let reason = match decide(&licenses, product, now) {
-        Decision::Refuse(reason) => Some(reason),
-        Decision::Keep(_) | Decision::Take(_) => None,
+        Decision::Refuse(reason, _) => Some(reason),
+        Decision::Keep(..) | Decision::Take(_) => None,
     };
     let verdicts = verdicts(&licenses, product, now);
     let decides = |verdict: &Verdict| matches!(verdict, Verdict::Valid | Verdict::ExceededSeats);

@@ -20,6 +20,7 @@ use crate::store::licenses::{LicenseFilter, Suffixes};
 use crate::store::{
     Page, TextRange, assignments, licenses, plans, products, seats, users as stored_users,
 };
+use crate::validation::LastChecks;
 
 pub use crate::store::assignments::{AssignedUser, SeatHolder};
 pub use crate::store::licenses::ExpiryFilter;
@@ -178,7 +179,12 @@ pub async fn assignments(
     id: LicenseId,
     page: Page<AssignmentId>,
 ) -> Result<Vec<LicenseAssignment>, Error> {
-    Ok(assignments::page_of_license(&mut view.read().await?, view.scope, id, page).await?)
+    let mut conn = view.read().await?;
+    let mut page = assignments::page_of_license(&mut conn, view.scope, id, page).await?;
+    page.iter_mut()
+        .filter_map(|it| it.activation.as_mut())
+        .for_each(|it| view.last_checks.show(it));
+    Ok(page)
 }
 
 /// The users who hold a seat on the license, in the order of their seats. A license that does not
@@ -188,7 +194,18 @@ pub async fn holders(
     id: LicenseId,
     page: Page<ActivationId>,
 ) -> Result<Vec<SeatHolder>, Error> {
-    Ok(assignments::holders(&mut view.read().await?, view.scope, id, page).await?)
+    let mut conn = view.read().await?;
+    let mut holders = assignments::holders(&mut conn, view.scope, id, page).await?;
+    show_checks(id, &mut holders, &view.last_checks);
+    Ok(holders)
+}
+
+/// Moves the times of the last checks of the license's seats to those that are noted.
+pub(super) fn show_checks(license: LicenseId, holders: &mut [SeatHolder], checks: &LastChecks) {
+    for holder in holders {
+        let place = (holder.user.user_id, license);
+        holder.last_checked_at = checks.latest(place, holder.activation_id, holder.last_checked_at);
+    }
 }
 
 /// The users to whom the license is assigned and who hold no seat, in the order of assignment.
@@ -369,9 +386,10 @@ pub async fn unassign(
     let external_id = user.ok_or(NOT_ASSIGNED)?;
     let user = stored_users::find_external(&mut change, scope, &external_id).await?;
     let user = user.ok_or(NOT_ASSIGNED)?.id;
-    let held = assignments::lock(&mut change, scope, user, id).await?.ok_or(NOT_ASSIGNED)?;
+    let mut held = assignments::lock(&mut change, scope, user, id).await?.ok_or(NOT_ASSIGNED)?;
     let mut events = Vec::new();
-    if let Some(seat) = &held.seat {
+    if let Some(seat) = &mut held.seat {
+        change.last_checks.show(seat);
         seats::free(&mut change, scope, user, id).await?;
         events.push(NewEvent::seat_freed(&license, &external_id, seat));
     }

@@ -1,7 +1,8 @@
-//! Whether this node can serve: it can write to its database, and somebody answers validations.
+//! Whether this node can serve: whether it can read its database, which is all that most validations
+//! need, and whether it can write to it.
 //!
-//! Asking costs a small write, at most five a second however many ask: those who wait for it share
-//! its outcome. It is never older than the question.
+//! Asking costs a small read and a small write, at most five a second however many ask: those who
+//! wait share the outcome. It is never older than the question.
 
 use std::io::ErrorKind;
 use std::sync::{Mutex as StdMutex, PoisonError};
@@ -14,26 +15,48 @@ use crate::db::{self, Db};
 use crate::error::Error;
 use crate::store::worlds;
 
-/// Between the beginnings of two writes.
+/// Between the beginnings of two probes.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How long the write may take.
+/// How long a probe may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a batch of validations that failed counts, unless one succeeds.
 const FAILURE_MEMORY: Duration = Duration::from_secs(5);
+
+/// What is known of the node's health.
+pub struct Readiness {
+    pub reads: Ability,
+    pub writes: Ability,
+}
+
+impl Default for Readiness {
+    fn default() -> Self {
+        Self { reads: Ability::new(Kind::Read), writes: Ability::new(Kind::Write) }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Read,
+    Write,
+}
+
+/// Whether something can be done with the database.
+pub struct Ability {
+    kind: Kind,
+    probed: Mutex<Option<Probed>>,
+    failed_at: StdMutex<Option<Instant>>,
+}
 
 struct Probed {
     began_at: Instant,
     is_well: bool,
 }
 
-/// What is known of the node's health.
-#[derive(Default)]
-pub struct Readiness {
-    probed: Mutex<Option<Probed>>,
-    failed_at: StdMutex<Option<Instant>>,
-}
+impl Ability {
+    fn new(kind: Kind) -> Self {
+        Self { kind, probed: Mutex::default(), failed_at: StdMutex::default() }
+    }
 
-impl Readiness {
     /// Notes how a batch of validations ended. A small write may succeed where a larger one finds
     /// the disk full.
     pub fn note_batch(&self, outcome: Result<(), &Error>) {
@@ -45,8 +68,8 @@ impl Readiness {
         }
     }
 
-    /// Fails while the node cannot write. Answers within about two seconds.
-    pub async fn check(&self, db: &Db) -> Result<(), Error> {
+    /// Whether it can be done now. Answers within about two seconds.
+    pub async fn check(&self, db: &Db) -> bool {
         let asked_at = Instant::now();
         let mut probed = self.probed.lock().await;
         let is_well = match &*probed {
@@ -57,12 +80,12 @@ impl Readiness {
                 }
                 let was_well = last.as_ref().is_none_or(|last| last.is_well);
                 let began_at = Instant::now();
-                let is_well = is_writable(db, was_well).await;
+                let is_well = self.kind.is_well(db, was_well).await;
                 *probed = Some(Probed { began_at, is_well });
                 is_well
             }
         };
-        if is_well && !self.failed_lately() { Ok(()) } else { Err(Error::Unavailable) }
+        is_well && !self.failed_lately()
     }
 
     fn failed_lately(&self) -> bool {
@@ -71,21 +94,33 @@ impl Readiness {
     }
 }
 
-/// Logs when it is another than it was.
-async fn is_writable(db: &Db, was_writable: bool) -> bool {
-    let outcome = timeout(PROBE_TIMEOUT, probe(db)).await;
-    let outcome = outcome.unwrap_or_else(|_| Err(std::io::Error::from(ErrorKind::TimedOut).into()));
-    match &outcome {
-        Err(error) if was_writable => tracing::warn!(%error, "this node cannot write"),
-        Ok(()) if !was_writable => tracing::info!("this node can write again"),
-        _ => {}
+impl Kind {
+    /// Logs when it is another than it was.
+    async fn is_well(self, db: &Db, was_well: bool) -> bool {
+        let outcome = timeout(PROBE_TIMEOUT, self.probe(db)).await;
+        let outcome =
+            outcome.unwrap_or_else(|_| Err(std::io::Error::from(ErrorKind::TimedOut).into()));
+        match (&outcome, self) {
+            (Err(error), Self::Read) if was_well => tracing::warn!(%error, "this node cannot read"),
+            (Err(error), Self::Write) if was_well => {
+                tracing::warn!(%error, "this node cannot write");
+            }
+            (Ok(()), Self::Read) if !was_well => tracing::info!("this node can read again"),
+            (Ok(()), Self::Write) if !was_well => tracing::info!("this node can write again"),
+            _ => {}
+        }
+        outcome.is_ok()
     }
-    outcome.is_ok()
-}
 
-/// Writes what is there already, and waits until it is on disk.
-async fn probe(db: &Db) -> db::Result<()> {
-    let mut tx = db.begin().await?;
-    worlds::rewrite_first(&mut tx).await?;
-    tx.commit().await
+    async fn probe(self, db: &Db) -> db::Result<()> {
+        match self {
+            Self::Read => worlds::read_first(&mut db.read_for_validations().await?).await,
+            Self::Write => {
+                // Writes what is there already, and waits until it is on disk.
+                let mut tx = db.begin().await?;
+                worlds::rewrite_first(&mut tx).await?;
+                tx.commit().await
+            }
+        }
+    }
 }

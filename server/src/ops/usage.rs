@@ -11,6 +11,7 @@ use crate::db::Conn;
 use crate::error::Error;
 use crate::fair::Turns;
 use crate::store::{Page, Scope, licenses, seats};
+use crate::validation::LastChecks;
 
 /// How many activations are read without a limit. They are of one moment, so they are kept in memory
 /// until the caller has read them.
@@ -53,7 +54,8 @@ pub async fn read(
     let (activations_held, users) = seats::count(&mut tx, scope, id).await?;
     // One more shows whether others follow.
     let most = limit.map_or(activations_held, |limit| activations_held.min(limit + 1));
-    let activations = Activations::read(&mut tx, scope, id, after, most).await?;
+    let mut activations = Activations::read(&mut tx, scope, id, after, most).await?;
+    activations.show(&view.last_checks);
     Ok(LicenseUsage { license, activations_held, users, activations })
 }
 
@@ -117,6 +119,14 @@ impl Activations {
         Ok(Self { license, records, external_ids, _share: share })
     }
 
+    /// Moves the times of the last checks to those that are noted.
+    fn show(&mut self, checks: &LastChecks) {
+        for seat in &mut self.records {
+            let place = (seat.user_id, self.license);
+            seat.last_checked_at = checks.latest(place, seat.id, seat.last_checked_at);
+        }
+    }
+
     /// Only a text that is no external id fails, and none is stored.
     pub fn page(&self, page: Page<ActivationId>) -> Result<Vec<UsageActivation>, Error> {
         let start = self.records.partition_point(|seat| !page.reaches(seat.id));
@@ -142,7 +152,7 @@ impl Activations {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     use common::{Mode, TenantId};
     use futures_util::FutureExt;
@@ -157,7 +167,8 @@ mod tests {
     async fn tenants_take_turns_in_reading_all() {
         let folder = TempDir::new().unwrap();
         let url = format!("sqlite://{}", folder.path().join("licd.db").display());
-        let ops = &Operations::new(Db::open(&url.parse().unwrap()).await.unwrap());
+        let db = Db::open(&url.parse().unwrap()).await.unwrap();
+        let ops = &Operations::new(db, Arc::default());
         let [greedy, other] = [(); 2].map(|()| TenantId::new(Timestamp::now()));
         let others_turn = READERS.take(greedy).await.unwrap();
         let turn = READERS.take(greedy).await.unwrap();

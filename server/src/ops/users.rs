@@ -167,16 +167,18 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
     let user = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&user, user.updated_at)?;
     let licenses = licenses::lock_of_user(&mut change, scope, id).await?;
-    let held = assignments::lock_of_user(&mut change, scope, id).await?;
+    let mut held = assignments::lock_of_user(&mut change, scope, id).await?;
     seats::free_all_of_user(&mut change, scope, id).await?;
     assignments::delete_of_user(&mut change, scope, id).await?;
     users::delete(&mut change, scope, id).await?;
     let mut events = Vec::new();
-    for held in &held {
+    for held in &mut held {
         let of = held.assignment.license_id;
         let Some(license) = licenses.iter().find(|license| license.id == of) else { continue };
-        let seat = held.seat.as_ref();
-        events.extend(seat.map(|seat| NewEvent::seat_freed(license, &user.external_id, seat)));
+        if let Some(seat) = &mut held.seat {
+            change.last_checks.show(seat);
+            events.push(NewEvent::seat_freed(license, &user.external_id, seat));
+        }
         let assignment = &held.assignment;
         events.push(NewEvent::license_unassigned(license, &user.external_id, assignment));
     }

@@ -1,21 +1,26 @@
 //! Reading: what operations that change nothing take.
 
+use std::sync::Arc;
+
 use crate::db::{Conn, Db, Tx};
 use crate::error::Error;
 use crate::fair::Turns;
 use crate::store::Scope;
+use crate::validation::LastChecks;
 
 /// What one world shows. Each look takes the tenant's turn. Cloning it is cheap.
 #[derive(Clone)]
 pub struct View {
     db: Db,
+    /// Newer than what the database has of seats.
+    pub last_checks: Arc<LastChecks>,
     turns: Turns,
     pub scope: Scope,
 }
 
 impl View {
-    pub(super) fn new(db: Db, turns: Turns, scope: Scope) -> Self {
-        Self { db, turns, scope }
+    pub(super) fn new(db: Db, last_checks: Arc<LastChecks>, turns: Turns, scope: Scope) -> Self {
+        Self { db, last_checks, turns, scope }
     }
 
     /// A connection for statements that each stand alone.

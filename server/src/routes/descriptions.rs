@@ -183,7 +183,7 @@ const OPERATIONS: [(&str, &str); 35] = [
     ("getHealth", "Answers as long as the process is up. It does not look at the database."),
     (
         "getReadiness",
-        "Answers 200 while this node can validate and write to its database, and 503 while it \
-         cannot.",
+        "Answers 200 while this node can validate users who hold their seats, and 503 while it \
+         cannot. With `for=writes` it is 503 as well while nothing can be written.",
     ),
 ];

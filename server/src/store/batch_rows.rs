@@ -1,7 +1,9 @@
 //! The input of a statement that serves a whole batch: one JSON array, so that a batch costs as many
 //! statements as a single request.
 
-use common::{Activation, ExternalId, LicenseId, PlanId, ProductId, UserId};
+use common::{
+    Activation, ActivationId, ExternalId, LicenseId, PlanId, ProductId, Timestamp, UserId,
+};
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
@@ -17,6 +19,7 @@ pub struct BatchRow<'a> {
     license_id: Option<Uuid>,
     external_id: Option<&'a ExternalId>,
     seats: Option<i32>,
+    time: Option<Timestamp>,
 }
 
 /// As an array, which both databases take apart sooner than an object; see `over_rows!`.
@@ -24,7 +27,8 @@ impl Serialize for BatchRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let [id, user, license] =
             [self.id, self.user_id, self.license_id].map(|id| id.map(Uuid::simple));
-        (self.world, self.external_id, user, license, id, self.seats).serialize(serializer)
+        let time = self.time.map(Timestamp::millis);
+        (self.world, self.external_id, user, license, id, self.seats, time).serialize(serializer)
     }
 }
 
@@ -37,6 +41,7 @@ impl<'a> BatchRow<'a> {
             license_id: None,
             external_id: None,
             seats: None,
+            time: None,
         }
     }
 
@@ -65,6 +70,23 @@ impl<'a> BatchRow<'a> {
             ..Self::of(scope)
         }
     }
+
+    /// A seat, and when it was checked.
+    pub fn check(
+        scope: Scope,
+        user: UserId,
+        license: LicenseId,
+        seat: ActivationId,
+        time: Timestamp,
+    ) -> Self {
+        Self {
+            id: Some(seat.uuid()),
+            user_id: Some(user.uuid()),
+            license_id: Some(license.uuid()),
+            time: Some(time),
+            ..Self::of(scope)
+        }
+    }
 }
 
 /// A statement over the rows in `$1`, which it sees as a table `item`; `n` is a row's place. The
@@ -79,7 +101,7 @@ macro_rules! over_rows {
                 "with item as (
                      select key as n, value ->> 0 as world, value ->> 1 as external_id,
                          unhex(value ->> 2) as user_id, unhex(value ->> 3) as license_id,
-                         unhex(value ->> 4) as id, value ->> 5 as seats
+                         unhex(value ->> 4) as id, value ->> 5 as seats, value ->> 6 as time
                      from json_each($1)
                  ) ",
                 $sqlite
@@ -89,7 +111,9 @@ macro_rules! over_rows {
                      select n - 1 as n, cast(value ->> 0 as integer) as world,
                          value ->> 1 as external_id, cast(value ->> 2 as uuid) as user_id,
                          cast(value ->> 3 as uuid) as license_id, cast(value ->> 4 as uuid) as id,
-                         cast(value ->> 5 as integer) as seats
+                         cast(value ->> 5 as integer) as seats,
+                         timestamptz 'epoch' + cast(value ->> 6 as bigint) * interval '1 ms'
+                             as time
                      from jsonb_array_elements($1) with ordinality as element (value, n)
                  ) ",
                 $postgres

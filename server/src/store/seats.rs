@@ -33,18 +33,20 @@ pub async fn take(
     Ok(())
 }
 
-/// Moves the time of the last check of `seats`; a later time stays.
+/// Moves the times of the last checks of `seats` to theirs. A later time stays, and so does that of
+/// another seat which the user has taken meanwhile.
 ///
 /// Two nodes may see overlapping sets of users at once. The seats come in the order of users and
 /// licenses and are locked as they come, so that neither node waits for the other in a circle.
-pub async fn touch(conn: &mut Conn, seats: &[BatchRow<'_>], now: Timestamp) -> Result<()> {
-    const TOUCH: Sql = over_rows!(
-        "update assignments set last_checked_at = $2
+pub async fn check(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
+    const CHECK: Sql = over_rows!(
+        "update assignments set last_checked_at = item.time
          from item
          where assignments.user_id = item.user_id and assignments.license_id = item.license_id
-             and assignments.world = item.world and assignments.last_checked_at < $2"
+             and assignments.world = item.world and assignments.activation_id = item.id
+             and assignments.last_checked_at < item.time"
     );
-    conn.query(TOUCH).bind(Json(seats)).bind(now).execute().await?;
+    conn.query(CHECK).bind(Json(seats)).execute().await?;
     Ok(())
 }
 

@@ -78,6 +78,12 @@ pub async fn any(conn: &mut Conn) -> Result<bool> {
     Ok(one.is_some())
 }
 
+/// Reads the first world, which shows whether anything can be read.
+pub async fn read_first(conn: &mut Conn) -> Result<()> {
+    conn.query("select id from worlds order by id limit 1").execute().await?;
+    Ok(())
+}
+
 /// Writes the first world as it is: changes nothing, and shows whether anything can be written.
 pub async fn rewrite_first(conn: &mut Conn) -> Result<()> {
     conn.query(

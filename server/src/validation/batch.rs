@@ -1,272 +1,168 @@
-//! Many validations at the cost of one: read what they need, decide in the order of arrival, write
-//! what was decided.
-//!
-//! A batch of users who hold their seats is one read and one write, each a statement of its own:
-//! neither needs the other to be undone. A batch that creates users or takes seats is a transaction,
-//! which locks the licenses, reads again, and decides on that.
+//! What batches have in common: requests whose keys are admitted, the answers to them, and what is
+//! noted once the answers are given.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use common::{ExternalId, LicenseId, Timestamp, User, UserId};
+use common::{
+    Activation, ExternalId, KeyId, License, LicenseId, ProductId, Reason, Timestamp, Validation,
+};
+use sqlx::types::Json;
 
-use super::gate::KeyGate;
-use super::limit::Allowance;
-use super::outcome::{Outcome, license_rows};
-use super::request::{AdmittedRequest, ValidationRequest};
-use super::verdict::{Decision, decide, deciding};
-use crate::db::{Conn, Db, Result, Tx};
-use crate::error::{Error, LineLimit, is_collision};
-use crate::events::{self, NewEvent, Origin};
+use super::gate::{KeyGate, Permission};
+use super::last_checks::LastChecks;
+use super::outcome_counts::{DecidedValidation, OutcomeCounts};
+use super::request::ValidationRequest;
+use crate::db::{Conn, Db, Result};
+use crate::error::Error;
+use crate::metrics::Metrics;
+use crate::store::Scope;
 use crate::store::batch_rows::BatchRow;
-use crate::store::validations::{self, BatchHit, BatchQuery, BatchSlot, UserLicenses};
-use crate::store::{Scope, seats};
+use crate::store::validations::{self, AssignedLicense, BatchHit, UserLicenses};
 
-/// How often a batch starts over because another node came in between.
-const ATTEMPTS: usize = 10;
-static GAVE_UP: LineLimit = LineLimit::new();
+pub type Answer = std::result::Result<Validation, Error>;
 
-/// Answers all of `requests`, in their order, from what was `found` on `conn`.
-pub async fn answer<'a>(
-    db: &Db,
-    gate: &KeyGate,
-    conn: Conn,
-    query: &'a BatchQuery<'a>,
-    found: HashMap<BatchSlot, BatchHit>,
-    requests: &'a [AdmittedRequest<'a>],
-    now: Timestamp,
-) -> std::result::Result<Outcome<'a>, Error> {
-    if requests.is_empty() {
-        return Ok(Outcome::new(now));
+/// All that validations are answered with. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Validator {
+    pub db: Db,
+    pub gate: Arc<KeyGate>,
+    pub outcomes: Arc<OutcomeCounts>,
+    pub last_checks: Arc<LastChecks>,
+    pub metrics: Arc<Metrics>,
+}
+
+/// A request whose key is valid and within its rate.
+#[derive(Clone, Copy)]
+pub struct Admitted<'a> {
+    pub request: &'a ValidationRequest,
+    pub key: KeyId,
+    pub scope: Scope,
+    pub user: &'a UserLicenses,
+}
+
+impl Validator {
+    /// The request, if its key is stored, valid, within its rate, and may validate.
+    pub fn admit<'a>(
+        &self,
+        request: &'a ValidationRequest,
+        hit: Option<&'a BatchHit>,
+        now: Timestamp,
+    ) -> std::result::Result<Admitted<'a>, Error> {
+        let auth = self.gate.admit(hit.map(|hit| hit.auth), &request.caller, now)?;
+        Permission::Validate.check(auth.role)?;
+        let user = &hit.ok_or(Error::Unauthorized)?.user;
+        Ok(Admitted { request, key: auth.key_id, scope: auth.scope, user })
     }
-    let mut batch = Batch::new(query, requests, now);
-    let mut first = Some((conn, batch.sort(found)));
-    for _ in 0..ATTEMPTS {
-        let (conn, users) = match first.take() {
-            Some(first) => first,
-            None => {
-                let mut conn = db.write().await?;
-                let users = batch.read(&mut conn).await?;
-                (conn, users)
-            }
-        };
-        match attempt(db, gate, conn, &mut batch, users).await {
-            Ok(Some(outcome)) => return Ok(outcome),
-            Ok(None) => {}
-            Err(error) if is_collision(&error) => {}
-            Err(error) => return Err(error.into()),
+
+    /// Counts what was decided and notes the seats that were checked: once for each request, when
+    /// its answer is certain.
+    pub fn note(&self, decisions: &mut Decisions<'_>) {
+        for decided in &decisions.decided {
+            self.metrics.decided(decided.reason);
         }
+        self.outcomes.note_batch(decisions.decided.drain(..), decisions.now);
+        self.last_checks.note(decisions.checked.iter().map(|(scope, seat)| (*scope, seat)));
     }
-    GAVE_UP.write(|left_out| {
-        let validations = requests.len();
-        tracing::warn!(validations, left_out, "gave up: others kept changing the same records");
-    });
-    Err(Error::Unavailable)
 }
 
-/// `None`: another node changed in between what was to be decided on. Nothing was written.
-async fn attempt<'a>(
-    db: &Db,
-    gate: &KeyGate,
-    mut conn: Conn,
-    batch: &mut Batch<'a>,
-    users: Vec<UserLicenses>,
-) -> Result<Option<Outcome<'a>>> {
-    batch.find_unknown_products(&mut conn, &users).await?;
-    batch.limit_new_users(gate, &users);
-    let new_users = batch.new_users(&users);
-    let mut outcome = batch.decide(users);
-    if new_users.is_empty() && !outcome.claims_seats() {
-        outcome.read_omitted_features(&mut conn).await?;
-        outcome.touch_seats(&mut conn).await?;
-        return Ok(Some(outcome));
-    }
-    let tx = db.begin_after(conn).await?;
-    write(tx, batch, &new_users, &outcome.claims_by_license()).await
-}
-
-/// Creates `new_users` and takes the seats that a decision under locks gives; `expected` are the
-/// licenses of which seats were claimed without.
-async fn write<'a>(
-    mut tx: Tx,
-    batch: &Batch<'a>,
-    new_users: &[AdmittedRequest<'_>],
-    expected: &BTreeMap<LicenseId, (Scope, i32)>,
-) -> Result<Option<Outcome<'a>>> {
-    let mut events = create_users(&mut tx, new_users, batch.now).await?;
-    if !expected.is_empty() {
-        validations::lock_licenses(&mut tx, &license_rows(expected)).await?;
-    }
-    let users = batch.read(&mut tx).await?;
-    // A user who existed is deleted by now, and must be created first.
-    if !batch.new_users(&users).is_empty() {
-        return Ok(None);
-    }
-    let mut outcome = batch.decide(users);
-    let claims = outcome.claims_by_license();
-    if !claims.keys().all(|license| expected.contains_key(license)) {
-        return Ok(None);
-    }
-    outcome.read_omitted_features(&mut tx).await?;
-    if !claims.is_empty() {
-        seats::take(&mut tx, &outcome.claimed_rows(), &license_rows(&claims), batch.now).await?;
-    }
-    outcome.touch_seats(&mut tx).await?;
-    events.extend(outcome.seat_events());
-    events::record(&mut tx, &events, batch.now).await?;
-    tx.commit().await?;
-    Ok(Some(outcome))
-}
-
-/// Creates the users of these requests, and answers the events of those who did not exist.
-async fn create_users(
-    conn: &mut Conn,
-    requests: &[AdmittedRequest<'_>],
+/// The answers of a batch. A request that is left to another batch has none.
+pub struct Decisions<'a> {
     now: Timestamp,
-) -> Result<Vec<(Origin, NewEvent)>> {
-    if requests.is_empty() {
-        return Ok(Vec::new());
-    }
-    let new = |request: &AdmittedRequest<'_>| {
-        User::new(request.scope.tenant, request.request.user.clone(), now)
-    };
-    let users: Vec<_> = requests.iter().map(new).collect();
-    let mut rows = Vec::with_capacity(requests.len());
-    for (request, user) in requests.iter().zip(&users) {
-        rows.push(BatchRow::new_user(request.scope, user.id, &request.request.user));
-    }
-    let created = validations::insert_users(conn, &rows, now).await?;
-    let created: BTreeSet<UserId> = created.into_iter().collect();
-    let new = requests.iter().zip(&users).filter(|(_, user)| created.contains(&user.id));
-    Ok(new.map(|(request, user)| (request.origin(), NewEvent::user_created(user))).collect())
+    answers: Vec<Option<Answer>>,
+    decided: Vec<DecidedValidation<'a>>,
+    checked: Vec<(Scope, Activation)>,
+    /// Answers that lack the features of their license, by their places.
+    incomplete: Vec<(usize, BatchRow<'static>)>,
 }
 
-/// The requests of a batch, and the users they are about, each once.
-struct Batch<'a> {
-    query: &'a BatchQuery<'a>,
-    requests: &'a [AdmittedRequest<'a>],
-    now: Timestamp,
-    /// The last request about each user. Sorted, so that every node creates users in the same order.
-    users: BTreeMap<(Scope, &'a ExternalId), AdmittedRequest<'a>>,
-    /// For each request, the number of its user.
-    user_of: Vec<usize>,
-    /// For each request, whether it names a product that does not exist.
-    unknown_product: Vec<bool>,
-    /// For each user who does not exist, whether the key's rate allows to create one.
-    new_user_allowances: HashMap<usize, Allowance>,
-}
+impl<'a> Decisions<'a> {
+    pub fn new(now: Timestamp) -> Self {
+        let (answers, decided, checked, incomplete) = Default::default();
+        Self { now, answers, decided, checked, incomplete }
+    }
 
-impl<'a> Batch<'a> {
-    fn new(query: &'a BatchQuery<'a>, requests: &'a [AdmittedRequest<'a>], now: Timestamp) -> Self {
-        let users: BTreeMap<_, _> =
-            requests.iter().map(|request| (request.user(), *request)).collect();
-        let numbers = users.keys().enumerate().map(|(number, user)| (*user, number));
-        let numbers: HashMap<_, _> = numbers.collect();
-        let user_of = requests.iter().map(|request| numbers[&request.user()]);
-        Self {
-            query,
-            requests,
-            now,
-            user_of: user_of.collect(),
-            users,
-            unknown_product: vec![false; requests.len()],
-            new_user_allowances: HashMap::new(),
+    /// The next request is left to another batch.
+    pub fn leave(&mut self) {
+        self.answers.push(None);
+    }
+
+    /// The next request fails.
+    pub fn fail(&mut self, error: Error) {
+        self.answers.push(Some(Err(error)));
+    }
+
+    /// The next request's user is not licensed; `license` gave the reason, if one did.
+    pub fn refuse(&mut self, of: Admitted<'a>, reason: Reason, license: Option<&License>) {
+        self.count(of, Some(reason), license.map(|license| license.id));
+        self.answers.push(Some(Ok(Validation::invalid(reason))));
+    }
+
+    /// The next request's user holds the seat on the license.
+    pub fn accept(&mut self, of: Admitted<'a>, assigned: &AssignedLicense, seat: &Activation) {
+        self.count(of, None, None);
+        let mut seat = seat.clone();
+        // One that is new, or was checked by a node with a faster clock, has such a time already.
+        if seat.last_checked_at < self.now {
+            seat.last_checked_at = self.now;
+            self.checked.push((of.scope, seat.clone()));
         }
-    }
-
-    async fn read(&self, conn: &mut Conn) -> Result<Vec<UserLicenses>> {
-        Ok(self.sort(validations::find(conn, self.query).await?))
-    }
-
-    /// The users in the order of their numbers.
-    fn sort(&self, mut found: HashMap<BatchSlot, BatchHit>) -> Vec<UserLicenses> {
-        let mut user = |slot| found.remove(&slot).map(|hit| hit.user).unwrap_or_default();
-        self.users.values().map(|request| user(request.slot)).collect()
-    }
-
-    /// A product of which the user has a license exists; only the others need a look.
-    async fn find_unknown_products(
-        &mut self,
-        conn: &mut Conn,
-        users: &[UserLicenses],
-    ) -> Result<()> {
-        let (mut numbers, mut rows) = (Vec::new(), Vec::new());
-        for (number, request) in self.requests.iter().enumerate() {
-            let licenses = &users[self.user_of[number]].licenses;
-            let unknown = request.request.product.filter(|product| {
-                !licenses.iter().any(|assigned| assigned.license.product_id == *product)
-            });
-            self.unknown_product[number] = unknown.is_some();
-            if let Some(product) = unknown {
-                numbers.push(number);
-                rows.push(BatchRow::product(request.scope, product));
-            }
+        let license: License = assigned.license.clone();
+        if assigned.features_omitted {
+            let row = BatchRow::license(of.scope, license.id, 0);
+            self.incomplete.push((self.answers.len(), row));
         }
-        if !rows.is_empty() {
-            for place in validations::find_products(conn, &rows).await? {
-                self.unknown_product[numbers[place as usize]] = false;
+        self.answers.push(Some(Ok(Validation::valid(license, seat))));
+    }
+
+    fn count(&mut self, of: Admitted<'a>, reason: Option<Reason>, license: Option<LicenseId>) {
+        let user: &ExternalId = &of.request.user;
+        self.decided.push(DecidedValidation { scope: of.scope, user, reason, license });
+    }
+
+    /// Reads the long lists of features, which [`validations::find`] leaves out.
+    pub async fn complete(&mut self, conn: &mut Conn) -> Result<()> {
+        let (places, rows): (Vec<_>, Vec<_>) = self.incomplete.drain(..).unzip();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        for (place, Json(features)) in validations::find_features(conn, &rows).await? {
+            if let Some(Ok(Validation::Valid(answer))) = &mut self.answers[places[place as usize]] {
+                answer.license.features = features.clone();
+                answer.features = features;
             }
         }
         Ok(())
     }
 
-    /// Counts each user who is to be created against the rate of the key: once for a batch, however
-    /// often it starts over.
-    fn limit_new_users(&mut self, gate: &KeyGate, users: &[UserLicenses]) {
-        for (number, request) in self.requests.iter().enumerate() {
-            let user = self.user_of[number];
-            if users[user].id.is_none() && !self.unknown_product[number] {
-                let allowance = self.new_user_allowances.entry(user);
-                let ValidationRequest { user, caller, .. } = request.request;
-                allowance.or_insert_with(|| gate.admit_new_user(request.key, user, caller));
-            }
+    /// The answers in the order of the requests.
+    pub fn into_answers(self) -> Vec<Option<Answer>> {
+        self.answers
+    }
+}
+
+/// The products that requests name and that do not exist. One of which the user has a license
+/// exists; only the others are looked up.
+pub async fn unknown_products<'a>(
+    conn: &mut Conn,
+    requests: impl Iterator<Item = &'a Admitted<'a>>,
+) -> Result<BTreeSet<(Scope, ProductId)>> {
+    let mut doubtful = BTreeSet::new();
+    for &Admitted { request, scope, user, .. } in requests {
+        let is_known =
+            |product| user.licenses.iter().any(|assigned| assigned.license.product_id == product);
+        if let Some(product) = request.product.filter(|product| !is_known(*product)) {
+            doubtful.insert((scope, product));
         }
     }
-
-    fn may_be_created(&self, user: usize) -> std::result::Result<(), Error> {
-        match self.new_user_allowances.get(&user) {
-            Some(Allowance::Refused { wait, .. }) => Err(Error::TooManyNewUsers(*wait)),
-            _ => Ok(()),
-        }
+    if doubtful.is_empty() {
+        return Ok(doubtful);
     }
-
-    /// A request for each user who is to be created.
-    fn new_users(&self, users: &[UserLicenses]) -> Vec<AdmittedRequest<'a>> {
-        let valid = self.user_of.iter().zip(&self.unknown_product);
-        let wanted: BTreeSet<_> =
-            valid.filter(|(_, unknown)| !**unknown).map(|(user, _)| *user).collect();
-        let is_new = |number: usize| {
-            users[number].id.is_none()
-                && wanted.contains(&number)
-                && self.may_be_created(number).is_ok()
-        };
-        let users = self.users.values().enumerate();
-        users.filter(|(number, _)| is_new(*number)).map(|(_, request)| *request).collect()
-    }
-
-    /// Decides for each request in turn; a seat given to one is gone for the next.
-    fn decide(&self, mut users: Vec<UserLicenses>) -> Outcome<'a> {
-        let mut outcome = Outcome::new(self.now);
-        for (number, request) in self.requests.iter().enumerate() {
-            let user_number = self.user_of[number];
-            let user = &mut users[user_number];
-            if self.unknown_product[number] {
-                outcome.refuse(Error::unknown("productId", "product"));
-            } else if user.id.is_none()
-                && let Err(refusal) = self.may_be_created(user_number)
-            {
-                outcome.refuse(refusal);
-            } else {
-                outcome.count_claims(&mut user.licenses);
-                let product = request.request.product;
-                let decision = decide(&user.licenses, product, self.now);
-                if let Decision::Refuse(_) = decision {
-                    let license = deciding(&user.licenses, product, self.now);
-                    let license = license.map(|at| (number, user.licenses[at].license.id));
-                    outcome.deciding.extend(license);
-                }
-                outcome.answer(*request, decision, &mut user.licenses);
-            }
-        }
-        outcome
-    }
+    let doubtful: Vec<_> = doubtful.into_iter().collect();
+    let rows: Vec<_> =
+        doubtful.iter().map(|(scope, product)| BatchRow::product(*scope, *product)).collect();
+    let known: BTreeSet<_> = validations::find_products(conn, &rows).await?.into_iter().collect();
+    let unknown = doubtful.into_iter().enumerate();
+    let unknown = unknown.filter(|(place, _)| !known.contains(&(*place as i64)));
+    Ok(unknown.map(|(_, product)| product).collect())
 }

@@ -1,6 +1,7 @@
-//! Natural batching: requests queue, and one worker takes those that wait, answers them together,
-//! and then takes what has come in meanwhile. There is no timer: a request that comes alone is
-//! answered at once and alone; the more come, the more share the cost.
+//! Natural batching: requests queue, and a worker takes those that wait, answers them together, and
+//! then takes what has come in meanwhile. There is no timer: a request that comes alone is answered
+//! at once and alone; the more come, the more share the cost. Where several batches may be answered
+//! side by side, another one begins only once many wait, so that sharing is kept.
 //!
 //! Tenants, and the keys of a tenant, are served in turn (see [`fair`](crate::fair)). A batch has a
 //! bound in number and in cost, so that a batch of one tenant's expensive requests does not hold up
@@ -11,13 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::TenantId;
+use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Duration, Instant, timeout};
 
 use crate::error::Error;
 use crate::fair::Lanes;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, QueueLabel};
 use crate::store::keys::Hash;
 use crate::supervise::supervise;
 
@@ -30,6 +32,8 @@ const MAX_BATCH: usize = 256;
 const MAX_SHARED: usize = 32;
 /// How much the requests that are answered together may cost; a usual one costs 1.
 const MAX_BATCH_COST: usize = 1024;
+/// How many must wait for a batch to begin beside another.
+const GOOD_BATCH: usize = 64;
 /// How long a batch may take before the database counts as unavailable.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -82,9 +86,15 @@ where
     A: Send + 'static,
 {
     /// Starts the worker, which answers each batch with `answer`: one answer for each request, in
-    /// their order. `note` hears how each call of it ended, also of one that took too long. A worker
-    /// that breaks off is started anew.
-    pub fn start<F, R, N>(metrics: Arc<Metrics>, answer: F, note: N) -> (Self, JoinHandle<()>)
+    /// their order; at most so many batches at once. `note` hears how each call of it ended, also of
+    /// one that took too long. A worker that breaks off is started anew.
+    pub fn start<F, R, N>(
+        name: &'static str,
+        most_batches: usize,
+        metrics: Arc<Metrics>,
+        answer: F,
+        note: N,
+    ) -> (Self, JoinHandle<()>)
     where
         F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
         R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
@@ -97,8 +107,9 @@ where
             working: AtomicBool::new(true),
         });
         let open = Self(Arc::new(Open(queue.clone())));
-        let work = supervise("batches", metrics.clone(), move || {
-            work(queue.clone(), metrics.clone(), answer.clone(), note.clone())
+        let work = supervise(name, metrics.clone(), move || {
+            let measured = Measured::of(&metrics, name);
+            work(queue.clone(), most_batches, measured, answer.clone(), note.clone())
         });
         (open, tokio::spawn(work))
     }
@@ -150,8 +161,32 @@ impl<Q, A> Queue<Q, A> {
     }
 }
 
-async fn work<Q, A, F, R, N>(queue: Arc<Queue<Q, A>>, metrics: Arc<Metrics>, answer: F, note: N)
-where
+/// What is measured of a queue's batches.
+#[derive(Clone)]
+struct Measured {
+    size: Histogram,
+    wait: Histogram,
+    time: Histogram,
+}
+
+impl Measured {
+    fn of(metrics: &Metrics, queue: &'static str) -> Self {
+        let label = QueueLabel { queue };
+        Self {
+            size: metrics.batch_size.get_or_create_owned(&label),
+            wait: metrics.queue_wait.get_or_create_owned(&label),
+            time: metrics.batch_time.get_or_create_owned(&label),
+        }
+    }
+}
+
+async fn work<Q, A, F, R, N>(
+    queue: Arc<Queue<Q, A>>,
+    most_batches: usize,
+    measured: Measured,
+    answer: F,
+    note: N,
+) where
     Q: Clone + Send + 'static,
     A: Send + 'static,
     F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
@@ -159,25 +194,53 @@ where
     N: Fn(Result<(), &Error>) + Clone + Send + Sync + 'static,
 {
     let _working = Working::begin(&queue.working);
+    // Tasks of their own, so that a panic costs a batch and not the worker.
+    let mut running = JoinSet::new();
     loop {
-        let batch = queue.take();
-        if batch.is_empty() {
-            if queue.closed.load(Ordering::Acquire) && queue.lock().is_empty() {
+        while let Some(done) = running.try_join_next() {
+            report(done);
+        }
+        let is_worth_another = || queue.lock().len() >= GOOD_BATCH;
+        if running.is_empty() || running.len() < most_batches && is_worth_another() {
+            let batch = queue.take();
+            if !batch.is_empty() {
+                let (answer, note) = (answer.clone(), note.clone());
+                running.spawn(measured.clone().measure(batch, answer, note));
+                continue;
+            }
+            if running.is_empty() && queue.closed.load(Ordering::Acquire) && queue.lock().is_empty()
+            {
                 return;
             }
-            queue.arrived.notified().await;
-            continue;
         }
+        tokio::select! {
+            () = queue.arrived.notified() => {}
+            Some(done) = running.join_next() => report(done),
+        }
+    }
+}
+
+fn report(done: Result<(), JoinError>) {
+    if let Err(panic) = done {
+        tracing::error!(%panic, "a batch broke off");
+    }
+}
+
+impl Measured {
+    async fn measure<Q, A, F, R, N>(self, batch: Vec<Waiting<Q, A>>, answer: F, note: N)
+    where
+        Q: Clone,
+        F: Fn(Vec<Q>) -> R,
+        R: Future<Output = Result<Vec<A>, Error>>,
+        N: Fn(Result<(), &Error>),
+    {
         let begun = Instant::now();
-        metrics.batch_size.observe(batch.len() as f64);
+        self.size.observe(batch.len() as f64);
         for waiting in &batch {
-            metrics.queue_wait.observe((begun - waiting.since).as_secs_f64());
+            self.wait.observe((begun - waiting.since).as_secs_f64());
         }
-        // A task of its own, so that a panic costs this batch and not the worker.
-        if let Err(panic) = tokio::spawn(settle(batch, answer.clone(), note.clone())).await {
-            tracing::error!(%panic, "a batch broke off");
-        }
-        metrics.batch_time.observe(begun.elapsed().as_secs_f64());
+        settle(batch, answer, note).await;
+        self.time.observe(begun.elapsed().as_secs_f64());
     }
 }
 

@@ -3,21 +3,20 @@
 //! Pure: it takes all that it needs as arguments and has no effect. The interface's table of
 //! conditions is the table of the tests.
 
-use std::cmp::Reverse;
-
-use common::{License, ProductId, Reason, Status, Timestamp, Verdict};
+use common::{Activation, License, ProductId, Reason, Status, Timestamp, Verdict};
 
 use crate::store::validations::AssignedLicense;
 
-/// The decision for a user. Numbers are places in the user's licenses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// Valid; the user holds a seat on this license already.
-    Keep(usize),
-    /// Valid, once the user is given a free seat on this license.
-    Take(usize),
-    /// Not valid. The license that was selected, if one was, has no seat for the user.
-    Refuse(Reason),
+/// The decision for a user.
+#[derive(Clone, Copy, Debug)]
+pub enum Decision<'l> {
+    /// Valid; the user holds this seat on the license already.
+    Keep(&'l AssignedLicense, &'l Activation),
+    /// Valid, once the user is given a free seat on the license.
+    Take(&'l AssignedLicense),
+    /// Not valid, and the license that gave the reason: the selected one, which has no seat for the
+    /// user, or the first of those with the most fixable fault. None if the user has no license.
+    Refuse(Reason, Option<&'l License>),
 }
 
 /// Decides. `licenses` are in the order of assignment; the first that is active and not past its
@@ -26,25 +25,21 @@ pub fn decide(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
     now: Timestamp,
-) -> Decision {
-    match selected(licenses, product, now) {
-        Some(at) if licenses[at].seat.is_some() => Decision::Keep(at),
-        Some(at) if has_room(&licenses[at]) => Decision::Take(at),
-        Some(_) => Decision::Refuse(Reason::ExceededSeats),
-        None => Decision::Refuse(reason(licenses, product, now)),
+) -> Decision<'_> {
+    if let Some(selected) = selected(licenses, product, now) {
+        return match &selected.seat {
+            Some(seat) => Decision::Keep(selected, seat),
+            None if has_room(selected) => Decision::Take(selected),
+            None => Decision::Refuse(Reason::ExceededSeats, Some(&selected.license)),
+        };
     }
-}
-
-/// The license that gives the reason of a refusal: the selected one, or the first of those with the
-/// most fixable fault. None if the user has no license.
-pub fn deciding(
-    licenses: &[AssignedLicense],
-    product: Option<ProductId>,
-    now: Timestamp,
-) -> Option<usize> {
-    let faults = licenses.iter().enumerate().filter(|(_, assigned)| is_of(assigned, product));
-    let faults = faults.map(|(at, assigned)| (fault(&assigned.license, now), Reverse(at)));
-    selected(licenses, product, now).or_else(|| faults.max().map(|(_, Reverse(first))| first))
+    let faults = licenses.iter().filter(|assigned| is_of(assigned, product));
+    let faults = faults.filter_map(|of| Some((fault(&of.license, now)?, &of.license)));
+    // Of equal ones the last is taken, so they come in reverse.
+    match faults.rev().max_by_key(|(fault, _)| *fault) {
+        Some((fault, license)) => Decision::Refuse(fault.into(), Some(license)),
+        None => Decision::Refuse(Reason::NoLicense, None),
+    }
 }
 
 /// The verdict of a validation on each license, for explanations.
@@ -54,16 +49,17 @@ pub fn verdicts(
     now: Timestamp,
 ) -> Vec<Verdict> {
     let selected = selected(licenses, product, now);
-    let verdict = |(at, assigned): (usize, &AssignedLicense)| match fault(&assigned.license, now) {
+    let is_selected = |assigned| selected.is_some_and(|selected| std::ptr::eq(selected, assigned));
+    let verdict = |assigned: &AssignedLicense| match fault(&assigned.license, now) {
         _ if !is_of(assigned, product) => Verdict::OtherProduct,
         Some(Fault::Expired) => Verdict::Expired,
         Some(Fault::Suspended) => Verdict::Suspended,
         Some(Fault::Revoked) => Verdict::Revoked,
-        None if selected != Some(at) => Verdict::NotReached,
+        None if !is_selected(assigned) => Verdict::NotReached,
         None if assigned.seat.is_some() || has_room(assigned) => Verdict::Valid,
         None => Verdict::ExceededSeats,
     };
-    licenses.iter().enumerate().map(verdict).collect()
+    licenses.iter().map(verdict).collect()
 }
 
 /// The fault of a license, the most fixable last.
@@ -72,6 +68,16 @@ enum Fault {
     Revoked,
     Suspended,
     Expired,
+}
+
+impl From<Fault> for Reason {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Expired => Self::Expired,
+            Fault::Suspended => Self::Suspended,
+            Fault::Revoked => Self::Revoked,
+        }
+    }
 }
 
 /// A license past its expiry is expired, whatever its status.
@@ -98,21 +104,10 @@ fn selected(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
     now: Timestamp,
-) -> Option<usize> {
+) -> Option<&AssignedLicense> {
     licenses
         .iter()
-        .position(|assigned| is_of(assigned, product) && fault(&assigned.license, now).is_none())
-}
-
-/// With nothing selected, one reason: that of the license with the most fixable fault.
-fn reason(licenses: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Reason {
-    let faults = licenses.iter().filter(|assigned| is_of(assigned, product));
-    match faults.filter_map(|assigned| fault(&assigned.license, now)).max() {
-        Some(Fault::Expired) => Reason::Expired,
-        Some(Fault::Suspended) => Reason::Suspended,
-        Some(Fault::Revoked) => Reason::Revoked,
-        None => Reason::NoLicense,
-    }
+        .find(|assigned| is_of(assigned, product) && fault(&assigned.license, now).is_none())
 }
 
 #[cfg(test)]

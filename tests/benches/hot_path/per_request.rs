@@ -68,14 +68,12 @@ async fn answer(
     request: &Validate,
     now: Timestamp,
 ) -> Result<Validation, sqlx::Error> {
-    let mut licenses: Vec<AssignedLicense> =
+    let licenses: Vec<AssignedLicense> =
         tx.query(sql::FIND_LICENSES).bind_scope(scope).bind(&request.user_id).fetch_all().await?;
-    let license = match decide(&licenses, request.product_id, now) {
-        Decision::Refuse(reason) => return Ok(Validation::invalid(reason)),
-        Decision::Keep(at) | Decision::Take(at) => licenses.swap_remove(at),
-    };
-    let Some(mut seat) = license.seat else {
-        return Ok(Validation::invalid(Reason::ExceededSeats));
+    let (license, mut seat) = match decide(&licenses, request.product_id, now) {
+        Decision::Keep(assigned, seat) => (assigned.license.clone(), seat.clone()),
+        Decision::Take(_) => return Ok(Validation::invalid(Reason::ExceededSeats)),
+        Decision::Refuse(reason, _) => return Ok(Validation::invalid(reason)),
     };
     seat.last_checked_at = now;
     tx.query(sql::TOUCH)
@@ -85,5 +83,5 @@ async fn answer(
         .bind(now)
         .execute()
         .await?;
-    Ok(Validation::valid(license.license, seat))
+    Ok(Validation::valid(license, seat))
 }

@@ -130,11 +130,13 @@ async fn a_server_whose_disk_is_full_or_fails_is_unavailable() {
         let made = caller.post("/api/v1/admin/users", json!({ "externalId": name })).await;
         assert_eq!(made.refusal(), "503 unavailable", "{code}");
         assert_eq!(caller.validate("ada").await.refusal(), "503 unavailable", "{code}");
-        assert_eq!(caller.get("/readyz").await.status, 503, "{code}");
+        assert_eq!(caller.get("/readyz?for=writes").await.status, 503, "{code}");
+        assert_eq!(caller.get("/readyz").await.data()["writes"], false, "{code}");
         assert_eq!(caller.get("/api/v1/admin/users").await.list().len(), 1, "{code}");
         cluster.execute(&format!("drop function {name} cascade")).await;
         assert_eq!(caller.validate("ada").await.verdict(), "valid", "{code}");
-        until("/readyz is 200", async || caller.get("/readyz").await.status == 200).await;
+        let writes = "/readyz?for=writes";
+        until("it can write", async || caller.get(writes).await.status == 200).await;
         let off = caller.unassign(&license, "ada").await;
         assert_eq!(off.status, 200);
         caller.assign(&license, "ada").await.data();

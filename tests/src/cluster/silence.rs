@@ -1,5 +1,5 @@
-//! PostgreSQL accepts connections and does not answer, or is read-only: the callers' wait is bounded,
-//! and `/readyz` is 503 meanwhile.
+//! PostgreSQL accepts connections and does not answer: the callers' wait is bounded, and `/readyz` is
+//! 503 meanwhile. Or it is read-only: who holds a seat is validated.
 
 use std::time::{Duration, Instant};
 
@@ -43,12 +43,15 @@ async fn a_long_queue_before_a_silent_database_is_refused_in_time() {
     assert!(node.stop().success());
 }
 
-/// A database that lets read and not write serves no validation.
+/// A database that lets read and not write validates those who hold a seat, and nobody else.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
-async fn a_database_that_cannot_be_written_is_not_ready() {
-    let (cluster, node, caller, _) = cluster_with_license().await;
-    assert_eq!(caller.get("/readyz").await.status, 200);
+async fn a_database_that_cannot_be_written_validates_holders_of_seats() {
+    let (cluster, node, caller, license) = cluster_with_license().await;
+    caller.assign(&license, "bob").await.data();
+    assert_eq!(caller.validate("bob").await.verdict(), "valid");
+    let writes = async || caller.get("/readyz?for=writes").await.status;
+    assert_eq!(writes().await, 200);
 
     let set = async |setting: &str| {
         cluster
@@ -57,10 +60,15 @@ async fn a_database_that_cannot_be_written_is_not_ready() {
         cluster.execute("select pg_reload_conf()").await;
     };
     set("on").await;
-    until("/readyz is 503", async || caller.get("/readyz").await.status == 503).await;
-    assert_eq!(caller.validate("ada").await.refusal(), "503 unavailable");
+    until("nothing can be written", async || writes().await == 503).await;
+    for _ in 0..3 {
+        assert_eq!(caller.validate("ada").await.refusal(), "503 unavailable");
+        assert_eq!(caller.validate("new").await.refusal(), "503 unavailable");
+        assert_eq!(caller.validate("bob").await.verdict(), "valid");
+        assert_eq!(caller.get("/readyz").await.data()["writes"], false);
+    }
     set("off").await;
-    until("/readyz is 200", async || caller.get("/readyz").await.status == 200).await;
+    until("it can write again", async || writes().await == 200).await;
     assert_eq!(caller.validate("ada").await.verdict(), "valid");
     assert!(node.stop().success());
 }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{
-    ActivationId, Assignment, AssignmentId, Explanation, License, LicenseId, MaxSeats, Name,
-    ProductId, TenantId, Timestamp, Usage, Validation,
+    Activation, ActivationId, Assignment, AssignmentId, Explanation, License, LicenseId, MaxSeats,
+    Name, ProductId, TenantId, Timestamp, Usage, Validation,
 };
 use licd::db::Db;
 use licd::ops::tenants;
@@ -19,7 +19,7 @@ use crate::races::at_once;
 /// Its id, counter, status, limit and end.
 type StoredLicense = (LicenseId, i32, String, Option<MaxSeats>, Option<Timestamp>);
 /// The user's name, the assignment, the license, and the seat with when it was last seen.
-type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>, Option<Timestamp>);
+type StoredLink = (String, AssignmentId, LicenseId, Option<ActivationId>);
 
 const PAST: &str = "2001-01-01T00:00:00.000Z";
 const FUTURE: &str = "2999-01-01T00:00:00.000Z";
@@ -96,7 +96,8 @@ impl Game {
         .await
     }
 
-    /// Reads everything, past all of licd's code, and fails when it cannot be.
+    /// Reads everything, past all of licd's code, and fails when it cannot be. The times of the last
+    /// checks alone are those that the nodes show, the latest of them.
     pub async fn look(&self) -> Snapshot {
         let licenses: Vec<StoredLicense> = self
             .rows(
@@ -114,7 +115,7 @@ impl Game {
         assert_eq!(names.len(), users.len(), "a user was made twice: {users:?}");
         let links: Vec<StoredLink> = self
             .rows(
-                "select u.external_id, s.id, s.license_id, s.activation_id, s.last_checked_at
+                "select u.external_id, s.id, s.license_id, s.activation_id
                  from assignments s join users u on u.id = s.user_id
                  where s.world in (select id from worlds where tenant_id = $1)",
             )
@@ -130,18 +131,30 @@ impl Game {
         for (name,) in &users {
             state.users.insert(number(name), BTreeMap::new());
         }
-        let mut checked = BTreeMap::new();
-        for (name, id, license, seat, at) in links {
+        for (name, id, license, seat) in links {
             let license = place(&self.licenses, license);
             let links = state.users.get_mut(&number(&name)).unwrap();
             links.insert(id, HeldLicense { license, seat });
-            checked.extend(seat.zip(at));
         }
         for (id, used, ..) in licenses {
             let held = state.seats(place(&self.licenses, id)).len();
             assert_eq!(used as usize, held, "a counter is not the number of seats: {state:?}");
         }
-        Snapshot { state, checked }
+        Snapshot { state, checked: self.last_checks().await }
+    }
+
+    async fn last_checks(&self) -> BTreeMap<ActivationId, Timestamp> {
+        let mut checked = BTreeMap::new();
+        for caller in &self.callers {
+            for license in &self.licenses {
+                for seat in caller.usage(license).await["activations"].as_array().unwrap() {
+                    let seat: Activation = from_value(seat.clone()).unwrap();
+                    let latest = checked.entry(seat.id).or_insert(seat.last_checked_at);
+                    *latest = seat.last_checked_at.max(*latest);
+                }
+            }
+        }
+        checked
     }
 
     async fn rows<T: licd::db::Row>(&self, sql: &'static str) -> Vec<T> {

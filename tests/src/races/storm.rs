@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use licd::config::Config;
 use serde_json::json;
 
 use super::{at_once, check_books};
@@ -79,20 +80,30 @@ async fn through_a_storm_the_books_stay_right() {
     assert_eq!(database.deadlocks().await, 0);
 }
 
-/// Successive answers agree under load: after an answer "suspended", the next one is not "valid".
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_holds_for_the_next_request_under_load() {
-    let app = App::start().await;
+    answers_hold(App::start().await, 16).await;
+}
+
+/// With so many callers several batches are answered at a time, as on a machine with many cores.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_holds_for_the_next_request_of_another_batch() {
+    let config = Config { most_reading: Some(4), ..Config::default() };
+    answers_hold(App::with(config).await, 400).await;
+}
+
+/// Successive answers agree under load: after an answer "suspended", the next one is not "valid".
+async fn answers_hold(app: App, callers: usize) {
     let license = app.license(json!({})).await;
     for n in 0..16 {
         app.assign(&license, &format!("user-{n}")).await;
     }
-    let noise: Vec<_> = (0..16)
+    let noise: Vec<_> = (0..callers)
         .map(|n| {
             let app = (*app).clone();
             tokio::spawn(async move {
                 for _ in 0..60 {
-                    app.validate(&format!("user-{n}")).await.verdict();
+                    app.validate(&format!("user-{}", n % 16)).await.verdict();
                 }
             })
         })

@@ -10,7 +10,7 @@ use super::{Source, hold, sources, uses};
 /// library itself, which puts the rooms together, and the program's commands may name all.
 const ROOMS: [(&str, &[&str]); 13] = [
     // Handlers translate. `App` is the library's own.
-    ("api", &["", "http::*", "ops::*", "validation::request"]),
+    ("api", &["", "http::*", "ops::*", "validation::reading", "validation::request"]),
     // Pages are handlers as well, and fill in templates.
     (
         "pages",
@@ -47,7 +47,17 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "validation::limit",
         ],
     ),
-    ("ops", &["db::*", "events", "store::*", "validation::gate", "validation::verdict"]),
+    (
+        "ops",
+        &[
+            "db::*",
+            "events",
+            "store::*",
+            "validation::gate",
+            "validation::last_checks",
+            "validation::verdict",
+        ],
+    ),
     ("validation", &["db::*", "events", "store::*"]),
     ("events", &["db::*", "store", "store::events"]),
     ("store", &["db::*"]),
@@ -277,6 +287,7 @@ fn store_functions_take_their_scope() {
         "worlds::find",
         "worlds::named",
         "worlds::any",
+        "worlds::read_first",
         "worlds::rewrite_first",
         // A key is what the scope is known from.
         "keys::find_by_hash",

@@ -6,7 +6,7 @@ use common::{
 };
 
 use super::remedies::{Remedy, deciding, find_remedies};
-use super::{LAST_REFUSALS, judge};
+use super::{LAST_REFUSALS, judge, show_checks};
 use crate::error::Error;
 use crate::ops::view::View;
 use crate::store::validations::{self, NamedLicense};
@@ -67,7 +67,8 @@ impl ExplainedUser {
 pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<ExplainedUser, Error> {
     let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;
-    let found = validations::explain(&mut tx, scope, user.id).await?;
+    let mut found = validations::explain(&mut tx, scope, user.id).await?;
+    show_checks(&mut found, &view.last_checks);
     let of_user: &ExternalId = &user.external_id;
     let refusals = outcomes::refusals_of_user(&mut tx, scope, of_user, None, LAST_REFUSALS).await?;
     let mut products: Vec<ProductAnswer> = Vec::new();
@@ -78,7 +79,8 @@ pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<Expl
         }
         let mut answer = answer(&found, id, license.product_name.clone(), &refusals, now);
         if let Some(decides) = deciding(answer.reason, &answer.licenses).filter(|_| with_remedies) {
-            answer.remedies = find_remedies(&mut tx, scope, decides, now).await?;
+            answer.remedies =
+                find_remedies(&mut tx, scope, decides, &view.last_checks, now).await?;
         }
         products.push(answer);
     }

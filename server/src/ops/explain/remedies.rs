@@ -7,8 +7,10 @@ use common::{
 
 use crate::db::Conn;
 use crate::error::Error;
+use crate::ops::licenses::show_checks;
 use crate::store::assignments::{self, SeatHolder};
 use crate::store::{Page, Scope, plans};
+use crate::validation::LastChecks;
 
 /// How many holders of a full license are shown.
 const SHOWN_HOLDERS: usize = 10;
@@ -76,13 +78,15 @@ pub async fn find_remedies(
     conn: &mut Conn,
     scope: Scope,
     decides: &ExplainedLicense,
+    checks: &LastChecks,
     now: Timestamp,
 ) -> Result<Vec<Remedy>, Error> {
     let license = &decides.license;
     Ok(match decides.verdict {
         Verdict::ExceededSeats => {
             let oldest = Page::oldest_first(ActivationId::default(), READ_SEATS);
-            let holders = assignments::holders(conn, scope, license.id, oldest).await?;
+            let mut holders = assignments::holders(conn, scope, license.id, oldest).await?;
+            show_checks(license.id, &mut holders, checks);
             make_room(decides, holders)
         }
         Verdict::Expired => {

@@ -81,6 +81,7 @@ struct Row {
     auth: Option<KeyAuth>,
     user_id: Option<UserId>,
     license: Option<AssignedLicense>,
+    is_of_standby: bool,
 }
 
 impl<'r, R: sqlx::Row> FromRow<'r, R> for AssignedLicense
@@ -117,6 +118,7 @@ where
     AssignedLicense: FromRow<'r, R>,
     KeyAuth: FromRow<'r, R>,
     &'static str: ColumnIndex<R>,
+    bool: Decode<'r, R::Database> + Type<R::Database>,
     i64: Decode<'r, R::Database> + Type<R::Database>,
     Option<UserId>: Decode<'r, R::Database> + Type<R::Database>,
     Option<LicenseId>: Decode<'r, R::Database> + Type<R::Database>,
@@ -129,6 +131,7 @@ where
             auth: (user == 0).then(|| KeyAuth::from_row(row)).transpose()?,
             user_id: row.try_get("user_id")?,
             license: assigned.map(|_| AssignedLicense::from_row(row)).transpose()?,
+            is_of_standby: row.try_get("is_of_standby")?,
         })
     }
 }
@@ -159,6 +162,7 @@ impl TryFrom<Packed> for Row {
             auth: key.map(unpack_key).transpose()?,
             user_id,
             license: license.transpose()?,
+            is_of_standby: false,
         })
     }
 }
@@ -234,7 +238,7 @@ macro_rules! joins {
 
 /// Finds the keys, users and licenses of a batch, without long lists of features (over 256 bytes):
 /// a user may have many licenses, and only the features of the selected one are answered. Unknown
-/// keys have no entry in the result.
+/// keys have no entry in the result. A standby, which may not have heard of a revocation, fails.
 pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<BatchSlot, BatchHit>> {
     const FIND: Sql = Sql::Each {
         sqlite: concat!(
@@ -265,7 +269,8 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
                  case when pg_column_size(l.features) <= 256 then l.features else '[]' end
                      as features,
                  pg_column_size(l.features) > 256 as features_omitted,
-                 s.activation_id, s.activated_at, s.last_checked_at
+                 s.activation_id, s.activated_at, s.last_checked_at,
+                 pg_is_in_recovery() as is_of_standby
              from jsonb_array_elements($1) with ordinality as asked_key (value, n)
              join keys k on k.hash = decode(asked_key.value ->> 0, 'hex')
              cross join lateral jsonb_array_elements_text(asked_key.value -> 1)
@@ -278,6 +283,9 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
     let mut found: HashMap<BatchSlot, BatchHit> = HashMap::with_capacity(rows.len());
     let mut auth = None;
     for row in rows {
+        if row.is_of_standby {
+            return Err(std::io::Error::other("the server has become a standby").into());
+        }
         auth = row.auth.or(auth);
         let Some(auth) = auth else { return Err(sqlx::Error::RowNotFound) };
         let user = UserLicenses { id: row.user_id, licenses: Vec::new() };

@@ -54,7 +54,7 @@ impl Held {
                 }
             }
         };
-        let (batcher, worker) = BatchQueue::start(Arc::default(), answer, note);
+        let (batcher, worker) = BatchQueue::start("reads", 1, Arc::default(), answer, note);
         Self { batcher, worker, allowed, begun, batches, ends }
     }
 
@@ -138,6 +138,8 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
 async fn who_is_refused_leaves_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
     let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start(
+        "reads",
+        1,
         Arc::default(),
         {
             let begun = begun.clone();

@@ -7,7 +7,7 @@ use common::{
 };
 use proptest::prelude::*;
 
-use super::{Decision, decide, deciding, verdicts};
+use super::{Decision, decide, verdicts};
 use crate::store::validations::AssignedLicense;
 
 /// The moment at which the tables decide. Days count from it.
@@ -68,19 +68,39 @@ impl AssignedLicense {
     }
 }
 
-const NO_LICENSE: Decision = Decision::Refuse(Reason::NoLicense);
-const EXPIRED: Decision = Decision::Refuse(Reason::Expired);
-const REVOKED: Decision = Decision::Refuse(Reason::Revoked);
-const SUSPENDED: Decision = Decision::Refuse(Reason::Suspended);
-const EXCEEDED_SEATS: Decision = Decision::Refuse(Reason::ExceededSeats);
+/// A decision with the places of licenses, which tables can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Keep(usize),
+    Take(usize),
+    Refuse(Reason),
+}
+
+fn place<'l>(of: &'l License, licenses: &'l [AssignedLicense]) -> usize {
+    licenses.iter().position(|assigned| std::ptr::eq(&assigned.license, of)).unwrap()
+}
+
+fn outcome(licenses: &[AssignedLicense], product: Option<ProductId>, now: Timestamp) -> Outcome {
+    match decide(licenses, product, now) {
+        Decision::Keep(assigned, _) => Outcome::Keep(place(&assigned.license, licenses)),
+        Decision::Take(assigned) => Outcome::Take(place(&assigned.license, licenses)),
+        Decision::Refuse(reason, _) => Outcome::Refuse(reason),
+    }
+}
+
+const NO_LICENSE: Outcome = Outcome::Refuse(Reason::NoLicense);
+const EXPIRED: Outcome = Outcome::Refuse(Reason::Expired);
+const REVOKED: Outcome = Outcome::Refuse(Reason::Revoked);
+const SUSPENDED: Outcome = Outcome::Refuse(Reason::Suspended);
+const EXCEEDED_SEATS: Outcome = Outcome::Refuse(Reason::ExceededSeats);
 
 /// Section 3 of the interface, "validation outcome by license condition", row by row.
 #[test]
 fn each_condition_has_its_outcome() {
-    for (condition, licenses, outcome) in [
-        ("active, no expiry, no limit", vec![license(Active, None)], Decision::Take(0)),
-        ("active, not past expiry", vec![license(Active, days(1))], Decision::Take(0)),
-        ("seats available", vec![license(Active, None).seats(4, 5)], Decision::Take(0)),
+    for (condition, licenses, wanted) in [
+        ("active, no expiry, no limit", vec![license(Active, None)], Outcome::Take(0)),
+        ("active, not past expiry", vec![license(Active, days(1))], Outcome::Take(0)),
+        ("seats available", vec![license(Active, None).seats(4, 5)], Outcome::Take(0)),
         ("no assigned license", vec![], NO_LICENSE),
         ("past expiry", vec![license(Active, days(-1))], EXPIRED),
         ("at expiry", vec![license(Active, days(0))], EXPIRED),
@@ -90,16 +110,16 @@ fn each_condition_has_its_outcome() {
         ("suspended and past expiry", vec![license(Suspended, days(-1))], EXPIRED),
         ("revoked and past expiry", vec![license(Revoked, days(-1))], EXPIRED),
         ("seat limit reached", vec![license(Active, None).seats(5, 5)], EXCEEDED_SEATS),
-        ("seat held", vec![license(Active, None).seats(5, 5).held()], Decision::Keep(0)),
+        ("seat held", vec![license(Active, None).seats(5, 5).held()], Outcome::Keep(0)),
         (
             "limit lowered, seat held",
             vec![license(Active, None).seats(5, 2).held()],
-            Decision::Keep(0),
+            Outcome::Keep(0),
         ),
         ("limit lowered, no seat", vec![license(Active, None).seats(5, 2)], EXCEEDED_SEATS),
         ("revoked, seat held", vec![license(Revoked, None).held()], REVOKED),
     ] {
-        assert_eq!(decide(&licenses, None, now()), outcome, "{condition}");
+        assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
     }
 }
 
@@ -108,14 +128,14 @@ fn each_condition_has_its_outcome() {
 fn the_first_license_in_force_alone_decides() {
     let full = || license(Active, None).seats(1, 1);
     let free = || license(Active, None);
-    for (condition, licenses, outcome) in [
-        ("two in force", vec![free(), free()], Decision::Take(0)),
-        ("the first expired", vec![license(Active, days(-1)), free()], Decision::Take(1)),
-        ("the first revoked", vec![license(Revoked, None), free().held()], Decision::Keep(1)),
+    for (condition, licenses, wanted) in [
+        ("two in force", vec![free(), free()], Outcome::Take(0)),
+        ("the first expired", vec![license(Active, days(-1)), free()], Outcome::Take(1)),
+        ("the first revoked", vec![license(Revoked, None), free().held()], Outcome::Keep(1)),
         ("the first full", vec![full(), free()], EXCEEDED_SEATS),
         ("the first full, the second held", vec![full(), free().held()], EXCEEDED_SEATS),
     ] {
-        assert_eq!(decide(&licenses, None, now()), outcome, "{condition}");
+        assert_eq!(outcome(&licenses, None, now()), wanted, "{condition}");
     }
 }
 
@@ -123,22 +143,22 @@ fn the_first_license_in_force_alone_decides() {
 fn the_reason_is_the_most_fixable_one() {
     let (expired, suspended, revoked) =
         (license(Active, days(-1)), license(Suspended, None), license(Revoked, None));
-    for (licenses, outcome) in [
+    for (licenses, wanted) in [
         (vec![revoked.clone(), suspended.clone(), expired.clone()], EXPIRED),
         (vec![expired, revoked.clone()], EXPIRED),
         (vec![revoked.clone(), suspended], SUSPENDED),
         (vec![revoked.clone(), revoked], REVOKED),
     ] {
-        assert_eq!(decide(&licenses, None, now()), outcome);
+        assert_eq!(outcome(&licenses, None, now()), wanted);
     }
 }
 
 #[test]
 fn a_product_hides_the_licenses_of_others() {
     let licenses = [license(Active, None).of(1), license(Suspended, None).of(2)];
-    assert_eq!(decide(&licenses, Some(product(1)), now()), Decision::Take(0));
-    assert_eq!(decide(&licenses, Some(product(2)), now()), SUSPENDED);
-    assert_eq!(decide(&licenses, Some(product(3)), now()), NO_LICENSE);
+    assert_eq!(outcome(&licenses, Some(product(1)), now()), Outcome::Take(0));
+    assert_eq!(outcome(&licenses, Some(product(2)), now()), SUSPENDED);
+    assert_eq!(outcome(&licenses, Some(product(3)), now()), NO_LICENSE);
 }
 
 #[test]
@@ -185,7 +205,7 @@ proptest! {
     fn only_a_license_in_force_of_the_right_product_is_granted(
         (licenses, wanted) in any_question(),
     ) {
-        if let Decision::Keep(at) | Decision::Take(at) = decide(&licenses, wanted, now()) {
+        if let Outcome::Keep(at) | Outcome::Take(at) = outcome(&licenses, wanted, now()) {
             let license = &licenses[at].license;
             prop_assert_eq!(license.status, Active);
             prop_assert!(license.expires_at.is_none_or(|end| now() < end));
@@ -195,14 +215,14 @@ proptest! {
 
     #[test]
     fn a_seat_is_taken_only_where_one_is_free((licenses, wanted) in any_question()) {
-        match decide(&licenses, wanted, now()) {
-            Decision::Keep(at) => prop_assert!(licenses[at].seat.is_some()),
-            Decision::Take(at) => {
+        match outcome(&licenses, wanted, now()) {
+            Outcome::Keep(at) => prop_assert!(licenses[at].seat.is_some()),
+            Outcome::Take(at) => {
                 prop_assert!(licenses[at].seat.is_none());
                 let max = licenses[at].license.max_seats;
                 prop_assert!(max.is_none_or(|max| licenses[at].seats_used < max.get()));
             }
-            Decision::Refuse(_) => {}
+            Outcome::Refuse(_) => {}
         }
     }
 
@@ -211,9 +231,9 @@ proptest! {
         let verdicts = verdicts(&licenses, wanted, now());
         let granted = verdicts.iter().position(|verdict| *verdict == Verdict::Valid);
         let full = verdicts.contains(&Verdict::ExceededSeats);
-        match decide(&licenses, wanted, now()) {
-            Decision::Keep(at) | Decision::Take(at) => prop_assert_eq!(granted, Some(at)),
-            Decision::Refuse(reason) => {
+        match outcome(&licenses, wanted, now()) {
+            Outcome::Keep(at) | Outcome::Take(at) => prop_assert_eq!(granted, Some(at)),
+            Outcome::Refuse(reason) => {
                 prop_assert_eq!(granted, None);
                 prop_assert_eq!(full, reason == Reason::ExceededSeats);
             }
@@ -223,10 +243,10 @@ proptest! {
     /// The license that gives the reason is the first with a verdict of that name.
     #[test]
     fn the_deciding_license_has_the_reason_as_its_verdict((links, wanted) in any_question()) {
-        if let Decision::Refuse(reason) = decide(&links, wanted, now()) {
+        if let Decision::Refuse(reason, license) = decide(&links, wanted, now()) {
             let verdicts = verdicts(&links, wanted, now());
             let first = verdicts.iter().position(|verdict| verdict.as_str() == reason.as_str());
-            prop_assert_eq!(deciding(&links, wanted, now()), first);
+            prop_assert_eq!(license.map(|license| place(license, &links)), first);
             prop_assert_eq!(first.is_none(), reason == Reason::NoLicense);
         }
     }
@@ -236,11 +256,11 @@ proptest! {
         (licenses, wanted) in any_question(),
         later in any_link(),
     ) {
-        let before = decide(&licenses, wanted, now());
+        let before = outcome(&licenses, wanted, now());
         let more: Vec<AssignedLicense> = licenses.into_iter().chain([later]).collect();
         match before {
-            Decision::Refuse(reason) if reason != Reason::ExceededSeats => {}
-            selected => prop_assert_eq!(decide(&more, wanted, now()), selected),
+            Outcome::Refuse(reason) if reason != Reason::ExceededSeats => {}
+            selected => prop_assert_eq!(outcome(&more, wanted, now()), selected),
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::db::Db;
 use crate::error::Error;
 use crate::ops::tenants;
 use crate::validation::gate::{CallerInfo, hash};
-use crate::validation::{self, Answer, OutcomeCounts, ValidationRequest};
+use crate::validation::{Answer, Read, ValidationRequest, Validator};
 use crate::{App, routes};
 
 type Asking = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
@@ -50,22 +50,26 @@ impl Held {
         let name = Name::from_static("default");
         let (_, key) = tenants::create(&db, name, |_, _| true).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let (mut app, _) = App::start(db, &Config::default(), Arc::default());
+        let (mut app, _) = App::start(db, &Config::default());
+        let validator = Validator {
+            db: app.db.clone(),
+            gate: app.gate.clone(),
+            outcomes: app.outcomes.clone(),
+            last_checks: app.last_checks.clone(),
+            metrics: app.metrics.clone(),
+        };
         let answer = {
-            let (db, gate) = (app.db.clone(), app.gate.clone());
-            let (allowed, begun, metrics) = (allowed.clone(), begun.clone(), app.metrics.clone());
+            let (allowed, begun) = (allowed.clone(), begun.clone());
             move |requests: Vec<ValidationRequest>| {
-                let (db, gate) = (db.clone(), gate.clone());
-                let (allowed, metrics) = (allowed.clone(), metrics.clone());
+                let (validator, allowed) = (validator.clone(), allowed.clone());
                 begun.add_permits(1);
                 async move {
                     allowed.acquire().await.unwrap().forget();
-                    let outcomes = OutcomeCounts::default();
-                    validation::answer(&db, &gate, &outcomes, &metrics, &requests).await
+                    validator.read(&requests).await
                 }
             }
         };
-        let (validations, _) = BatchQueue::start(app.metrics.clone(), answer, |_| {});
+        let (validations, _) = BatchQueue::start("reads", 1, app.metrics.clone(), answer, |_| {});
         app.validations = validations;
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
@@ -94,7 +98,7 @@ impl Held {
 
     /// Asks past HTTP, and takes the first step.
     fn submit(&self, user: &str) -> (bool, Asking) {
-        let validations = self.app.validations.clone();
+        let (validations, claims) = (self.app.validations.clone(), self.app.claims.clone());
         let (key, user) = (hash(&self.key), user.parse().unwrap());
         let place = Placement { tenant: None, key, cost: 1 };
         let request = ValidationRequest {
@@ -104,7 +108,12 @@ impl Held {
             user,
             product: None,
         };
-        let mut asking: Asking = Box::pin(async move { validations.submit(place, request).await });
+        let mut asking: Asking = Box::pin(async move {
+            match validations.submit(place, request).await? {
+                Read::Answered(answer) => Ok(answer),
+                Read::Left(claim) => claims.submit(place, claim).await,
+            }
+        });
         let step = asking.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         (step.is_pending(), asking)
     }

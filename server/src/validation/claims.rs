@@ -1,0 +1,262 @@
+//! Batches that write: they create users and give seats away. Each is one transaction, which locks
+//! the licenses of which seats are wanted, reads again, and decides in the order of arrival. So no
+//! seat is given twice, whoever else gives seats meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{Activation, ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
+
+use super::batch::{Admitted, Answer, Decisions, Validator};
+use super::limit::Allowance;
+use super::request::ValidationRequest;
+use super::verdict::{Decision, decide};
+use crate::db::{Conn, Result};
+use crate::error::{Error, LineLimit, is_collision};
+use crate::events::{self, Actor, NewEvent, Origin};
+use crate::store::batch_rows::BatchRow;
+use crate::store::validations::{self, AssignedLicense, BatchQuery};
+use crate::store::{Scope, seats};
+
+/// How often a batch starts over because others came in between.
+const ATTEMPTS: usize = 10;
+static GAVE_UP: LineLimit = LineLimit::new();
+
+/// A request that needs a seat, or a user who does not exist yet.
+#[derive(Clone)]
+pub struct Claim {
+    pub request: ValidationRequest,
+    pub key: KeyId,
+    pub scope: Scope,
+    /// The license of which a seat was free; none for a new user.
+    pub license: Option<LicenseId>,
+}
+
+impl Claim {
+    fn user(&self) -> (Scope, &ExternalId) {
+        (self.scope, &self.request.user)
+    }
+
+    /// The origin of what is written for it.
+    fn origin(&self) -> Origin {
+        let request_id = Some(self.request.request_id.clone());
+        // The key's name was not read, and is recorded from what is stored.
+        Origin { actor: Actor::Key { id: self.key, name: None }, scope: self.scope, request_id }
+    }
+}
+
+impl Validator {
+    /// Answers all of `claims`, in their order. When it returns, what was written is on disk.
+    pub async fn claim(&self, claims: &[Claim]) -> std::result::Result<Vec<Answer>, Error> {
+        let mut plan = Plan::default();
+        for claim in claims {
+            match claim.license {
+                Some(license) => plan.add_license(license, claim.scope),
+                None if self.may_create(claim).is_ok() => plan.add_user(claim),
+                None => {}
+            }
+        }
+        for _ in 0..ATTEMPTS {
+            match self.attempt(claims, &mut plan).await {
+                Ok(Some(answers)) => return Ok(answers),
+                Ok(None) => {}
+                Err(error) if is_collision(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        GAVE_UP.write(|left_out| {
+            let validations = claims.len();
+            tracing::warn!(validations, left_out, "gave up: others kept changing the same records");
+        });
+        Err(Error::Unavailable)
+    }
+
+    /// Fails if the rate of the claim's key allows no new user.
+    fn may_create(&self, claim: &Claim) -> std::result::Result<(), Error> {
+        let ValidationRequest { user, caller, .. } = &claim.request;
+        match self.gate.admit_new_user(claim.key, user, caller) {
+            Allowance::Refused { wait, .. } => Err(Error::TooManyNewUsers(wait)),
+            Allowance::Unlimited | Allowance::Granted { .. } => Ok(()),
+        }
+    }
+
+    /// `None`: others changed in between what was to be decided on, and the plan is another now.
+    /// Nothing was written.
+    async fn attempt<'a>(
+        &self,
+        claims: &'a [Claim],
+        plan: &mut Plan<'a>,
+    ) -> Result<Option<Vec<Answer>>> {
+        let mut query = BatchQuery::default();
+        let add = |claim: &'a Claim| query.add(claim.request.key, &claim.request.user);
+        let slots: Vec<_> = claims.iter().map(add).collect();
+        let mut tx = self.db.begin().await?;
+        let now = Timestamp::now();
+        let mut events = plan.create_users(&mut tx, now).await?;
+        plan.lock_licenses(&mut tx).await?;
+        let found = validations::find(&mut tx, &query).await?;
+        let (mut decisions, mut given) = (Decisions::new(now), Given::default());
+        let mut is_planned = true;
+        for (claim, slot) in claims.iter().zip(&slots) {
+            match self.admit(&claim.request, found.get(slot), now) {
+                // Revoked meanwhile: a user who was created for it alone must not be.
+                Err(error) => {
+                    is_planned &= !plan.remove_user(claim);
+                    decisions.fail(error);
+                }
+                // Never created, or deleted since then.
+                Ok(of) if of.user.id.is_none() => match self.may_create(claim) {
+                    Err(refusal) => decisions.fail(refusal),
+                    Ok(()) => {
+                        plan.add_user(claim);
+                        is_planned = false;
+                    }
+                },
+                Ok(of) => match given.decide(&mut decisions, of, plan, now) {
+                    Ok(seat) => events.extend(seat.map(|event| (claim.origin(), event))),
+                    Err(license) => {
+                        plan.add_license(license, claim.scope);
+                        is_planned = false;
+                    }
+                },
+            }
+        }
+        if !is_planned {
+            return Ok(None);
+        }
+        decisions.complete(&mut tx).await?;
+        given.write(&mut tx, now).await?;
+        events::record(&mut tx, &events, now).await?;
+        tx.commit().await?;
+        self.metrics.seats_taken.inc_by(given.seats.len() as u64);
+        self.note(&mut decisions);
+        let answer = |answer: Option<Answer>| answer.unwrap_or(Err(Error::Internal));
+        Ok(Some(decisions.into_answers().into_iter().map(answer).collect()))
+    }
+}
+
+/// What a batch may write: the users it creates, and the licenses of which it gives seats. Every
+/// node creates and locks them in the same order.
+#[derive(Default)]
+struct Plan<'a> {
+    /// Each with the first request that needs the user.
+    users: BTreeMap<(Scope, &'a ExternalId), &'a Claim>,
+    licenses: BTreeMap<LicenseId, Scope>,
+}
+
+impl<'a> Plan<'a> {
+    fn add_user(&mut self, claim: &'a Claim) {
+        self.users.entry(claim.user()).or_insert(claim);
+    }
+
+    /// Whether the user was to be created for this claim, and is no longer.
+    fn remove_user(&mut self, claim: &'a Claim) -> bool {
+        let first = self.users.get(&claim.user());
+        let is_first = first.is_some_and(|first| std::ptr::eq(*first, claim));
+        is_first && self.users.remove(&claim.user()).is_some()
+    }
+
+    fn add_license(&mut self, license: LicenseId, scope: Scope) {
+        self.licenses.insert(license, scope);
+    }
+
+    fn locks(&self, license: LicenseId) -> bool {
+        self.licenses.contains_key(&license)
+    }
+
+    /// Creates the users, and answers the events of those who did not exist.
+    async fn create_users(
+        &self,
+        conn: &mut Conn,
+        now: Timestamp,
+    ) -> Result<Vec<(Origin, NewEvent)>> {
+        if self.users.is_empty() {
+            return Ok(Vec::new());
+        }
+        let new = |(scope, id): &(Scope, &ExternalId)| User::new(scope.tenant, (*id).clone(), now);
+        let users: Vec<_> = self.users.keys().map(new).collect();
+        let row = |(claim, user): (&&'a Claim, &User)| {
+            BatchRow::new_user(claim.scope, user.id, &claim.request.user)
+        };
+        let rows: Vec<_> = self.users.values().zip(&users).map(row).collect();
+        let created = validations::insert_users(conn, &rows, now).await?;
+        let created: BTreeSet<UserId> = created.into_iter().collect();
+        let new = self.users.values().zip(&users).filter(|(_, user)| created.contains(&user.id));
+        Ok(new.map(|(claim, user)| (claim.origin(), NewEvent::user_created(user))).collect())
+    }
+
+    async fn lock_licenses(&self, conn: &mut Conn) -> Result<()> {
+        if self.licenses.is_empty() {
+            return Ok(());
+        }
+        let row = |(id, scope): (&LicenseId, &Scope)| BatchRow::license(*scope, *id, 0);
+        let rows: Vec<_> = self.licenses.iter().map(row).collect();
+        validations::lock_licenses(conn, &rows).await
+    }
+}
+
+/// The seats that the batch has given so far.
+#[derive(Default)]
+struct Given {
+    seats: BTreeMap<(UserId, LicenseId), (Scope, Activation)>,
+    /// How many of each license.
+    of_license: BTreeMap<LicenseId, (Scope, i32)>,
+}
+
+impl Given {
+    /// Decides for a request, and gives it a seat if it takes one: then it answers the event. Fails
+    /// with the license that must be locked before.
+    fn decide<'a>(
+        &mut self,
+        decisions: &mut Decisions<'a>,
+        of: Admitted<'a>,
+        plan: &Plan<'_>,
+        now: Timestamp,
+    ) -> std::result::Result<Option<NewEvent>, LicenseId> {
+        let licenses = self.shown_on(&of.user.licenses);
+        match decide(&licenses, of.request.product, now) {
+            Decision::Keep(assigned, seat) => decisions.accept(of, assigned, seat),
+            Decision::Refuse(reason, license) => decisions.refuse(of, reason, license),
+            Decision::Take(AssignedLicense { license, .. }) if !plan.locks(license.id) => {
+                return Err(license.id);
+            }
+            Decision::Take(assigned) => {
+                let license = &assigned.license;
+                let seat = Activation::new(assigned.user_id, license.id, now);
+                let event = NewEvent::seat_taken(license, &of.request.user, &seat);
+                decisions.accept(of, assigned, &seat);
+                self.of_license.entry(license.id).or_insert((of.scope, 0)).1 += 1;
+                self.seats.insert((seat.user_id, license.id), (of.scope, seat));
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The licenses as they are with these seats.
+    fn shown_on(&self, licenses: &[AssignedLicense]) -> Vec<AssignedLicense> {
+        let mut licenses = licenses.to_vec();
+        for assigned in &mut licenses {
+            let license = assigned.license.id;
+            if let Some((_, seats)) = self.of_license.get(&license) {
+                assigned.seats_used += seats;
+            }
+            if let Some((_, seat)) = self.seats.get(&(assigned.user_id, license)) {
+                assigned.seat = Some(seat.clone());
+            }
+        }
+        licenses
+    }
+
+    async fn write(&self, conn: &mut Conn, now: Timestamp) -> Result<()> {
+        if self.seats.is_empty() {
+            return Ok(());
+        }
+        let seat = |(scope, seat): &(Scope, Activation)| BatchRow::seat(*scope, seat);
+        let license = |(id, (scope, seats)): (&LicenseId, &(Scope, i32))| {
+            BatchRow::license(*scope, *id, *seats)
+        };
+        let seats: Vec<_> = self.seats.values().map(seat).collect();
+        let licenses: Vec<_> = self.of_license.iter().map(license).collect();
+        seats::take(conn, &seats, &licenses, now).await
+    }
+}

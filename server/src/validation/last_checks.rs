@@ -1,0 +1,159 @@
+//! When the holders of seats were last checked. The times are noted in memory and written every few
+//! seconds, so that a validation which changes nothing else writes nothing; a crash forgets the last
+//! few seconds of these times, and nothing else.
+//!
+//! What this node shows of a seat has the time that it noted, written or not.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use common::{Activation, ActivationId, LicenseId, Timestamp, UserId};
+use tokio::sync::Notify;
+
+use crate::db::{Db, Result};
+use crate::store::batch_rows::BatchRow;
+use crate::store::{Scope, seats};
+
+/// How many seats are noted, which take some 25 MB. The checks of further ones are dropped.
+const MAX_NOTED: usize = 262_144;
+/// Longer than anybody reads before showing what was read.
+const LONGEST_READ: Duration = Duration::from_secs(30);
+/// How many seats one statement writes, after which others may write too.
+const PORTION: usize = 500;
+
+/// The assignment whose seat was checked. In this order the times are written.
+type Place = (UserId, LicenseId);
+
+/// The checks not yet written; one for each seat.
+#[derive(Default)]
+pub struct LastChecks {
+    noted: Mutex<Noted>,
+    /// Held while checks are written, so that none is written twice at once.
+    writing: tokio::sync::Mutex<()>,
+    half_full: Notify,
+}
+
+#[derive(Default)]
+struct Noted {
+    checks: BTreeMap<Place, Check>,
+    /// What was written lately, with when its writing began. Who has read the database before that
+    /// must not show less than who has read it since.
+    written: VecDeque<(Instant, BTreeMap<Place, Check>)>,
+    /// How many checks were dropped since the process began.
+    dropped: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Check {
+    scope: Scope,
+    seat: ActivationId,
+    time: Timestamp,
+}
+
+impl LastChecks {
+    /// Notes seats that were checked just now.
+    pub fn note<'a>(&self, seats: impl Iterator<Item = (Scope, &'a Activation)>) {
+        let mut noted = self.lock();
+        for (scope, seat) in seats {
+            let check = Check { scope, seat: seat.id, time: seat.last_checked_at };
+            let is_full = noted.checks.len() >= MAX_NOTED;
+            match noted.checks.entry((seat.user_id, seat.license_id)) {
+                // Batches end in another order than they began.
+                Entry::Occupied(known) if known.get().time > check.time => {}
+                Entry::Occupied(mut known) => {
+                    known.insert(check);
+                }
+                Entry::Vacant(_) if is_full => noted.dropped += 1,
+                Entry::Vacant(free) => {
+                    free.insert(check);
+                }
+            }
+        }
+        if noted.checks.len() >= MAX_NOTED / 2 {
+            self.half_full.notify_one();
+        }
+    }
+
+    /// Moves the time of a seat that was read to that of its last check by this node.
+    pub fn show(&self, seat: &mut Activation) {
+        seat.last_checked_at =
+            self.latest((seat.user_id, seat.license_id), seat.id, seat.last_checked_at);
+    }
+
+    /// The last check of a seat, of which the database has `stored`.
+    pub fn latest(&self, place: Place, seat: ActivationId, stored: Timestamp) -> Timestamp {
+        let noted = self.lock();
+        let written = noted.written.iter().filter_map(|(_, checks)| checks.get(&place));
+        let checks = noted.checks.get(&place).into_iter().chain(written);
+        let times = checks.filter(|check| check.seat == seat).map(|check| check.time);
+        times.max().map_or(stored, |time| time.max(stored))
+    }
+
+    /// How many checks are not written, and how many were dropped since the process began.
+    pub fn unwritten_and_dropped(&self) -> (usize, u64) {
+        let noted = self.lock();
+        (noted.checks.len(), noted.dropped)
+    }
+
+    /// Waits until half of the room is taken.
+    pub async fn half_full(&self) {
+        self.half_full.notified().await;
+    }
+
+    /// Writes what was noted, in portions. What could not be written stays noted. One call waits for
+    /// another.
+    pub async fn write(&self, db: &Db) -> Result<()> {
+        let _writing = self.writing.lock().await;
+        self.begin_to_write();
+        let mut after = Bound::Unbounded;
+        loop {
+            let portion: Vec<_> = {
+                let noted = self.lock();
+                let rest = noted.checks.range((after, Bound::Unbounded)).take(PORTION);
+                rest.map(|(place, check)| (*place, *check)).collect()
+            };
+            let Some((last, _)) = portion.last() else { return Ok(()) };
+            after = Bound::Excluded(*last);
+            let rows: Vec<_> = portion.iter().map(|(place, check)| row(*place, check)).collect();
+            seats::check(&mut db.write().await?, &rows).await?;
+            self.forget(portion);
+        }
+    }
+
+    fn begin_to_write(&self) {
+        let mut noted = self.lock();
+        noted.written.push_back((Instant::now(), BTreeMap::new()));
+        let too_old = |(began, _): &(Instant, _)| began.elapsed() > LONGEST_READ;
+        let kept: usize = noted.written.iter().map(|(_, checks)| checks.len()).sum();
+        if kept > MAX_NOTED || noted.written.front().is_some_and(too_old) {
+            noted.written.pop_front();
+        }
+    }
+
+    /// Forgets what was written, but for seats that were checked meanwhile.
+    fn forget(&self, written: Vec<(Place, Check)>) {
+        let mut noted = self.lock();
+        for (place, check) in &written {
+            if noted.checks.get(place) == Some(check) {
+                noted.checks.remove(place);
+            }
+        }
+        if let Some((_, checks)) = noted.written.back_mut() {
+            checks.extend(written);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn row((user_id, license_id): Place, check: &Check) -> BatchRow<'static> {
+    BatchRow::check(check.scope, user_id, license_id, check.seat, check.time)
+}
+
+#[cfg(test)]
+mod tests;

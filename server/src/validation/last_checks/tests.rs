@@ -1,0 +1,55 @@
+//! What is noted: bounded, never back in time, and of one seat alone.
+
+use common::{LicenseId, Mode, TenantId, Timestamp, UserId};
+
+use super::*;
+
+fn scope(now: Timestamp) -> Scope {
+    Scope { world: 1.into(), tenant: TenantId::new(now), mode: Mode::Live }
+}
+
+fn seat(now: Timestamp) -> Activation {
+    Activation::new(UserId::new(now), LicenseId::new(now), now)
+}
+
+fn at(seat: &Activation, time: Timestamp) -> Activation {
+    Activation { last_checked_at: time, ..seat.clone() }
+}
+
+#[test]
+fn a_seat_shows_the_latest_of_what_is_stored_and_noted() {
+    let (checks, now) = (LastChecks::default(), Timestamp::now());
+    let [earlier, later] = [-5, 5].map(|seconds| now.plus(chrono::Duration::seconds(seconds)));
+    let (own, other) = (seat(now), seat(now));
+    checks.note([(scope(now), &own)].into_iter());
+    // A batch that began earlier ends later.
+    checks.note([(scope(now), &at(&own, earlier))].into_iter());
+    for (stored, shown) in [(earlier, now), (now, now), (later, later)] {
+        let mut read = at(&own, stored);
+        checks.show(&mut read);
+        assert_eq!(read.last_checked_at, shown);
+        let mut read = at(&other, stored);
+        checks.show(&mut read);
+        assert_eq!(read.last_checked_at, stored, "of another user");
+        // The user gave the seat back and took another one.
+        let mut read = Activation { id: other.id, ..at(&own, stored) };
+        checks.show(&mut read);
+        assert_eq!(read.last_checked_at, stored, "of another seat");
+    }
+}
+
+#[test]
+fn beyond_the_bound_checks_are_dropped_and_counted() {
+    let (checks, now) = (LastChecks::default(), Timestamp::now());
+    let (first, scope) = (seat(now), scope(now));
+    checks.note([(scope, &first)].into_iter());
+    let others: Vec<_> = (0..MAX_NOTED + 6).map(|_| seat(now)).collect();
+    checks.note(others.iter().map(|seat| (scope, seat)));
+    assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7));
+    let later = now.plus(chrono::Duration::seconds(1));
+    checks.note([(scope, &at(&first, later))].into_iter());
+    assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7), "it has its place");
+    let mut read = first;
+    checks.show(&mut read);
+    assert_eq!(read.last_checked_at, later);
+}

@@ -1,0 +1,88 @@
+//! Batches that read: whoever holds a seat, or is refused, is answered from one look at the database,
+//! and nothing is written. Each request is decided by itself. Those that need a new user or a seat
+//! are left to `claims`.
+
+use std::collections::BTreeSet;
+
+use common::{ProductId, Timestamp};
+
+use super::batch::{Admitted, Answer, Decisions, Validator, unknown_products};
+use super::claims::Claim;
+use super::request::ValidationRequest;
+use super::verdict::{Decision, decide};
+use crate::error::Error;
+use crate::store::Scope;
+use crate::store::validations::{self, BatchHit, BatchQuery};
+
+/// What came of a request.
+pub enum Read {
+    Answered(Answer),
+    /// Something must be written first.
+    Left(Claim),
+}
+
+impl Validator {
+    /// Answers those of `requests` that need nothing written, in their order.
+    pub async fn read(&self, requests: &[ValidationRequest]) -> Result<Vec<Read>, Error> {
+        let mut query = BatchQuery::default();
+        let slots: Vec<_> =
+            requests.iter().map(|request| query.add(request.key, &request.user)).collect();
+        let mut conn = self.db.read_for_validations().await?;
+        let now = Timestamp::now();
+        let found = validations::find(&mut conn, &query).await?;
+        let mut admitted = Vec::with_capacity(requests.len());
+        for (request, slot) in requests.iter().zip(slots) {
+            let hit = found.get(&slot);
+            if let Some(BatchHit { auth, user }) = hit {
+                self.gate.placements.learn(&request.key, auth.scope.tenant, user.licenses.len());
+            }
+            admitted.push(self.admit(request, hit, now));
+        }
+        let unknown = unknown_products(&mut conn, admitted.iter().flatten()).await?;
+        let mut decisions = Decisions::new(now);
+        let mut left = Vec::new();
+        for admitted in admitted {
+            match admitted {
+                Err(error) => decisions.fail(error),
+                Ok(of) => left.extend(decide_by_reading(&mut decisions, of, &unknown, now)),
+            }
+        }
+        decisions.complete(&mut conn).await?;
+        drop(conn);
+        self.note(&mut decisions);
+        let mut left = left.into_iter();
+        let read = |answer: Option<Answer>| match answer {
+            Some(answer) => Ok(Read::Answered(answer)),
+            None => left.next().map(Read::Left).ok_or(Error::Internal),
+        };
+        decisions.into_answers().into_iter().map(read).collect()
+    }
+}
+
+/// Decides for one request, or leaves it and answers what it claims.
+fn decide_by_reading<'a>(
+    decisions: &mut Decisions<'a>,
+    of: Admitted<'a>,
+    unknown: &BTreeSet<(Scope, ProductId)>,
+    now: Timestamp,
+) -> Option<Claim> {
+    let product = of.request.product;
+    if product.is_some_and(|product| unknown.contains(&(of.scope, product))) {
+        decisions.fail(Error::unknown("productId", "product"));
+        return None;
+    }
+    let license = match decide(&of.user.licenses, product, now) {
+        _ if of.user.id.is_none() => None,
+        Decision::Take(assigned) => Some(assigned.license.id),
+        Decision::Keep(assigned, seat) => {
+            decisions.accept(of, assigned, seat);
+            return None;
+        }
+        Decision::Refuse(reason, license) => {
+            decisions.refuse(of, reason, license);
+            return None;
+        }
+    };
+    decisions.leave();
+    Some(Claim { request: of.request.clone(), key: of.key, scope: of.scope, license })
+}

@@ -1,0 +1,102 @@
+//! The times of the last checks, which are written behind the answers: shown at once where they were
+//! made, elsewhere some seconds later, and never of another seat.
+
+use serde_json::{Value, json};
+
+use crate::harness::{App, Caller, Visitor, until};
+use crate::nodes::Pair;
+
+/// The time of the user's last check, as the list of the license's seats has it.
+async fn last_check(caller: &Caller, license: &str) -> Value {
+    caller.usage(license).await["activations"][0]["lastCheckedAt"].clone()
+}
+
+/// Wherever this node shows the seat, and however soon.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_node_that_answered_shows_the_check_at_once() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    for user in ["ada", "bob"] {
+        app.assign(&license, user).await.data();
+    }
+    app.validate("ada").await.data();
+    for _ in 0..20 {
+        let answered = app.validate("ada").await["activation"].clone();
+        let time = &answered["lastCheckedAt"];
+        assert_eq!(last_check(&app, &license).await, *time);
+        let page = format!("/api/v1/admin/licenses/{license}/usage?limit=1");
+        assert_eq!(app.get(&page).await["activations"][0]["lastCheckedAt"], *time);
+        let assigned = app.get(&format!("/api/v1/admin/licenses/{license}/assignments")).await;
+        assert_eq!(assigned.list()[0]["activation"], answered);
+        assert_eq!(app.explain("ada").await["licenses"][0]["activation"], answered);
+    }
+    let answered = app.validate("ada").await["activation"].clone();
+    app.unassign(&license, "ada").await.data();
+    let events = app.get("/api/v1/admin/events?type=seat.freed").await;
+    assert_eq!(events.list()[0]["data"]["object"], answered, "as it was when it was freed");
+}
+
+/// The seat that a person is told to free first is that of who was not seen for longest, by what
+/// this node knows.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_least_recently_checked_comes_first_in_the_dashboard() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 2 })).await;
+    for user in ["elder", "younger", "third"] {
+        app.assign(&license, user).await.data();
+    }
+    app.validate("elder").await.data();
+    app.validate("younger").await.data();
+    app.validate("elder").await.data();
+    assert_eq!(app.validate("third").await.verdict(), "exceeded_seats");
+    let third = app.user("third").await;
+    let visitor = Visitor::at(&app.base, app.key.as_deref().unwrap()).await;
+    let path = format!("/dashboard/live/users/{}", third["id"].as_str().unwrap());
+    let page = visitor.get(&path).await.text().await.unwrap();
+    let holders = page.find("younger").zip(page.find("elder"));
+    assert!(holders.is_some_and(|(younger, elder)| younger < elder), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_node_shows_the_check_soon() {
+    let pair = Pair::start().await;
+    let [here, there] = &pair.callers;
+    let license = here.license(json!({})).await;
+    here.assign(&license, "ada").await.data();
+    here.validate("ada").await.data();
+    let answered = here.validate("ada").await["activation"]["lastCheckedAt"].clone();
+    until("the other node shows it", async || last_check(there, &license).await == answered).await;
+    // What one node notes later than the other has stored is not set back by it.
+    let later = there.validate("ada").await["activation"]["lastCheckedAt"].clone();
+    assert!(later.as_str() > answered.as_str());
+    until("both show the later one", async || {
+        last_check(here, &license).await == later && last_check(there, &license).await == later
+    })
+    .await;
+    pair.end().await;
+}
+
+/// A seat that is taken again is another one. It keeps its own times while notes of the former are
+/// written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_seat_that_is_taken_again_has_its_own_times() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    for _ in 0..10 {
+        app.assign(&license, "ada").await.data();
+        app.validate("ada").await.data();
+        app.validate("ada").await.data();
+        app.unassign(&license, "ada").await.data();
+    }
+    app.assign(&license, "ada").await.data();
+    let taken = app.validate("ada").await["activation"].clone();
+    let stored = "select cast(count(*) as bigint) from assignments
+        where last_checked_at = activated_at";
+    assert_eq!(app.number(stored).await, 1);
+    assert_eq!(app.usage(&license).await["activations"][0]["id"], taken["id"]);
+    assert_eq!(last_check(&app, &license).await, taken["lastCheckedAt"]);
+    let checked = app.validate("ada").await["activation"]["lastCheckedAt"].clone();
+    until("the check is written", async || app.number(stored).await == 0).await;
+    assert_eq!(last_check(&app, &license).await, checked);
+    assert_eq!(app.usage(&license).await["activations"][0]["activatedAt"], taken["activatedAt"]);
+}
