@@ -7,7 +7,7 @@ use common::{
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-use super::Scope;
+use super::{Scope, World};
 
 /// One row of a statement's input. A statement reads the columns that it names; the others may be
 /// absent.
@@ -34,8 +34,12 @@ impl Serialize for BatchRow<'_> {
 
 impl<'a> BatchRow<'a> {
     fn of(scope: Scope) -> Self {
+        Self::in_world(scope.world)
+    }
+
+    fn in_world(world: World) -> Self {
         Self {
-            world: scope.world.number(),
+            world: world.number(),
             id: None,
             user_id: None,
             license_id: None,
@@ -73,7 +77,7 @@ impl<'a> BatchRow<'a> {
 
     /// A seat, and when it was checked.
     pub fn check(
-        scope: Scope,
+        world: World,
         user: UserId,
         license: LicenseId,
         seat: ActivationId,
@@ -84,7 +88,7 @@ impl<'a> BatchRow<'a> {
             user_id: Some(user.uuid()),
             license_id: Some(license.uuid()),
             time: Some(time),
-            ..Self::of(scope)
+            ..Self::in_world(world)
         }
     }
 }

@@ -16,9 +16,9 @@ use super::request::ValidationRequest;
 use crate::db::{Conn, Db, Result};
 use crate::error::Error;
 use crate::metrics::Metrics;
-use crate::store::Scope;
 use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, AssignedLicense, BatchHit, UserLicenses};
+use crate::store::{Scope, World};
 
 pub type Answer = std::result::Result<Validation, Error>;
 
@@ -62,7 +62,7 @@ impl Validator {
             self.metrics.decided(decided.reason);
         }
         self.outcomes.note_batch(decisions.decided.drain(..), decisions.now);
-        self.last_checks.note(decisions.checked.iter().map(|(scope, seat)| (*scope, seat)));
+        self.last_checks.note(decisions.checked.iter().map(|(world, seat)| (*world, seat)));
     }
 }
 
@@ -71,7 +71,7 @@ pub struct Decisions<'a> {
     now: Timestamp,
     answers: Vec<Option<Answer>>,
     decided: Vec<DecidedValidation<'a>>,
-    checked: Vec<(Scope, Activation)>,
+    checked: Vec<(World, Activation)>,
     /// Answers that lack the features of their license, by their places.
     incomplete: Vec<(usize, BatchRow<'static>)>,
 }
@@ -105,7 +105,7 @@ impl<'a> Decisions<'a> {
         // One that is new, or was checked by a node with a faster clock, has such a time already.
         if seat.last_checked_at < self.now {
             seat.last_checked_at = self.now;
-            self.checked.push((of.scope, seat.clone()));
+            self.checked.push((of.scope.world, seat.clone()));
         }
         let license: License = assigned.license.clone();
         if assigned.features_omitted {

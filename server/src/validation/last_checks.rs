@@ -4,8 +4,8 @@
 //!
 //! What this node shows of a seat has the time that it noted, written or not.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::db::{Db, Result};
 use crate::store::batch_rows::BatchRow;
-use crate::store::{Scope, seats};
+use crate::store::{World, seats};
 
 /// How many seats are noted, which take some 25 MB. The checks of further ones are dropped.
 const MAX_NOTED: usize = 262_144;
@@ -39,26 +39,28 @@ pub struct LastChecks {
 #[derive(Default)]
 struct Noted {
     checks: BTreeMap<Place, Check>,
-    /// What was written lately, with when its writing began. Who has read the database before that
-    /// must not show less than who has read it since.
-    written: VecDeque<(Instant, BTreeMap<Place, Check>)>,
+    /// What was written lately, and what was written before that. Who has read the database before a
+    /// check was written must not show less than who has read it since.
+    written: [BTreeMap<Place, Check>; 2],
+    /// When the former became the latter.
+    turned: Option<Instant>,
     /// How many checks were dropped since the process began.
     dropped: u64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 struct Check {
-    scope: Scope,
+    world: World,
     seat: ActivationId,
     time: Timestamp,
 }
 
 impl LastChecks {
     /// Notes seats that were checked just now.
-    pub fn note<'a>(&self, seats: impl Iterator<Item = (Scope, &'a Activation)>) {
+    pub fn note<'a>(&self, seats: impl Iterator<Item = (World, &'a Activation)>) {
         let mut noted = self.lock();
-        for (scope, seat) in seats {
-            let check = Check { scope, seat: seat.id, time: seat.last_checked_at };
+        for (world, seat) in seats {
+            let check = Check { world, seat: seat.id, time: seat.last_checked_at };
             let is_full = noted.checks.len() >= MAX_NOTED;
             match noted.checks.entry((seat.user_id, seat.license_id)) {
                 // Batches end in another order than they began.
@@ -86,7 +88,7 @@ impl LastChecks {
     /// The last check of a seat, of which the database has `stored`.
     pub fn latest(&self, place: Place, seat: ActivationId, stored: Timestamp) -> Timestamp {
         let noted = self.lock();
-        let written = noted.written.iter().filter_map(|(_, checks)| checks.get(&place));
+        let written = noted.written.iter().filter_map(|checks| checks.get(&place));
         let checks = noted.checks.get(&place).into_iter().chain(written);
         let times = checks.filter(|check| check.seat == seat).map(|check| check.time);
         times.max().map_or(stored, |time| time.max(stored))
@@ -123,13 +125,14 @@ impl LastChecks {
         }
     }
 
+    /// Forgets what was written long ago, or sooner if it is much.
     fn begin_to_write(&self) {
         let mut noted = self.lock();
-        noted.written.push_back((Instant::now(), BTreeMap::new()));
-        let too_old = |(began, _): &(Instant, _)| began.elapsed() > LONGEST_READ;
-        let kept: usize = noted.written.iter().map(|(_, checks)| checks.len()).sum();
-        if kept > MAX_NOTED || noted.written.front().is_some_and(too_old) {
-            noted.written.pop_front();
+        let is_old = noted.turned.is_none_or(|turned| turned.elapsed() > LONGEST_READ);
+        if is_old || noted.written[0].len() > MAX_NOTED / 2 {
+            let [young, old] = &mut noted.written;
+            *old = std::mem::take(young);
+            noted.turned = Some(Instant::now());
         }
     }
 
@@ -141,9 +144,7 @@ impl LastChecks {
                 noted.checks.remove(place);
             }
         }
-        if let Some((_, checks)) = noted.written.back_mut() {
-            checks.extend(written);
-        }
+        noted.written[0].extend(written);
     }
 
     fn lock(&self) -> MutexGuard<'_, Noted> {
@@ -152,7 +153,7 @@ impl LastChecks {
 }
 
 fn row((user_id, license_id): Place, check: &Check) -> BatchRow<'static> {
-    BatchRow::check(check.scope, user_id, license_id, check.seat, check.time)
+    BatchRow::check(check.world, user_id, license_id, check.seat, check.time)
 }
 
 #[cfg(test)]

@@ -1,12 +1,8 @@
 //! What is noted: bounded, never back in time, and of one seat alone.
 
-use common::{LicenseId, Mode, TenantId, Timestamp, UserId};
+use common::{LicenseId, Timestamp, UserId};
 
 use super::*;
-
-fn scope(now: Timestamp) -> Scope {
-    Scope { world: 1.into(), tenant: TenantId::new(now), mode: Mode::Live }
-}
 
 fn seat(now: Timestamp) -> Activation {
     Activation::new(UserId::new(now), LicenseId::new(now), now)
@@ -21,9 +17,9 @@ fn a_seat_shows_the_latest_of_what_is_stored_and_noted() {
     let (checks, now) = (LastChecks::default(), Timestamp::now());
     let [earlier, later] = [-5, 5].map(|seconds| now.plus(chrono::Duration::seconds(seconds)));
     let (own, other) = (seat(now), seat(now));
-    checks.note([(scope(now), &own)].into_iter());
+    checks.note([(1.into(), &own)].into_iter());
     // A batch that began earlier ends later.
-    checks.note([(scope(now), &at(&own, earlier))].into_iter());
+    checks.note([(1.into(), &at(&own, earlier))].into_iter());
     for (stored, shown) in [(earlier, now), (now, now), (later, later)] {
         let mut read = at(&own, stored);
         checks.show(&mut read);
@@ -41,13 +37,13 @@ fn a_seat_shows_the_latest_of_what_is_stored_and_noted() {
 #[test]
 fn beyond_the_bound_checks_are_dropped_and_counted() {
     let (checks, now) = (LastChecks::default(), Timestamp::now());
-    let (first, scope) = (seat(now), scope(now));
-    checks.note([(scope, &first)].into_iter());
+    let first = seat(now);
+    checks.note([(1.into(), &first)].into_iter());
     let others: Vec<_> = (0..MAX_NOTED + 6).map(|_| seat(now)).collect();
-    checks.note(others.iter().map(|seat| (scope, seat)));
+    checks.note(others.iter().map(|seat| (1.into(), seat)));
     assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7));
     let later = now.plus(chrono::Duration::seconds(1));
-    checks.note([(scope, &at(&first, later))].into_iter());
+    checks.note([(1.into(), &at(&first, later))].into_iter());
     assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7), "it has its place");
     let mut read = first;
     checks.show(&mut read);

@@ -70,7 +70,7 @@ impl Held {
             }
         };
         let (validations, _) = BatchQueue::start("reads", 1, app.metrics.clone(), answer, |_| {});
-        app.validations = validations;
+        Arc::get_mut(&mut app.0).unwrap().validations = validations;
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
 
