@@ -16,8 +16,6 @@ pub struct Config {
     /// None for plain HTTP.
     pub tls: Option<Tls>,
     pub events_kept: Retention,
-    /// How many batches of validations read at once; by default, one for each two cores.
-    pub most_reading: Option<u32>,
 }
 
 /// The database by default: a file in the user's data folder.

@@ -25,7 +25,6 @@ use std::time::Duration;
 
 use crate::fair::{Turn, Turns};
 
-pub use connect::most_reading;
 pub use files::{Exposure, find as find_file};
 pub use hosts::Hosts;
 pub use json::AsWritten;
@@ -65,7 +64,7 @@ async fn with_timeout<T>(time: Duration, step: impl Future<Output = Result<T>>) 
 #[derive(Clone)]
 pub enum Db {
     Sqlite(SqliteConnections),
-    Postgres { connections: PgConnections, pooler: bool },
+    Postgres { connections: PgConnections, pooler: bool, most_reading: u32 },
 }
 
 /// How many administrative requests use PostgreSQL at once. The other connections are for
@@ -133,11 +132,27 @@ impl Db {
         }
     }
 
+    /// How many batches of validations may read at once.
+    pub fn most_reading(&self) -> u32 {
+        match self {
+            Self::Sqlite(connections) => connections.most_reading(),
+            Self::Postgres { most_reading, .. } => *most_reading,
+        }
+    }
+
     /// How many keys may be looked up at once.
     pub fn lookups(&self) -> usize {
         match self {
             Self::Sqlite(_) => SQLITE_LOOKUPS,
             Self::Postgres { .. } => POSTGRES_LOOKUPS,
+        }
+    }
+
+    /// Does beside the others what a database leaves to who writes. PostgreSQL leaves nothing.
+    pub async fn checkpoint(&self) -> Result<()> {
+        match self {
+            Self::Sqlite(connections) => connections.checkpoint().await,
+            Self::Postgres { .. } => Ok(()),
         }
     }
 
@@ -153,7 +168,7 @@ impl Db {
     pub async fn read(&self) -> Result<Conn> {
         Ok(Conn::new(match self {
             Self::Sqlite(connections) => Inner::Sqlite(connections.read().await?),
-            Self::Postgres { connections, pooler } => {
+            Self::Postgres { connections, pooler, .. } => {
                 Inner::Postgres(connections.lend().await?, *pooler)
             }
         }))
@@ -185,7 +200,7 @@ impl Db {
                 let conn = connections.read().await?;
                 Inner::Sqlite(within_statement_timeout(conn.begin("begin")).await?)
             }
-            Self::Postgres { connections, pooler } => {
+            Self::Postgres { connections, pooler, .. } => {
                 let begin = connections.begin("begin isolation level repeatable read");
                 Inner::Postgres(within_statement_timeout(begin).await?, *pooler)
             }
@@ -200,7 +215,7 @@ impl Db {
     pub async fn begin(&self) -> Result<Tx> {
         match self {
             Self::Sqlite(connections) => begin_immediate(connections.write().await?).await,
-            Self::Postgres { connections, pooler } => {
+            Self::Postgres { connections, pooler, .. } => {
                 let begun = within_statement_timeout(connections.begin("begin")).await?;
                 Ok(Tx(Conn::new(Inner::Postgres(begun, *pooler))))
             }

@@ -25,6 +25,7 @@ mod supervise;
 pub mod validation;
 
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use api::metrics::Scrape;
+use background::Tasks;
 use config::Config;
 use db::Db;
 use http::{ConnectionLimits, TrustedProxies};
@@ -44,9 +46,11 @@ use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
 use validation::{Answer, Claim, LastChecks, OutcomeCounts, Read, ValidationRequest, Validator};
 
-/// The state that every handler can use. Cloning it is cheap.
+/// The state that every handler can use. A request clones it several times, and so it is one pointer.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<Parts>);
+
+pub struct Parts {
     db: Db,
     ops: Operations,
     validations: BatchQueue<ValidationRequest, Read>,
@@ -57,6 +61,14 @@ pub struct App {
     metrics: Arc<Metrics>,
     readiness: Arc<Readiness>,
     sign_ins: Arc<SignInLimit>,
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
 }
 
 impl App {
@@ -76,7 +88,7 @@ impl App {
         let (claiming, noting) = (validator.clone(), readiness.clone());
         let (validations, reads) = BatchQueue::start(
             "reads",
-            config.most_reading.unwrap_or_else(db::most_reading) as usize,
+            db.most_reading() as usize,
             metrics.clone(),
             move |requests: Vec<ValidationRequest>| {
                 let validator = validator.clone();
@@ -97,7 +109,7 @@ impl App {
         );
         let ops = Operations::new(db.clone(), last_checks.clone());
         let sign_ins = Arc::default();
-        let app = Self {
+        let parts = Parts {
             db,
             ops,
             validations,
@@ -109,13 +121,13 @@ impl App {
             readiness,
             sign_ins,
         };
-        (app, [reads, writes])
+        (Self(Arc::new(parts)), [reads, writes])
     }
 }
 
 /// How long requests in flight may take after the stop began.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long each of the last writes may take after that.
+/// How long the requests that still wait may take after that, and the end of the connections.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// How long a scrape in flight may take after the service has ended.
@@ -162,19 +174,8 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
     let (app, validating) = App::start(db.clone(), config);
-    let (gate, metrics) = (app.gate.clone(), app.metrics.clone());
-    let (outcomes, last_checks) = (app.outcomes.clone(), app.last_checks.clone());
-    let maintenance = background::start(
-        db.clone(),
-        gate.clone(),
-        config.events_kept,
-        http::context::report_omitted,
-        metrics.clone(),
-    );
-    let writing_outcomes =
-        background::start_outcomes(db.clone(), outcomes.clone(), metrics.clone());
-    let writing_checks =
-        background::start_last_checks(db.clone(), last_checks.clone(), metrics.clone());
+    let metrics = app.metrics.clone();
+    let tasks = Tasks::start(&app, config.events_kept);
 
     let (end_scrapes, scrapes_end) = oneshot::channel();
     let scrapes =
@@ -204,23 +205,10 @@ pub async fn serve(
     for worker in validating {
         drop(tokio::time::timeout(FINISH_TIMEOUT, worker).await);
     }
-    // Each waits for what its task is writing. Only then the task is aborted: a portion that was cut
-    // off would be lost, or counted twice.
-    finish("uses of keys", gate.last_uses.write(&db), maintenance).await;
-    finish("outcomes", outcomes.flush(&db), writing_outcomes).await;
-    finish("checks of seats", last_checks.write(&db), writing_checks).await;
+    tasks.finish().await;
     // Connections to a server that fell silent never close, and must not keep the process.
     drop(tokio::time::timeout(FINISH_TIMEOUT, db.close()).await);
     Ok(())
-}
-
-/// Writes what is in memory alone, and ends the task that does so every few seconds.
-async fn finish(what: &str, write: impl Future<Output = db::Result<()>>, task: JoinHandle<()>) {
-    match tokio::time::timeout(FINISH_TIMEOUT, write).await {
-        Ok(Ok(())) => {}
-        failed => tracing::warn!(?failed, "the last {what} could not be written"),
-    }
-    task.abort();
 }
 
 async fn go_on_after_stored_ids(db: &Db) -> db::Result<()> {

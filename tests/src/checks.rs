@@ -1,10 +1,13 @@
 //! The times of the last checks, which are written behind the answers: shown at once where they were
 //! made, elsewhere some seconds later, and never of another seat.
 
+use common::Timestamp;
+use licd::db::Db;
 use serde_json::{Value, json};
 
-use crate::harness::{App, Caller, Visitor, until};
+use crate::harness::{App, Caller, TestDatabase, Visitor, find, until};
 use crate::nodes::Pair;
+use crate::nodes::process::{Process, first_key};
 
 /// The time of the user's last check, as the list of the license's seats has it.
 async fn last_check(caller: &Caller, license: &str) -> Value {
@@ -99,4 +102,38 @@ async fn a_seat_that_is_taken_again_has_its_own_times() {
     until("the check is written", async || app.number(stored).await == 0).await;
     assert_eq!(last_check(&app, &license).await, checked);
     assert_eq!(app.usage(&license).await["activations"][0]["activatedAt"], taken["activatedAt"]);
+}
+
+/// The one seat's times of activation and of the last check, as they are stored.
+async fn stored_times(db: &Db) -> (Timestamp, Timestamp) {
+    let times = "select activated_at, last_checked_at from assignments";
+    db.read().await.unwrap().query(times).fetch_one().await.unwrap()
+}
+
+/// A kill forgets the checks since the last were written, which happens every two seconds, and
+/// nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_forgets_no_check_that_was_written() {
+    let (database, key) = (TestDatabase::empty().await, first_key());
+    let licd = Process::start(&database.url, &key);
+    let license = licd.caller(&key).license(json!({})).await;
+    licd.caller(&key).assign(&license, "ada").await.data();
+    let seat = licd.caller(&key).validate("ada").await["activation"].clone();
+    drop(licd);
+    let db = database.open().await;
+    let (activated, mut last_check) = stored_times(&db).await;
+    for _ in 0..3 {
+        let licd = Process::start(&database.url, &key);
+        let caller = licd.caller(&key);
+        last_check = find("a later check is written", async || {
+            assert_eq!(caller.validate("ada").await["activation"]["id"], seat["id"]);
+            Some(stored_times(&db).await.1).filter(|time| *time > last_check)
+        })
+        .await;
+        // Dropping the process sends SIGKILL.
+        drop(licd);
+        let (still_activated, later) = stored_times(&db).await;
+        assert!(still_activated == activated && later >= last_check);
+    }
+    db.close().await;
 }

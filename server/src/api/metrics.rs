@@ -27,7 +27,7 @@ pub async fn show(State(scrape): State<Scrape>) -> Response {
     scrape.app.metrics.ready.set(validates.into());
     scrape.app.metrics.writable.set(writes.into());
     read(&scrape);
-    let metrics = scrape.app.metrics;
+    let metrics = scrape.app.metrics.clone();
     // Reads files, and formats some hundred lines.
     let text = tokio::task::spawn_blocking(move || metrics.text()).await;
     match text {

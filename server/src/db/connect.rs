@@ -21,13 +21,12 @@ use super::{Db, STATEMENT_TIMEOUT, files, with_timeout};
 /// The page cache of connections that write, and of those that read for validations: 12 MB, in KiB as
 /// a negative number. Other readers keep the default of 2 MB.
 const SQLITE_LARGE_CACHE: &str = "-12000";
-/// How long the write-ahead log grows before it is copied into the file: 40 MB, in pages. A page
-/// that was written often is copied once; with the usual 4 MB a validation costs a tenth more, and
-/// a fifth more with a million users.
-const SQLITE_LOG_PAGES: &str = "10000";
+/// How long the write-ahead log grows before the writer itself copies it into the file: 100 MB, in
+/// pages. A background task does so much sooner; this is for when it does not get that far.
+const SQLITE_LOG_PAGES: &str = "25000";
 pub(super) const SQLITE_READERS: u32 = 4;
-/// How many batches of validations may read at once; a small machine has fewer.
-pub const MOST_READING: u32 = 8;
+/// How many batches of validations read at once on a large machine.
+const MOST_READING: u32 = 8;
 /// Beside those that read for validations.
 pub(super) const POSTGRES_CONNECTIONS: u32 = 15;
 /// Every statement finds its rows by key, and a batch is small. PostgreSQL, which cannot know how
@@ -51,15 +50,24 @@ const WAL_RETRY: Duration = Duration::from_millis(20);
 impl Db {
     /// Connects, creates a missing SQLite file, and migrates the schema.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, OpenError> {
-        Ok(Self::upgrade(url).await?.0)
+        Self::open_for(url, most_reading()).await
+    }
+
+    /// As [`open`](Self::open), for so many batches of validations at once, whatever the machine.
+    pub async fn open_for(url: &DatabaseUrl, most_reading: u32) -> Result<Self, OpenError> {
+        Ok(Self::migrate(url, most_reading).await?.0)
     }
 
     /// As [`open`](Self::open), and returns the migrations that were applied.
     pub async fn upgrade(url: &DatabaseUrl) -> Result<(Self, Upgrade), OpenError> {
+        Self::migrate(url, most_reading()).await
+    }
+
+    async fn migrate(url: &DatabaseUrl, most_reading: u32) -> Result<(Self, Upgrade), OpenError> {
         if let DatabaseUrl::Sqlite(path) = url {
             files::make(path)?;
         }
-        let db = Self::connect(url).await?;
+        let db = Self::connect(url, most_reading).await?;
         let upgrade = schema::upgrade(&db).await?;
         Ok((db, upgrade))
     }
@@ -69,21 +77,21 @@ impl Db {
         if let DatabaseUrl::Sqlite(path) = url {
             files::find(path)?;
         }
-        let db = Self::connect(url).await?;
+        let db = Self::connect(url, most_reading()).await?;
         schema::check(&db).await?;
         Ok(db)
     }
 
-    async fn connect(url: &DatabaseUrl) -> Result<Self, OpenError> {
+    async fn connect(url: &DatabaseUrl, most_reading: u32) -> Result<Self, OpenError> {
         let connected = match url {
-            DatabaseUrl::Sqlite(path) => connect_sqlite(path).await,
-            DatabaseUrl::Postgres(hosts) => connect_postgres(hosts).await,
+            DatabaseUrl::Sqlite(path) => connect_sqlite(path, most_reading).await,
+            DatabaseUrl::Postgres(hosts) => connect_postgres(hosts, most_reading).await,
         };
         connected.map_err(OpenError::Connect)
     }
 }
 
-async fn connect_sqlite(path: &Path) -> super::Result<Db> {
+async fn connect_sqlite(path: &Path, most_reading: u32) -> super::Result<Db> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
@@ -105,7 +113,7 @@ async fn connect_sqlite(path: &Path) -> super::Result<Db> {
         .busy_timeout(LOCK_WAIT)
         .pragma("cache_size", SQLITE_LARGE_CACHE)
         .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES);
-    let validators = pool.clone().max_connections(MOST_READING);
+    let validators = pool.clone().max_connections(most_reading);
     let validators =
         validators.connect_with(options.clone().pragma("cache_size", SQLITE_LARGE_CACHE)).await?;
     let readers = [pool.connect_with(options).await?, validators];
@@ -136,20 +144,20 @@ pub(super) fn with_settings(hosts: &Hosts) -> Hosts {
 }
 
 /// How many batches of validations read at once on this machine: one for each two cores.
-pub fn most_reading() -> u32 {
+fn most_reading() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     u32::try_from(cores / 2).unwrap_or(MOST_READING).clamp(1, MOST_READING)
 }
 
-async fn connect_postgres(hosts: &Hosts) -> super::Result<Db> {
+async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> super::Result<Db> {
     let hosts = with_settings(hosts);
     let pool: PgPoolOptions = PoolOptions::new()
-        .max_connections(POSTGRES_CONNECTIONS + most_reading())
+        .max_connections(POSTGRES_CONNECTIONS + most_reading)
         .max_lifetime(POSTGRES_MAX_AGE)
         .acquire_timeout(STATEMENT_TIMEOUT)
         // A wait that is too long ends, and licd logs it itself.
         .acquire_slow_threshold(STATEMENT_TIMEOUT);
     let connections = PgConnections::open(pool, hosts.primary().await?).await?;
     hosts.clone().spawn_failover_watch(connections.clone());
-    Ok(Db::Postgres { connections, pooler: hosts.pooler })
+    Ok(Db::Postgres { connections, pooler: hosts.pooler, most_reading })
 }

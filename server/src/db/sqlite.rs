@@ -27,6 +27,10 @@ use crate::error::has_primary_code;
 /// process that writes all the time it would wait for seconds.
 pub(super) const LOCK_WAIT: Duration = Duration::from_millis(10);
 
+/// How many pages of the write-ahead log, 16 MB, are worth a checkpoint. A page that is written often
+/// is copied once.
+const CHECKPOINT_PAGES: i64 = 4000;
+
 /// None until the first write, after a failure, and once it is closed.
 type Writer = Arc<Mutex<Option<SqliteConnection>>>;
 
@@ -64,6 +68,10 @@ impl SqliteConnections {
 
     pub async fn read(&self) -> Result<SqliteConn> {
         Ok(SqliteConn::new(Held::Reader(Box::pin(self.readers.acquire()).await?)))
+    }
+
+    pub fn most_reading(&self) -> u32 {
+        self.validators.options().get_max_connections()
     }
 
     /// Fails as [`write`](Self::write) does when the files are others.
@@ -116,6 +124,19 @@ impl SqliteConnections {
             state("readers", &self.readers),
             state("validations", &self.validators),
         ]
+    }
+
+    /// Copies the write-ahead log into the file once it has grown. Nobody waits for it, while a
+    /// checkpoint by the writer holds up all who write.
+    pub async fn checkpoint(&self) -> Result<()> {
+        let mut first = self.first.lock().await;
+        let Some(conn) = first.as_mut() else { return Ok(()) };
+        let state = sqlx::query_as("pragma wal_checkpoint(noop)");
+        let (_, pages, copied): (i64, i64, i64) = state.fetch_one(&mut *conn).await?;
+        if pages - copied >= CHECKPOINT_PAGES {
+            sqlx::query("pragma wal_checkpoint(passive)").execute(conn).await?;
+        }
+        Ok(())
     }
 
     /// A connection that the caller owns and closes.
@@ -254,7 +275,26 @@ async fn rollback(conn: &mut SqliteConnection) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::db::Db;
     use crate::error::Error;
+
+    #[tokio::test]
+    async fn a_grown_log_is_copied_into_the_file_and_a_small_one_is_not() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("licd.db");
+        let db = Db::open(&format!("sqlite://{}", path.display()).parse().unwrap()).await.unwrap();
+        let size = || std::fs::metadata(&path).unwrap().len();
+        let empty = size();
+        for (table, is_copied) in [
+            ("create table small as select zeroblob(1000000) as bytes", false),
+            ("create table large as select zeroblob(20000000) as bytes", true),
+        ] {
+            db.write().await.unwrap().query(table).execute().await.unwrap();
+            db.checkpoint().await.unwrap();
+            assert_eq!(size() > empty, is_copied, "{table}");
+        }
+        db.close().await;
+    }
 
     #[tokio::test]
     async fn a_damaged_sqlite_file_is_unavailable() {

@@ -43,6 +43,17 @@ impl App {
     pub async fn with(config: Config) -> Self {
         let database = TestDatabase::ready().await;
         let db = database.open().await;
+        Self::first_on(database, db, config).await
+    }
+
+    /// As on a machine where so many batches of validations read at once.
+    pub async fn reading_in_batches(most: u32) -> Self {
+        let database = TestDatabase::ready().await;
+        let db = Db::open_for(&database.url.parse().unwrap(), most).await.unwrap();
+        Self::first_on(database, db, Config::default()).await
+    }
+
+    async fn first_on(database: TestDatabase, db: Db, config: Config) -> Self {
         let key = ApiKey::generate(Mode::Live);
         assert!(tenants::bootstrap(&db, &key, || true).await.unwrap());
         let node = Node::start(db, config).await;

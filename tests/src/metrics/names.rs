@@ -29,7 +29,7 @@ async fn full_scrape() -> Scrape {
     everything_happens(&shown.admin).await;
     until("all tasks have run", async || {
         let scrape = shown.scrape().await;
-        scrape.by_label("licd_task_last_success_timestamp_seconds", "task").len() == 8
+        scrape.by_label("licd_task_last_success_timestamp_seconds", "task").len() == 9
     })
     .await;
     shown.scrape().await

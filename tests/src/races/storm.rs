@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use licd::config::Config;
 use serde_json::json;
 
 use super::{at_once, check_books};
@@ -88,11 +87,11 @@ async fn an_answer_holds_for_the_next_request_under_load() {
 /// With so many callers several batches are answered at a time, as on a machine with many cores.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_holds_for_the_next_request_of_another_batch() {
-    let config = Config { most_reading: Some(4), ..Config::default() };
-    answers_hold(App::with(config).await, 400).await;
+    answers_hold(App::reading_in_batches(4).await, 400).await;
 }
 
-/// Successive answers agree under load: after an answer "suspended", the next one is not "valid".
+/// Successive answers agree under load: after an answer "suspended", the next one is not "valid", and
+/// a key that was revoked is refused.
 async fn answers_hold(app: App, callers: usize) {
     let license = app.license(json!({})).await;
     for n in 0..16 {
@@ -113,6 +112,11 @@ async fn answers_hold(app: App, callers: usize) {
         app.set_status(&license, status).await.data();
         let answer = app.validate("user-0").await.verdict().to_owned();
         assert_eq!(answer, verdict);
+        let other = app.asker().await;
+        let key = other.get("/api/v1/key").await.id();
+        assert_eq!(other.validate("user-1").await.status, 200);
+        app.post(&format!("/api/v1/admin/keys/{key}/revoke"), json!({})).await.data();
+        assert_eq!(other.validate("user-1").await.status, 401);
         *told.entry(answer).or_insert(0) += 1;
     }
     assert_eq!(told.len(), 2);

@@ -62,7 +62,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("events", &["db::*", "store", "store::events"]),
     ("store", &["db::*"]),
     ("db", &[]),
-    ("background", &["db", "ops::*", "validation::*"]),
+    ("background", &["", "db", "http::context::access_log", "ops::*", "validation::*"]),
     ("routes", &["", "api::*", "http::*", "pages::*"]),
     ("config", &["http::*", "ops::events", "validation::limit"]),
     ("backup", &["db::*", "store::backup"]),
