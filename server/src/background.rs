@@ -6,6 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout};
 
@@ -13,7 +14,6 @@ use crate::App;
 use crate::db::{self, Db};
 use crate::http::context::report_omitted;
 use crate::metrics::Metrics;
-use crate::ops::age::Clocks;
 use crate::ops::events::{self, Retention};
 use crate::ops::{idempotency, sessions};
 use crate::supervise::supervise;
@@ -100,8 +100,7 @@ impl Work {
             if let Err(error) = self.noted("key_uses", gate.last_uses.write(db)).await {
                 tracing::warn!(%error, "the uses of keys could not be written");
             }
-            // A clock that jumps ahead deletes nothing that is young.
-            let now = Clocks::now().earliest;
+            let now = Timestamp::now();
             let done = last_uses::forget_old(db, now);
             if let Err(error) = self.noted("key_uses_retention", done).await {
                 tracing::warn!(%error, "old uses of keys could not be deleted");
@@ -129,7 +128,7 @@ impl Work {
             if let Err(error) = self.noted("outcomes", outcomes.flush(db)).await {
                 tracing::warn!(%error, "the outcomes of validations could not be written");
             }
-            let done = outcome_counts::forget_old(db, Clocks::now().earliest);
+            let done = outcome_counts::forget_old(db, Timestamp::now());
             if let Err(error) = self.noted("outcomes_retention", done).await {
                 tracing::warn!(%error, "old outcomes could not be deleted");
             }

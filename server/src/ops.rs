@@ -3,7 +3,6 @@
 //! An operation that writes takes a [`Change`] and commits it together with its event; one that
 //! reads takes a [`View`]. Both say in which world they are.
 
-pub mod age;
 pub mod change;
 pub mod etag;
 pub mod events;

@@ -58,7 +58,7 @@ impl Disk {
 }
 
 /// Compiles a library for `LD_PRELOAD` from a file of these tests.
-pub fn build_shim(source: &str, folder: &Path) -> PathBuf {
+fn build_shim(source: &str, folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(source);
     let shim = folder.join("shim.so");
     let built = Command::new("cc")

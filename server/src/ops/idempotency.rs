@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::TimeDelta;
 use common::Timestamp;
 
-use super::age::Clocks;
 use crate::db::{self, Conn, Db};
 use crate::error::Error;
 use crate::store::Scope;
@@ -77,10 +76,10 @@ impl Drop for Attempt {
 impl Attempt {
     /// Claims the key. When the very same request was answered before, ends with that answer.
     pub async fn claim(&self, conn: &mut Conn) -> Result<(), Error> {
-        let (scope, name, clocks) = (self.scope, &*self.name, Clocks::now());
-        let horizon = clocks.earliest.plus(-KEPT);
+        let (scope, name, now) = (self.scope, &*self.name, Timestamp::now());
+        let horizon = now.plus(-KEPT);
         idempotency::forget(conn, scope, name, horizon).await?;
-        if idempotency::claim(conn, scope, name, &self.fingerprint, clocks.latest).await? {
+        if idempotency::claim(conn, scope, name, &self.fingerprint, now).await? {
             return Ok(());
         }
         match idempotency::find(conn, scope, name, horizon).await? {
