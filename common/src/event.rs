@@ -1,13 +1,10 @@
 //! Events: the changes in one mode of a tenant, in the order of commit.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::string_enum::string_enum;
-use crate::{EventId, ExternalId, KeyId, LicenseId, PlanId, ProductId, Timestamp, UserId};
+use crate::{EventId, ExternalId, KeyId, LicenseId, Open, PlanId, ProductId, Timestamp, UserId};
 
 string_enum! {
     /// The type of an event. Later versions may have more.
@@ -56,56 +53,6 @@ string_enum! {
         User = "user",
         Key = "key",
         Tenant = "tenant",
-    }
-}
-
-/// A value of a set that may grow: a client can read unknown values too.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Open<T> {
-    Known(T),
-    Unknown(String),
-}
-
-impl<T: FromStr> From<String> for Open<T> {
-    fn from(word: String) -> Self {
-        word.parse().map_or(Self::Unknown(word), Self::Known)
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Open<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Known(word) => word.fmt(f),
-            Self::Unknown(word) => f.pad(word),
-        }
-    }
-}
-
-impl<T: fmt::Display> Serialize for Open<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de, T: FromStr> Deserialize<'de> for Open<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::from)
-    }
-}
-
-/// Known values are listed and others allowed, so that a generated client accepts them all.
-#[cfg(feature = "server")]
-impl<T: schemars::JsonSchema> schemars::JsonSchema for Open<T> {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let mut schema = T::json_schema(generator);
-        if let Some(words) = schema.remove("enum") {
-            schema.insert("x-extensible-enum".into(), words);
-        }
-        schema
     }
 }
 

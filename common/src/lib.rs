@@ -15,6 +15,7 @@ mod id;
 mod key;
 mod license;
 mod number;
+mod open;
 mod outcome;
 mod string_enum;
 mod text;
@@ -27,8 +28,7 @@ pub use catalog::{
 };
 pub use envelope::{ConstBool, ErrorCode, Failure, List, Paged, Success};
 pub use event::{
-    ActorType, Event, EventActor, EventData, EventSubject, EventType, Open, RelatedRecords,
-    SubjectType,
+    ActorType, Event, EventActor, EventData, EventSubject, EventType, RelatedRecords, SubjectType,
 };
 #[cfg(feature = "server")]
 pub use id::advance_ids_past;
@@ -45,6 +45,7 @@ pub use license::{
     UsageActivation,
 };
 pub use number::{ExpiresInDays, MaxSeats, OverlapSeconds};
+pub use open::Open;
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
 pub use time::Timestamp;

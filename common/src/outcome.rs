@@ -3,7 +3,7 @@
 use chrono::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::{ExternalId, LicenseId, Reason, RefusalId, Timestamp};
+use crate::{ExternalId, LicenseId, Open, Reason, RefusalId, Timestamp};
 
 /// The validations of one user that were refused for one reason in one hour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,8 +14,7 @@ pub struct UserRefusal {
     /// The caller's own identifier of the user.
     #[cfg_attr(feature = "server", sqlx(rename = "external_id"))]
     pub user_id: ExternalId,
-    #[cfg_attr(feature = "server", schemars(with = "crate::Open<Reason>"))]
-    pub reason: Reason,
+    pub reason: Open<Reason>,
     /// The license that gave the reason of the last refusal; null if no license was assigned.
     pub license_id: Option<LicenseId>,
     /// The start of the hour.
@@ -53,7 +52,6 @@ pub struct HourStatistics {
     pub revoked: i64,
     pub suspended: i64,
     pub exceeded_seats: i64,
-    /// Always zero while validations create unknown users.
     /// Always 0: a validation creates an unknown user.
     pub user_not_found: i64,
 }

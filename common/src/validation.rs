@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    Activation, ConstBool, ExternalId, Features, License, Name, ProductId, Timestamp, User,
+    Activation, ConstBool, ExternalId, Features, License, Name, Open, ProductId, Timestamp, User,
     UserRefusal,
 };
 
@@ -46,7 +46,7 @@ impl schemars::JsonSchema for Validation {
                 "license": generator.subschema_for::<License>(),
                 "activation": generator.subschema_for::<Activation>(),
                 "features": generator.subschema_for::<Features>(),
-                "reason": generator.subschema_for::<crate::Open<Reason>>(),
+                "reason": generator.subschema_for::<Open<Reason>>(),
             },
             "required": ["valid"],
         })
@@ -60,7 +60,7 @@ impl Validation {
     }
 
     pub fn invalid(reason: Reason) -> Self {
-        Self::Invalid(InvalidAnswer { valid: ConstBool, reason })
+        Self::Invalid(InvalidAnswer { valid: ConstBool, reason: Open::Known(reason) })
     }
 }
 
@@ -78,7 +78,7 @@ pub struct ValidAnswer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InvalidAnswer {
     pub valid: ConstBool<false>,
-    pub reason: Reason,
+    pub reason: Open<Reason>,
 }
 
 string_enum! {
@@ -114,8 +114,7 @@ pub struct Explain {
 pub struct Explanation {
     pub valid: bool,
     /// Null if valid.
-    #[cfg_attr(feature = "server", schemars(with = "Option<crate::Open<Reason>>"))]
-    pub reason: Option<Reason>,
+    pub reason: Option<Open<Reason>>,
     /// The answer in a sentence.
     pub summary: String,
     pub checked_at: Timestamp,
@@ -141,8 +140,7 @@ pub struct ExplainedLicense {
     pub seats_used: i32,
     /// The seat of this user; null if the user holds none.
     pub activation: Option<Activation>,
-    #[cfg_attr(feature = "server", schemars(with = "crate::Open<Verdict>"))]
-    pub verdict: Verdict,
+    pub verdict: Open<Verdict>,
     /// The verdict in a sentence.
     pub sentence: String,
 }

@@ -99,6 +99,26 @@ fn the_advice_frees_all_excess_seats() {
     assert_eq!(advice(&ran)[0], "licctl licenses unassign LIC alice bob", "{}", ran.stderr);
 }
 
+/// A later licd may have reasons and verdicts that this licctl does not know.
+#[test]
+fn unknown_reasons_and_verdicts_are_shown_as_they_are() {
+    let mut explanation = explanation(Some("paused"), &[explained("active", None, "on_hold")]);
+    explanation["refusals"][0]["reason"] = json!("paused");
+    let (ran, _) = explain(explanation.clone());
+    assert_eq!((ran.code, ran.stderr.as_str()), (10, ""));
+    for line in ["no  answer    paused: So it is.", "That is how it stands.", "paused  3 "] {
+        assert!(ran.stdout.contains(line), "{line} is not in\n{}", ran.stdout);
+    }
+    let answer = json!({ "valid": false, "reason": "paused" });
+    let server = FakeServer::answering(move |request| match request.path.as_str() {
+        "/api/v1/validate" => Reply::data(200, &answer),
+        _ => Reply::list(&[user("carol")]),
+    });
+    let ran = Home::with(&server).run(&["validate", "carol"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (10, ""));
+    assert!(ran.stdout.contains("paused"), "{}", ran.stdout);
+}
+
 #[test]
 fn every_reason_has_suggested_commands() {
     let past = Some("2026-02-01T12:00:00Z");

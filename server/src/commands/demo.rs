@@ -78,10 +78,10 @@ fn table(answers: &[sample::Answer]) -> Table {
         let (valid, reason, features) = match &answer.validation {
             Validation::Valid(grant) => {
                 let features: Vec<_> = grant.features.iter().map(|flag| flag.as_str()).collect();
-                (Cell::new("yes").fg(Color::Green), "", features.join(", "))
+                (Cell::new("yes").fg(Color::Green), String::new(), features.join(", "))
             }
             Validation::Invalid(refusal) => {
-                (Cell::new("no").fg(Color::Red), refusal.reason.as_str(), String::new())
+                (Cell::new("no").fg(Color::Red), refusal.reason.to_string(), String::new())
             }
         };
         table.add_row([

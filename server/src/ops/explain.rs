@@ -5,8 +5,8 @@ mod products;
 mod remedies;
 
 use common::{
-    Explain, ExplainedLicense, Explanation, License, MaxSeats, Name, ProductId, Reason, Status,
-    Timestamp, Verdict,
+    Explain, ExplainedLicense, Explanation, License, MaxSeats, Name, Open, ProductId, Reason,
+    Status, Timestamp, Verdict,
 };
 
 use super::view::View;
@@ -34,7 +34,7 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     let Some(user) = users::find_external(&mut tx, scope, &request.user_id).await? else {
         return Ok(Explanation {
             valid: false,
-            reason: Some(Reason::UserNotFound),
+            reason: Some(Open::Known(Reason::UserNotFound)),
             summary: summary(&request, Some(Reason::UserNotFound), &[], now),
             checked_at: now,
             user: None,
@@ -50,7 +50,7 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     let summary = summary(&request, reason, &considered, now);
     Ok(Explanation {
         valid: reason.is_none(),
-        reason,
+        reason: reason.map(Open::Known),
         summary,
         checked_at: now,
         licenses,
@@ -87,7 +87,7 @@ fn judge(
         assigned_at: found.assigned_at,
         seats_used: found.assigned.seats_used,
         activation: found.assigned.seat.clone(),
-        verdict,
+        verdict: Open::Known(verdict),
     });
     (reason, explained.collect())
 }

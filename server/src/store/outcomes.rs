@@ -119,7 +119,17 @@ pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) ->
         let [hour, first, last] =
             [refusal.hour, refusal.first_at, refusal.last_at].map(Timestamp::millis);
         let (id, user) = (refusal.id.uuid().simple(), refusal.user_id.clone());
-        (id, scope.world.number(), user, refusal.reason, license, hour, refusal.count, first, last)
+        (
+            id,
+            scope.world.number(),
+            user,
+            refusal.reason.clone(),
+            license,
+            hour,
+            refusal.count,
+            first,
+            last,
+        )
     };
     let rows: Vec<_> = refusals.iter().map(row).collect();
     conn.query(ADD).bind(Json(rows)).execute().await?;

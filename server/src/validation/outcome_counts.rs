@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
-use common::{ExternalId, LicenseId, Reason, RefusalId, Timestamp, UserRefusal, hour_of};
+use common::{ExternalId, LicenseId, Open, Reason, RefusalId, Timestamp, UserRefusal, hour_of};
 
 use crate::db::{Db, Result};
 use crate::store::Scope;
@@ -166,7 +166,9 @@ impl Noted {
             let UserRefusal { id, user_id, reason, license_id, hour, count, first_at, last_at } =
                 refusal;
             let refusal = RefusalCount { id, license: license_id, count, first_at, last_at };
-            self.refuse((scope, hour, reason), &user_id, refusal);
+            if let Open::Known(reason) = reason {
+                self.refuse((scope, hour, reason), &user_id, refusal);
+            }
         }
     }
 
@@ -196,6 +198,7 @@ impl From<Noted> for Unwritten {
         let refusals = noted.refusals.into_iter().flat_map(|((scope, hour, reason), users)| {
             users.into_iter().map(move |(user_id, refusal)| {
                 let RefusalCount { id, license: license_id, count, first_at, last_at } = refusal;
+                let reason = Open::Known(reason);
                 let refusal =
                     UserRefusal { id, user_id, reason, license_id, hour, count, first_at, last_at };
                 (scope, refusal)

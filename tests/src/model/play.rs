@@ -238,7 +238,7 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
             CallResult::UnknownProduct
         }
         (Call::Validate { .. }, 200) => match from_value(data()).unwrap() {
-            Validation::Invalid(refusal) => CallResult::Invalid(refusal.reason),
+            Validation::Invalid(refusal) => CallResult::Invalid(refusal.reason.known().unwrap()),
             Validation::Valid(grant) => {
                 assert_eq!(grant.license.id, grant.activation.license_id, "{answer}");
                 checked = Some(grant.activation.last_checked_at);
@@ -253,7 +253,7 @@ fn read_answer(call: Call, answer: &Answer, licenses: &[String]) -> Turn {
         (Call::Explain { .. }, 200) => {
             let explained: Explanation = from_value(data()).unwrap();
             assert_eq!(explained.valid, explained.reason.is_none(), "{answer}");
-            CallResult::Explained(explained.reason)
+            CallResult::Explained(explained.reason.map(|reason| reason.known().unwrap()))
         }
         (Call::Assign { .. }, 200 | 201) => {
             CallResult::Assigned { id: assignment(data()), new: answer.status == 201 }

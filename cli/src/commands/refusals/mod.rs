@@ -164,7 +164,7 @@ pub fn table_of_user(ctx: &Context, refusals: &[UserRefusal]) -> Table {
 fn row(ctx: &Context, refusal: &UserRefusal) -> Vec<TextCell> {
     vec![
         TextCell::text(refusal.user_id.as_str()),
-        TextCell::of(refusal.reason).toned(Tone::Bad),
+        TextCell::of(&refusal.reason).toned(Tone::Bad),
         TextCell::of(refusal.count),
         TextCell::past(refusal.last_at, ctx.now),
         TextCell::maybe(refusal.license_id),

@@ -57,9 +57,9 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let events = events::last_of_user(client, user.external_id.clone(), SHOWN_EVENTS);
     let (explained, events) = tokio::try_join!(client.explain(&question), events)?;
 
-    let (answer, tone) = match explained.reason {
-        None => ("VALID", Tone::Good),
-        Some(reason) => (reason.as_str(), Tone::Bad),
+    let (answer, tone) = match &explained.reason {
+        None => ("VALID".to_owned(), Tone::Good),
+        Some(reason) => (reason.to_string(), Tone::Bad),
     };
     let answer = TextCell::text(format!("{answer}: {}", explained.summary)).toned(tone);
     let mut card = card(ctx, &user);
@@ -125,7 +125,7 @@ fn licenses(ctx: &Context, licenses: &[ExplainedLicense]) -> Table {
             status_cell(&it.license, ctx.now),
             TextCell::text(format!("{}/{allowed}", it.seats_used)),
             own_seat(ctx, it),
-            TextCell::of(it.verdict).toned(verdict_tone(it.verdict)),
+            TextCell::of(&it.verdict).toned(verdict_tone(&it.verdict)),
         ]
     };
     Table::new(&COLUMNS).with(licenses.iter().map(row))

@@ -2,8 +2,8 @@
 //! right record is not known, the command or its error lists the candidates.
 
 use common::{
-    ExplainedLicense, Explanation, ExternalId, Feature, MaxSeats, ProductId, Reason, Timestamp,
-    Verdict,
+    ExplainedLicense, Explanation, ExternalId, Feature, MaxSeats, Open, ProductId, Reason,
+    Timestamp, Verdict,
 };
 
 use crate::commands::licenses::renew;
@@ -28,11 +28,11 @@ pub struct Circumstances<'a> {
 
 /// What to say before the commands, where they alone could mislead.
 pub fn remark(explained: &Explanation) -> Option<&'static str> {
-    match explained.reason {
+    match &explained.reason {
         None => Some(
             "If the application still says no, it may use another user id, mode, product or server:",
         ),
-        Some(Reason::Revoked) => Some(
+        Some(Open::Known(Reason::Revoked)) => Some(
             "A license is usually revoked for good. Find out why before you activate it again:",
         ),
         _ => None,
@@ -42,26 +42,27 @@ pub fn remark(explained: &Explanation) -> Option<&'static str> {
 /// The commands, the least drastic first.
 pub fn advice(explained: &Explanation, about: &Circumstances<'_>) -> Vec<String> {
     let with = |verdict| explained.licenses.iter().find(|license| license.verdict == verdict);
-    match explained.reason {
+    match &explained.reason {
         None if about.lacking.is_empty() => vec!["licctl refusals list --since 1h".to_owned()],
         None => with(Verdict::Valid).map_or_else(Vec::new, |it| add_features(it, about.lacking)),
-        Some(Reason::UserNotFound) => find_user(about),
-        Some(Reason::NoLicense) => candidates(about),
-        Some(Reason::ExceededSeats) => {
+        Some(Open::Known(Reason::UserNotFound)) => find_user(about),
+        Some(Open::Known(Reason::NoLicense)) => candidates(about),
+        Some(Open::Known(Reason::ExceededSeats)) => {
             with(Verdict::ExceededSeats).map_or_else(Vec::new, |it| make_room(it, &about.idle))
         }
-        Some(Reason::Expired) => match with(Verdict::Expired) {
+        Some(Open::Known(Reason::Expired)) => match with(Verdict::Expired) {
             Some(it) if needs_a_term(it, explained.checked_at) => {
                 vec![renew::command(it.license.id, about.has_term)]
             }
             expired => activate(expired),
         },
-        Some(Reason::Suspended) => activate(with(Verdict::Suspended)),
-        Some(Reason::Revoked) => {
+        Some(Open::Known(Reason::Suspended)) => activate(with(Verdict::Suspended)),
+        Some(Open::Known(Reason::Revoked)) => {
             let revoked = with(Verdict::Revoked);
             let why = revoked.map(|it| format!("licctl events list --subject {}", it.license.id));
             why.into_iter().chain(activate(revoked)).collect()
         }
+        Some(Open::Unknown(_)) => Vec::new(),
     }
 }
 

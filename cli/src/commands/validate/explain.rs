@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use common::{
     CurrentKey, Event, Explain, ExplainedLicense, Explanation, ExternalId, Feature, License,
-    LicenseId, Line, Name, ProductId, Reason, Status, UsageActivation, User, UserRefusal, Verdict,
+    LicenseId, Line, Name, Open, ProductId, Reason, Status, UsageActivation, User, UserRefusal,
+    Verdict,
 };
 use serde::Serialize;
 
@@ -145,7 +146,7 @@ impl UserExplanation {
         }
         let checked_at = self.explained.checked_at;
         let is_expired = |license: &&ExplainedLicense| needs_a_term(license, checked_at);
-        if self.explained.reason == Some(Reason::Expired)
+        if self.explained.reason == Some(Open::Known(Reason::Expired))
             && let Some(expired) = self.explained.licenses.iter().find(is_expired)
         {
             let plan = client.plans().get(expired.license.plan_id).await?;
@@ -174,12 +175,12 @@ impl UserExplanation {
     }
 
     fn fits(&self, question: &Question<'_>) -> bool {
-        let answer = match self.explained.reason {
-            Some(reason) => ExpectedAnswer::Invalid(reason),
-            None if self.lacking(question.features).is_empty() => ExpectedAnswer::Valid,
-            None => ExpectedAnswer::MissingFeature,
+        let answer = match &self.explained.reason {
+            Some(reason) => reason.known().map(ExpectedAnswer::Invalid),
+            None if self.lacking(question.features).is_empty() => Some(ExpectedAnswer::Valid),
+            None => Some(ExpectedAnswer::MissingFeature),
         };
-        answer == question.expected.unwrap_or(ExpectedAnswer::Valid)
+        answer == Some(question.expected.unwrap_or(ExpectedAnswer::Valid))
     }
 
     /// The required features that the selected license lacks.
@@ -313,7 +314,7 @@ fn licenses_line(explained: &Explanation) -> TextCell {
 }
 
 fn answer_line(explained: &Explanation) -> TextCell {
-    let word = explained.reason.map_or("VALID", Reason::as_str);
+    let word = explained.reason.as_ref().map_or("VALID".to_owned(), Open::to_string);
     step(explained.valid, "answer", &format!("{word}: {}", explained.summary))
 }
 
@@ -384,6 +385,6 @@ fn license_lines(
         TextCell::text(format!("{indent}set to {} {time} by {actor}", it.license.status))
     }));
     let verdict = format!("{indent}{}", it.sentence);
-    lines.push(TextCell::text(verdict).toned(verdict_tone(it.verdict)));
+    lines.push(TextCell::text(verdict).toned(verdict_tone(&it.verdict)));
     lines
 }

@@ -7,7 +7,7 @@ mod explain;
 mod from_file;
 
 use clap::Args;
-use common::{ExternalId, Feature, ProductId, Verdict};
+use common::{ExternalId, Feature, Open, ProductId, Verdict};
 
 use super::items::{for_each_item, read_items};
 use super::{nothing_to_do, planned};
@@ -130,10 +130,10 @@ fn external_id(text: &str) -> Result<ExternalId> {
 }
 
 /// How good the verdict on a license is.
-pub fn verdict_tone(verdict: Verdict) -> Tone {
+pub fn verdict_tone(verdict: &Open<Verdict>) -> Tone {
     match verdict {
-        Verdict::Valid => Tone::Good,
-        Verdict::NotReached | Verdict::OtherProduct => Tone::Warning,
+        Open::Known(Verdict::Valid) => Tone::Good,
+        Open::Known(Verdict::NotReached | Verdict::OtherProduct) => Tone::Warning,
         _ => Tone::Bad,
     }
 }

@@ -225,7 +225,7 @@ examples! {
     UserRefusal {
         id: id("ref"),
         user_id: ada(),
-        reason: Reason::Expired,
+        reason: Open::Known(Reason::Expired),
         license_id: Some(id("lic")),
         hour: created(),
         count: 3,
@@ -250,7 +250,7 @@ examples! {
             assigned_at: created(),
             seats_used: 1,
             activation: Some(Activation::example()),
-            verdict: Verdict::Valid,
+            verdict: Open::Known(Verdict::Valid),
             sentence: "Valid, and the user holds a seat.".to_owned(),
         }],
         refusals: Vec::new(),

@@ -82,14 +82,14 @@ pub async fn find_remedies(
     now: Timestamp,
 ) -> Result<Vec<Remedy>, Error> {
     let license = &decides.license;
-    Ok(match decides.verdict {
-        Verdict::ExceededSeats => {
+    Ok(match decides.verdict.known() {
+        Some(Verdict::ExceededSeats) => {
             let oldest = Page::oldest_first(ActivationId::default(), READ_SEATS);
             let mut holders = assignments::holders(conn, scope, license.id, oldest).await?;
             show_checks(license.id, &mut holders, checks);
             make_room(decides, holders)
         }
-        Verdict::Expired => {
+        Some(Verdict::Expired) => {
             let plan = plans::find(conn, scope, license.plan_id).await?;
             let days = plan.and_then(|plan| plan.expires_in_days);
             // It may have that status, an end in the past, or both.
@@ -98,8 +98,8 @@ pub async fn find_remedies(
             let term = days.and_then(|days| Term::of(days, now));
             activate.into_iter().chain(is_over.then_some(Remedy::Renew { term })).collect()
         }
-        Verdict::Suspended | Verdict::Revoked => vec![Remedy::Activate],
-        Verdict::Valid | Verdict::NotReached | Verdict::OtherProduct => Vec::new(),
+        Some(Verdict::Suspended | Verdict::Revoked) => vec![Remedy::Activate],
+        Some(Verdict::Valid | Verdict::NotReached | Verdict::OtherProduct) | None => Vec::new(),
     })
 }
 

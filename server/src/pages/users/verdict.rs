@@ -1,6 +1,6 @@
 //! The answer of validations in words, for the head of a user's page.
 
-use common::{ExplainedLicense, License, Reason, Status, Timestamp};
+use common::{ExplainedLicense, License, Reason, Status, Timestamp, Verdict};
 
 use super::super::parts::{Badge, Tone, words};
 use crate::ops::explain::{ExplainedUser, ProductAnswer};
@@ -80,7 +80,7 @@ pub fn badge_of(answer: &ProductAnswer, license: &ExplainedLicense) -> Badge {
         true => Tone::Bad,
         false => Tone::Off,
     };
-    Badge { tone, word: license.verdict.as_str() }
+    Badge { tone, word: license.verdict.known().map_or("", Verdict::as_str) }
 }
 
 /// Whether a license's end, which the page names, says all about its verdict.

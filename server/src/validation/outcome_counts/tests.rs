@@ -71,7 +71,8 @@ fn the_refusals_of_a_user_add_up() {
     note(&outcomes, "bob", Some(Reason::Revoked), after(4));
     note(&outcomes, "ada", Some(Reason::Revoked), after(3600));
     let taken = take(&outcomes).refusals;
-    let lines = taken.iter().map(|(_, it)| (it.user_id.as_str(), it.reason, it.count));
+    let lines =
+        taken.iter().map(|(_, it)| (it.user_id.as_str(), it.reason.known().unwrap(), it.count));
     let lines: Vec<_> = lines.collect();
     let revoked = Reason::Revoked;
     let expected = [("ada", Reason::Expired, 1), ("ada", revoked, 3), ("bob", revoked, 1)];
