@@ -69,6 +69,8 @@ pub struct Usage {
     /// CPU time of children that have ended.
     pub ended_seconds: f64,
     pub resident_bytes: f64,
+    /// What was written to files, in whole pages.
+    pub written_bytes: f64,
 }
 
 impl Usage {
@@ -83,23 +85,31 @@ impl Usage {
             cpu_seconds: (ticks(11) + ticks(12)) / TICKS_PER_SECOND,
             ended_seconds: (ticks(13) + ticks(14)) / TICKS_PER_SECOND,
             resident_bytes: resident(pid),
+            written_bytes: number_of(&format!("/proc/{pid}/io"), "write_bytes:"),
         }
     }
 }
 
 fn resident(pid: u32) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
-    kilobytes.unwrap_or(0.0) * 1024.0
+    number_of(&format!("/proc/{pid}/status"), "VmRSS:") * 1024.0
 }
 
-/// CPU time of a process and all its children, those that have ended included.
-pub fn family_cpu_seconds(pid: u32) -> f64 {
+/// The number behind `label` in a file of lines; zero if there is none.
+fn number_of(file: &str, label: &str) -> f64 {
+    let lines = fs::read_to_string(file).unwrap_or_default();
+    let number = lines.lines().find_map(|line| line.strip_prefix(label));
+    number.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0.0)
+}
+
+/// CPU seconds of a process and all its children, those that have ended included, and the bytes that
+/// it and the living ones have written.
+pub fn family_usage(pid: u32) -> (f64, f64) {
     let own = Usage::of(pid);
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let children = children.unwrap_or_default();
     let living = children.split_whitespace().filter_map(|child| child.parse().ok());
-    let living: f64 = living.map(|child| Usage::of(child).cpu_seconds).sum();
-    own.cpu_seconds + own.ended_seconds + living
+    let living: Vec<Usage> = living.map(Usage::of).collect();
+    let cpu: f64 = living.iter().map(|child| child.cpu_seconds).sum();
+    let written: f64 = living.iter().map(|child| child.written_bytes).sum();
+    (own.cpu_seconds + own.ended_seconds + cpu, own.written_bytes + written)
 }

@@ -65,6 +65,7 @@ pub fn throughput(results: &Throughput, plan: &Plan) -> anyhow::Result<()> {
             "p99.9 ms",
             "server CPU µs",
             "PostgreSQL CPU µs",
+            "bytes to disk",
             "memory MB",
         ];
         let rows = plan.subjects.iter().filter_map(|&subject| {
@@ -77,6 +78,10 @@ pub fn throughput(results: &Throughput, plan: &Plan) -> anyhow::Result<()> {
 }
 
 fn line(subject: Subject, series: &Series, handler: &Series) -> Vec<String> {
+    let written: fn(&Round) -> f64 = match subject.needs_postgres() {
+        true => |round| round.database_written,
+        false => |round| round.server_written,
+    };
     let server = |text: String| if subject == Subject::Pgbench { NONE.into() } else { text };
     let database = |text: String| if subject.needs_postgres() { text } else { NONE.into() };
     vec![
@@ -89,6 +94,7 @@ fn line(subject: Subject, series: &Series, handler: &Series) -> Vec<String> {
         format!("{:.2}", series.median(|round| round.p999)),
         server(format!("{:.1}", series.median(|round| round.server_cpu))),
         database(format!("{:.1}", series.median(|round| round.database_cpu))),
+        format!("{:.0}", series.median(written)),
         server(format!("{:.0}", series.median(|round| round.memory) / MEGABYTE)),
     ]
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use crate::bench::Bench;
 use crate::check::Answers;
 use crate::pgbench::Pgbench;
-use crate::process::{Server, family_cpu_seconds};
+use crate::process::{Server, family_usage};
 use crate::report::say;
 use crate::stats::{Round, Series};
 use crate::wrk::{Load, Order, Report};
@@ -127,16 +127,18 @@ impl Row<'_> {
         seconds: u64,
     ) -> anyhow::Result<Round> {
         let cluster = bench.cluster()?;
-        let before = family_cpu_seconds(cluster.pid());
+        let (cpu_before, written_before) = family_usage(cluster.pid());
         let done = pgbench.run(cluster, self.connections, seconds).await?;
-        let cpu = family_cpu_seconds(cluster.pid()) - before;
+        let (cpu, written) = family_usage(cluster.pid());
         let latencies = &done.latencies;
+        let validations = latencies.count() as f64;
         Ok(Round {
             rate: done.rate,
             p50: latencies.percentile(0.5),
             p99: latencies.percentile(0.99),
             p999: latencies.percentile(0.999),
-            database_cpu: cpu / latencies.count() as f64 * 1e6,
+            database_cpu: (cpu - cpu_before) / validations * 1e6,
+            database_written: (written - written_before) / validations,
             ..Round::default()
         })
     }
@@ -148,14 +150,16 @@ pub async fn load_servers(
     servers: &[Server],
     load: &Load<'_>,
 ) -> anyhow::Result<(Report, Round)> {
-    let cpu = || {
-        let servers: f64 = servers.iter().map(|server| server.usage().cpu_seconds).sum();
-        let database = bench.cluster.as_ref().map_or(0.0, |c| family_cpu_seconds(c.pid()));
-        (servers, database)
+    let usage = || {
+        let servers: Vec<_> = servers.iter().map(Server::usage).collect();
+        let cpu: f64 = servers.iter().map(|usage| usage.cpu_seconds).sum();
+        let written: f64 = servers.iter().map(|usage| usage.written_bytes).sum();
+        let cluster = bench.cluster.as_ref();
+        ((cpu, written), cluster.map_or((0.0, 0.0), |cluster| family_usage(cluster.pid())))
     };
-    let before = cpu();
+    let before = usage();
     let report = load.run(&bench.load_script).await?;
-    let after = cpu();
+    let after = usage();
     let requests = report.requests as f64;
     let milliseconds = |micros: u64| micros as f64 / 1e3;
     let round = Round {
@@ -163,8 +167,10 @@ pub async fn load_servers(
         p50: milliseconds(report.p50),
         p99: milliseconds(report.p99),
         p999: milliseconds(report.p999),
-        server_cpu: (after.0 - before.0) / requests * 1e6,
-        database_cpu: (after.1 - before.1) / requests * 1e6,
+        server_cpu: (after.0.0 - before.0.0) / requests * 1e6,
+        database_cpu: (after.1.0 - before.1.0) / requests * 1e6,
+        server_written: (after.0.1 - before.0.1) / requests,
+        database_written: (after.1.1 - before.1.1) / requests,
         memory: servers.iter().map(|server| server.usage().resident_bytes).fold(0.0, f64::max),
     };
     Ok((report, round))

@@ -13,6 +13,10 @@ pub struct Round {
     pub server_cpu: f64,
     /// The same of PostgreSQL.
     pub database_cpu: f64,
+    /// Bytes that the server wrote to files for each validation.
+    pub server_written: f64,
+    /// The same of PostgreSQL.
+    pub database_written: f64,
     /// Resident bytes of the largest server, after the round.
     pub memory: f64,
 }
