@@ -49,9 +49,26 @@ pub struct Key {
     pub revoked_at: Option<Timestamp>,
 }
 
+/// Whether a key can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    Valid,
+    Expired,
+    /// Whether or not it would have expired since.
+    Revoked,
+}
+
 impl Key {
-    /// After how long without use nobody may need a key any more.
+    /// A key unused for this long is flagged as stale.
     pub const LONG_UNUSED: Duration = Duration::days(90);
+
+    pub fn state(&self, now: Timestamp) -> KeyState {
+        match (self.revoked_at, self.expires_at) {
+            (Some(_), _) => KeyState::Revoked,
+            (None, Some(end)) if end <= now => KeyState::Expired,
+            (None, _) => KeyState::Valid,
+        }
+    }
 
     /// Whether it was not used for that long; one that was never used counts from when it was made.
     pub fn is_long_unused(&self, now: Timestamp) -> bool {

@@ -37,7 +37,8 @@ pub use id::{
     RefusalId, SessionId, TenantId, UserId,
 };
 pub use key::{
-    ApiKey, CreateKey, CreatedKey, CurrentKey, Key, MalformedKey, Mode, Role, RollKey, Tenant,
+    ApiKey, CreateKey, CreatedKey, CurrentKey, Key, KeyState, MalformedKey, Mode, Role, RollKey,
+    Tenant,
 };
 pub use license::{
     Activation, AssignLicense, Assignment, CreateLicense, License, LicenseAssignment,

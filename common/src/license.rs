@@ -40,6 +40,13 @@ pub struct License {
     pub updated_at: Timestamp,
 }
 
+impl License {
+    /// Whether its end has passed. It is expired then, whatever its status.
+    pub fn has_ended(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+}
+
 /// A license with what its vendor noted on it. Neither note has a part in decisions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]

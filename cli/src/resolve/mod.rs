@@ -7,8 +7,8 @@ mod search;
 use std::collections::HashMap;
 
 use common::{
-    ExternalId, Key, LicenseId, LicenseWithSeats, Name, Plan, PlanId, Product, ProductId, User,
-    UserId,
+    ExternalId, Key, KeyState, LicenseId, LicenseWithSeats, Name, Plan, PlanId, Product, ProductId,
+    User, UserId,
 };
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
@@ -149,7 +149,8 @@ pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
         None => key.name.as_str() == given,
     };
     let meant: Vec<_> = all.iter().filter(|key| is_meant(key)).cloned().collect();
-    let active: Vec<_> = meant.iter().filter(|key| !has_ended(ctx, key)).cloned().collect();
+    let active: Vec<_> =
+        meant.iter().filter(|key| key.state(ctx.now) == KeyState::Valid).cloned().collect();
     let (given, all) = match (prefix, active.is_empty()) {
         (Some(prefix), true) => (prefix, meant),
         (Some(prefix), false) => (prefix, active),
@@ -177,11 +178,7 @@ pub fn keys_named<'a>(
     all: &'a [ApiRecord<Key>],
     name: &str,
 ) -> impl Iterator<Item = &'a ApiRecord<Key>> {
-    all.iter().filter(move |key| key.name.as_str() == name && !has_ended(ctx, key))
-}
-
-fn has_ended(ctx: &Context, key: &Key) -> bool {
-    key.revoked_at.is_some() || key.expires_at.is_some_and(|end| end <= ctx.now)
+    all.iter().filter(move |key| key.name.as_str() == name && key.state(ctx.now) == KeyState::Valid)
 }
 
 /// The user with this external id, if there is one.

@@ -164,7 +164,7 @@ fn sentence(
 
 fn expired(license: &License, now: Timestamp) -> String {
     match license.expires_at {
-        Some(end) if end <= now => format!("Expired at {end}."),
+        Some(end) if license.has_ended(now) => format!("Expired at {end}."),
         _ => "Its status is expired.".into(),
     }
 }

@@ -1,7 +1,9 @@
 //! API keys. A live key sees and creates those of both modes, a test key only its own mode's.
 
 use chrono::TimeDelta;
-use common::{ApiKey, CreateKey, CreatedKey, Key, KeyId, Mode, Name, Role, RollKey, Timestamp};
+use common::{
+    ApiKey, CreateKey, CreatedKey, Key, KeyId, KeyState, Mode, Name, Role, RollKey, Timestamp,
+};
 
 use super::change::{Change, Events};
 use super::outcome::{Changed, Created};
@@ -133,11 +135,10 @@ pub async fn roll(
     let (own, now) = (change.scope(), change.now);
     let is_last = is_last_admin(&mut change, id).await?;
     let (before, scope) = keys::find(&mut change, own, id).await?.ok_or(NOT_FOUND)?;
-    if before.revoked_at.is_some() {
-        return Err(Error::Conflict("A revoked key cannot be rolled"));
-    }
-    if before.expires_at.is_some_and(|end| end <= now) {
-        return Err(Error::Conflict("An expired key cannot be rolled"));
+    match before.state(now) {
+        KeyState::Revoked => return Err(Error::Conflict("A revoked key cannot be rolled")),
+        KeyState::Expired => return Err(Error::Conflict("An expired key cannot be rolled")),
+        KeyState::Valid => {}
     }
     if is_last && roll.overlap() < LAST_OVERLAP {
         return Err(Error::Conflict(

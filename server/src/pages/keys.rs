@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::Duration;
-use common::{CreateKey, CreatedKey, Key, Mode, Role, SessionId, Timestamp};
+use common::{CreateKey, CreatedKey, Key, KeyState, Mode, Role, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::fields::{all, end_of_day, once, required};
@@ -93,12 +93,13 @@ async fn show_list(
 /// Whether a key is in force, and what one should know about that.
 pub fn state(key: &Key) -> Badge {
     let now = Timestamp::now();
-    let (tone, word) = match key.expires_at {
-        _ if key.revoked_at.is_some() => (Tone::Bad, "revoked"),
-        Some(end) if end <= now => (Tone::Off, "expired"),
-        Some(end) if end.since(now) < EXPIRES_SOON => (Tone::Warn, "expires soon"),
-        _ if key.is_long_unused(now) => (Tone::Warn, "unused for 90 days"),
-        _ => (Tone::Ok, "active"),
+    let ends_soon = key.expires_at.is_some_and(|end| end.since(now) < EXPIRES_SOON);
+    let (tone, word) = match key.state(now) {
+        KeyState::Revoked => (Tone::Bad, "revoked"),
+        KeyState::Expired => (Tone::Off, "expired"),
+        KeyState::Valid if ends_soon => (Tone::Warn, "expires soon"),
+        KeyState::Valid if key.is_long_unused(now) => (Tone::Warn, "unused for 90 days"),
+        KeyState::Valid => (Tone::Ok, "active"),
     };
     Badge { tone, word }
 }

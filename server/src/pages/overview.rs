@@ -1,4 +1,4 @@
-//! The overview: what validations came to lately, and what needs a look.
+//! The overview: recent validations, and what needs attention.
 
 mod charts;
 mod steps;

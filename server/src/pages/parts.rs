@@ -41,9 +41,8 @@ impl Badge {
     /// The status of a license. One that is active and past its end is refused as one that has
     /// expired.
     pub fn of_license(license: &License) -> Self {
-        let is_over = license.expires_at.is_some_and(|end| end <= Timestamp::now());
         let (tone, word) = match license.status {
-            Status::Active if is_over => (Tone::Bad, "expired"),
+            Status::Active if license.has_ended(Timestamp::now()) => (Tone::Bad, "expired"),
             Status::Active => (Tone::Ok, "active"),
             Status::Suspended => (Tone::Warn, "suspended"),
             Status::Revoked => (Tone::Bad, "revoked"),

@@ -82,10 +82,9 @@ impl From<Fault> for Reason {
 
 /// A license past its expiry is expired, whatever its status.
 fn fault(license: &License, now: Timestamp) -> Option<Fault> {
-    let past = license.expires_at.is_some_and(|end| end <= now);
     match license.status {
         Status::Expired => Some(Fault::Expired),
-        _ if past => Some(Fault::Expired),
+        _ if license.has_ended(now) => Some(Fault::Expired),
         Status::Suspended => Some(Fault::Suspended),
         Status::Revoked => Some(Fault::Revoked),
         Status::Active => None,

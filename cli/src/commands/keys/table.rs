@@ -1,6 +1,6 @@
 //! The table of keys, with what is to be said of each.
 
-use common::{Key, Timestamp};
+use common::{Key, KeyState, Timestamp};
 
 use crate::client::ApiRecord;
 use crate::context::Context;
@@ -37,15 +37,13 @@ pub fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
 }
 
 fn state(key: &Key, now: Timestamp) -> TextCell {
-    if key.revoked_at.is_some() {
-        TextCell::text("revoked").toned(Tone::Bad)
-    } else if key.expires_at.is_some_and(|end| end <= now) {
-        TextCell::text("expired").toned(Tone::Warning)
-    } else if key.is_long_unused(now) {
-        TextCell::text("unused for 90 days").toned(Tone::Warning)
-    } else {
-        TextCell::text("active").toned(Tone::Good)
-    }
+    let (word, tone) = match key.state(now) {
+        KeyState::Revoked => ("revoked", Tone::Bad),
+        KeyState::Expired => ("expired", Tone::Warning),
+        KeyState::Valid if key.is_long_unused(now) => ("unused for 90 days", Tone::Warning),
+        KeyState::Valid => ("active", Tone::Good),
+    };
+    TextCell::text(word).toned(tone)
 }
 
 #[cfg(test)]

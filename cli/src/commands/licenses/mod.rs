@@ -139,7 +139,7 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
 /// The status as a validation treats it, in a word.
 fn effective(license: &License, now: Timestamp) -> Status {
     match license.status {
-        Status::Active if past(license, now).is_some() => Status::Expired,
+        Status::Active if license.has_ended(now) => Status::Expired,
         status => status,
     }
 }
@@ -151,7 +151,7 @@ fn with_state<T>(license: ApiRecord<T>, state: Status) -> ApiRecord<T> {
 
 /// Since when the license's date is past.
 fn past(license: &License, now: Timestamp) -> Option<Timestamp> {
-    license.expires_at.filter(|&end| end <= now)
+    license.expires_at.filter(|_| license.has_ended(now))
 }
 
 /// The license that an argument names, or one from a prompt.

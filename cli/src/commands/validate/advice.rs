@@ -103,7 +103,7 @@ fn make_room(full: &ExplainedLicense, idle: &[&ExternalId]) -> Vec<String> {
 /// Whether a renewal is what the license needs: it may have the status expired, a date in the past,
 /// or both.
 pub fn needs_a_term(expired: &ExplainedLicense, now: Timestamp) -> bool {
-    expired.verdict == Verdict::Expired && expired.license.expires_at.is_some_and(|end| end <= now)
+    expired.verdict == Verdict::Expired && expired.license.has_ended(now)
 }
 
 fn activate(license: Option<&ExplainedLicense>) -> Vec<String> {

@@ -350,10 +350,9 @@ fn feature_line(selected: &ExplainedLicense, lacking: &[Feature]) -> TextCell {
 
 /// The expiry, unless the status shows it already.
 fn expiry(ctx: &Context, license: &License) -> String {
-    let past = license.expires_at.is_some_and(|end| end <= ctx.now);
     let time = TextCell::time_or("never", license.expires_at, ctx.now);
     let time = time.shown(ctx.io.terminals.stdout);
-    match (past, license.status) {
+    match (license.has_ended(ctx.now), license.status) {
         (true, Status::Active) => String::new(),
         (true, _) => format!(", expired {time}"),
         (false, _) => format!(", expires {time}"),

@@ -94,9 +94,9 @@ pub async fn find_remedies(
             let days = plan.and_then(|plan| plan.expires_in_days);
             // It may have that status, an end in the past, or both.
             let activate = (license.status != Status::Active).then_some(Remedy::Activate);
-            let is_over = license.expires_at.is_some_and(|end| end <= now);
             let term = days.and_then(|days| Term::of(days, now));
-            activate.into_iter().chain(is_over.then_some(Remedy::Renew { term })).collect()
+            let renew = license.has_ended(now).then_some(Remedy::Renew { term });
+            activate.into_iter().chain(renew).collect()
         }
         Some(Verdict::Suspended | Verdict::Revoked) => vec![Remedy::Activate],
         Some(Verdict::Valid | Verdict::NotReached | Verdict::OtherProduct) | None => Vec::new(),

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{Key, KeyId, OverlapSeconds, RollKey, Timestamp};
+use common::{Key, KeyId, KeyState, OverlapSeconds, RollKey, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::super::fields::{once, required};
@@ -42,8 +42,7 @@ struct KeyPage {
 impl KeyPage {
     /// Whether the key is in force, so that it can have a successor.
     fn may_be_rolled(&self) -> bool {
-        let has_ended = self.key.expires_at.is_some_and(|end| end <= Timestamp::now());
-        self.layout.may_act() && self.key.revoked_at.is_none() && !has_ended
+        self.layout.may_act() && self.key.state(Timestamp::now()) == KeyState::Valid
     }
 }
 

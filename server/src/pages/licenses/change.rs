@@ -9,7 +9,7 @@ use common::{
 
 use super::meanwhile;
 use super::questions;
-use super::show::{Attempt, Fields, ShowQuery, is_over, show};
+use super::show::{Attempt, Fields, ShowQuery, show};
 use super::{
     Done, Editor, Mistake, Notice, Question, Visitor, end_of_day, external_id, features, last_day,
     optional, required,
@@ -186,7 +186,7 @@ impl Sent<'_> {
 
 /// What an assignment means for the user, given the license after it.
 pub fn notice_of_assignment(is_new: bool, license: &LicenseWithSeats) -> Done {
-    let status = if is_over(license) { Status::Expired } else { license.status };
+    let status = if license.has_ended(Timestamp::now()) { Status::Expired } else { license.status };
     match license.seats.allowed {
         _ if !is_new => Notice::AssignedBefore.into(),
         _ if status != Status::Active => Notice::AssignedInvalid.with("", status.as_str()),

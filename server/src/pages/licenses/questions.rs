@@ -4,7 +4,7 @@ use common::{LicenseId, LicenseWithSeats, MaxSeats, Timestamp};
 
 use super::Question;
 use super::last_day;
-use super::show::{Fields, is_over};
+use super::show::Fields;
 use super::typed_users::ask_about;
 use crate::error::Error;
 use crate::ops::licenses::{self, MAX_COUNTED};
@@ -50,7 +50,8 @@ pub async fn about_expiry(
     fields: &Fields,
 ) -> Result<Option<Question>, Error> {
     let path = format!("/licenses/{}/expiry", license.id);
-    let ends_now = end.is_some_and(|end| end <= Timestamp::now()) && !is_over(license);
+    let now = Timestamp::now();
+    let ends_now = end.is_some_and(|end| end <= now) && !license.has_ended(now);
     let never_ends = end.is_none() && license.expires_at.is_some();
     let back = fields.way_back(license.id);
     if fields.is_confirmed() || !(ends_now || never_ends) {

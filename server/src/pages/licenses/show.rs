@@ -176,8 +176,3 @@ fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
     let features: Vec<_> = license.features.iter().map(|feature| feature.as_str()).collect();
     fields.features.get_or_insert_with(|| features.join("\n"));
 }
-
-/// Whether the end of the license has passed.
-pub fn is_over(license: &LicenseWithSeats) -> bool {
-    license.expires_at.is_some_and(|end| end <= Timestamp::now())
-}

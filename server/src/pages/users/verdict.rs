@@ -85,5 +85,5 @@ pub fn badge_of(answer: &ProductAnswer, license: &ExplainedLicense) -> Badge {
 
 /// Whether a license's end, which the page names, says all about its verdict.
 pub fn is_over(license: &License, now: Timestamp) -> bool {
-    license.status == Status::Active && license.expires_at.is_some_and(|end| end <= now)
+    license.status == Status::Active && license.has_ended(now)
 }
