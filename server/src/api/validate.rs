@@ -12,8 +12,8 @@ use crate::http::credentials::{Validator, bearer};
 use crate::http::extract::{Json, VALIDATION_BODY};
 use crate::validation::{Read, ValidationRequest};
 
-/// A stranger's body is read before the key is looked up only if it is announced to be this short:
-/// several times what a validation needs.
+/// Bodies declared no longer than this are read before the key is checked: several times what a
+/// validation needs.
 const SHORT: u64 = 4096;
 
 pub async fn validate(

@@ -1,4 +1,4 @@
-//! The signals that stop a command: the first asks it to finish, the second ends it at once.
+//! The signals that stop a command: the first asks it to finish, the second ends it immediately.
 
 use anyhow::bail;
 use licd::http::Tls;
@@ -23,7 +23,7 @@ pub async fn until_stopped<T>(
     };
     tokio::select! {
         outcome = command(Stop(stopped)) => outcome,
-        second = twice => bail!("{second} came while stopping; what was in progress is broken off"),
+        second = twice => bail!("a second signal, {second}: the requests in progress were aborted"),
     }
 }
 

@@ -35,8 +35,7 @@ static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 });
 
 /// Nodes that start at once take turns. The lock belongs to the transaction and not to the session,
-/// so that it works through a pooler too, and ends with the node. The number is any, but
-/// always this one.
+/// so that it works through a pooler too, and ends with the node. An arbitrary constant.
 const LOCK: &str = "select pg_advisory_xact_lock(7017269530431091044)";
 /// The same, if it is free.
 const TRY_LOCK: &str = "select pg_try_advisory_xact_lock(7017269530431091044)";

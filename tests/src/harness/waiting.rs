@@ -40,7 +40,7 @@ async fn find_within<T>(
             }
         }
     };
-    timeout(bound, looking).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+    timeout(bound, looking).await.unwrap_or_else(|_| panic!("timed out waiting for: {what}"))
 }
 
 /// Waits until the clock has passed a time that licd answered: a clock that has not moved on would

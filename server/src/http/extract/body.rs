@@ -107,7 +107,7 @@ pub async fn receive(
     if body.size_hint().lower() > limit.size as u64 {
         return Err(Error::TooLarge(limit.sentence));
     }
-    // Whose body has yet to be found out is a stranger's.
+    // Until the key is checked, the body counts as anonymous.
     let context = parts.extensions.get::<RequestContext>();
     let tenant = context.and_then(|context| context.caller.tenant());
     let mut reading = pin!(read(body, limit, limit.budget.share(tenant)));
