@@ -113,11 +113,11 @@ async fn connect_sqlite(path: &Path, most_reading: u32) -> super::Result<Db> {
         .busy_timeout(LOCK_WAIT)
         .pragma("cache_size", SQLITE_LARGE_CACHE)
         .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES);
-    let validators = pool.clone().max_connections(most_reading);
-    let validators =
-        validators.connect_with(options.clone().pragma("cache_size", SQLITE_LARGE_CACHE)).await?;
-    let readers = [pool.connect_with(options).await?, validators];
-    Ok(Db::Sqlite(SqliteConnections::new(path.to_owned(), first, writer_options, readers)?))
+    let own_options = [writer_options, options.clone().pragma("cache_size", SQLITE_LARGE_CACHE)];
+    let readers = pool.connect_with(options).await?;
+    let path = path.to_owned();
+    let connections = SqliteConnections::new(path, first, readers, own_options, most_reading)?;
+    Ok(Db::Sqlite(connections))
 }
 
 /// The first connection, which switches the file to a write-ahead log for good. Of two processes

@@ -2,12 +2,14 @@
 //!
 //! SQLite has one writer at a time, so the writing connection is behind a lock, and writers queue
 //! in order instead of polling the file's own lock. Readers come from a pool; thanks to the
-//! write-ahead log they never wait for the writer.
+//! write-ahead log they never wait for the writer. Validations have readers of their own, each behind
+//! a lock as well: the pool pings a connection that is given back, which costs as much as their read.
 //!
 //! After a failed write (a full disk, an input/output error) SQLite may have rolled the transaction
 //! back by itself, and a statement that was given up on may still be running. So a connection on
 //! which anything failed is closed, and the next user opens a new one.
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,21 +33,24 @@ pub(super) const LOCK_WAIT: Duration = Duration::from_millis(10);
 /// is copied once.
 const CHECKPOINT_PAGES: i64 = 4000;
 
-/// None until the first write, after a failure, and once it is closed.
-type Writer = Arc<Mutex<Option<SqliteConnection>>>;
+/// A connection for one user at a time: none until the first use, after a failure, and once it is
+/// closed.
+type Slot = Arc<Mutex<Option<SqliteConnection>>>;
+type HeldSlot = OwnedMutexGuard<Option<SqliteConnection>>;
 
 /// The connections to one SQLite file. Cloning shares them.
 #[derive(Clone)]
 pub struct SqliteConnections {
     writer_options: Arc<SqliteConnectOptions>,
-    writer: Writer,
+    writer: Slot,
     readers: SqlitePool,
-    /// Those that read for validations.
-    validators: SqlitePool,
+    validator_options: Arc<SqliteConnectOptions>,
+    /// Those that read for validations, one for each batch that may read at once.
+    validators: Arc<[Slot]>,
     files: Arc<DatabaseFiles>,
     /// Open as long as the others may be, and closed last: SQLite deletes the write-ahead log with
     /// the last connection, so that a log that is gone was deleted by somebody else.
-    first: Writer,
+    first: Slot,
 }
 
 impl SqliteConnections {
@@ -53,16 +58,18 @@ impl SqliteConnections {
     pub fn new(
         path: PathBuf,
         first: SqliteConnection,
-        writer_options: SqliteConnectOptions,
-        [readers, validators]: [SqlitePool; 2],
+        readers: SqlitePool,
+        [writer_options, validator_options]: [SqliteConnectOptions; 2],
+        most_reading: u32,
     ) -> Result<Self> {
         Ok(Self {
             files: DatabaseFiles::at(path)?.into(),
             first: Arc::new(Mutex::new(Some(first))),
             writer_options: writer_options.into(),
-            writer: Writer::default(),
+            writer: Slot::default(),
             readers,
-            validators,
+            validator_options: validator_options.into(),
+            validators: (0..most_reading).map(|_| Slot::default()).collect(),
         })
     }
 
@@ -71,13 +78,21 @@ impl SqliteConnections {
     }
 
     pub fn most_reading(&self) -> u32 {
-        self.validators.options().get_max_connections()
+        self.validators.len() as u32
     }
 
     /// Fails as [`write`](Self::write) does when the files are others.
     pub async fn read_for_validations(&self) -> Result<SqliteConn> {
         self.files.check()?;
-        Ok(SqliteConn::new(Held::Reader(Box::pin(self.validators.acquire()).await?)))
+        // All are taken only while one that failed is being closed.
+        let free = self.validators.iter().find_map(|slot| slot.clone().try_lock_owned().ok());
+        let slot = async {
+            match free {
+                Some(slot) => slot,
+                None => self.validators[0].clone().lock_owned().await,
+            }
+        };
+        self.take(slot, &self.validator_options).await
     }
 
     /// Waits for the writer at most [`STATEMENT_TIMEOUT`]. Fails at once when the files at the
@@ -85,43 +100,58 @@ impl SqliteConnections {
     /// would be lost.
     pub async fn write(&self) -> Result<SqliteConn> {
         self.files.check()?;
-        let held = tokio::time::timeout(STATEMENT_TIMEOUT, self.hold_writer());
-        Ok(SqliteConn::new(Held::Writer(held.await.map_err(|_| sqlx::Error::PoolTimedOut)??)))
+        self.take(self.writer.clone().lock_owned(), &self.writer_options).await
     }
 
-    async fn hold_writer(&self) -> Result<OwnedMutexGuard<Option<SqliteConnection>>> {
-        let mut writer = self.writer.clone().lock_owned().await;
+    async fn take(
+        &self,
+        slot: impl Future<Output = HeldSlot>,
+        options: &Arc<SqliteConnectOptions>,
+    ) -> Result<SqliteConn> {
+        let opened = async { self.open(slot.await, options).await };
+        let opened = tokio::time::timeout(STATEMENT_TIMEOUT, opened);
+        Ok(SqliteConn::new(Held::Slot(opened.await.map_err(|_| sqlx::Error::PoolTimedOut)??)))
+    }
+
+    async fn open(
+        &self,
+        mut slot: HeldSlot,
+        options: &Arc<SqliteConnectOptions>,
+    ) -> Result<HeldSlot> {
         if self.readers.is_closed() {
             return Err(sqlx::Error::PoolClosed);
         }
-        if writer.is_some() {
-            return Ok(writer);
+        if slot.is_some() {
+            return Ok(slot);
         }
         // A task of its own: opening a file on a disk that hangs goes on when the caller has given
         // up, and must not be begun again and again meanwhile.
-        let options = self.writer_options.clone();
+        let options = options.clone();
         let opening = tokio::spawn(async move {
-            *writer = Some(options.connect().await?);
-            Ok(writer)
+            *slot = Some(options.connect().await?);
+            Ok(slot)
         });
         opening.await.map_err(|_| sqlx::Error::WorkerCrashed)?
     }
 
     /// The state of the writer and of those that read.
     pub fn pools(&self) -> [PoolState; 3] {
-        let (in_use, idle) = match self.writer.try_lock() {
-            Ok(writer) => (0, usize::from(writer.is_some())),
-            Err(_) => (1, 0),
+        let state = |name, slots: &[Slot]| {
+            let (free, taken): (Vec<_>, Vec<_>) =
+                slots.iter().map(|slot| slot.try_lock()).partition(Result::is_ok);
+            let idle = free.into_iter().flatten().filter(|slot| slot.is_some()).count();
+            PoolState { name, in_use: taken.len(), idle, max: slots.len() }
         };
-        let state = |name, pool: &SqlitePool| PoolState {
-            name,
+        let pool = &self.readers;
+        let readers = PoolState {
+            name: "readers",
             in_use: (pool.size() as usize).saturating_sub(pool.num_idle()),
             idle: pool.num_idle(),
             max: pool.options().get_max_connections() as usize,
         };
         [
-            PoolState { name: "writer", in_use, idle, max: 1 },
-            state("readers", &self.readers),
+            state("writer", std::slice::from_ref(&self.writer)),
+            readers,
             state("validations", &self.validators),
         ]
     }
@@ -148,8 +178,7 @@ impl SqliteConnections {
     /// Waits until all connections are given back and closed.
     pub async fn close(&self) {
         self.readers.close().await;
-        self.validators.close().await;
-        for last in [&self.writer, &self.first] {
+        for last in self.validators.iter().chain([&self.writer, &self.first]) {
             if let Some(conn) = last.lock().await.take() {
                 // The process ends; what was committed is on disk either way.
                 drop(conn.close().await);
@@ -159,14 +188,14 @@ impl SqliteConnections {
 }
 
 enum Held {
-    Writer(OwnedMutexGuard<Option<SqliteConnection>>),
+    Slot(HeldSlot),
     Reader(PoolConnection<Sqlite>),
 }
 
 impl Held {
     fn conn(&mut self) -> Option<&mut SqliteConnection> {
         match self {
-            Self::Writer(writer) => writer.as_mut(),
+            Self::Slot(slot) => slot.as_mut(),
             Self::Reader(reader) => Some(reader),
         }
     }
@@ -174,7 +203,7 @@ impl Held {
     /// The next user gets a new one, once this one has let go of the file.
     async fn close(self) {
         let closed = match self {
-            Self::Writer(mut writer) => match writer.take() {
+            Self::Slot(mut slot) => match slot.take() {
                 Some(conn) => conn.close().await,
                 None => Ok(()),
             },
