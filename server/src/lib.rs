@@ -89,7 +89,7 @@ impl App {
         let (validations, reads) = BatchQueue::start(
             "reads",
             db.most_reading() as usize,
-            metrics.clone(),
+            &metrics,
             move |requests: Vec<ValidationRequest>| {
                 let validator = validator.clone();
                 async move { validator.read(&requests).await }
@@ -100,7 +100,7 @@ impl App {
         let (claims, writes) = BatchQueue::start(
             "writes",
             1,
-            metrics.clone(),
+            &metrics,
             move |requests: Vec<Claim>| {
                 let validator = claiming.clone();
                 async move { validator.claim(&requests).await }

@@ -8,13 +8,15 @@
 //! the others' cheap ones. How long a caller waits is bounded by the caller.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::TenantId;
+use futures_util::FutureExt;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::{Notify, oneshot};
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Duration, Instant, timeout};
 
 use crate::error::Error;
@@ -58,7 +60,8 @@ struct Queue<Q, A> {
     waiting: Mutex<Lanes<Option<TenantId>, Hash, Waiting<Q, A>>>,
     arrived: Notify,
     closed: AtomicBool,
-    working: AtomicBool,
+    /// How many batches are being answered. It grows only under the lock.
+    running: AtomicUsize,
 }
 
 /// The sending end of the queue. After its last clone is dropped, the worker answers the requests
@@ -85,13 +88,13 @@ where
     Q: Clone + Send + 'static,
     A: Send + 'static,
 {
-    /// Starts the worker, which answers each batch with `answer`: one answer for each request, in
-    /// their order; at most so many batches at once. `note` hears how each call of it ended, also of
-    /// one that took too long. A worker that breaks off is started anew.
+    /// Starts the workers, one for each batch that may be answered at the same time. They answer with
+    /// `answer`: one answer for each request, in their order. `note` hears how each call of it ended,
+    /// also of one that took too long.
     pub fn start<F, R, N>(
         name: &'static str,
         most_batches: usize,
-        metrics: Arc<Metrics>,
+        metrics: &Arc<Metrics>,
         answer: F,
         note: N,
     ) -> (Self, JoinHandle<()>)
@@ -104,14 +107,19 @@ where
             waiting: Mutex::new(Lanes::new(MAX_WAITING)),
             arrived: Notify::new(),
             closed: AtomicBool::new(false),
-            working: AtomicBool::new(true),
+            running: AtomicUsize::new(0),
         });
         let open = Self(Arc::new(Open(queue.clone())));
-        let work = supervise(name, metrics.clone(), move || {
-            let measured = Measured::of(&metrics, name);
-            work(queue.clone(), most_batches, measured, answer.clone(), note.clone())
-        });
-        (open, tokio::spawn(work))
+        let mut workers = JoinSet::new();
+        for _ in 0..most_batches {
+            let (queue, metrics) = (queue.clone(), metrics.clone());
+            let (answer, note) = (answer.clone(), note.clone());
+            workers.spawn(supervise(name, metrics.clone(), move || {
+                let measured = Measured::of(&metrics, name);
+                work(queue.clone(), measured, answer.clone(), note.clone())
+            }));
+        }
+        (open, tokio::spawn(async { drop(workers.join_all().await) }))
     }
 
     pub async fn submit(&self, place: Placement, request: Q) -> Result<A, Error> {
@@ -132,11 +140,6 @@ where
     pub fn waiting(&self) -> usize {
         self.0.0.lock().len()
     }
-
-    /// Whether the worker runs.
-    pub fn is_working(&self) -> bool {
-        self.0.0.working.load(Ordering::Acquire)
-    }
 }
 
 impl<Q, A> Queue<Q, A> {
@@ -144,9 +147,13 @@ impl<Q, A> Queue<Q, A> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next batch; empty when nothing waits. Callers that have hung up need no answer.
-    fn take(&self) -> Vec<Waiting<Q, A>> {
+    /// The next batch, unless nothing waits, or too little for a batch beside those that run. Callers
+    /// that have hung up need no answer.
+    fn take(&self) -> Option<(Vec<Waiting<Q, A>>, Running<'_>)> {
         let mut waiting = self.lock();
+        if self.running.load(Ordering::Acquire) > 0 && waiting.len() < GOOD_BATCH {
+            return None;
+        }
         let (mut batch, mut cost) = (Vec::new(), 0);
         let most = match waiting.in_turn() {
             0 | 1 => MAX_BATCH,
@@ -157,7 +164,7 @@ impl<Q, A> Queue<Q, A> {
             cost += next.cost;
             batch.push(next);
         }
-        batch
+        (!batch.is_empty()).then(|| (batch, Running::begin(&self.running)))
     }
 }
 
@@ -180,54 +187,34 @@ impl Measured {
     }
 }
 
-async fn work<Q, A, F, R, N>(
-    queue: Arc<Queue<Q, A>>,
-    most_batches: usize,
-    measured: Measured,
-    answer: F,
-    note: N,
-) where
-    Q: Clone + Send + 'static,
-    A: Send + 'static,
-    F: Fn(Vec<Q>) -> R + Clone + Send + Sync + 'static,
-    R: Future<Output = Result<Vec<A>, Error>> + Send + 'static,
-    N: Fn(Result<(), &Error>) + Clone + Send + Sync + 'static,
+/// One of the workers, each of which answers one batch at a time.
+async fn work<Q, A, F, R, N>(queue: Arc<Queue<Q, A>>, measured: Measured, answer: F, note: N)
+where
+    Q: Clone,
+    F: Fn(Vec<Q>) -> R,
+    R: Future<Output = Result<Vec<A>, Error>>,
+    N: Fn(Result<(), &Error>),
 {
-    let _working = Working::begin(&queue.working);
-    // Tasks of their own, so that a panic costs a batch and not the worker.
-    let mut running = JoinSet::new();
     loop {
-        while let Some(done) = running.try_join_next() {
-            report(done);
-        }
-        let is_worth_another = || queue.lock().len() >= GOOD_BATCH;
-        if running.is_empty() || running.len() < most_batches && is_worth_another() {
-            let batch = queue.take();
-            if !batch.is_empty() {
-                let (answer, note) = (answer.clone(), note.clone());
-                running.spawn(measured.clone().measure(batch, answer, note));
-                continue;
+        let arrived = queue.arrived.notified();
+        if let Some((batch, _running)) = queue.take() {
+            let answering = measured.measure(batch, &answer, &note);
+            // A panic costs a batch and not the worker.
+            if AssertUnwindSafe(answering).catch_unwind().await.is_err() {
+                tracing::error!("a batch broke off");
             }
-            if running.is_empty() && queue.closed.load(Ordering::Acquire) && queue.lock().is_empty()
-            {
-                return;
-            }
+        } else if queue.closed.load(Ordering::Acquire) && queue.lock().is_empty() {
+            // For the next worker to end.
+            queue.arrived.notify_one();
+            return;
+        } else {
+            arrived.await;
         }
-        tokio::select! {
-            () = queue.arrived.notified() => {}
-            Some(done) = running.join_next() => report(done),
-        }
-    }
-}
-
-fn report(done: Result<(), JoinError>) {
-    if let Err(panic) = done {
-        tracing::error!(%panic, "a batch broke off");
     }
 }
 
 impl Measured {
-    async fn measure<Q, A, F, R, N>(self, batch: Vec<Waiting<Q, A>>, answer: F, note: N)
+    async fn measure<Q, A, F, R, N>(&self, batch: Vec<Waiting<Q, A>>, answer: &F, note: &N)
     where
         Q: Clone,
         F: Fn(Vec<Q>) -> R,
@@ -244,23 +231,23 @@ impl Measured {
     }
 }
 
-/// While it lives, the worker works.
-struct Working<'a>(&'a AtomicBool);
+/// A batch that is being answered.
+struct Running<'a>(&'a AtomicUsize);
 
-impl<'a> Working<'a> {
-    fn begin(working: &'a AtomicBool) -> Self {
-        working.store(true, Ordering::Release);
-        Self(working)
+impl<'a> Running<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
     }
 }
 
-impl Drop for Working<'_> {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-async fn settle<Q, A, F, R, N>(batch: Vec<Waiting<Q, A>>, answer: F, note: N)
+async fn settle<Q, A, F, R, N>(batch: Vec<Waiting<Q, A>>, answer: &F, note: &N)
 where
     Q: Clone,
     F: Fn(Vec<Q>) -> R,

@@ -54,7 +54,7 @@ impl Held {
                 }
             }
         };
-        let (batcher, worker) = BatchQueue::start("reads", 1, Arc::default(), answer, note);
+        let (batcher, worker) = BatchQueue::start("reads", 1, &Arc::default(), answer, note);
         Self { batcher, worker, allowed, begun, batches, ends }
     }
 
@@ -140,7 +140,7 @@ async fn who_is_refused_leaves_nothing_behind() {
     let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start(
         "reads",
         1,
-        Arc::default(),
+        &Arc::default(),
         {
             let begun = begun.clone();
             move |_| {

@@ -69,7 +69,7 @@ impl Held {
                 }
             }
         };
-        let (validations, _) = BatchQueue::start("reads", 1, app.metrics.clone(), answer, |_| {});
+        let (validations, _) = BatchQueue::start("reads", 1, &app.metrics, answer, |_| {});
         Arc::get_mut(&mut app.0).unwrap().validations = validations;
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
