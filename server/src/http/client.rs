@@ -53,8 +53,8 @@ impl TrustedProxies {
     /// The client of a request with these headers, on a connection with this peer that may be over
     /// TLS.
     ///
-    /// Without trusted proxies, `X-Forwarded-Proto` is honoured and `X-Forwarded-For` ignored: no page
-    /// can make a browser send the former, which only makes a session's cookie stricter.
+    /// Without trusted proxies, `X-Forwarded-Proto` is honoured and `X-Forwarded-For` ignored: no
+    /// page can make a browser send the former, and it only makes a session's cookie stricter.
     pub fn client(&self, peer: IpAddr, is_tls: bool, headers: &HeaderMap) -> Client {
         if !self.contains(peer) {
             // The first proxy of all is the one that the browser asked.
