@@ -148,7 +148,8 @@ impl Db {
         }
     }
 
-    /// Does beside the others what a database leaves to who writes. PostgreSQL leaves nothing.
+    /// Copies SQLite's write-ahead log into the file once it has grown. PostgreSQL does the same by
+    /// itself.
     pub async fn checkpoint(&self) -> Result<()> {
         match self {
             Self::Sqlite(connections) => connections.checkpoint().await,

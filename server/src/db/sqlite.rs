@@ -84,7 +84,7 @@ impl SqliteConnections {
     /// Fails as [`write`](Self::write) does when the files are others.
     pub async fn read_for_validations(&self) -> Result<SqliteConn> {
         self.files.check()?;
-        // All are taken only while one that failed is being closed.
+        // All are taken only while readiness is probed, or one that failed is being closed.
         let free = self.validators.iter().find_map(|slot| slot.clone().try_lock_owned().ok());
         let slot = async {
             match free {

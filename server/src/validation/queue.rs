@@ -169,7 +169,6 @@ impl<Q, A> Queue<Q, A> {
 }
 
 /// What is measured of a queue's batches.
-#[derive(Clone)]
 struct Measured {
     size: Histogram,
     wait: Histogram,
