@@ -3,7 +3,7 @@
 //! [`Db::open`] makes the database ready, [`serve`] answers requests until it is stopped. Read on
 //! in [`routes`], which lists every address and leads to everything else.
 
-pub mod api;
+mod api;
 mod background;
 pub mod backup;
 mod budget;
@@ -12,11 +12,11 @@ pub mod copy;
 pub mod db;
 pub mod error;
 pub mod events;
-pub mod fair;
+mod fair;
 pub mod http;
 pub mod metrics;
 pub mod ops;
-pub mod pages;
+mod pages;
 pub mod permissions;
 pub mod routes;
 pub mod small_file;

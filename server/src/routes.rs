@@ -1,9 +1,8 @@
-//! The table of contents: every address of the service, once, with its summary. The OpenAPI
-//! document is generated from this page, from the descriptions beside it, and from the types of the
-//! handlers' parameters and answers.
+//! The table of contents: every address of the service, once, with its summary and description. The
+//! OpenAPI document is generated from this page and from the types of the handlers' parameters and
+//! responses. Rules that apply to many operations are in docs/api.md.
 
 mod dashboard;
-mod descriptions;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
@@ -54,7 +53,7 @@ fn api() -> (Router<App>, OpenApi) {
     openapi::begin();
     let mut document = OpenApi::default();
     let routes = routes().finish_api_with(&mut document, |document| {
-        descriptions::TAGS.iter().fold(openapi::preface(document), |document, (name, text)| {
+        GROUPS.iter().fold(openapi::preface(document), |document, (name, text, _)| {
             let description = Some((*text).to_owned());
             document.tag(Tag { name: (*name).to_owned(), description, ..Tag::default() })
         })
@@ -62,145 +61,236 @@ fn api() -> (Router<App>, OpenApi) {
     (routes, document)
 }
 
+/// A group's name, its description and its routes.
+type Group = (&'static str, &'static str, fn() -> ApiRouter<App>);
+
+/// The groups of operations, in the order in which a reference shows them. A group is one class of
+/// a generated client.
+const GROUPS: [Group; 10] = [
+    // For the vendor's application.
+    ("Validation", "Whether a user is licensed, and why.", validation),
+    // For the vendor's administrators.
+    ("Products", "What the vendor sells.", products),
+    ("Plans", "The terms of the licenses that are created from them.", plans),
+    ("Licenses", "Licenses, their assignments to users, and the seats that users hold.", licenses),
+    ("Users", "The users of the vendor's application.", users),
+    ("Keys", "The API keys of the tenant.", keys),
+    ("Events", "The changes of records, in the order of commit.", events),
+    ("Refusals", "The users whose validations were refused.", refusals),
+    ("Statistics", "The number of validations by outcome.", statistics),
+    // For whatever runs the service.
+    ("Health", "The state of a node. It takes no key and has no rate limit.", health),
+];
+
 fn routes() -> ApiRouter<App> {
-    ApiRouter::new()
-        // For the vendor's application.
-        .merge(tagged("Validation", validation()))
-        // For the vendor's administrators.
-        .merge(tagged("Products", products()))
-        .merge(tagged("Plans", plans()))
-        .merge(tagged("Licenses", licenses()))
-        .merge(tagged("Users", users()))
-        .merge(tagged("Keys", keys()))
-        .merge(tagged("Events", events()))
-        .merge(tagged("Refusals", refusals()))
-        .merge(tagged("Statistics", statistics()))
-        // For what runs the service.
-        .merge(tagged("Health", health()))
+    GROUPS.into_iter().fold(ApiRouter::new(), |routes, (name, _, group)| {
+        routes.merge(group().with_path_items(|path| path.tag(name)))
+    })
 }
 
 #[rustfmt::skip]
 fn validation() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/validate",
-            post_with(validate::validate, op("validate", "Validate a user")))
+            post_with(validate::validate, op("validate", "Validate a user",
+                "Returns whether the user is licensed. Of the licenses assigned to the user, in \
+                 the order of assignment, the first that is active and not expired is selected, \
+                 and it alone decides. The first validation that selects it takes a seat; later \
+                 ones keep it. An unknown user is created, without licenses. `valid: false` is a \
+                 result, not an error. Safe to repeat if a response is lost.")))
         .api_route("/api/v1/admin/explain",
-            post_with(explain::explain, op("explain", "Explain the answer of a validation")))
+            post_with(explain::explain, op("explain", "Explain the result of a validation",
+                "Returns what a validation would, with all of the user's licenses in order, the \
+                 verdict on each and its seats, and the user's last ten refusals. It changes \
+                 nothing: no user is created and no seat is taken.")))
 }
 
 #[rustfmt::skip]
 fn products() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/products",
-            post_with(products::create, op("createProduct", "Create a product"))
-            .get_with(products::list, op("listProducts", "List products")))
+            post_with(products::create, op("createProduct", "Create a product",
+                "Creates a product. Two products may have the same name."))
+            .get_with(products::list, op("listProducts", "List products",
+                "Lists the tenant's products in this mode, oldest first. Without `limit` all of \
+                 them are streamed; with `limit` they come in pages, and `nextCursor` is the \
+                 `after` of the next one.")))
         .api_route("/api/v1/admin/products/{id}",
-            get_with(products::get, op("getProduct", "Get a product"))
-            .patch_with(products::update, op("updateProduct", "Update a product")))
+            get_with(products::get, op("getProduct", "Get a product",
+                "Gets the product with this id."))
+            .patch_with(products::update, op("updateProduct", "Update a product",
+                "Changes the members that are given and leaves the others. Members named in \
+                 `clear` become null.")))
 }
 
 #[rustfmt::skip]
 fn plans() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/plans",
-            post_with(plans::create, op("createPlan", "Create a plan"))
-            .get_with(plans::list, op("listPlans", "List plans")))
+            post_with(plans::create, op("createPlan", "Create a plan",
+                "Creates a plan of an existing product. Without `maxSeats` its licenses have no \
+                 seat limit, and without `expiresInDays` they don't expire."))
+            .get_with(plans::list, op("listPlans", "List plans",
+                "Lists the tenant's plans in this mode, oldest first, all or those of one \
+                 product. Without `limit` all of them are streamed; with `limit` they come in \
+                 pages.")))
         .api_route("/api/v1/admin/plans/{id}",
-            get_with(plans::get, op("getPlan", "Get a plan"))
-            .patch_with(plans::update, op("updatePlan", "Update a plan, not its licenses")))
+            get_with(plans::get, op("getPlan", "Get a plan",
+                "Gets the plan with this id."))
+            .patch_with(plans::update, op("updatePlan", "Update a plan, not its licenses",
+                "Changes the members that are given and leaves the others. Members named in \
+                 `clear` become null. Licenses that were created from the plan stay as they are.")))
 }
 
 #[rustfmt::skip]
 fn licenses() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/licenses",
-            post_with(licenses::create, op("createLicense", "Create a license from a plan"))
-            .get_with(licenses::list, op("listLicenses", "List licenses")))
+            post_with(licenses::create, op("createLicense", "Create a license from a plan",
+                "Creates an active license with the seats, the expiry and the features of the \
+                 plan. `expiresInDays` overrides the plan's. The license belongs to nobody until \
+                 it is assigned."))
+            .get_with(licenses::list, op("listLicenses", "List licenses",
+                "Lists the tenant's licenses in this mode with their seats, oldest first. Filters \
+                 narrow the list down together. Without `limit` all of them are streamed; with \
+                 `limit` they come in pages.")))
         .api_route("/api/v1/admin/licenses/{id}",
-            get_with(licenses::get, op("getLicense", "Get a license"))
+            get_with(licenses::get, op("getLicense", "Get a license",
+                "Gets the license with this id, with its name, metadata and seats."))
             .patch_with(licenses::update,
-                op("updateLicense", "Update a license's terms, name or metadata")))
+                op("updateLicense", "Update a license's terms, name or metadata",
+                "Changes the members that are given and leaves the others. Members named in \
+                 `clear` become null: no seat limit, no expiry, no name. Seats that are held are \
+                 never taken away.")))
         .api_route("/api/v1/admin/licenses/{id}/status",
-            patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status")))
+            patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status",
+                "Sets the status to any of the four. Only an active license validates. Seats \
+                 remain held.")))
         .api_route("/api/v1/admin/licenses/{id}/assign",
-            post_with(licenses::assign, op("assignLicense", "Assign a license to a user"))
+            post_with(licenses::assign, op("assignLicense", "Assign a license to a user",
+                "Assigns the license to a user, who is created if unknown. It takes no seat. \
+                 Assigning again keeps the assignment, and replaces its metadata if any is given. \
+                 A user has at most 100 licenses."))
             .delete_with(licenses::unassign_by_query,
-                op("unassignLicenseByQuery", "Unassign a license from a user named in the query")))
+                op("unassignLicenseByQuery", "Unassign a license from a user named in the query",
+                "Removes the license from the user and frees the seat, if one was held. For users \
+                 whose identifiers cannot be part of a path, such as `..`.")))
         .api_route("/api/v1/admin/licenses/{id}/assign/{userId}",
             delete_with(licenses::unassign,
-                op("unassignLicense", "Unassign a license from a user")))
+                op("unassignLicense", "Unassign a license from a user",
+                "Removes the license from the user and frees the seat, if one was held. Returns \
+                 the assignment as it was.")))
         .api_route("/api/v1/admin/licenses/{id}/assignments",
             get_with(licenses::assignments,
-                op("listAssignments", "List the users to whom a license is assigned")))
+                op("listAssignments", "List the users to whom a license is assigned",
+                "Lists the users to whom the license is assigned, in the order of assignment, \
+                 each with the seat that the user holds, if any. Without `limit` all of them are \
+                 streamed; with `limit` they come in pages.")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
-            get_with(usage::get, op("getLicenseUsage", "List the seats of a license")))
+            get_with(usage::get, op("getLicenseUsage", "List the seats of a license",
+                "Lists the seats that are held, all as of one moment, oldest first. With `limit` \
+                 they come in pages, and the totals still count all of them.")))
 }
 
 #[rustfmt::skip]
 fn users() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/users",
-            post_with(users::create, op("createUser", "Create a user, or update an existing one"))
-            .get_with(users::list, op("listUsers", "List users")))
+            post_with(users::create, op("createUser", "Create a user, or update an existing one",
+                "Creates the user with this `externalId`, or updates the existing one: members \
+                 that are given are replaced, others stay. Validations and assignments create \
+                 unknown users too."))
+            .get_with(users::list, op("listUsers", "List users",
+                "Lists the tenant's users in this mode, oldest first. Without `limit` all of them \
+                 are streamed; with `limit` they come in pages.")))
         .api_route("/api/v1/admin/users/{id}",
-            get_with(users::get, op("getUser", "Get a user"))
-            .patch_with(users::update, op("updateUser", "Update a user"))
-            .delete_with(users::delete, op("deleteUser", "Delete a user and free the seats")))
+            get_with(users::get, op("getUser", "Get a user",
+                "Gets the user with this internal id."))
+            .patch_with(users::update, op("updateUser", "Update a user",
+                "Changes the members that are given and leaves the others. Members named in \
+                 `clear` become null. The `externalId` never changes."))
+            .delete_with(users::delete, op("deleteUser", "Delete a user and free the seats",
+                "Removes all licenses from the user, frees the seats and deletes the user. \
+                 Returns the user as it was.")))
 }
 
 #[rustfmt::skip]
 fn keys() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/key",
-            get_with(keys::current, op("getCurrentKey", "Get the request's key and its tenant")))
+            get_with(keys::current, op("getCurrentKey", "Get the request's key and its tenant",
+                "Gets the key that this request carries, with its role, its mode and its tenant. \
+                 Available to every role.")))
         .api_route("/api/v1/admin/keys",
-            post_with(keys::create, op("createKey", "Create an API key, which is shown once"))
-            .get_with(keys::list, op("listKeys", "List API keys")))
+            post_with(keys::create, op("createKey", "Create an API key, which is shown once",
+                "Creates a key and shows it, only this once. A live key may also create test \
+                 keys. Repeating the request with the same `Idempotency-Key` returns 409, as the \
+                 key itself is not stored."))
+            .get_with(keys::list, op("listKeys", "List API keys",
+                "Lists the tenant's keys, oldest first, including revoked and expired ones, but \
+                 never the keys themselves. A live key also sees test keys.")))
         .api_route("/api/v1/admin/keys/{id}/roll",
-            post_with(keys::roll, op("rollKey", "Replace an API key by a new one, shown once")))
+            post_with(keys::roll, op("rollKey", "Replace an API key with a new one, shown once",
+                "Creates a key of the same name, role, mode and expiry, and shows it, only this \
+                 once. The old key stays valid for `overlapSeconds`, unless it expires sooner, so \
+                 that applications can be given the new one. With 0 it is revoked immediately. \
+                 Repeating the request with the same `Idempotency-Key` returns 409, as the key \
+                 itself is not stored.")))
         .api_route("/api/v1/admin/keys/{id}/revoke",
-            post_with(keys::revoke, op("revokeKey", "Revoke an API key")))
+            post_with(keys::revoke, op("revokeKey", "Revoke an API key",
+                "Revokes the key immediately and permanently. The tenant's last valid live admin \
+                 key cannot be revoked.")))
 }
 
 #[rustfmt::skip]
 fn events() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/events",
-            get_with(events::list, op("listEvents", "List events, in the order of commit")))
+            get_with(events::list, op("listEvents", "List events, in the order of commit",
+                "Lists the changes in this mode of the tenant after the sequence `after`, without \
+                 gaps and in the order of commit. A reader that stores the last sequence misses \
+                 nothing and sees nothing twice.")))
 }
 
 #[rustfmt::skip]
 fn refusals() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/refusals",
-            get_with(refusals::list, op("listRefusals", "List refused validations, newest first")))
+            get_with(refusals::list, op("listRefusals", "List refused validations, newest first",
+                "Lists the refused validations of the last 30 days by user, reason and hour, \
+                 newest first, in pages of 100 without `limit`. They are counted a few seconds \
+                 late.")))
 }
 
 #[rustfmt::skip]
 fn statistics() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/api/v1/admin/statistics",
-            get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome")))
+            get_with(statistics::get, op("getStatistics", "Count validations by hour and outcome",
+                "Counts the validations of each hour by outcome, for at most 31 days. Without \
+                 `to` the current hour is the last; without `from` there are 24 hours.")))
 }
 
 #[rustfmt::skip]
 fn health() -> ApiRouter<App> {
     ApiRouter::new()
         .api_route("/healthz",
-            get_with(health::healthz, op("getHealth", "Check that the process is up")))
+            get_with(health::healthz, op("getHealth", "Check that the process is up",
+                "Returns 200 as long as the process is up. It does not check the database.")))
         .api_route("/readyz",
-            get_with(health::readyz, op("getReadiness", "Check that this node can serve")))
-}
-
-/// Puts the operations into a group, which becomes one class of a generated client.
-fn tagged(tag: &str, routes: ApiRouter<App>) -> ApiRouter<App> {
-    routes.with_path_items(|path| path.tag(tag))
+            get_with(health::readyz, op("getReadiness", "Check that this node can serve",
+                "Returns 200 while this node can validate users who hold their seats, and 503 \
+                 while it cannot. With `for=writes` it is also 503 while nothing can be written.")))
 }
 
 /// Sets an operation's name, for generated clients, its summary and its description.
-fn op(id: &str, summary: &str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+fn op(
+    id: &'static str,
+    summary: &'static str,
+    description: &'static str,
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
     move |operation| {
-        let mut operation = operation.id(id).summary(summary).description(descriptions::of(id));
+        let mut operation = operation.id(id).summary(summary).description(description);
         openapi::complete(operation.inner_mut());
         operation
     }
