@@ -1,60 +1,77 @@
-//! Connections: accepting them, bounding their number, ending those that wait for too long, and
-//! stopping. hyper and the router handle the requests on them, [`protocol`] what is spoken.
+//! Connections: accepting them, bounding their number, and stopping. hyper and the router handle the
+//! requests on them, [`protocol`] what is spoken, [`stream`] their time-outs.
 //!
-//! One task accepts and looks at all connections now and then. Strangers hold a connection as long
-//! as they like only while there is room: a full service ends those that wait without a request.
+//! Strangers hold a connection as long as they like only while there is room: a full service ends
+//! those that have been [`idle`] for the longest.
 
-mod blocked;
-mod clock;
-mod file_limit;
-mod limits;
+mod idle;
 mod protocol;
 mod refusal;
-mod request;
-mod socket;
-mod state;
 mod stream;
 
-use std::collections::HashMap;
 use std::io;
-use std::mem::take;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Router;
+use futures_util::future::{AbortHandle, Abortable, Aborted};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use clock::{millis, now};
-pub use limits::ConnectionLimits;
-use protocol::Protocol;
-use socket::Socket;
-use state::{ConnectionState, Overdue};
-use stream::Transport;
-
+use crate::error::LineLimit;
 use crate::http::{Tls, TrustedProxies};
 use crate::metrics::Gauge;
+use idle::{Connection, EVICTION_GRACE, IdleConnections};
+use protocol::Protocol;
 
 /// With heads of 16 KiB, so many connections hold at most 128 MiB of them.
 const MAX_CONNECTIONS: usize = 8192;
+/// How many files everything else needs: the database, the log, the runtime.
+const RESERVED_FILES: u64 = 64;
 /// How many newcomers the kernel may hold until they are accepted, instead of the usual 128. One for
 /// whom there is no room tries again after a second. Linux allows 4096 itself, unless set otherwise.
 const BACKLOG: i32 = 4096;
 /// How much of an answer the kernel may hold for a client that does not read; Linux doubles it.
 const SEND_BUFFER: usize = 128 * 1024;
-/// A connection that has waited for less is not ended to make room: its request may be on its way.
-const EVICTION_GRACE: Duration = Duration::from_millis(100);
 /// How long a half-sent head may hold up the stop.
 const STOP_GRACE: Duration = Duration::from_secs(1);
-/// How often connections are looked at, at least, while there is something to wait for.
-const SHORT_SWEEP: Duration = Duration::from_millis(25);
-/// At most one line about each matter in this time.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
+/// How often idle connections are looked for while there is no room, or the service stops.
+const LOOK_INTERVAL: Duration = Duration::from_millis(25);
+/// A warning about connections is not repeated sooner.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What bounds connections. A test shortens it; everybody else takes the default.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// How many may be open at the same time, at least 1. None for as many as the limit on open
+    /// files has room for, and at most 8192.
+    pub max_connections: Option<usize>,
+    /// How long a request's head may take to arrive, from its first byte on, or from the beginning
+    /// of the connection.
+    pub head_timeout: Duration,
+    /// How long a connection is kept alive between two requests.
+    pub idle_timeout: Duration,
+    /// Each time this has passed while a client does not take all that it is sent, it must have
+    /// taken 64 KiB.
+    pub write_timeout: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            max_connections: None,
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(20),
+        }
+    }
+}
 
 /// What connections have in common.
 pub struct Settings {
@@ -68,8 +85,8 @@ pub struct Settings {
     pub max: Gauge,
 }
 
-/// Answers on `listener` until `shutdown` completes. Then ends the connections that wait, and gives
-/// those with a request in flight the time `drain` to finish it.
+/// Answers on `listener` until `shutdown` completes. Then ends the connections that are idle, and
+/// gives those with a request in flight the time `drain` to finish it.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -83,16 +100,16 @@ pub async fn serve(
     let mut server = Server::new(router, settings);
     let mut shutdown = pin!(shutdown);
     loop {
-        let may_accept = server.may_accept();
-        open.set(server.connections.len() as i64);
+        let has_room = server.make_room();
+        open.set(server.tasks.len() as i64);
         tokio::select! {
             () = &mut shutdown => break,
-            Some(ended) = server.tasks.join_next_with_id() => server.forget(ended),
-            () = sleep_until(server.next_sweep) => server.sweep(),
-            accepted = listener.accept(), if may_accept => match accepted {
+            Some(ended) = server.tasks.join_next() => log_panic(ended),
+            accepted = listener.accept(), if has_room => match accepted {
                 Ok((tcp, address)) => server.open(tcp, address),
-                Err(error) => server.accept_failed(&error),
+                Err(error) => server.accept_failed(&error).await,
             },
+            () = sleep(LOOK_INTERVAL), if !has_room => {}
         }
     }
     drop(listener);
@@ -100,98 +117,48 @@ pub async fn serve(
 }
 
 struct Server {
-    protocol: Protocol,
-    tls: Option<Tls>,
-    limits: ConnectionLimits,
+    protocol: Arc<Protocol>,
+    idle: Arc<IdleConnections>,
+    /// One for each connection.
+    tasks: JoinSet<Result<(), Aborted>>,
     max_connections: usize,
-    /// Each answer is its connection's last: the service stops, or others wait for a connection.
-    closing: Arc<AtomicBool>,
-    tasks: JoinSet<()>,
-    connections: HashMap<Id, Connection>,
-    next_sweep: Instant,
-    /// Nothing is accepted before, as the system had no room.
-    accept_after: Instant,
-    abuse: Abuse,
-    last_report: Option<Instant>,
-    last_warning: Option<Instant>,
-}
-
-struct Connection {
-    /// A proxy, if there is one.
-    peer: SocketAddr,
-    state: Arc<ConnectionState>,
-    task: AbortHandle,
-}
-
-/// Connections that ended badly since the last line about them.
-#[derive(Default)]
-struct Abuse {
-    failed_handshakes: u64,
-    malformed_heads: u64,
-    slow_heads: u64,
-    slow_readers: u64,
-    last_client: Option<SocketAddr>,
-}
-
-impl Abuse {
-    fn note(&mut self, ended: &Connection) {
-        let (is_malformed, is_failed) =
-            (ended.state.is_malformed(), ended.state.is_handshake_failed());
-        self.malformed_heads += u64::from(is_malformed);
-        self.failed_handshakes += u64::from(is_failed);
-        if is_malformed || is_failed {
-            self.last_client = Some(ended.peer);
-        }
-    }
+    warned: Option<Instant>,
 }
 
 impl Server {
     fn new(router: Router, settings: Settings) -> Self {
         let Settings { limits, proxies, tls, max, .. } = settings;
-        file_limit::raise();
-        let bound = || file_limit::room_for_connections().min(MAX_CONNECTIONS);
-        let max_connections = limits.max_connections.unwrap_or_else(bound).max(1);
+        let room = room_for_connections().min(MAX_CONNECTIONS);
+        let max_connections = limits.max_connections.unwrap_or(room).max(1);
         max.set(i64::try_from(max_connections).unwrap_or(i64::MAX));
-        let closing = Arc::<AtomicBool>::default();
         Self {
-            protocol: Protocol::new(router, proxies, closing.clone()),
-            tls,
-            limits,
-            max_connections,
-            closing,
+            protocol: Arc::new(Protocol::new(router, proxies, tls, limits)),
+            idle: Arc::default(),
             tasks: JoinSet::new(),
-            connections: HashMap::new(),
-            next_sweep: Instant::now(),
-            accept_after: Instant::now(),
-            abuse: Abuse::default(),
-            last_report: None,
-            last_warning: None,
+            max_connections,
+            warned: None,
         }
     }
 
     /// Whether there is room for one more. When there is not, makes some.
-    fn may_accept(&mut self) -> bool {
-        let now = Instant::now();
-        let full = self.connections.len() >= self.max_connections;
+    fn make_room(&mut self) -> bool {
+        let is_full = self.tasks.len() >= self.max_connections;
         // Those that are busy make room too, until an eighth is free.
-        let few = self.connections.len() < self.max_connections - self.max_connections / 8;
-        let closing = full || !few && self.closing.load(Ordering::Relaxed);
-        self.closing.store(closing, Ordering::Relaxed);
-        if full {
-            if is_due(&mut self.last_warning) {
+        let few = self.max_connections - self.max_connections / 8;
+        let is_closing = &self.protocol.is_closing;
+        let is_crowded = is_closing.load(Ordering::Relaxed) && self.tasks.len() >= few;
+        is_closing.store(is_full || is_crowded, Ordering::Relaxed);
+        if is_full {
+            if self.may_warn() {
                 let max = self.max_connections;
                 tracing::warn!(
                     max,
                     "all connections are in use; those without a request are ended"
                 );
             }
-            self.make_room();
+            self.idle.make_room(Instant::now());
         }
-        let paused = now < self.accept_after;
-        if full || paused {
-            self.next_sweep = self.next_sweep.min(now + SHORT_SWEEP);
-        }
-        !full && !paused
+        !is_full
     }
 
     fn open(&mut self, tcp: TcpStream, address: SocketAddr) {
@@ -199,132 +166,43 @@ impl Server {
         drop(tcp.set_nodelay(true));
         drop(SockRef::from(&tcp).set_send_buffer_size(SEND_BUFFER));
         let peer = SocketAddr::new(address.ip().to_canonical(), address.port());
-        let state = Arc::new(ConnectionState::new());
-        let socket = Socket::new(tcp, state.clone());
-        let task = match &self.tls {
-            None => {
-                let transport = Transport::Plain(socket);
-                let connection = self.protocol.http1(peer.ip(), transport, state.clone());
-                self.tasks.spawn(log_end(connection, peer))
-            }
-            Some(tls) => {
-                let (protocol, config) = (self.protocol.clone(), tls.config());
-                let connection = protocol.tls(peer.ip(), config, socket, state.clone());
-                self.tasks.spawn(log_end(connection, peer))
-            }
-        };
-        self.connections.insert(task.id(), Connection { peer, state, task });
+        let (task, registration) = AbortHandle::new_pair();
+        let connection = Arc::new(Connection::new(self.idle.clone(), peer, task));
+        let serving = self.protocol.clone().serve(tcp, connection);
+        self.tasks.spawn(Abortable::new(serving, registration));
     }
 
-    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
-        let id = match &ended {
-            Ok((id, ())) => *id,
-            Err(error) => error.id(),
-        };
-        if let Some(connection) = self.connections.remove(&id) {
-            self.abuse.note(&connection);
-        }
-        if ended.is_err_and(|error| error.is_panic()) {
-            tracing::error!("the task of a connection panicked");
-        }
-    }
-
-    /// Out of files or memory, mostly. Trying again at once would only burn CPU.
-    fn accept_failed(&mut self, error: &io::Error) {
+    /// Out of files or memory, mostly. Trying again immediately would only burn CPU.
+    async fn accept_failed(&mut self, error: &io::Error) {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
         if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
             return;
         }
-        if is_due(&mut self.last_warning) {
+        if self.may_warn() {
             tracing::warn!(%error, "connections cannot be accepted");
         }
-        self.accept_after = Instant::now() + EVICTION_GRACE;
-        self.make_room();
+        self.idle.make_room(Instant::now());
+        sleep(EVICTION_GRACE).await;
     }
 
-    /// Ends the connections that have waited longest without a request, and those that had one only
-    /// when there are no others. A few at a time, so that looking for them costs little, however
-    /// many come.
-    fn make_room(&mut self) {
-        if self.connections.values().any(|connection| connection.state.is_ended()) {
-            return;
+    fn may_warn(&mut self) -> bool {
+        let may = self.warned.is_none_or(|warned| warned.elapsed() >= WARNING_INTERVAL);
+        if may {
+            self.warned = Some(Instant::now());
         }
-        let mut waiting: Vec<_> = self
-            .connections
-            .values()
-            .filter_map(|connection| Some((connection.state.waits()?, connection)))
-            .collect();
-        if waiting.iter().any(|((had_request, _), _)| !had_request) {
-            waiting.retain(|((had_request, _), _)| !had_request);
-        }
-        let count = waiting.len().min(1 + self.max_connections / 64);
-        if count < waiting.len() {
-            waiting.select_nth_unstable_by_key(count, |((_, since), _)| *since);
-        }
-        let now = now();
-        for ((_, since), connection) in &waiting[..count] {
-            let waited = now.saturating_sub(*since);
-            if waited >= millis(EVICTION_GRACE) && connection.state.end_if_waiting(false) {
-                connection.task.abort();
-            }
-        }
-    }
-
-    /// Ends connections that have waited for too long.
-    fn sweep(&mut self) {
-        let now = now();
-        for connection in self.connections.values() {
-            let Some(overdue) = connection.state.end_if_overdue(&self.limits, now) else {
-                continue;
-            };
-            connection.task.abort();
-            match overdue {
-                Overdue::Head => self.abuse.slow_heads += 1,
-                Overdue::Reader => self.abuse.slow_readers += 1,
-                Overdue::Idle | Overdue::Lingering => continue,
-            }
-            self.abuse.last_client = Some(connection.peer);
-        }
-        self.report();
-        let limits = &self.limits;
-        let shortest = limits.head_timeout.min(limits.idle_timeout).min(limits.write_timeout);
-        self.next_sweep = Instant::now() + (shortest / 4).clamp(SHORT_SWEEP, STOP_GRACE);
-    }
-
-    /// Writes one line about all of them, however many.
-    fn report(&mut self) {
-        let Some(last_client) = self.abuse.last_client else { return };
-        if is_due(&mut self.last_report) {
-            let Abuse { failed_handshakes, malformed_heads, slow_heads, slow_readers, .. } =
-                take(&mut self.abuse);
-            tracing::info!(
-                failed_handshakes,
-                malformed_heads,
-                slow_heads,
-                slow_readers,
-                %last_client,
-                "connections were ended"
-            );
-        }
+        may
     }
 
     async fn stop(mut self, drain: Duration) {
-        self.closing.store(true, Ordering::Relaxed);
-        let (begun, deadline) = (Instant::now(), Instant::now() + drain);
-        let mut looks = interval(SHORT_SWEEP);
+        self.protocol.is_closing.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
         while !self.tasks.is_empty() {
+            self.idle.end_all(begun.elapsed() < STOP_GRACE);
             tokio::select! {
-                Some(ended) = self.tasks.join_next_with_id() => self.forget(ended),
-                _ = looks.tick() => {
-                    let is_grace_left = begun.elapsed() < STOP_GRACE;
-                    for connection in self.connections.values() {
-                        if connection.state.end_if_waiting(is_grace_left) {
-                            connection.task.abort();
-                        }
-                    }
-                }
-                () = sleep_until(deadline) => {
-                    let requests = self.connections.len();
+                Some(ended) = self.tasks.join_next() => log_panic(ended),
+                () = sleep(LOOK_INTERVAL) => {}
+                () = sleep_until(begun + drain) => {
+                    let requests = self.tasks.len();
                     tracing::warn!(requests, "requests did not end in time and were broken off");
                     break;
                 }
@@ -334,17 +212,28 @@ impl Server {
     }
 }
 
-async fn log_end(connection: impl Future<Output = hyper::Result<()>>, peer: SocketAddr) {
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, client = %peer, "a connection was broken off");
+/// How many connections the limit on open files leaves room for, once it is as high as the system
+/// allows.
+fn room_for_connections() -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        // Some systems know a lower limit than they admit. Then the old one stays.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(files - RESERVED_FILES.min(files / 2)).unwrap_or(usize::MAX)
+}
+
+fn log_panic(ended: Result<Result<(), Aborted>, JoinError>) {
+    if ended.is_err_and(|error| error.is_panic()) {
+        tracing::error!("the task of a connection panicked");
     }
 }
 
-/// Whether a line may be written again, after that time of the last one.
-fn is_due(last: &mut Option<Instant>) -> bool {
-    let due = last.is_none_or(|last| last.elapsed() >= LOG_INTERVAL);
-    if due {
-        *last = Some(Instant::now());
-    }
-    due
+/// Logs why a connection ended that a client used badly. Any client can cause these lines.
+fn log_end(reason: &'static str, client: SocketAddr) {
+    static LINES: LineLimit = LineLimit::new();
+    LINES.write(|left_out| {
+        tracing::info!(reason, %client, left_out, "a connection was ended");
+    });
 }

@@ -1,104 +1,148 @@
 //! What is spoken on a connection: HTTP/1.1, in plain or over TLS.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::io::{self, ErrorKind};
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 
 use axum::Router;
-use axum::http::Request;
+use axum::body::HttpBody;
+use axum::http::{HeaderValue, Request, Response, header};
+use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::server::Acceptor;
+use socket2::SockRef;
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
+use tokio::time::timeout_at;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
+use tower::Service;
 
-use super::request;
-use super::socket::Socket;
-use super::state::ConnectionState;
-use super::stream::{Stream, Transport};
-use crate::http::TrustedProxies;
+use super::idle::Connection;
+use super::stream::Stream;
+use super::{ConnectionLimits, log_end, refusal};
+use crate::http::{Tls, TrustedProxies};
 
 /// How large a request's head may be, and how much of a body or an answer hyper buffers.
 const BUFFER: usize = 16 * 1024;
 /// The first byte of every TLS handshake, and of no request in plain HTTP.
 const TLS_HANDSHAKE: u8 = 0x16;
+/// For 180 days a browser asks this host over TLS alone, and shows no way around a certificate that
+/// is not valid: whoever signs in must not be led back to plain HTTP, with the key.
+const OVER_TLS_ALONE: HeaderValue = HeaderValue::from_static("max-age=15552000");
 
-/// What all connections need. Cloning it is cheap.
-#[derive(Clone)]
+/// What all connections need.
 pub struct Protocol {
     router: Router,
     proxies: TrustedProxies,
+    tls: Option<Tls>,
+    limits: ConnectionLimits,
     http1: http1::Builder,
-    closing: Arc<AtomicBool>,
-    /// How many TLS handshakes are computed at once.
-    handshakes: Arc<Semaphore>,
+    /// How many TLS handshakes are computed at the same time.
+    handshakes: Semaphore,
+    /// Each answer is its connection's last: the service stops, or others wait for a connection.
+    pub is_closing: AtomicBool,
 }
 
 impl Protocol {
-    /// While `closing`, an answer is its connection's last.
-    pub fn new(router: Router, proxies: TrustedProxies, closing: Arc<AtomicBool>) -> Self {
+    pub fn new(
+        router: Router,
+        proxies: TrustedProxies,
+        tls: Option<Tls>,
+        limits: ConnectionLimits,
+    ) -> Self {
         let mut http1 = http1::Builder::new();
-        // hyper's own timer counts a head and the idle time before it as one.
+        // hyper's own timer counts a head and the idle time before it as one, and is set anew for
+        // each request. `Stream` has the time-outs.
         http1.header_read_timeout(None).max_buf_size(BUFFER);
         // Half of the cores are left to requests, however many newcomers there are.
         let cores = available_parallelism().map_or(1, usize::from);
-        let handshakes = Arc::new(Semaphore::new((cores / 2).max(1)));
-        Self { router, proxies, http1, closing, handshakes }
+        let handshakes = Semaphore::new((cores / 2).max(1));
+        let is_closing = AtomicBool::new(false);
+        Self { router, proxies, tls, limits, http1, handshakes, is_closing }
     }
 
     /// Answers requests until the connection ends.
-    pub fn http1(
-        &self,
-        peer: IpAddr,
-        transport: Transport,
-        state: Arc<ConnectionState>,
-    ) -> impl Future<Output = hyper::Result<()>> + use<> {
-        let is_tls = matches!(transport, Transport::Tls(_));
-        let stream = TokioIo::new(Stream::new(transport, state.clone()));
-        let (router, proxies) = (self.router.clone(), self.proxies.clone());
-        let closing = self.closing.clone();
-        let service = service_fn(move |request: Request<Incoming>| {
-            let client = proxies.client(peer, is_tls, request.headers());
-            let (state, closing) = (state.clone(), closing.clone());
-            request::answer(request, router.clone(), client, is_tls, state, closing)
-        });
-        self.http1.serve_connection(stream, service)
-    }
-
-    /// Shakes hands, and answers requests over TLS.
-    pub async fn tls(
-        self,
-        peer: IpAddr,
-        config: Arc<ServerConfig>,
-        socket: Socket,
-        state: Arc<ConnectionState>,
-    ) -> hyper::Result<()> {
-        match socket.peek().await {
-            Ok(Some(TLS_HANDSHAKE)) => {}
-            Ok(Some(_)) => {
-                refuse_plain_http(socket, state).await;
-                return Ok(());
-            }
-            Ok(None) | Err(_) => return Ok(()),
-        }
-        let stream = match self.shake_hands(config, socket).await {
-            Ok(stream) => stream,
-            Err(error) => {
-                if error.kind() == ErrorKind::InvalidData {
-                    state.handshake_failed();
-                }
-                tracing::debug!(%error, client = %peer, "a TLS handshake failed");
-                return Ok(());
+    pub async fn serve(self: Arc<Self>, tcp: TcpStream, connection: Arc<Connection>) {
+        let transport = match &self.tls {
+            None => Either::Left(tcp),
+            Some(tls) => {
+                // In a box, as most connections need no room for it.
+                let stream = Box::pin(self.start_tls(tls.config(), tcp, &connection)).await;
+                let Some(stream) = stream else { return };
+                Either::Right(Box::new(stream))
             }
         };
-        self.http1(peer, Transport::Tls(Box::new(stream)), state).await
+        let stream = Stream::new(transport, connection.clone(), self.limits);
+        let service = service_fn(|request| self.answer(request, &connection));
+        if let Err(error) = self.http1.serve_connection(TokioIo::new(stream), service).await {
+            tracing::debug!(%error, client = %connection.peer, "a connection was aborted");
+        }
+    }
+
+    /// A request is handled until its answer's last byte was produced, and the body dropped.
+    async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        connection: &Arc<Connection>,
+    ) -> Result<Response<impl HttpBody<Data = Bytes, Error = axum::Error> + use<>>, Infallible>
+    {
+        let Some(guard) = connection.begin() else { return pending().await };
+        let is_tls = self.tls.is_some();
+        let client = self.proxies.client(connection.peer.ip(), is_tls, request.headers());
+        request.extensions_mut().insert(client);
+        let mut response = self.router.clone().call(request).await?;
+        let headers = response.headers_mut();
+        if is_tls {
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, OVER_TLS_ALONE);
+        }
+        if self.is_closing.load(Ordering::Relaxed) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response.map(|body| {
+            body.map_err(move |error| {
+                let _held_by_the_body = &guard;
+                error
+            })
+        }))
+    }
+
+    /// None if the client speaks something else, or takes too long.
+    async fn start_tls(
+        &self,
+        config: Arc<ServerConfig>,
+        tcp: TcpStream,
+        connection: &Arc<Connection>,
+    ) -> Option<TlsStream<TcpStream>> {
+        let mut first = [0];
+        let starting = async {
+            if tcp.peek(&mut first).await? > 0 && first != [TLS_HANDSHAKE] {
+                self.refuse_plain_http(tcp, connection.clone()).await;
+                return Ok(None);
+            }
+            self.shake_hands(config, tcp).await.map(Some)
+        };
+        match timeout_at(connection.opened + self.limits.head_timeout, starting).await {
+            Ok(Ok(stream)) => return stream,
+            Ok(Err(error)) => {
+                if error.kind() == ErrorKind::InvalidData {
+                    log_end("failed_handshake", connection.peer);
+                }
+                tracing::debug!(%error, client = %connection.peer, "a TLS handshake failed");
+            }
+            Err(_) => log_end("slow_head", connection.peer),
+        }
+        None
     }
 
     /// Reads what the client says first, then computes the answer in its turn. So no more tasks than
@@ -106,26 +150,34 @@ impl Protocol {
     async fn shake_hands(
         &self,
         config: Arc<ServerConfig>,
-        socket: Socket,
-    ) -> io::Result<TlsStream<Socket>> {
-        let hello = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
+        tcp: TcpStream,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), tcp).await?;
         let handshake = {
-            let _turn = self.handshakes.acquire().await.map_err(io::Error::other)?;
-            if hello.io.is_closed() {
+            let _permit = self.handshakes.acquire().await.map_err(io::Error::other)?;
+            if is_closed(&hello.io) {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
             hello.into_stream(config)
         };
         handshake.await
     }
+
+    /// Tells a client that speaks plain HTTP what is wrong.
+    async fn refuse_plain_http(&self, tcp: TcpStream, connection: Arc<Connection>) {
+        let mut stream = Stream::new(Either::Left(tcp), connection, self.limits);
+        stream.refuse(&refusal::of_plain_http());
+        // Fails only after the client has closed the connection.
+        drop(stream.shutdown().await);
+    }
 }
 
-/// Tells a client that speaks plain HTTP what is wrong.
-async fn refuse_plain_http(socket: Socket, state: Arc<ConnectionState>) {
-    let mut stream = Stream::new(Transport::Plain(socket), state);
-    stream.refuse_plain_http();
-    // Fails only after the client has closed the connection.
-    drop(stream.shutdown().await);
+/// Whether the client has closed the connection, and everything was read that it sent.
+fn is_closed(tcp: &TcpStream) -> bool {
+    match SockRef::from(tcp).peek(&mut [std::mem::MaybeUninit::uninit()]) {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
 }
 
 #[cfg(test)]

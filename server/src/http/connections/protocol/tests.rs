@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use futures_util::future::AbortHandle;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::ServerName;
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -52,11 +53,11 @@ async fn handshakes(stays: bool) -> usize {
         client.shutdown().await.unwrap();
     }
     let (tcp, peer) = listener.accept().await.unwrap();
-    let state = Arc::new(ConnectionState::new());
-    let protocol =
-        Protocol::new(Router::new(), TrustedProxies::default(), Arc::<AtomicBool>::default());
-    let socket = Socket::new(tcp, state.clone());
-    protocol.tls(peer.ip(), Arc::new(config), socket, state).await.unwrap();
+    let (task, _) = AbortHandle::new_pair();
+    let connection = Arc::new(Connection::new(Arc::default(), peer, task));
+    let (proxies, limits) = (TrustedProxies::default(), ConnectionLimits::default());
+    let protocol = Protocol::new(Router::new(), proxies, None, limits);
+    assert!(protocol.start_tls(Arc::new(config), tcp, &connection).await.is_none());
     let mut told = Vec::new();
     drop(client.read_to_end(&mut told).await);
     counter.0.load(Relaxed)

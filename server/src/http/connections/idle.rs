@@ -1,0 +1,203 @@
+//! The connections on which no request is handled, in the order in which they make room for others:
+//! first those that never had a request, then those kept alive, and of each kind the longest idle.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::AbortHandle;
+use tokio::time::Instant;
+
+/// A connection idle for less is not ended to make room: its request may be on its way.
+pub const EVICTION_GRACE: Duration = Duration::from_millis(100);
+/// The bit of a place that puts it after all connections that never had a request.
+const HAD_REQUEST: u64 = 1 << 63;
+
+#[derive(Default)]
+pub struct IdleConnections(Mutex<Places>);
+
+#[derive(Default)]
+struct Places {
+    /// How many were ever taken.
+    taken: u64,
+    by_order: BTreeMap<u64, Place>,
+}
+
+struct Place {
+    since: Instant,
+    is_talking: bool,
+    task: AbortHandle,
+}
+
+impl IdleConnections {
+    /// Ends the first connection, if it has been idle for long enough.
+    pub fn make_room(&self, now: Instant) {
+        let mut places = self.lock();
+        if let Some(first) = places.by_order.first_entry()
+            && first.get().since + EVICTION_GRACE <= now
+        {
+            first.remove().task.abort();
+        }
+    }
+
+    /// Ends all of them, or only those on which the client is not in the middle of something.
+    pub fn end_all(&self, spare_talking: bool) {
+        self.lock().by_order.retain(|_, place| {
+            let stays = spare_talking && place.is_talking;
+            if !stays {
+                place.task.abort();
+            }
+            stays
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection, as its stream and its requests see it, all of them in one task. The only lock is
+/// taken when a request begins, and when its answer has been sent.
+pub struct Connection {
+    /// A proxy, if there is one.
+    pub peer: SocketAddr,
+    pub opened: Instant,
+    idle: Arc<IdleConnections>,
+    task: AbortHandle,
+    /// Its place among those that are idle, or 0.
+    place: AtomicU64,
+    is_handling: AtomicBool,
+}
+
+impl Connection {
+    /// A connection without a request. `task` ends it.
+    pub fn new(idle: Arc<IdleConnections>, peer: SocketAddr, task: AbortHandle) -> Self {
+        let (place, is_handling) = (AtomicU64::new(0), AtomicBool::new(false));
+        let connection = Self { peer, opened: Instant::now(), idle, task, place, is_handling };
+        connection.take_place(0, false);
+        connection
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.place.load(Relaxed) != 0
+    }
+
+    /// Whether the last answer is complete, and perhaps not sent.
+    pub fn is_answered(&self) -> bool {
+        !self.is_idle() && !self.is_handling.load(Relaxed)
+    }
+
+    /// The answer has been sent: the connection is kept for the next request.
+    pub fn keep(&self) {
+        self.take_place(HAD_REQUEST, false);
+    }
+
+    /// The client is in the middle of a head, or is told why the connection ends.
+    pub fn talk(&self) {
+        self.take_place(0, true);
+    }
+
+    fn take_place(&self, kind: u64, is_talking: bool) {
+        let mut places = self.idle.lock();
+        let before = self.place.load(Relaxed);
+        if before != 0 && places.by_order.remove(&before).is_none() {
+            // It was ended a moment ago.
+            return;
+        }
+        places.taken += 1;
+        let place = kind | places.taken;
+        let task = self.task.clone();
+        places.by_order.insert(place, Place { since: Instant::now(), is_talking, task });
+        self.place.store(place, Relaxed);
+    }
+
+    /// Begins a request. None if the connection was ended a moment ago, and its task is about to be
+    /// aborted.
+    pub fn begin(self: &Arc<Self>) -> Option<RequestGuard> {
+        let place = self.place.load(Relaxed);
+        if place != 0 {
+            self.idle.lock().by_order.remove(&place)?;
+            self.place.store(0, Relaxed);
+        }
+        self.is_handling.store(true, Relaxed);
+        Some(RequestGuard(self.clone()))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.idle.lock().by_order.remove(self.place.get_mut());
+    }
+}
+
+/// A request is handled for as long as this lives.
+pub struct RequestGuard(Arc<Connection>);
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        self.0.is_handling.store(false, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn connect(idle: &Arc<IdleConnections>) -> Arc<Connection> {
+        let (task, _) = AbortHandle::new_pair();
+        Arc::new(Connection::new(idle.clone(), (Ipv4Addr::LOCALHOST, 1).into(), task))
+    }
+
+    /// Handles a request, and keeps the connection.
+    fn handle(connection: &Arc<Connection>) {
+        drop(connection.begin().unwrap());
+        assert!(connection.is_answered());
+        connection.keep();
+    }
+
+    #[test]
+    fn those_without_a_request_make_room_first_and_then_the_longest_idle() {
+        let idle = Arc::<IdleConnections>::default();
+        let [first, busy, silent, second] = [(); 4].map(|()| connect(&idle));
+        handle(&first);
+        handle(&second);
+        let request = busy.begin().unwrap();
+        idle.make_room(Instant::now());
+        let is_ended = |connection: &Arc<Connection>| connection.task.is_aborted();
+        assert!(!is_ended(&silent), "its request may be on its way");
+        let later = Instant::now() + EVICTION_GRACE;
+        for ended in [&silent, &first, &second] {
+            assert!(!is_ended(ended));
+            idle.make_room(later);
+            assert!(is_ended(ended) && ended.begin().is_none());
+        }
+        idle.make_room(later);
+        idle.end_all(false);
+        assert!(!is_ended(&busy));
+        drop(request);
+        idle.end_all(false);
+        assert!(!is_ended(&busy), "the answer is not sent yet");
+        busy.keep();
+        idle.end_all(true);
+        assert!(is_ended(&busy));
+    }
+
+    #[test]
+    fn half_a_head_has_a_moment_at_the_stop() {
+        let idle = Arc::<IdleConnections>::default();
+        let half = connect(&idle);
+        half.talk();
+        idle.end_all(true);
+        assert!(half.begin().is_some());
+        half.talk();
+        idle.end_all(false);
+        half.talk();
+        assert!(half.begin().is_none(), "nothing brings it back");
+        drop(half);
+        assert!(idle.lock().by_order.is_empty());
+    }
+}
