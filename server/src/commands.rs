@@ -142,8 +142,7 @@ pub fn say(line: impl fmt::Display) {
     log::line(line);
 }
 
-/// Writes a line of data to standard output, after all queued lines of standard error.
+/// Writes a line of data to standard output.
 fn print(line: impl fmt::Display) -> anyhow::Result<()> {
-    log::flush();
     writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
 }

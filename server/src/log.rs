@@ -1,8 +1,9 @@
-//! The log, and every other line for standard error: written by a thread of its own.
+//! The log, and every other line for standard error.
 //!
-//! Logging puts a line into a bounded queue, and neither waits nor fails, whatever the state of
-//! standard error: a full disk, a closed pipe, a pipe without a reader. Lines that find the queue
-//! full or cannot be written are lost; their number is logged as soon as a line can be written.
+//! tracing-appender's thread writes the log from a bounded queue, so that logging neither waits nor
+//! fails, whatever the state of standard error: a full disk, a closed pipe, a pipe without a reader.
+//! Lines that find the queue full or cannot be written are lost; their number is logged as soon as a
+//! line can be written.
 
 use std::fmt;
 use std::fs::File;
@@ -11,7 +12,8 @@ use std::mem;
 use std::os::fd::AsFd;
 use std::panic::PanicHookInfo;
 use std::str::FromStr;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -19,19 +21,24 @@ use clap::ValueEnum;
 use common::Timestamp;
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 /// The most bytes of a line. What is longer is cut.
 const MAX_LINE: usize = 8 * 1024;
-/// The most bytes that wait to be written. As many more may be in the middle of being written.
-const MAX_QUEUE: usize = 1024 * 1024;
-/// How long [`flush`] waits.
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most lines that wait to be written.
+const MAX_QUEUE: usize = 4096;
+/// How many bytes are written at once, about.
+const MAX_BATCH: usize = 64 * 1024;
+/// How long a standard error that takes nothing is waited for.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Before a standard error that was set not to block is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// There is one standard error, and so one queue for it.
-static LOG: Log = Log::new();
+/// Counts the lines that found the queue full.
+static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
+/// How many lines could not be written.
+static UNWRITTEN: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -76,13 +83,15 @@ impl FromStr for LogFilter {
     }
 }
 
-/// Writes all queued lines when it is dropped, also when a panic ends the program.
+/// Writes the lines that still wait when it is dropped, also when a panic ends the program.
 #[must_use]
-pub struct Flush(());
+pub struct Flush(Option<WorkerGuard>);
 
 impl Drop for Flush {
     fn drop(&mut self) {
-        flush();
+        // With a full queue the guard writes to standard output, which may hang as well.
+        let guard = self.0.take();
+        in_time(move || drop(guard));
     }
 }
 
@@ -91,41 +100,41 @@ pub fn start(filter: &LogFilter, format: LogFormat) -> io::Result<Flush> {
     // A descriptor of its own: a thread that hangs in a write must not hold `io::stderr`'s lock.
     let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
     let ansi = stderr.is_terminal();
-    let writer = Writer { output: stderr, format, mid_line: false, reported: 0 };
-    thread::Builder::new().name("log".into()).spawn(|| writer.run(&LOG))?;
+    let queue = NonBlockingBuilder::default().buffered_lines_limit(MAX_QUEUE).thread_name("log");
+    let (queue, guard) = queue.finish(Output::new(stderr, format));
+    DROPPED.get_or_init(|| queue.error_counter());
     let log = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(&filter.0))
         .with_ansi(ansi)
         .log_internal_errors(false)
-        .with_writer(move || Line(format));
+        .with_writer(move || Line { queue: queue.clone(), format });
     match format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
     std::panic::set_hook(Box::new(log_panic));
-    Ok(Flush(()))
+    Ok(Flush(Some(guard)))
 }
 
-/// Queues a line for people, as it is.
-pub fn line(text: impl fmt::Display) {
-    LOG.push(format!("{text}\n").as_bytes());
+/// Writes a line for people past the log, and returns whether it was written, within a second.
+pub fn line(text: impl fmt::Display) -> bool {
+    let text = format!("{text}\n");
+    in_time(move || io::stderr().write_all(text.as_bytes())).is_some_and(|written| written.is_ok())
 }
 
-/// Writes a line for people, and answers whether it was written, within a second.
-pub fn deliver(text: impl fmt::Display) -> bool {
-    let lost = LOG.lock().lost;
-    line(text);
-    flush() && LOG.lock().lost == lost
-}
-
-/// Waits until all lines are written or lost, for at most a second; answers whether they are.
-pub fn flush() -> bool {
-    LOG.flush(FLUSH_TIMEOUT)
+/// What `write` returns, unless it hangs.
+fn in_time<T: Send + 'static>(write: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, written) = mpsc::channel();
+    // Fails when it took too long.
+    let write = move || drop(sender.send(write()));
+    thread::Builder::new().spawn(write).ok()?;
+    written.recv_timeout(WRITE_TIMEOUT).ok()
 }
 
 /// How many lines were lost since the start.
 pub fn lines_lost() -> u64 {
-    LOG.lock().lost
+    let dropped = DROPPED.get().map_or(0, ErrorCounter::dropped_lines);
+    UNWRITTEN.load(Ordering::Relaxed) + dropped as u64
 }
 
 fn log_panic(panic: &PanicHookInfo<'_>) {
@@ -141,136 +150,86 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     );
 }
 
-/// The queue of lines.
-struct Log {
-    queue: Mutex<Queue>,
-    filled: Condvar,
-    settled: Condvar,
-}
-
-struct Queue {
-    /// Whole lines, one behind the other.
-    lines: Vec<u8>,
-    /// The writer holds lines that it has not written yet.
-    is_writing: bool,
-    /// How many lines were lost since the start.
-    lost: u64,
-}
-
-impl Log {
-    const fn new() -> Self {
-        let queue = Queue { lines: Vec::new(), is_writing: false, lost: 0 };
-        Self { queue: Mutex::new(queue), filled: Condvar::new(), settled: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes whole lines, or drops them when the queue is full.
-    fn push(&self, lines: &[u8]) {
-        let mut queue = self.lock();
-        if queue.lines.len() + lines.len() > MAX_QUEUE {
-            queue.lost += 1;
-            return;
-        }
-        queue.lines.extend_from_slice(lines);
-        // To wake it costs a system call, and while it writes it looks again by itself.
-        if !queue.is_writing {
-            self.filled.notify_one();
-        }
-    }
-
-    /// Waits for lines and moves them into `batch`; those that it held before are settled.
-    fn take(&self, batch: &mut Vec<u8>) {
-        batch.clear();
-        let mut queue = self.lock();
-        queue.is_writing = false;
-        while queue.lines.is_empty() {
-            self.settled.notify_all();
-            queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
-        queue.is_writing = true;
-        mem::swap(&mut queue.lines, batch);
-    }
-
-    fn flush(&self, timeout: Duration) -> bool {
-        let unsettled = |queue: &mut Queue| queue.is_writing || !queue.lines.is_empty();
-        let waited = self.settled.wait_timeout_while(self.lock(), timeout, unsettled);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-    }
-}
-
-/// Writes the lines of the queue, the only one to do so.
-struct Writer<W> {
-    output: W,
+/// Standard error as the log's thread sees it. It never fails, as that thread goes on anyway: lines
+/// that cannot be written are counted.
+struct Output<W> {
+    stderr: W,
     format: LogFormat,
+    /// Whole lines, one behind the other.
+    batch: Vec<u8>,
     /// A write broke off in the middle of a line, which is to be ended before the next.
-    mid_line: bool,
+    is_torn: bool,
     /// How many lost lines were reported.
     reported: u64,
 }
 
-impl<W: Write> Writer<W> {
-    fn run(mut self, log: &Log) {
-        let mut batch = Vec::new();
-        loop {
-            log.take(&mut batch);
-            self.settle(&batch, log);
-        }
+impl<W: Write> Output<W> {
+    fn new(stderr: W, format: LogFormat) -> Self {
+        Self { stderr, format, batch: Vec::new(), is_torn: false, reported: 0 }
     }
 
-    /// Writes a batch of lines. Once that succeeds, a line reports how many were lost before.
-    fn settle(&mut self, batch: &[u8], log: &Log) {
-        let failed = self.write(batch);
-        let lost = {
-            let mut queue = log.lock();
-            queue.lost += failed;
-            queue.lost
-        };
-        if failed == 0 && lost > self.reported {
-            let report = format!("{} log lines were lost", lost - self.reported);
-            if self.write(&event(self.format, &report, json!({}))) == 0 {
-                self.reported = lost;
-            }
-        }
-    }
-
-    /// Writes the lines, and answers how many could not be written.
-    fn write(&mut self, mut lines: &[u8]) -> u64 {
-        let mut torn = self.mid_line;
+    /// Writes the lines, and returns whether all of them were written.
+    fn write_lines(&mut self, mut lines: &[u8]) -> bool {
         while !lines.is_empty() {
-            match self.output.write(if torn { b"\n" } else { lines }) {
+            let rest = if self.is_torn { b"\n" } else { lines };
+            match self.stderr.write(rest) {
+                Ok(_) if self.is_torn => self.is_torn = false,
                 Ok(written) if written > 0 => {
-                    if torn {
-                        (torn, self.mid_line) = (false, false);
-                        continue;
-                    }
-                    self.mid_line = lines.get(written - 1) != Some(&b'\n');
-                    lines = lines.get(written..).unwrap_or_default();
+                    self.is_torn = rest[written - 1] != b'\n';
+                    lines = &lines[written..];
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     thread::sleep(RETRY_INTERVAL);
                 }
                 Ok(_) | Err(_) => {
-                    return lines.split_inclusive(|&byte| byte == b'\n').count() as u64;
+                    let lost = lines.split_inclusive(|&byte| byte == b'\n').count();
+                    UNWRITTEN.fetch_add(lost as u64, Ordering::Relaxed);
+                    return false;
                 }
             }
         }
-        0
+        true
+    }
+}
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.batch.extend_from_slice(line);
+        if self.batch.len() >= MAX_BATCH {
+            self.flush()?;
+        }
+        Ok(line.len())
+    }
+
+    /// Once the lines are written, one more reports how many were lost before.
+    fn flush(&mut self) -> io::Result<()> {
+        let mut batch = mem::take(&mut self.batch);
+        let (are_written, lost) = (self.write_lines(&batch), lines_lost());
+        if are_written && lost > self.reported {
+            let report = format!("{} log lines were lost", lost - self.reported);
+            if self.write_lines(&event(self.format, &report, json!({}))) {
+                self.reported = lost;
+            }
+        }
+        batch.clear();
+        self.batch = batch;
+        Ok(())
     }
 }
 
 /// What an event is written to, at once and whole.
-struct Line(LogFormat);
+struct Line {
+    queue: NonBlocking,
+    format: LogFormat,
+}
 
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if line.len() <= MAX_LINE {
-            LOG.push(line);
+            self.queue.write_all(line)?;
         } else {
-            LOG.push(&cut(line, self.0));
+            self.queue.write_all(&cut(line, self.format))?;
         }
         Ok(line.len())
     }

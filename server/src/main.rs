@@ -17,7 +17,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     allow_no_core();
     let args = commands::Args::parse();
-    let Ok(_flush) = log::start(&args.log_filter(), args.log_format) else {
+    let Ok(flush) = log::start(&args.log_filter(), args.log_format) else {
         // Without a thread or a descriptor nothing else works either, and no message can be
         // written.
         return ExitCode::FAILURE;
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     match run(args.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            drop(flush);
             log::line(format_args!("licd: {error:#}"));
             ExitCode::FAILURE
         }

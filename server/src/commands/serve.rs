@@ -172,7 +172,7 @@ const REFUSED_HTTP: &str = "other machines could connect, and would send their k
 
 /// Shows the first key. It is kept only if it was written, as nobody would know it otherwise.
 fn announce(key: &ApiKey) -> bool {
-    let written = log::deliver(format_args!(
+    let written = log::line(format_args!(
         "This database is empty. It gets the tenant `default`, and this admin key, which is shown
 only this once (`licd keys create --tenant default` creates another):
 

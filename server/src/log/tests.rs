@@ -1,4 +1,4 @@
-//! The queue and its writer against disks and lines as they come.
+//! What is written, against disks and lines as they come.
 
 use super::*;
 
@@ -24,37 +24,24 @@ impl Write for &mut Disk {
     }
 }
 
-fn push_and_write(log: &Log, writer: &mut Writer<&mut Disk>, lines: &[&str]) {
-    lines.iter().for_each(|line| log.push(line.as_bytes()));
-    let mut batch = Vec::new();
-    log.take(&mut batch);
-    writer.settle(&batch, log);
+fn write(output: &mut Output<&mut Disk>, lines: &[&str]) {
+    lines.iter().for_each(|line| output.write_all(line.as_bytes()).unwrap());
+    output.flush().unwrap();
 }
 
 #[test]
 fn after_a_full_disk_a_line_begins_afresh_and_the_lost_are_counted() {
-    let (log, mut disk) = (Log::new(), Disk { room: 6, text: Vec::new() });
-    let mut writer =
-        Writer { output: &mut disk, format: LogFormat::Text, mid_line: false, reported: 0 };
-    push_and_write(&log, &mut writer, &["one\n", "two\n", "three\n"]);
-    push_and_write(&log, &mut writer, &["four\n"]);
-    writer.output.room = 1000;
-    push_and_write(&log, &mut writer, &["five\n", "six\n"]);
-    push_and_write(&log, &mut writer, &["seven\n"]);
+    let mut disk = Disk { room: 6, text: Vec::new() };
+    let mut output = Output::new(&mut disk, LogFormat::Text);
+    write(&mut output, &["one\n", "two\n", "three\n"]);
+    write(&mut output, &["four\n"]);
+    output.stderr.room = 1000;
+    write(&mut output, &["five\n", "six\n"]);
+    write(&mut output, &["seven\n"]);
     let text = String::from_utf8(disk.text).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!([&lines[..4], &lines[5..]].concat(), ["one", "tw", "five", "six", "seven"]);
     assert!(lines[4].ends_with("WARN licd::log: 3 log lines were lost"), "{text}");
-}
-
-#[test]
-fn the_queue_is_bounded() {
-    let log = Log::new();
-    let line = [b'x'; 1024];
-    (0..MAX_QUEUE / line.len() + 7).for_each(|_| log.push(&line));
-    assert_eq!(log.lock().lines.len(), MAX_QUEUE);
-    assert_eq!(log.lock().lost, 7);
-    assert!(!log.flush(Duration::ZERO), "nobody writes");
 }
 
 #[test]
