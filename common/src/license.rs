@@ -159,7 +159,7 @@ pub struct UsageActivation {
     pub external_id: ExternalId,
 }
 
-/// The seats of a license that are held, all as of one moment.
+/// The seats of a license that are held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

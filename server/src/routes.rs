@@ -188,8 +188,9 @@ fn licenses() -> ApiRouter<App> {
                  streamed; with `limit` they come in pages.")))
         .api_route("/api/v1/admin/licenses/{id}/usage",
             get_with(usage::get, op("getLicenseUsage", "List the seats of a license",
-                "Lists the seats that are held, all as of one moment, oldest first. With `limit` \
-                 they come in pages, and the totals still count all of them.")))
+                "Lists the seats that are held, oldest first, and counts them. Without `limit` all \
+                 of them are streamed; with `limit` they come in pages, and the totals still count \
+                 all of them.")))
 }
 
 #[rustfmt::skip]

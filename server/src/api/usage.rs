@@ -1,7 +1,5 @@
 //! The use of a license.
 
-use std::future::ready;
-
 use axum::extract::State;
 use common::{ActivationId, LicenseId, Paged, Usage};
 use schemars::JsonSchema;
@@ -13,7 +11,7 @@ use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Id, Limit, Query};
 use crate::http::json::text;
-use crate::ops::usage::{self, LicenseUsage};
+use crate::ops::usage::{self, Totals};
 
 /// The query of a license's usage.
 #[derive(Deserialize, JsonSchema)]
@@ -31,11 +29,10 @@ pub async fn get(
     Id(id): Id<LicenseId>,
     Query(query): Query<PageOfUsage>,
 ) -> Result<Streamed<Paged<Usage>>, Error> {
+    let view = app.ops.view(caller.scope);
     let params = ListParams { after: query.after, limit: query.limit };
-    let (after, limit) = (query.after.unwrap_or_default(), query.limit.map(|limit| limit.0));
-    let usage = usage::read(app.ops.view(caller.scope), id, after, limit).await?;
-    let LicenseUsage { license, activations_held: total, users, activations } = usage;
+    let Totals { license, seats, users } = usage::totals(&view, id).await?;
     let head = format!(r#"{{"license":{},"activations":["#, text(&license)?);
-    let tail = format!(r#"],"totalActivations":{total},"activeSeats":{users}}}"#);
-    Streamed::paged(&head, &tail, params, move |page| ready(activations.page(page))).await
+    let tail = format!(r#"],"totalActivations":{seats},"activeSeats":{users}}}"#);
+    Streamed::paged(&head, &tail, params, move |page| usage::page(view.clone(), id, page)).await
 }
