@@ -1,7 +1,8 @@
-//! Memory that all requests of the process share. A request takes from a budget what it is about to
-//! hold; when the budget has no more, the request is refused at once instead of waiting.
+//! Memory that all requests of the process share. A request reserves what it is about to hold: its
+//! body, or its answer until the caller has read it. When the budget has no more, the request is
+//! refused immediately instead of waiting.
 //!
-//! A tenant may hold as much as it leaves free: alone half of a budget, beside another that does so
+//! A tenant may hold as much as it leaves free: alone half of a budget, next to another that does so
 //! a third. So one that takes all it can get leaves room for the others.
 
 use std::collections::HashMap;
@@ -11,8 +12,14 @@ use common::TenantId;
 
 use crate::error::Error;
 
-/// How many bytes all requests together may hold of one kind of thing.
-pub struct MemoryBudget {
+/// Of bodies of validations. Their keys ship inside applications, and so cannot use up what
+/// administrators need.
+pub static VALIDATIONS: Budget = Budget::new(4 * 1024 * 1024);
+/// Of all other bodies, and of large answers.
+pub static REQUESTS: Budget = Budget::new(64 * 1024 * 1024);
+
+/// How many bytes requests may hold together.
+pub struct Budget {
     bytes: usize,
     held: LazyLock<Mutex<Held>>,
 }
@@ -20,18 +27,18 @@ pub struct MemoryBudget {
 #[derive(Default)]
 struct Held {
     bytes: usize,
-    /// What each holds who holds something; callers whose tenant is not known hold together.
+    /// Of each tenant that holds something; callers whose tenant is not known hold together.
     by_tenant: HashMap<Option<TenantId>, usize>,
 }
 
-impl MemoryBudget {
-    pub const fn new(bytes: usize) -> Self {
+impl Budget {
+    const fn new(bytes: usize) -> Self {
         Self { bytes, held: LazyLock::new(Mutex::default) }
     }
 
-    /// A share of no bytes yet, of this tenant or, if it is not known, of strangers.
-    pub fn share(&'static self, tenant: Option<TenantId>) -> MemoryShare {
-        MemoryShare { budget: self, tenant, bytes: 0 }
+    /// A reservation of no bytes yet, for this tenant or, if it is not known, for strangers.
+    pub fn reserve(&'static self, tenant: Option<TenantId>) -> Reservation {
+        Reservation { budget: self, tenant, bytes: 0 }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -40,25 +47,24 @@ impl MemoryBudget {
 }
 
 /// The bytes that one request holds. They are free again when the value is dropped.
-pub struct MemoryShare {
-    budget: &'static MemoryBudget,
+pub struct Reservation {
+    budget: &'static Budget,
     tenant: Option<TenantId>,
     bytes: usize,
 }
 
-impl MemoryShare {
-    /// Makes the share this large, if it is smaller; [`Error::Overloaded`] when the budget does not
-    /// have the rest, or not for this tenant.
-    pub fn grow_to(&mut self, bytes: usize) -> Result<(), Error> {
+impl Reservation {
+    /// Grows to this size; [`Error::Overloaded`] when the budget does not have the rest, or not for
+    /// this tenant.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), Error> {
         let more = bytes.saturating_sub(self.bytes);
         if more == 0 {
             return Ok(());
         }
         let mut held = self.budget.held();
-        let all = held.bytes.checked_add(more).ok_or(Error::Overloaded)?;
-        let free = self.budget.bytes.checked_sub(all).ok_or(Error::Overloaded)?;
-        let own = held.by_tenant.get(&self.tenant).map_or(0, |bytes| *bytes) + more;
-        if own > free {
+        let all = held.bytes.saturating_add(more);
+        let own = held.by_tenant.get(&self.tenant).map_or(0, |bytes| *bytes).saturating_add(more);
+        if own > self.budget.bytes.saturating_sub(all) {
             return Err(Error::Overloaded);
         }
         held.bytes = all;
@@ -68,7 +74,7 @@ impl MemoryShare {
     }
 }
 
-impl Drop for MemoryShare {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if self.bytes == 0 {
             return;
@@ -92,21 +98,21 @@ mod tests {
 
     #[test]
     fn a_tenant_holds_as_much_as_it_leaves_free() {
-        static BUDGET: MemoryBudget = MemoryBudget::new(120);
+        static BUDGET: Budget = Budget::new(120);
         let [one, other] = [(); 2].map(|()| Some(TenantId::new(Timestamp::now())));
-        let mut first = BUDGET.share(one);
-        assert_eq!(first.grow_to(50), Ok(()));
-        assert_eq!(first.grow_to(40), Ok(()), "it is as large already");
-        let mut second = BUDGET.share(one);
-        assert_eq!(second.grow_to(11), Err(Error::Overloaded), "half of it is the tenant's");
-        assert_eq!(second.grow_to(10), Ok(()));
-        let mut others = BUDGET.share(other);
-        assert_eq!(others.grow_to(31), Err(Error::Overloaded));
-        assert_eq!(others.grow_to(30), Ok(()), "half of what the first left");
-        assert_eq!(BUDGET.share(None).grow_to(15), Ok(()));
+        let mut first = BUDGET.reserve(one);
+        assert_eq!(first.grow(50), Ok(()));
+        assert_eq!(first.grow(40), Ok(()), "it is as large already");
+        let mut second = BUDGET.reserve(one);
+        assert_eq!(second.grow(11), Err(Error::Overloaded), "half of it is the tenant's");
+        assert_eq!(second.grow(10), Ok(()));
+        let mut others = BUDGET.reserve(other);
+        assert_eq!(others.grow(31), Err(Error::Overloaded));
+        assert_eq!(others.grow(30), Ok(()), "half of what the first left");
+        assert_eq!(BUDGET.reserve(None).grow(15), Ok(()));
         drop((first, second));
-        assert_eq!(others.grow_to(60), Ok(()));
-        assert_eq!(others.grow_to(usize::MAX), Err(Error::Overloaded));
+        assert_eq!(others.grow(60), Ok(()));
+        assert_eq!(others.grow(usize::MAX), Err(Error::Overloaded));
         drop(others);
         assert!(BUDGET.held().by_tenant.is_empty());
         assert_eq!(BUDGET.held().bytes, 0);

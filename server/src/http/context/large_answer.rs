@@ -1,5 +1,5 @@
 //! Large answers in memory: an answer that was written whole stays there until its caller has read
-//! it. All of them together stay within a budget, whatever they answer.
+//! it. Together with the bodies that arrive, all of them stay within a budget.
 //!
 //! A list that is streamed takes no more than its current part. What strangers get is small, or in
 //! the program, which needs no memory for it.
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use common::TenantId;
 use http_body::{Frame, SizeHint};
 
-use crate::budget::{MemoryBudget, MemoryShare};
+use crate::budget::{REQUESTS, Reservation};
 
 /// How large an answer is that is not counted: as nearly all validations are, so that a full budget
 /// does not refuse them. What is not counted takes 64 MiB at most, on 8,192 connections that each
@@ -22,8 +22,6 @@ use crate::budget::{MemoryBudget, MemoryShare};
 const UNCOUNTED: u64 = 8 * 1024;
 /// What an answer counts as that is streamed: about what its current part takes.
 const STREAMED: u64 = 128 * 1024;
-/// How much memory all larger answers may take together while they are sent.
-static BUDGET: MemoryBudget = MemoryBudget::new(64 * 1024 * 1024);
 
 /// The response, or a refusal when it is large and the budget has no room for it.
 pub fn count(response: Response, tenant: Option<TenantId>) -> Response {
@@ -31,23 +29,23 @@ pub fn count(response: Response, tenant: Option<TenantId>) -> Response {
     if size <= UNCOUNTED || tenant.is_none() {
         return response;
     }
-    let mut share = BUDGET.share(tenant);
-    if let Err(error) = share.grow_to(usize::try_from(size).unwrap_or(usize::MAX)) {
+    let mut memory = REQUESTS.reserve(tenant);
+    if let Err(error) = memory.grow(usize::try_from(size).unwrap_or(usize::MAX)) {
         return error.into_response();
     }
-    let share = Arc::new(share);
-    response.map(|body| Body::new(CountedBody { body, share }))
+    let memory = Arc::new(memory);
+    response.map(|body| Body::new(CountedBody { body, memory }))
 }
 
 /// A body whose parts are counted until the last of them is gone, wherever they are kept.
 struct CountedBody {
     body: Body,
-    share: Arc<MemoryShare>,
+    memory: Arc<Reservation>,
 }
 
 struct CountedPart {
     part: Bytes,
-    _share: Arc<MemoryShare>,
+    _memory: Arc<Reservation>,
 }
 
 impl AsRef<[u8]> for CountedPart {
@@ -64,8 +62,8 @@ impl HttpBody for CountedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let share = self.share.clone();
-        let count = |part| Bytes::from_owner(CountedPart { part, _share: share });
+        let memory = self.memory.clone();
+        let count = |part| Bytes::from_owner(CountedPart { part, _memory: memory });
         let frame = Pin::new(&mut self.body).poll_frame(context);
         frame.map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(count))))
     }

@@ -12,7 +12,7 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::time::sleep;
 
 use super::waiting::Waiting;
-use crate::budget::{MemoryBudget, MemoryShare};
+use crate::budget::{Budget, REQUESTS, Reservation, VALIDATIONS};
 use crate::error::Error;
 use crate::http::context::{MAX_WAIT, RequestContext};
 
@@ -22,22 +22,20 @@ const UNCOUNTED: usize = 4096;
 /// How many requests may wait for their bodies at the same time, whoever sends them.
 static WAITING: Waiting = Waiting::new(4096);
 
-/// How large a body may be, how long it may take to arrive, and how much memory all bodies with this
-/// limit may take together while they are being read.
+/// How large a body may be, how long it may take to arrive, and whose memory it shares.
 pub struct BodyLimit {
     size: usize,
     wait: Duration,
     pub sentence: &'static str,
-    budget: MemoryBudget,
+    budget: &'static Budget,
 }
 
-/// Of a validation. Its keys ship inside applications, so it has a budget of its own and cannot use
-/// up that of administrators.
+/// Of a validation.
 pub static VALIDATION_BODY: BodyLimit = BodyLimit {
     size: 16 * 1024,
     wait: MAX_WAIT,
     sentence: "The body must be at most 16 KiB",
-    budget: MemoryBudget::new(4 * 1024 * 1024),
+    budget: &VALIDATIONS,
 };
 
 /// Of a sign-in, which anybody may send. It is too small to be counted.
@@ -45,7 +43,7 @@ pub static SIGN_IN_BODY: BodyLimit = BodyLimit {
     size: UNCOUNTED,
     wait: Duration::from_secs(5),
     sentence: "The body must be at most 4 KiB",
-    budget: MemoryBudget::new(0),
+    budget: &REQUESTS,
 };
 
 /// Of every other request.
@@ -53,13 +51,13 @@ pub static BODY: BodyLimit = BodyLimit {
     size: 1024 * 1024,
     wait: MAX_WAIT,
     sentence: "The body must be at most 1 MiB",
-    budget: MemoryBudget::new(32 * 1024 * 1024),
+    budget: &REQUESTS,
 };
 
 /// A body that arrived whole.
 pub struct Received {
     bytes: Vec<u8>,
-    _share: MemoryShare,
+    _memory: Reservation,
 }
 
 impl Received {
@@ -110,7 +108,7 @@ pub async fn receive(
     // Until the key is checked, the body counts as anonymous.
     let context = parts.extensions.get::<RequestContext>();
     let tenant = context.and_then(|context| context.caller.tenant());
-    let mut reading = pin!(read(body, limit, limit.budget.share(tenant)));
+    let mut reading = pin!(read(body, limit, limit.budget.reserve(tenant)));
     // Nearly always it has arrived with the head.
     if let Some(received) = reading.as_mut().now_or_never() {
         return received;
@@ -127,7 +125,7 @@ pub async fn receive(
 async fn read(
     body: Body,
     limit: &'static BodyLimit,
-    mut share: MemoryShare,
+    mut memory: Reservation,
 ) -> Result<Received, Error> {
     let mut chunks = body.into_data_stream();
     let mut bytes = Vec::new();
@@ -140,12 +138,12 @@ async fn read(
         // Counted as it arrives, since a caller may announce much and send little.
         if size > bytes.capacity() {
             let capacity = size.next_power_of_two();
-            share.grow_to(capacity.saturating_sub(UNCOUNTED))?;
+            memory.grow(capacity.saturating_sub(UNCOUNTED))?;
             bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Received { bytes, _share: share })
+    Ok(Received { bytes, _memory: memory })
 }
 
 fn broken() -> Error {
