@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    Activation, ConstBool, ExternalId, Features, License, Name, Open, ProductId, Timestamp, User,
-    UserRefusal,
+    Activation, ConstBool, ExpiresInDays, ExternalId, Features, License, MaxSeats, Name, Open,
+    ProductId, Timestamp, UsageActivation, User, UserRefusal,
 };
 
 /// The body of `POST /api/v1/validate`.
@@ -143,6 +143,52 @@ pub struct ExplainedLicense {
     pub verdict: Open<Verdict>,
     /// The verdict in a sentence.
     pub sentence: String,
+    /// If the user is refused because of this license: what would help, least drastic first.
+    #[serde(default)]
+    pub remedies: Vec<Remedy>,
+}
+
+/// A change that helps a refused user, alone or with the others. Later versions may have more types.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Remedy {
+    /// Unassign users who hold a seat.
+    FreeSeats {
+        /// How many must be unassigned: more than one if the limit was lowered.
+        count: i32,
+        /// Some of the users who hold a seat, longest unused first.
+        holders: Vec<UsageActivation>,
+        /// How many more hold one.
+        more: i32,
+    },
+    /// Raise the limit.
+    RaiseLimit {
+        /// The new limit, which frees one seat for this user.
+        max_seats: MaxSeats,
+    },
+    /// Set the status to active.
+    Activate,
+    /// Set a new expiry.
+    Renew {
+        /// Another term of the license's plan, beginning now. Null if the plan has none.
+        term: Option<Term>,
+    },
+    /// A remedy of a later version.
+    #[serde(other)]
+    #[cfg_attr(feature = "server", schemars(skip))]
+    Unknown,
+}
+
+/// The term of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Term {
+    /// How long it lasts.
+    pub days: ExpiresInDays,
+    /// When it ends if it begins now.
+    pub expires_at: Timestamp,
 }
 
 string_enum! {
