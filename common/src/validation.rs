@@ -148,36 +148,44 @@ pub struct ExplainedLicense {
     pub remedies: Vec<Remedy>,
 }
 
-/// A change that helps a refused user, alone or with the others. Later versions may have more types.
+/// A change that helps a refused user, alone or with the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Remedy {
-    /// Unassign users who hold a seat.
-    FreeSeats {
-        /// How many must be unassigned: more than one if the limit was lowered.
-        count: i32,
-        /// Some of the users who hold a seat, longest unused first.
-        holders: Vec<UsageActivation>,
-        /// How many more hold one.
-        more: i32,
-    },
-    /// Raise the limit.
-    RaiseLimit {
-        /// The new limit, which frees one seat for this user.
-        max_seats: MaxSeats,
-    },
-    /// Set the status to active.
-    Activate,
-    /// Set a new expiry.
-    Renew {
-        /// Another term of the license's plan, beginning now. Null if the plan has none.
-        term: Option<Term>,
-    },
-    /// A remedy of a later version.
-    #[serde(other)]
-    #[cfg_attr(feature = "server", schemars(skip))]
-    Unknown,
+#[serde(rename_all = "camelCase")]
+pub struct Remedy {
+    #[serde(rename = "type")]
+    pub kind: Open<RemedyType>,
+    /// Of `free_seats`: how many users must be unassigned, more than one if the limit was lowered.
+    pub count: Option<i32>,
+    /// Of `free_seats`: some of the users who hold a seat, longest unused first.
+    pub holders: Vec<UsageActivation>,
+    /// Of `raise_limit`: the limit with which one seat is free.
+    pub max_seats: Option<MaxSeats>,
+    /// Of `renew`: another term of the license's plan, beginning now, if the plan has one.
+    pub term: Option<Term>,
+}
+
+#[cfg(feature = "server")]
+impl Remedy {
+    /// A remedy of this type alone.
+    pub fn new(kind: RemedyType) -> Self {
+        let kind = Open::Known(kind);
+        Self { kind, count: None, holders: Vec::new(), max_seats: None, term: None }
+    }
+}
+
+string_enum! {
+    /// What a remedy changes. Later versions may have more.
+    RemedyType, "the type of a remedy" {
+        /// Unassign users who hold a seat.
+        FreeSeats = "free_seats",
+        /// Raise the seat limit.
+        RaiseLimit = "raise_limit",
+        /// Set the status to active.
+        Activate = "activate",
+        /// Set a new expiry.
+        Renew = "renew",
+    }
 }
 
 /// The term of a plan.

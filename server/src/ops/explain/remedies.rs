@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 use common::{
-    ActivationId, ExpiresInDays, ExplainedLicense, MaxSeats, Reason, Remedy, Status, Term,
-    Timestamp, Verdict,
+    ActivationId, ExpiresInDays, ExplainedLicense, MaxSeats, Reason, Remedy, RemedyType, Status,
+    Term, Timestamp, Verdict,
 };
 
 use crate::db::Conn;
@@ -50,22 +50,24 @@ pub async fn find_remedies(
             holders.sort_by_key(|holder| holder.activation.last_checked_at);
             holders.truncate(SHOWN_HOLDERS);
             let used = decides.seats_used;
-            let count = used - license.max_seats.map_or(0, MaxSeats::get) + 1;
-            let more = used - i32::try_from(holders.len()).unwrap_or(0);
-            let raise = MaxSeats::new(i64::from(used) + 1).ok();
-            let raise = raise.map(|max_seats| Remedy::RaiseLimit { max_seats });
-            [Remedy::FreeSeats { count, holders, more }].into_iter().chain(raise).collect()
+            let count = Some(used - license.max_seats.map_or(0, MaxSeats::get) + 1);
+            let free = Remedy { count, holders, ..Remedy::new(RemedyType::FreeSeats) };
+            let max_seats = MaxSeats::new(i64::from(used) + 1).ok();
+            let raise = Remedy { max_seats, ..Remedy::new(RemedyType::RaiseLimit) };
+            [Some(free), max_seats.map(|_| raise)].into_iter().flatten().collect()
         }
         Some(Verdict::Expired) => {
             let plan = plans::find(conn, scope, license.plan_id).await?;
             let days = plan.and_then(|plan| plan.expires_in_days);
             // It may have that status, an end in the past, or both.
-            let activate = (license.status != Status::Active).then_some(Remedy::Activate);
+            let activate =
+                (license.status != Status::Active).then(|| Remedy::new(RemedyType::Activate));
             let term = days.and_then(|days| term(days, now));
-            let renew = license.has_ended(now).then_some(Remedy::Renew { term });
+            let renew =
+                license.has_ended(now).then(|| Remedy { term, ..Remedy::new(RemedyType::Renew) });
             activate.into_iter().chain(renew).collect()
         }
-        Some(Verdict::Suspended | Verdict::Revoked) => vec![Remedy::Activate],
+        Some(Verdict::Suspended | Verdict::Revoked) => vec![Remedy::new(RemedyType::Activate)],
         Some(Verdict::Valid | Verdict::NotReached | Verdict::OtherProduct) | None => Vec::new(),
     })
 }

@@ -5,8 +5,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use common::{
-    Event, ExplainedLicense, License, LicenseId, Line, MaxSeats, Name, Remedy, Seats, UpdateUser,
-    User, UserField, UserId,
+    Event, ExplainedLicense, License, LicenseId, Line, MaxSeats, Name, Remedy, RemedyType, Seats,
+    UpdateUser, User, UserField, UserId,
 };
 use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,11 @@ fn seats(license: &ExplainedLicense) -> SeatsBar {
 /// How many seats a higher limit adds.
 fn added_seats(license: &License, limit: &MaxSeats) -> i32 {
     limit.get() - license.max_seats.map_or(0, MaxSeats::get)
+}
+
+/// How many users hold a seat besides those that the remedy names.
+fn other_holders(license: &ExplainedLicense, remedy: &Remedy) -> i64 {
+    i64::from(license.seats_used) - remedy.holders.len() as i64
 }
 
 impl UserPage {
