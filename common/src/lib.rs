@@ -52,6 +52,6 @@ pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};
 pub use validation::{
-    Explain, ExplainedLicense, Explanation, InvalidAnswer, Reason, ValidAnswer, Validate,
-    Validation, Verdict,
+    Explain, ExplainedLicense, Explanation, InvalidAnswer, Reason, Remedy, RemedyType, Term,
+    ValidAnswer, Validate, Validation, Verdict,
 };

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
 use crate::{
-    Activation, ConstBool, ExternalId, Features, License, Name, Open, ProductId, Timestamp, User,
-    UserRefusal,
+    Activation, ConstBool, ExpiresInDays, ExternalId, Features, License, MaxSeats, Name, Open,
+    ProductId, Timestamp, UsageActivation, User, UserRefusal,
 };
 
 /// The body of `POST /api/v1/validate`.
@@ -143,6 +143,60 @@ pub struct ExplainedLicense {
     pub verdict: Open<Verdict>,
     /// The verdict in a sentence.
     pub sentence: String,
+    /// If the user is refused because of this license: what would help, least drastic first.
+    #[serde(default)]
+    pub remedies: Vec<Remedy>,
+}
+
+/// A change that helps a refused user, alone or with the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Remedy {
+    #[serde(rename = "type")]
+    pub kind: Open<RemedyType>,
+    /// Of `free_seats`: how many users must be unassigned, more than one if the limit was lowered.
+    pub count: Option<i32>,
+    /// Of `free_seats`: some of the users who hold a seat, longest unused first.
+    pub holders: Vec<UsageActivation>,
+    /// Of `raise_limit`: the limit with which one seat is free.
+    pub max_seats: Option<MaxSeats>,
+    /// Of `renew`: another term of the license's plan, beginning now, if the plan has one.
+    pub term: Option<Term>,
+}
+
+#[cfg(feature = "server")]
+impl Remedy {
+    /// A remedy of this type alone.
+    pub fn new(kind: RemedyType) -> Self {
+        let kind = Open::Known(kind);
+        Self { kind, count: None, holders: Vec::new(), max_seats: None, term: None }
+    }
+}
+
+string_enum! {
+    /// What a remedy changes. Later versions may have more.
+    RemedyType, "the type of a remedy" {
+        /// Unassign users who hold a seat.
+        FreeSeats = "free_seats",
+        /// Raise the seat limit.
+        RaiseLimit = "raise_limit",
+        /// Set the status to active.
+        Activate = "activate",
+        /// Set a new expiry.
+        Renew = "renew",
+    }
+}
+
+/// The term of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Term {
+    /// How long it lasts.
+    pub days: ExpiresInDays,
+    /// When it ends if it begins now.
+    pub expires_at: Timestamp,
 }
 
 string_enum! {

@@ -1,8 +1,9 @@
-//! The dashboard: keys, licenses and all else in a browser. A page's handler reads the request, calls
-//! the operations that the API calls too, and fills in a template; no rule is decided here.
+//! The dashboard: keys, licenses and everything else in a browser. A page's handler reads the
+//! request, calls the operations that the API calls too, and renders a template; no rule is decided
+//! here.
 //!
-//! Pages are forms and links, and all of it works without script. What a page shows was read for
-//! this request; nothing is kept but the session's cookie in the browser.
+//! Pages are forms and links, and all of it works without script. A page shows what was read for this
+//! request; the browser keeps nothing but the session's cookie.
 
 pub mod assets;
 mod catalog;
@@ -18,6 +19,7 @@ mod layout;
 pub mod licenses;
 mod meanwhile;
 pub mod overview;
+mod paging;
 mod parts;
 pub mod plans;
 pub mod products;
@@ -30,3 +32,13 @@ mod visitor;
 pub use errors::{form_opened, refuse_cross_site, render};
 pub use sign_in::SignInLimit;
 pub use visitor::{Viewer, front_door, home};
+
+// What most pages are made of.
+use fields::{all, cleared, email, end_of_day, last_day, once, optional, required};
+use form::{FormError, FormState, Stop};
+use html::page;
+use layout::{Done, Layout, Notice};
+use paging::{Before, Pager, Paging};
+use parts::{Badge, SeatsBar, Tone, counted, short, words};
+use question::Question;
+use visitor::{Editor, Visitor};

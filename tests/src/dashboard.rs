@@ -1,6 +1,5 @@
 //! Pages as their users meet them, in a real browser.
 
-mod day;
 mod events;
 mod keys;
 mod licenses;

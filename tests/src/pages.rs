@@ -15,6 +15,11 @@ use serde_json::json;
 
 use crate::harness::{App, Visitor};
 
+/// A visitor with a live admin key.
+pub async fn admin(app: &App) -> Visitor {
+    Visitor::with_key(app, &app.new_key("default", Role::Admin, Mode::Live).await).await
+}
+
 /// A record of each kind, by the part of an address that stands for it.
 struct Records(Vec<(&'static str, String)>);
 
@@ -150,8 +155,7 @@ async fn other_worlds_are_out_of_reach() {
 async fn pages_are_kept_to_themselves_and_their_files_for_good() {
     let app = App::start().await;
     let records = Records::create(&app).await;
-    let admin =
-        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let admin = admin(&app).await;
     let mut page = String::new();
     for pattern in PAGES.into_iter().chain(["/nowhere"]) {
         let answer = admin.get(&records.path(pattern)).await;
@@ -188,12 +192,12 @@ async fn the_front_door_leads_people_to_the_dashboard() {
     let program = stranger.get("/").await;
     assert_eq!(program.status(), 404);
     assert_eq!(program.headers()["content-type"], "application/json");
-    let admin =
-        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let admin = admin(&app).await;
     assert_eq!(admin.status("/dashboard/").await, 303);
     assert_eq!(admin.status("/dashboard/live/").await, 200);
     assert_eq!(admin.status("/dashboard/nowhere").await, 404);
     assert_eq!(admin.status("/dashboard/live/keys/nowhere").await, 404);
+    assert_eq!(admin.status("/dashboard/live/licenses/lic_nonsense").await, 404);
 }
 
 /// At most 60 KB come with the first page, and 15 with each that follows.
@@ -207,8 +211,7 @@ async fn pages_are_small() {
         app.assign(&license, &format!("user-{number:08}")).await.data();
         app.validate(&format!("user-{number:08}")).await.data();
     }
-    let admin =
-        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let admin = admin(&app).await;
     let size = async |path: &str| {
         let request = admin.request(Method::GET, path).header(ACCEPT_ENCODING, "gzip");
         let answer = request.send().await.unwrap();
@@ -249,8 +252,7 @@ fn unpack(packed: &[u8]) -> String {
 #[tokio::test]
 async fn forms_are_read_strictly() {
     let app = App::start().await;
-    let key = app.new_key("default", Role::Admin, Mode::Live).await;
-    let visitor = Visitor::with_key(&app, &key).await;
+    let visitor = admin(&app).await;
     for body in ["name=%ff", "name=Studio&%ff=x", "name=a&name=b", "name=a&once=x&once=y"] {
         let form = visitor.form("/dashboard/live/products", &[]).body(body);
         assert_eq!(form.send().await.unwrap().status(), 400, "{body}");

@@ -1,5 +1,5 @@
-//! Explanations: the answer of a validation in sentences, its verdict on each license, and what
-//! would help a user who is refused.
+//! Explanations: the result of a validation in sentences, its verdict on each license, and what
+//! would help a refused user.
 
 mod products;
 mod remedies;
@@ -17,7 +17,7 @@ use crate::validation::LastChecks;
 use crate::validation::verdict::{Decision, decide, verdicts};
 
 pub use products::{ExplainedUser, ProductAnswer, Refused, of_user};
-pub use remedies::{Remedy, Term};
+use remedies::{deciding, find_remedies};
 
 /// How many of the user's refusals an explanation carries at most.
 const LAST_REFUSALS: i64 = 10;
@@ -44,7 +44,10 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     };
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
     show_checks(&mut found, &view.last_checks);
-    let (reason, licenses) = judge(&found, request.product_id, now);
+    let (reason, mut licenses) = judge(&found, request.product_id, now);
+    if let Some(decides) = deciding(reason, &mut licenses) {
+        decides.remedies = find_remedies(&mut tx, scope, decides, &view.last_checks, now).await?;
+    }
     let considered = licenses.iter().filter(|it| it.verdict != Verdict::OtherProduct);
     let considered: Vec<&License> = considered.map(|it| &it.license).collect();
     let summary = summary(&request, reason, &considered, now);
@@ -88,11 +91,12 @@ fn judge(
         seats_used: found.assigned.seats_used,
         activation: found.assigned.seat.clone(),
         verdict: Open::Known(verdict),
+        remedies: Vec::new(),
     });
     (reason, explained.collect())
 }
 
-/// The answer in a sentence; `considered` are the licenses that the request is about.
+/// The result in a sentence; `considered` are the licenses that the request is about.
 fn summary(
     request: &Explain,
     reason: Option<Reason>,

@@ -1,5 +1,5 @@
-//! The files that pages refer to. They are in the program, and their names carry a hash of what is in
-//! them, so that browsers keep them for good.
+//! The files that pages refer to. They are part of the program, and their names contain a hash of
+//! their content, so that browsers can cache them forever.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 
-/// A file, and where it is.
+/// A file with its name.
 pub struct Asset {
     name: String,
     content_type: &'static str,
@@ -29,7 +29,6 @@ impl Asset {
         Self { name: format!("{stem}-{hash}.{extension}"), content_type, content }
     }
 
-    /// The file's address.
     pub fn path(&self) -> String {
         format!("/dashboard/assets/{}", self.name)
     }
@@ -61,9 +60,9 @@ assets! {
     favicon_test: "favicon-test" "svg", "image/svg+xml";
 }
 
-/// Serves a file. No session, no limit: there is nothing about anyone in it.
+/// Serves a file, without a session: it is the same for everyone.
 pub async fn get(Path(name): Path<String>) -> Result<Response, Error> {
     let asset = ASSETS.named(&name).ok_or(Error::RouteNotFound)?;
-    let lasting = (CACHE_CONTROL, "public, max-age=31536000, immutable");
-    Ok(([(CONTENT_TYPE, asset.content_type), lasting], asset.content).into_response())
+    let forever = (CACHE_CONTROL, "public, max-age=31536000, immutable");
+    Ok(([(CONTENT_TYPE, asset.content_type), forever], asset.content).into_response())
 }

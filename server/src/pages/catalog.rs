@@ -1,23 +1,23 @@
-//! The products and plans that a form offers to choose from.
+//! The products and plans that a form offers.
 
 use std::collections::HashMap;
 
 use common::{Plan, PlanId, Product, ProductId};
 
-use super::parts::counted;
+use super::counted;
 use crate::error::Error;
 use crate::ops::view::View;
 use crate::ops::{plans, products};
 use crate::store::{Cursor, Page};
 
-/// How many products or plans a list of choices may have. Of more, a form asks for the id.
+/// How many products or plans a list of choices may have. With more, a form asks for the ID.
 const MOST: i64 = 200;
 
 /// What a vendor sells, by name.
 pub struct Catalog {
-    /// None: they are too many for a list.
+    /// None if there are too many for a list.
     pub products: Option<Vec<Product>>,
-    /// None: they or their products are too many for a list.
+    /// None if there are too many of them, or of their products, for a list.
     pub plans: Option<Vec<Offer>>,
 }
 
@@ -58,7 +58,7 @@ pub fn chosen_plan(text: &str) -> Result<PlanId, Error> {
     text.parse().map_err(|_| Error::unknown("planId", "plan"))
 }
 
-/// One more than is offered: it shows that there are more.
+/// One more than is offered, which shows that there are too many.
 fn first<C: Cursor>() -> Page<C> {
     Page::newest_first(None, MOST + 1)
 }

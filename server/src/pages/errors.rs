@@ -1,4 +1,4 @@
-//! Errors as pages, with the frame of the page where it is known.
+//! Errors as pages, within the frame of the page if its layout is known.
 
 use askama::Template;
 use axum::extract::Request;
@@ -6,11 +6,11 @@ use axum::http::header::REFERER;
 use axum::http::uri::PathAndQuery;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use tower_http::csrf::ProtectionError;
 
-use super::html::{page, see_other};
-use super::layout::{Layout, Visit, base, sign_in};
+use super::layout::{Visit, base, sign_in};
+use super::{Layout, page};
 use crate::error::Error;
 use crate::http::context::RequestContext;
 
@@ -18,9 +18,9 @@ use crate::http::context::RequestContext;
 struct Words {
     title: String,
     sentence: String,
-    /// The same address in the other mode, if the record may be there.
+    /// The same address in the other mode, if the record may be there and the visitor may look.
     other_mode: Option<String>,
-    /// That of a failure, by which the log has its cause.
+    /// The ID under which the log has the cause of a failure.
     request_id: Option<String>,
 }
 
@@ -37,16 +37,16 @@ struct PlainErrorPage {
     error: Words,
 }
 
-/// Where a link on another site leads. The browser sent no cookie with it, and does so when this page
-/// goes on to the address itself.
+/// The response to a link on another site. The browser sent no cookie with it, but does when this
+/// page loads the same address.
 #[derive(Template)]
 #[template(path = "arrival.html")]
 struct Arrival {
     path: String,
 }
 
-/// Wraps the handling of every page. An error becomes a page; a visitor without a session goes on
-/// to sign in.
+/// Wraps the handling of every page: an error becomes a page, and a visitor without a session is
+/// redirected to sign in.
 pub async fn render(mut request: Request, next: Next) -> Response {
     let visit = Visit::default();
     request.extensions_mut().insert(visit.clone());
@@ -57,11 +57,12 @@ pub async fn render(mut request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let Some(error) = response.extensions_mut().remove::<Error>() else { return response };
     if error == Error::Unauthorized {
-        let onward = match comes_from {
-            Some(site) if site == "cross-site" => page(StatusCode::OK, &Arrival { path: wanted }),
-            _ => see_other(&sign_in(&wanted, is_form)),
+        return match comes_from {
+            Some(site) if site == "cross-site" => {
+                page(StatusCode::OK, &Arrival { path: wanted }).into_response()
+            }
+            _ => Redirect::to(&sign_in(&wanted, is_form)).into_response(),
         };
-        return onward.unwrap_or_else(IntoResponse::into_response);
     }
     let (status, layout) = (error.status(), visit.layout());
     let error = words(&error, layout.as_ref(), request_id);
@@ -71,13 +72,13 @@ pub async fn render(mut request: Request, next: Next) -> Response {
     };
     // Such as how long to wait.
     let headers = std::mem::take(response.headers_mut()).into_iter();
-    let mut shown = shown.unwrap_or_else(IntoResponse::into_response);
+    let mut shown = shown.into_response();
     shown.headers_mut().extend(headers.filter_map(|(name, value)| Some((name?, value))));
     shown
 }
 
-/// The page of a request: that of a form is the one from which it was sent, as far as the browser
-/// says so. What that page said of an earlier change is over.
+/// The page to return to. For a form it is the page that sent it, if the browser says so, without the
+/// notice that it showed.
 fn page_of(request: &Request) -> String {
     let own = request.uri().path_and_query().map_or("/dashboard", PathAndQuery::as_str);
     let referer = request.headers().get(REFERER).and_then(|value| value.to_str().ok());
@@ -90,8 +91,8 @@ fn page_of(request: &Request) -> String {
     page.split_once("?notice=").map_or(page, |(page, _)| page).to_owned()
 }
 
-/// The address of a form, opened as a page, leads to the page of its record.
-pub async fn form_opened(method: Method, uri: Uri) -> Result<Response, Error> {
+/// The address of a form, opened as a page, redirects to the page of its record.
+pub async fn form_opened(method: Method, uri: Uri) -> Result<Redirect, Error> {
     if method != Method::GET && method != Method::HEAD {
         return Err(Error::MethodNotAllowed);
     }
@@ -101,14 +102,10 @@ pub async fn form_opened(method: Method, uri: Uri) -> Result<Response, Error> {
         None => path.rsplit_once('/').map_or(path, |(record, _)| record).to_owned(),
     };
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    see_other(&(record + &query))
+    Ok(Redirect::to(&(record + &query)))
 }
 
-fn full_stop(sentence: &str) -> &'static str {
-    if sentence.ends_with('.') { "" } else { "." }
-}
-
-/// What a person needs to know of an error, and can do.
+/// What happened, and what the visitor can do.
 fn words(error: &Error, layout: Option<&Layout>, request_id: String) -> Words {
     let plain = |title: &str, sentence: &str| Words {
         title: title.to_owned(),
@@ -124,36 +121,38 @@ fn words(error: &Error, layout: Option<&Layout>, request_id: String) -> Words {
                 _ => "",
             };
             let other = layout.other_mode();
-            let sentence = format!("{gone}It may be in {other} mode, which has its own records.");
+            let sentence =
+                format!("{gone}It may belong to {other} mode, which has its own records.");
             let elsewhere = layout.path.replacen(&layout.base(), &base(other), 1);
             let other_mode = layout.may_switch.then_some(elsewhere);
             Words { other_mode, ..plain(&format!("{} not found", capitalized(what)), &sentence) }
         }
         (Error::NotFound(_) | Error::RouteNotFound, _) => {
-            plain("Page not found", "This address does not exist.")
+            plain("Page not found", "There is no page at this address.")
         }
         (Error::Forbidden, Some(_)) => plain(
             "Not allowed",
-            "Your key is read-only. Sign in with an admin key to make changes.",
+            "Your key is read-only. To make changes, sign in with an admin key.",
         ),
         (Error::Forbidden, None) => plain(
             "Not allowed",
-            "Your key cannot open this mode. Sign in with a key that belongs to it.",
+            "Your key cannot open this mode. Sign in with a key for this mode.",
         ),
-        (Error::RateLimited(_), _) => {
-            plain("Too many requests", "The key has used up its rate. Wait a moment and try again.")
-        }
+        (Error::RateLimited(_), _) => plain(
+            "Too many requests",
+            "Your key has reached its rate limit. Try again in a moment.",
+        ),
         (Error::Overloaded | Error::Unavailable, _) => plain(
             "Not available",
-            "Nothing was changed that is not shown. Wait a moment and load the page again.",
+            "licd is overloaded, or cannot reach its database. Reload the page in a moment.",
         ),
         (Error::Internal, _) => {
-            plain("Something failed", "licd's log has the cause under the request ID.")
+            plain("Something went wrong", "licd's log has the cause, under the request ID below.")
         }
         _ => {
             let sentence = error.sentence();
-            let stop = full_stop(&sentence);
-            plain("This did not work", &format!("{sentence}{stop} Go back, and try again."))
+            let sentence = sentence.trim_end_matches('.');
+            plain("This did not work", &format!("{sentence}. Go back and try again."))
         }
     }
 }
@@ -163,15 +162,13 @@ fn capitalized(word: &str) -> String {
     first.to_ascii_uppercase() + rest
 }
 
-/// The answer to a form that another site sent.
+/// The response to a form on another site.
 pub fn refuse_cross_site(_: ProtectionError) -> Response {
     let error = Words {
         title: "Not allowed".to_owned(),
-        sentence: "This form was sent from another site. Open the dashboard, and do it there."
-            .to_owned(),
+        sentence: "This form was sent from another site. Use the dashboard itself.".to_owned(),
         other_mode: None,
         request_id: None,
     };
-    let shown = page(StatusCode::FORBIDDEN, &PlainErrorPage { error });
-    shown.unwrap_or_else(IntoResponse::into_response)
+    page(StatusCode::FORBIDDEN, &PlainErrorPage { error }).into_response()
 }

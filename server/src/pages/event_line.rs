@@ -5,10 +5,9 @@ use askama::filters::HtmlSafe;
 use common::{ActorType, Event, EventActor, EventType, Open, SubjectType};
 use serde_json::Value;
 
-use super::filters;
-use super::parts::short;
+use super::{filters, short};
 
-/// An event in a line: its type, the records that it is about, who did it, and when.
+/// An event in a line: its type, its records, who did it, and when.
 #[derive(Template)]
 #[template(
     ext = "html",
@@ -28,12 +27,9 @@ pub struct EventLine<'a> {
 impl HtmlSafe for EventLine<'_> {}
 
 impl<'a> EventLine<'a> {
-    /// `base` is that of the page's links. On the page of a record, which is `of` this kind, the line
-    /// names only the other ones.
-    pub fn of(event: &'a Event, base: &'a str, of: Option<SubjectType>) -> Self {
-        let mut records = EventRecord::all_of(event);
-        records.retain(|record| of.is_none_or(|of| of.as_str() != record.kind));
-        Self { base, event, records, actor: actor(&event.actor) }
+    /// `base` is the address with which links begin.
+    pub fn of(event: &'a Event, base: &'a str) -> Self {
+        Self { base, event, records: EventRecord::all_of(event), actor: actor(&event.actor) }
     }
 }
 
@@ -41,7 +37,7 @@ impl<'a> EventLine<'a> {
 struct EventRecord<'a> {
     kind: &'a str,
     text: String,
-    /// Its page behind the mode, if it has one.
+    /// The path of its page behind the mode, if it has one.
     path: Option<String>,
 }
 
@@ -103,7 +99,7 @@ pub fn changes(event: &Event) -> Vec<String> {
     changed.collect()
 }
 
-/// A value in few characters.
+/// A value, shortened.
 fn brief(value: &Value) -> String {
     const LONGEST: usize = 40;
     let text = match value {
@@ -124,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Another node may be newer already.
+    /// During an update, another node may be newer.
     #[test]
     fn an_event_of_a_later_version_has_its_line() {
         let event = json!({
@@ -140,12 +136,10 @@ mod tests {
             "requestId": null,
         });
         let event: Event = serde_json::from_value(event).unwrap();
-        let line = EventLine::of(&event, "/dashboard/live", None).to_string();
+        let line = EventLine::of(&event, "/dashboard/live").to_string();
         let expected = "<code>invoice.sent</code> <b>invoice inv_1, \
             <a href=\"/dashboard/live/users/usr_01h455vb4pex5vsknk084sn02q\">user a&#38;b</a></b> \
             <small class=\"quiet\">by robot rob_1</small> <span class=\"when\">";
         assert_eq!(&line[..expected.len()], expected, "{line}");
-        let on_page = EventLine::of(&event, "", Some(SubjectType::User)).to_string();
-        assert!(on_page.contains("<b>invoice inv_1</b>"), "{on_page}");
     }
 }

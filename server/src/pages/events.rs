@@ -9,15 +9,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::event_line::EventLine;
-use super::html::page;
-use super::layout::Layout;
-use super::parts::{Pager, Paging, ROWS};
-use super::visitor::Viewer;
+use super::{Layout, Pager, Paging, Viewer, page};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::Query;
 use crate::ops::events::{self, EventQuery};
-use crate::store::Page;
 
 #[derive(Template)]
 #[template(path = "events.html")]
@@ -28,7 +24,7 @@ struct EventsPage {
     pager: Pager,
 }
 
-/// The query of the feed. What is empty filters nothing.
+/// The query of the feed. An empty filter matches everything.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct EventsFilter {
@@ -50,12 +46,10 @@ pub async fn list(
         subject: given(filter.subject.trim()),
         user: given(&filter.user),
     };
-    let newest = Page::newest_first(filter.before.parse().ok(), ROWS + 1);
-    let mut events = events::page(app.ops.view(visitor.scope), query, newest).await?;
     let fields = [("type", &*filter.kind), ("subject", &*filter.subject), ("user", &*filter.user)];
-    let cursor = |event: &Event| event.sequence.to_string();
-    let paging = Paging { others: &fields, ..Paging::default() };
-    let pager = Pager::of(&mut events, cursor, &filter.before, paging);
+    let paging = Paging { others: &fields, ..Paging::new(&filter.before) };
+    let mut events = events::page(app.ops.view(visitor.scope), query, paging.page()).await?;
+    let pager = paging.pager(&mut events, |event| event.sequence);
     page(StatusCode::OK, &EventsPage { layout: visitor.layout, filter, events, pager })
 }
 
@@ -68,7 +62,7 @@ impl EventsFilter {
 /// What an event did to a record.
 struct Changes<'a> {
     title: &'static str,
-    /// Whether the record was there before, and goes on.
+    /// Whether the record existed before, and still does.
     has_before: bool,
     members: Vec<Member<'a>>,
 }

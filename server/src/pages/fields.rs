@@ -1,15 +1,13 @@
-//! The fields of forms: texts that become values. A text that is none is an error about its field.
+//! The fields of forms: their texts become values, or errors about the field.
 
 use std::str::FromStr;
 
 use chrono::TimeDelta;
-use common::{ExternalId, Feature, Features, Invalid, Line, Timestamp};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use common::{Feature, Features, Invalid, Line, Timestamp};
 
 use crate::error::Error;
 
-/// The values of several fields, by name; returns from the function with all mistakes if one is none.
+/// The values of several fields, by name. If some are invalid, the function returns all errors.
 macro_rules! all {
     ($($name:ident = $value:expr),+ $(,)?) => {
         let ($($name,)+) = match ($($value,)+) {
@@ -24,7 +22,7 @@ macro_rules! all {
 
 pub(super) use all;
 
-/// The value of a field that must be filled in. `label` is its name on the page.
+/// The value of a required field. `label` is its name on the page.
 pub fn required<T: FromStr<Err = Invalid>>(
     field: &str,
     label: &str,
@@ -37,7 +35,7 @@ pub fn required<T: FromStr<Err = Invalid>>(
     text.parse().map_err(|rule| Error::invalid(field, format!("{label} {rule}.")))
 }
 
-/// The value of a field that may be left empty.
+/// The value of an optional field.
 pub fn optional<T: FromStr<Err = Invalid>>(
     field: &str,
     label: &str,
@@ -46,10 +44,10 @@ pub fn optional<T: FromStr<Err = Invalid>>(
     if text.trim().is_empty() { Ok(None) } else { required(field, label, text).map(Some) }
 }
 
-/// An email, or nothing: something, an `@` and something. Whether it exists, only a message can show.
+/// An email, or nothing. It need only look like one: whether it exists, only a message can show.
 pub fn email(field: &str, label: &str, text: &str) -> Result<Option<Line>, Error> {
     if !text.trim().is_empty() && !is_email(text.trim()) {
-        let message = format!("{label} must be an address such as ada@example.com.");
+        let message = format!("{label} must be an address, such as ada@example.com.");
         return Err(Error::invalid(field, message));
     }
     optional(field, label, text)
@@ -70,7 +68,7 @@ pub fn end_of_day(field: &str, label: &str, text: &str) -> Result<Timestamp, Err
     }
     let day = format!("{text}T00:00:00Z").parse::<Timestamp>();
     let end = day.map(|day| day.plus(TimeDelta::days(1))).ok().filter(|end| end.is_valid());
-    end.ok_or_else(|| Error::invalid(field, format!("{label} must be a date as in 2027-01-31.")))
+    end.ok_or_else(|| Error::invalid(field, format!("{label} must be a date, such as 2027-01-31.")))
 }
 
 /// The last valid day of something that ends then, as a field of type `date` has it.
@@ -78,37 +76,23 @@ pub fn last_day(end: Timestamp) -> String {
     end.plus(-TimeDelta::milliseconds(1)).to_string()[..10].to_owned()
 }
 
-/// A text that tells one rendering of a form from all others.
+/// A text that is unique to one rendering of a form.
 pub fn once() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// The user whom a hidden field names, exactly as it is written: two that differ in a space are two.
-pub fn external_id(field: &str, text: &str) -> Result<ExternalId, Error> {
-    text.parse().map_err(|rule| Error::invalid(field, format!("The external id {rule}.")))
-}
-
-/// The features of a text area, one on each line. Blanks around them are a slip that nobody sees.
+/// The features in a text area, one per line. Surrounding spaces are dropped: nobody sees them.
 pub fn features(field: &str, text: &str) -> Result<Features, Error> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let features: Result<Vec<Feature>, Invalid> = lines.map(str::parse).collect();
     let features =
         features.map_err(|rule| Error::invalid(field, format!("Each feature {rule}.")))?;
-    let rule = "There may be at most 100 features, no two alike.";
+    let rule = "Enter at most 100 features, each of them once.";
     Features::new(features).map_err(|_| Error::invalid(field, rule))
 }
 
-/// The id of the record that the same form created when it was sent before, if that is the error.
-pub fn created_before<T: DeserializeOwned>(error: Error) -> Result<T, Error> {
-    #[derive(Deserialize)]
-    struct Answer<T> {
-        data: Record<T>,
-    }
-    #[derive(Deserialize)]
-    struct Record<T> {
-        id: T,
-    }
-    let Error::Replayed { body, .. } = error else { return Err(error) };
-    let answer: Answer<T> = serde_json::from_str(&body).map_err(|_| Error::Internal)?;
-    Ok(answer.data.id)
+/// The members that an update clears: those whose field is empty.
+pub fn cleared<F: Copy, const N: usize>(fields: [(F, bool); N]) -> Option<Vec<F>> {
+    let empty = fields.into_iter().filter(|(_, is_empty)| *is_empty);
+    Some(empty.map(|(field, _)| field).collect())
 }

@@ -1,4 +1,4 @@
-//! How values look in pages: `{{ license.created_at|moment }}`.
+//! Filters of templates, which format values: `{{ license.created_at|moment }}`.
 
 use std::fmt;
 
@@ -36,13 +36,13 @@ pub fn moment<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<Moment> {
     Ok(Moment { at: at.value(), now: Timestamp::now() })
 }
 
-/// When something ends, with the distance from now: its last valid day if that is valid as a whole.
+/// When something ends, with the distance from now: the last valid day, if it ends with the day.
 #[filter_fn]
 pub fn end<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<End> {
     Ok(End(Moment { at: at.value(), now: Timestamp::now() }))
 }
 
-/// A number in groups of three digits.
+/// A number with a comma between groups of three digits.
 #[filter_fn]
 pub fn count<T: Value<i64>>(number: T, _: &dyn Values) -> Result<String> {
     let digits = number.value().to_string();
@@ -50,7 +50,7 @@ pub fn count<T: Value<i64>>(number: T, _: &dyn Values) -> Result<String> {
     Ok(grouped.collect::<Vec<_>>().join(","))
 }
 
-/// The end of something as pages show it.
+/// An end as pages show it.
 pub struct End(Moment);
 
 impl HtmlSafe for End {}
@@ -67,7 +67,7 @@ impl fmt::Display for End {
     }
 }
 
-/// A time as pages show it, and as their script reads it to keep it fresh.
+/// A time as pages show it. Their script refreshes the distance.
 pub struct Moment {
     at: Timestamp,
     now: Timestamp,

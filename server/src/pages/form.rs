@@ -1,4 +1,5 @@
-//! The mistakes in a form, shown above it and next to their fields.
+//! Forms: what is in their fields, their errors, above the form and next to each field, and why a
+//! form that was sent has no effect yet.
 
 use std::fmt;
 
@@ -6,68 +7,99 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use axum::http::StatusCode;
 
+use super::Question;
 use crate::error::Error;
 
-/// The mistakes in a form that is shown again, if there were any.
-#[derive(Default)]
-pub struct Mistake(Vec<Fault>);
+/// Why a form that was sent has no effect yet.
+pub enum Stop {
+    /// The visitor is asked first.
+    Ask(Question),
+    Fail(Error),
+}
 
-struct Fault {
+impl From<Question> for Stop {
+    fn from(question: Question) -> Self {
+        Self::Ask(question)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Fail(error)
+    }
+}
+
+/// A form as a page shows it. It has errors if it was sent and refused.
+#[derive(Default)]
+pub struct FormState<F> {
+    pub fields: F,
+    pub error: FormError,
+}
+
+impl<F> FormState<F> {
+    pub fn new(fields: F) -> Self {
+        Self { fields, error: FormError::default() }
+    }
+}
+
+/// What is wrong with a form, if anything is.
+#[derive(Default)]
+pub struct FormError(Vec<FieldError>);
+
+struct FieldError {
     field: Option<String>,
     message: String,
     status: StatusCode,
 }
 
-impl Mistake {
-    /// The mistakes, if the visitor made some; every other error is a page of its own.
+impl FormError {
+    /// The error, if the visitor can mend it in the form; any other error has a page of its own.
     pub fn of(error: Error) -> Result<Self, Error> {
-        match error {
-            Error::Several(errors) => {
-                let faults: Result<Vec<_>, _> = errors.into_iter().map(Fault::of).collect();
-                faults.map(Self)
-            }
-            error => Fault::of(error).map(|fault| Self(vec![fault])),
-        }
+        let errors = if let Error::Several(errors) = error { errors } else { vec![error] };
+        errors.into_iter().map(FieldError::of).collect::<Result<_, _>>().map(Self)
     }
 
     /// The status of the page with the form.
     pub fn status(&self) -> StatusCode {
-        self.0.first().map_or(StatusCode::OK, |fault| fault.status)
+        self.0.first().map_or(StatusCode::OK, |error| error.status)
     }
 
-    pub fn is_made(&self) -> bool {
+    pub fn is_some(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// What stands above the form: what did not happen, and why.
+    /// The list of errors above the form.
     pub fn summary<'a>(&'a self, title: &'a str) -> Markup<Summary<'a>> {
-        Markup(self.is_made().then_some(Summary { title, faults: &self.0 }))
+        Markup(self.is_some().then_some(Summary { title, errors: &self.0 }))
     }
 
-    /// The attributes that tie a field to its hint, if it has one, and to its mistake.
-    pub fn marks<'a>(&self, field: &'a str, has_hint: bool) -> Markup<Marks<'a>> {
-        let is_wrong = self.beside(field).is_some();
-        Markup((is_wrong || has_hint).then_some(Marks { field, is_wrong, has_hint }))
+    /// The attributes that tie a field to its hint, if it has one, and to its error.
+    pub fn aria_attributes<'a>(
+        &self,
+        field: &'a str,
+        has_hint: bool,
+    ) -> Markup<AriaAttributes<'a>> {
+        let is_wrong = self.for_field(field).is_some();
+        Markup((is_wrong || has_hint).then_some(AriaAttributes { field, is_wrong, has_hint }))
     }
 
-    /// What stands beside the field at fault.
-    pub fn text<'a>(&'a self, field: &'a str) -> Markup<Text<'a>> {
-        Markup(self.beside(field).map(|fault| Text { field, message: &fault.message }))
+    /// The error below a field.
+    pub fn message<'a>(&'a self, field: &'a str) -> Markup<Message<'a>> {
+        Markup(self.for_field(field).map(|error| Message { field, message: &error.message }))
     }
 
-    fn beside(&self, field: &str) -> Option<&Fault> {
-        self.0.iter().find(|fault| fault.field.as_deref() == Some(field))
+    fn for_field(&self, field: &str) -> Option<&FieldError> {
+        self.0.iter().find(|error| error.field.as_deref() == Some(field))
     }
 }
 
-impl Fault {
+impl FieldError {
     fn of(error: Error) -> Result<Self, Error> {
         match &error {
             Error::Invalid { .. }
             | Error::Conflict(_)
             | Error::Changed(_)
             | Error::ChangedMeanwhile(_)
-            | Error::ShownOnce(_)
             | Error::IdempotencyKeyInUse
             | Error::IdempotencyKeyReused => Ok(Self {
                 field: error.field().map(str::to_owned),
@@ -97,13 +129,13 @@ impl<T: Template> fmt::Display for Markup<T> {
 #[template(
     ext = "html",
     source = r##"<div class="notice bad" role="alert" tabindex="-1"><h2>{{ title }}</h2><ul>
-{%- for fault in faults.iter() %}<li>{% if let Some(field) = fault.field -%}
-<a href="#{{ field }}">{{ fault.message }}</a>{% else %}{{ fault.message }}{% endif %}</li>{% endfor -%}
+{%- for error in errors.iter() %}<li>{% if let Some(field) = error.field -%}
+<a href="#{{ field }}">{{ error.message }}</a>{% else %}{{ error.message }}{% endif %}</li>{% endfor -%}
 </ul></div>"##
 )]
 pub struct Summary<'a> {
     title: &'a str,
-    faults: &'a [Fault],
+    errors: &'a [FieldError],
 }
 
 #[derive(Template)]
@@ -112,7 +144,7 @@ pub struct Summary<'a> {
     source = r#"{% if is_wrong %} aria-invalid="true"{% endif %} aria-describedby="
 {%- if is_wrong %}{{ field }}-error {% endif %}{% if has_hint %}{{ field }}-hint{% endif %}""#
 )]
-pub struct Marks<'a> {
+pub struct AriaAttributes<'a> {
     field: &'a str,
     is_wrong: bool,
     has_hint: bool,
@@ -120,7 +152,7 @@ pub struct Marks<'a> {
 
 #[derive(Template)]
 #[template(ext = "html", source = r#"<p class="error" id="{{ field }}-error">{{ message }}</p>"#)]
-pub struct Text<'a> {
+pub struct Message<'a> {
     field: &'a str,
     message: &'a str,
 }

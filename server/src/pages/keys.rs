@@ -1,4 +1,4 @@
-//! Keys: the list with the form for a new one, and the sessions that were opened with them.
+//! Keys: the list with the form for a new one, and the sessions that they opened.
 
 mod key;
 
@@ -10,25 +10,21 @@ use chrono::Duration;
 use common::{CreateKey, CreatedKey, Key, KeyState, Mode, Role, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::fields::{all, end_of_day, once, required};
-use super::filters;
-use super::form::Mistake;
-use super::html::page;
-use super::layout::{Layout, Notice};
-use super::parts::{Badge, Pager, Paging, ROWS, Tone};
-use super::visitor::{Editor, Viewer, Visitor};
+use super::{
+    Badge, Before, Editor, FormState, Layout, Notice, Pager, Paging, Tone, Viewer, Visitor, all,
+    end_of_day, filters, once, page, required,
+};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::keys::EXPIRES_SOON;
 use crate::ops::outcome::Created;
 use crate::ops::{keys, sessions};
-use crate::store::Page;
 use crate::store::sessions::ListedSession;
 
 pub use key::{get, revoke, roll};
 
-/// The choices for the end of a key: in the form, and in words.
+/// The choices for the expiry of a key: the value in the form, and the label.
 const EXPIRIES: [(&str, &str); 5] = [
     ("30", "in 30 days"),
     ("90", "in 90 days"),
@@ -39,9 +35,9 @@ const EXPIRIES: [(&str, &str); 5] = [
 
 /// The roles in the form, each with what it may do.
 const ROLES: [(&str, &str); 3] = [
-    ("validate", "Validates users and nothing else. The role to ship in an application."),
-    ("read", "Reads everything and signs in to look; changes nothing."),
-    ("admin", "Everything, keys included."),
+    ("validate", "Validates users and does nothing else. Use it in your application."),
+    ("read", "Reads everything, here and in the API, and changes nothing."),
+    ("admin", "Reads and changes everything, including keys."),
 ];
 
 #[derive(Template)]
@@ -52,45 +48,35 @@ struct KeysPage {
     pager: Pager,
     sessions: Vec<ListedSession>,
     own_session: SessionId,
-    form: KeyForm,
+    form: FormState<KeyForm>,
     once: String,
-    mistake: Mistake,
-}
-
-/// The query of the list.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct KeysQuery {
-    before: String,
 }
 
 pub async fn list(
     State(app): State<App>,
     Viewer(visitor): Viewer,
-    Query(query): Query<KeysQuery>,
+    Query(query): Query<Before>,
 ) -> Result<Response, Error> {
-    show_list(&app, &visitor, &query, KeyForm::default(), Mistake::default()).await
+    show_list(&app, visitor, query, FormState::default()).await
 }
 
 async fn show_list(
     app: &App,
-    visitor: &Visitor,
-    query: &KeysQuery,
-    form: KeyForm,
-    mistake: Mistake,
+    visitor: Visitor,
+    query: Before,
+    form: FormState<KeyForm>,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
-    let newest = Page::newest_first(query.before.parse().ok(), ROWS + 1);
-    let mut keys = keys::page(view.clone(), newest).await?;
-    let pager = Pager::of(&mut keys, |key| key.id.to_string(), &query.before, Paging::default());
+    let paging = Paging::new(&query.before);
+    let mut keys = keys::page(view.clone(), paging.page()).await?;
+    let pager = paging.pager(&mut keys, |key| key.id);
     let sessions = sessions::newest(view).await?;
-    let (layout, own_session) = (visitor.layout.clone(), visitor.session);
+    let (layout, own_session, status) = (visitor.layout, visitor.session, form.error.status());
     let once = once();
-    let status = mistake.status();
-    page(status, &KeysPage { layout, keys, pager, sessions, own_session, form, once, mistake })
+    page(status, &KeysPage { layout, keys, pager, sessions, own_session, form, once })
 }
 
-/// Whether a key is in force, and what one should know about that.
+/// Whether a key is active, and whether it needs attention.
 pub fn state(key: &Key) -> Badge {
     let now = Timestamp::now();
     let ends_soon = key.expires_at.is_some_and(|end| end.since(now) < EXPIRES_SOON);
@@ -134,7 +120,7 @@ impl KeyForm {
     }
 
     fn end(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        // Whoever fills in a date means it.
+        // A date that is filled in takes precedence.
         let choice = if self.expires_on.trim().is_empty() { &self.expires } else { "date" };
         match choice {
             "never" => Ok(None),
@@ -144,7 +130,7 @@ impl KeyForm {
             },
             days => match days.parse() {
                 Ok(days @ 1..=3650) => Ok(Some(now.plus(Duration::days(days)))),
-                _ => Err(Error::invalid("expires", "The end must be one of those in the list.")),
+                _ => Err(Error::invalid("expires", "The expiry must be one of those in the list.")),
             },
         }
     }
@@ -154,41 +140,37 @@ impl KeyForm {
 #[template(path = "key_created.html")]
 struct KeyCreatedPage {
     layout: Layout,
-    /// Where the browser found this service.
+    /// The address of this service, as the browser knows it.
     origin: String,
     created: CreatedKey,
-    /// When its predecessor ends, if it has one.
+    /// When its predecessor expires, if it has one.
     old_key_ends: Option<Timestamp>,
 }
 
-/// The answer shows the key: nothing else ever does.
+/// The response is the only one that ever shows the key.
 pub async fn create(
     State(app): State<App>,
     Editor(visitor): Editor,
-    form: Form<KeyForm>,
+    Form { fields, idempotency, .. }: Form<KeyForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency, .. } = form;
     let created = Box::pin(async {
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         let new = fields.read(visitor.layout.mode, change.now)?;
-        keys::create(change, new).await
+        let Created(created) = keys::create(change, new).await?;
+        Ok(show_created(&visitor, created, None)?)
     });
-    match created.await {
-        Ok(Created(created)) => show_created(visitor, created, None),
-        Err(Error::ShownOnce(id)) => visitor.go_to(&format!("/keys/{id}"), Notice::KeyShownOnce),
-        Err(error) => {
-            let mistake = Mistake::of(error)?;
-            Box::pin(show_list(&app, &visitor, &KeysQuery::default(), fields, mistake)).await
-        }
-    }
+    let created = created.await;
+    let again =
+        |visitor, error| show_list(&app, visitor, Before::default(), FormState { fields, error });
+    visitor.respond(created, again).await
 }
 
 fn show_created(
-    visitor: Visitor,
+    visitor: &Visitor,
     created: CreatedKey,
     old_key_ends: Option<Timestamp>,
 ) -> Result<Response, Error> {
-    let Visitor { layout, server: origin, .. } = visitor;
+    let (layout, origin) = (visitor.layout.clone(), visitor.server.clone());
     page(StatusCode::CREATED, &KeyCreatedPage { layout, origin, created, old_key_ends })
 }
 
@@ -198,16 +180,16 @@ pub async fn end_session(
     Id(id): Id<SessionId>,
 ) -> Result<Response, Error> {
     sessions::end(visitor.change(&app, None).await?, id).await?;
-    visitor.go_to("/keys", Notice::SessionEnded)
+    Ok(visitor.redirect("/keys", Notice::SessionEnded))
 }
 
-/// A browser as people name it, from what it says of itself.
+/// The name of a browser and its system, from its user agent.
 fn browser(listed: &ListedSession) -> String {
     let Some(agent) = &listed.session.browser else { return "unknown".to_owned() };
     let named = |names: &[(&str, &'static str)]| {
         names.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| *name)
     };
-    // In this order: most of them name those that they resemble, too.
+    // In this order: most of them also name the browsers that they resemble.
     let browser = named(&[
         ("Edg/", "Edge"),
         ("OPR/", "Opera"),

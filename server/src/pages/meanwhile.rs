@@ -1,26 +1,34 @@
-//! What somebody else did to a record while a form was filled in.
+//! What somebody else did to a record while a form was being filled in.
 
+use std::pin::Pin;
+
+use super::Stop;
+use super::event_line::{actor, changes};
 use crate::error::Error;
 use crate::ops::events::{self, EventQuery};
 use crate::ops::view::View;
 use crate::store::Page;
 
-use super::event_line::{actor, changes};
-
-/// Adds to the error, if the record has changed meanwhile, who did it and what.
-pub async fn explain(view: View, record: impl ToString, error: Error) -> Error {
-    let Error::Changed(_) = error else { return error };
+/// Does what a form says. If the record has changed since the form was shown, the error says who
+/// changed it, and how.
+pub async fn explain<T>(
+    view: View,
+    record: impl ToString,
+    change: Pin<Box<impl Future<Output = Result<T, Stop>>>>,
+) -> Result<T, Stop> {
+    let changed = match change.await {
+        Err(Stop::Fail(changed @ Error::Changed(_))) => changed,
+        outcome => return outcome,
+    };
     let of_record = EventQuery { subject: Some(record.to_string()), ..EventQuery::default() };
     let newest = Page::newest_first(None, 1);
-    match events::page(view, of_record, newest).await.as_deref() {
-        Ok([last]) => {
-            let (actor, changes) = (actor(&last.actor), changes(last).join("; "));
-            let how = format!(
-                ", by {actor}: {changes}. The page shows what is stored now, and the form what you \
-                 typed. Save again to replace it"
-            );
-            Error::ChangedMeanwhile(how)
-        }
-        _ => error,
-    }
+    Err(Stop::Fail(match events::page(view, of_record, newest).await.as_deref() {
+        Ok([last]) => Error::ChangedMeanwhile(format!(
+            ", by {}: {}. The page shows the current values, and the form what you entered. Save \
+             again to replace them",
+            actor(&last.actor),
+            changes(last).join("; ")
+        )),
+        _ => changed,
+    }))
 }

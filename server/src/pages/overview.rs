@@ -18,12 +18,8 @@ use form_urlencoded::byte_serialize;
 use self::charts::{Chart, Counts, first_day};
 use self::steps::{StepsPage, steps};
 use super::event_line::EventLine;
-use super::filters;
-use super::html::page;
 use super::keys::state;
-use super::layout::Layout;
-use super::parts::SeatsBar;
-use super::visitor::Viewer;
+use super::{Layout, SeatsBar, Viewer, filters, page};
 use crate::App;
 use crate::error::Error;
 use crate::ops::events::EventQuery;
@@ -34,11 +30,11 @@ use crate::store::Page;
 
 /// How many rows a card shows.
 const SHOWN: usize = 8;
-/// How many of the newest refusals are read to find those that it shows.
+/// How many of the newest refusals are read to find those to show.
 const READ_REFUSALS: i64 = 200;
-/// How far the overview counts what it does not show.
+/// How far the overview counts licenses.
 const COUNTED: usize = 50;
-/// How long before their end licenses are shown.
+/// How long before its end a license is shown.
 const EXPIRES_SOON: TimeDelta = TimeDelta::days(30);
 const HOURS: usize = 24;
 
@@ -46,7 +42,7 @@ const HOURS: usize = 24;
 #[template(path = "overview.html")]
 struct OverviewPage {
     layout: Layout,
-    /// None without a validation in seven days.
+    /// None if there was no validation in seven days.
     validations: Option<Validations>,
     refusals: Vec<UserRefusal>,
     full: Licenses,
@@ -80,7 +76,7 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
     page(StatusCode::OK, &shown)
 }
 
-/// The refusals of the last hour, the most frequent ones first, and then the last of those before.
+/// The refusals of the last hour, most frequent first, then earlier ones, newest first.
 async fn recent_refusals(view: View, now: Timestamp) -> Result<Vec<UserRefusal>, Error> {
     let hour_ago = now.plus(-TimeDelta::hours(1));
     let mut found = outcomes::refusals(view, None, None, READ_REFUSALS).await?;
@@ -92,24 +88,25 @@ async fn recent_refusals(view: View, now: Timestamp) -> Result<Vec<UserRefusal>,
     Ok(found)
 }
 
-/// The licenses that are active and will expire soon, soonest first.
+/// The active licenses that expire soon, soonest first.
 async fn expiring(view: View, now: Timestamp, limit: i64) -> Result<Vec<LicenseWithSeats>, Error> {
     let (status, to) = (Some(Status::Active), now.plus(EXPIRES_SOON));
     let filter = ExpiryFilter { product: None, status, from: now, to };
     licenses::by_expiry(view, filter, None, limit).await
 }
 
-/// What validations came to.
+/// The results of validations.
 struct Validations {
+    /// In the last 24 hours.
     last: Counts,
-    /// In the 24 hours before the last ones.
+    /// In the 24 hours before.
     before: Counts,
     day: Chart,
     week: Chart,
 }
 
 impl Validations {
-    /// `hours` begin with the [`first_day`] and end with the present hour.
+    /// `hours` begin with the [`first_day`] and end with the current hour.
     fn of(hours: &[HourStatistics]) -> Option<Self> {
         if hours.iter().all(|hour| hour.total == 0) {
             return None;
@@ -123,7 +120,7 @@ impl Validations {
         })
     }
 
-    /// How many of a hundred were valid. Not a hundred while one was refused.
+    /// The percentage that was valid, rounded down: 100 only if none was refused.
     fn share_valid(&self) -> Option<String> {
         let thousandths = (self.last.valid * 1000).checked_div(self.last.total())?;
         Some(format!("{}.{} %", thousandths / 10, thousandths % 10))
@@ -137,7 +134,7 @@ struct Licenses {
 }
 
 impl Licenses {
-    /// Of licenses of which at most one more than [`COUNTED`] was read.
+    /// Of at most one license more than [`COUNTED`].
     fn of(mut found: Vec<LicenseWithSeats>) -> Self {
         let count = match found.len() {
             count @ 0..=COUNTED => count.to_string(),
@@ -149,18 +146,18 @@ impl Licenses {
 }
 
 impl OverviewPage {
-    /// What the license is for.
+    /// The license's product and plan.
     fn terms(&self, license: &License) -> String {
         format!("{} · {}", self.names.product_of(license), self.names.plan_of(license))
     }
 
-    /// The end of the key, if that is near.
+    /// The expiry of the key, if it is soon.
     fn near_end(&self, key: &Key) -> Option<Timestamp> {
         key.expires_at.filter(|end| end.since(Timestamp::now()) < keys::EXPIRES_SOON)
     }
 }
 
-/// A text in the query of an address.
+/// A text, encoded for a query.
 fn encoded(text: &str) -> String {
     byte_serialize(text.as_bytes()).collect()
 }

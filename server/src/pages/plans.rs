@@ -3,20 +3,13 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{
-    CreatePlan, ExpiresInDays, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, PlanId,
-    Product, ProductId, UpdatePlan,
-};
+use common::{CreatePlan, Feature, Line, Plan, PlanField, PlanId, Product, ProductId, UpdatePlan};
 use serde::{Deserialize, Serialize};
 
-use super::fields::{all, features, optional, required};
-use super::filters;
-use super::form::Mistake;
-use super::html::page;
-use super::layout::{Layout, Notice};
-use super::meanwhile;
-use super::parts::counted;
-use super::visitor::{Editor, Viewer, Visitor};
+use super::{
+    Editor, FormState, Layout, Notice, Viewer, Visitor, all, cleared, counted, fields, filters,
+    meanwhile, optional, page, required,
+};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
@@ -29,8 +22,7 @@ struct PlanPage {
     layout: Layout,
     plan: Plan,
     product: Product,
-    plan_form: PlanForm,
-    plan_mistake: Mistake,
+    plan_form: FormState<PlanForm>,
 }
 
 pub async fn get(
@@ -38,23 +30,22 @@ pub async fn get(
     Viewer(visitor): Viewer,
     Id(id): Id<PlanId>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, None, Mistake::default()).await
+    show(&app, visitor, id, None).await
 }
 
-/// Shows the plan, with its form as it was sent if that has a mistake.
+/// Shows the plan; `sent` is the form for it, if that was refused.
 async fn show(
     app: &App,
     visitor: Visitor,
     id: PlanId,
-    sent: Option<PlanForm>,
-    plan_mistake: Mistake,
+    sent: Option<FormState<PlanForm>>,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let plan = plans::get(view.clone(), id).await?;
     let product = products::get(view, plan.product_id).await?;
-    let plan_form = sent.unwrap_or_else(|| PlanForm::of(&plan));
-    let (layout, status) = (visitor.layout, plan_mistake.status());
-    page(status, &PlanPage { layout, plan, product, plan_form, plan_mistake })
+    let plan_form = sent.unwrap_or_else(|| FormState::new(PlanForm::of(&plan)));
+    let status = plan_form.error.status();
+    page(status, &PlanPage { layout: visitor.layout, plan, product, plan_form })
 }
 
 pub async fn update(
@@ -63,23 +54,21 @@ pub async fn update(
     Id(id): Id<PlanId>,
     Form { fields, seen, .. }: Form<PlanForm>,
 ) -> Result<Response, Error> {
+    let view = app.ops.view(visitor.scope);
     let updated = Box::pin(async {
-        let stored = plans::get(app.ops.view(visitor.scope), id).await?;
+        let stored = plans::get(view.clone(), id).await?;
         let update = fields.update()?;
         let change = visitor.change(&app, seen).await?;
         let Changed(plan) = plans::update(change, id, update).await?;
-        Ok(if plan == stored { Notice::Unchanged } else { Notice::PlanUpdated })
+        let notice = Notice::PlanUpdated.unless(plan == stored);
+        Ok(visitor.redirect(&format!("/plans/{id}"), notice))
     });
-    match updated.await {
-        Ok(notice) => visitor.go_to(&format!("/plans/{id}"), notice),
-        Err(error) => {
-            let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
-            Box::pin(show(&app, visitor, id, Some(fields), Mistake::of(error)?)).await
-        }
-    }
+    let updated = meanwhile::explain(view.clone(), id, updated).await;
+    let again = |visitor, error| show(&app, visitor, id, Some(FormState { fields, error }));
+    visitor.respond(updated, again).await
 }
 
-/// The form for a plan, new or known. An empty field means no limit, no expiry, nothing.
+/// The form for a plan, new or existing. An empty field means no limit, no expiry, nothing.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PlanForm {
@@ -87,17 +76,8 @@ pub struct PlanForm {
     pub description: String,
     pub max_seats: String,
     pub expires_in_days: String,
-    /// One on each line.
+    /// One per line.
     pub features: String,
-}
-
-/// What the form says.
-struct Terms {
-    name: Name,
-    description: Option<Line>,
-    max_seats: Option<MaxSeats>,
-    expires_in_days: Option<ExpiresInDays>,
-    features: Features,
 }
 
 impl PlanForm {
@@ -112,39 +92,28 @@ impl PlanForm {
         }
     }
 
-    fn read(&self) -> Result<Terms, Error> {
+    pub fn create(&self, product_id: ProductId) -> Result<CreatePlan, Error> {
         all! {
             name = required("name", "The name", &self.name),
             description = optional("description", "The description", &self.description),
             max_seats = optional("maxSeats", "The number of seats", &self.max_seats),
             expires_in_days =
                 optional("expiresInDays", "The number of days", &self.expires_in_days),
-            features = features("features", &self.features),
+            features = fields::features("features", &self.features),
         }
-        Ok(Terms { name, description, max_seats, expires_in_days, features })
-    }
-
-    pub fn create(&self, product_id: ProductId) -> Result<CreatePlan, Error> {
-        let Terms { name, description, max_seats, expires_in_days, features } = self.read()?;
         let features = Some(features);
         Ok(CreatePlan { product_id, name, description, max_seats, expires_in_days, features })
     }
 
     fn update(&self) -> Result<UpdatePlan, Error> {
-        let Terms { name, description, max_seats, expires_in_days, features } = self.read()?;
-        let empty = [
+        let CreatePlan { name, description, max_seats, expires_in_days, features, .. } =
+            self.create(ProductId::default())?;
+        let clear = cleared([
             (PlanField::Description, description.is_none()),
             (PlanField::MaxSeats, max_seats.is_none()),
             (PlanField::ExpiresInDays, expires_in_days.is_none()),
-        ];
-        let clear = empty.into_iter().filter(|(_, is_empty)| *is_empty).map(|(field, _)| field);
-        Ok(UpdatePlan {
-            name: Some(name),
-            description,
-            max_seats,
-            expires_in_days,
-            features: Some(features),
-            clear: Some(clear.collect()),
-        })
+        ]);
+        let name = Some(name);
+        Ok(UpdatePlan { name, description, max_seats, expires_in_days, features, clear })
     }
 }

@@ -3,26 +3,22 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{CreateProduct, Line, Plan, Product, ProductField, ProductId, UpdateProduct};
+use common::{CreateProduct, Line, Plan, PlanId, Product, ProductField, ProductId, UpdateProduct};
 use serde::{Deserialize, Serialize};
 
-use super::fields::{all, created_before, once, optional, required};
-use super::filters;
-use super::form::Mistake;
-use super::html::page;
-use super::layout::{Layout, Notice};
-use super::meanwhile;
-use super::parts::{Pager, Paging, ROWS, counted};
 use super::plans::PlanForm;
-use super::visitor::{Editor, Viewer, Visitor};
+use super::{
+    Before, Editor, FormState, Layout, Notice, Pager, Paging, Viewer, Visitor, all, cleared,
+    counted, filters, meanwhile, once, optional, page, required,
+};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
-use crate::ops::outcome::{Changed, Outcome};
+use crate::ops::outcome::Changed;
 use crate::ops::{plans, products};
 use crate::store::Page;
 
-/// How many products a page of the list has, and how many plans each shows there.
+/// How many products a page of the list has, and how many plans it shows of each.
 const LISTED_PRODUCTS: i64 = 10;
 const LISTED_PLANS: i64 = 5;
 
@@ -32,9 +28,8 @@ struct ProductsPage {
     layout: Layout,
     listed: Vec<ListedProduct>,
     pager: Pager,
-    form: ProductForm,
+    form: FormState<ProductForm>,
     once: String,
-    mistake: Mistake,
 }
 
 struct ListedProduct {
@@ -44,34 +39,24 @@ struct ListedProduct {
     more_exist: bool,
 }
 
-/// The query of a list.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct ListQuery {
-    before: String,
-}
-
 pub async fn list(
     State(app): State<App>,
     Viewer(visitor): Viewer,
-    Query(query): Query<ListQuery>,
+    Query(query): Query<Before>,
 ) -> Result<Response, Error> {
-    show_list(&app, visitor, &query, ProductForm::default(), Mistake::default()).await
+    show_list(&app, visitor, query, FormState::default()).await
 }
 
 async fn show_list(
     app: &App,
     visitor: Visitor,
-    query: &ListQuery,
-    form: ProductForm,
-    mistake: Mistake,
+    query: Before,
+    form: FormState<ProductForm>,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
-    let newest = Page::newest_first(query.before.parse().ok(), LISTED_PRODUCTS + 1);
-    let mut found = products::page(view.clone(), newest).await?;
-    let cursor = |product: &Product| product.id.to_string();
-    let paging = Paging { rows: LISTED_PRODUCTS, ..Paging::default() };
-    let pager = Pager::of(&mut found, cursor, &query.before, paging);
+    let paging = Paging { rows: LISTED_PRODUCTS, ..Paging::new(&query.before) };
+    let mut found = products::page(view.clone(), paging.page()).await?;
+    let pager = paging.pager(&mut found, |product| product.id);
     let mut listed = Vec::new();
     for product in found {
         let newest = Page::newest_first(None, LISTED_PLANS + 1);
@@ -80,11 +65,11 @@ async fn show_list(
         plans.truncate(LISTED_PLANS as usize);
         listed.push(ListedProduct { product, plans, more_exist });
     }
-    let (layout, once, status) = (visitor.layout, once(), mistake.status());
-    page(status, &ProductsPage { layout, listed, pager, form, once, mistake })
+    let status = form.error.status();
+    page(status, &ProductsPage { layout: visitor.layout, listed, pager, form, once: once() })
 }
 
-/// The form for a product, new or known.
+/// The form for a product, new or existing.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ProductForm {
@@ -98,7 +83,7 @@ impl ProductForm {
         Self { name: product.name.to_string(), description }
     }
 
-    /// The fields at fault are named as on the page, which has the plan's form as well.
+    /// Errors name the fields as the page does, which has the form for a plan as well.
     fn read(&self) -> Result<CreateProduct, Error> {
         all! {
             name = required("product_name", "The name", &self.name),
@@ -107,10 +92,9 @@ impl ProductForm {
         Ok(CreateProduct { name, description })
     }
 
-    /// An empty description is cleared.
     fn update(&self) -> Result<UpdateProduct, Error> {
         let CreateProduct { name, description } = self.read()?;
-        let clear = description.is_none().then(|| vec![ProductField::Description]);
+        let clear = cleared([(ProductField::Description, description.is_none())]);
         Ok(UpdateProduct { name: Some(name), description, clear })
     }
 }
@@ -118,20 +102,18 @@ impl ProductForm {
 pub async fn create(
     State(app): State<App>,
     Editor(visitor): Editor,
-    form: Form<ProductForm>,
+    Form { fields, idempotency, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency, .. } = form;
     let created = Box::pin(async {
-        let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
-        Ok(products::create(change, fields.read()?).await?.record().id)
+        let new = fields.read()?;
+        let create = async |change| products::create(change, new).await.map(|it| it.0.id);
+        let id: ProductId = visitor.create(&app, idempotency, &fields, create).await?;
+        Ok(visitor.redirect(&format!("/products/{id}"), Notice::ProductCreated))
     });
-    match created.await.or_else(created_before) {
-        Ok(id) => visitor.go_to(&format!("/products/{id}"), Notice::ProductCreated),
-        Err(error) => {
-            let mistake = Mistake::of(error)?;
-            Box::pin(show_list(&app, visitor, &ListQuery::default(), fields, mistake)).await
-        }
-    }
+    let created = created.await;
+    let again =
+        |visitor, error| show_list(&app, visitor, Before::default(), FormState { fields, error });
+    visitor.respond(created, again).await
 }
 
 #[derive(Template)]
@@ -142,52 +124,37 @@ struct ProductPage {
     plans: Vec<Plan>,
     pager: Pager,
     once: String,
-    form: ProductForm,
-    mistake: Mistake,
-    plan_form: PlanForm,
-    plan_mistake: Mistake,
-}
-
-/// The form that was sent with a mistake, if one was.
-enum Sent {
-    Nothing,
-    Product(ProductForm, Mistake),
-    Plan(PlanForm, Mistake),
+    form: FormState<ProductForm>,
+    plan_form: FormState<PlanForm>,
 }
 
 pub async fn get(
     State(app): State<App>,
     Viewer(visitor): Viewer,
     Id(id): Id<ProductId>,
-    Query(query): Query<ListQuery>,
+    Query(query): Query<Before>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, &query, Sent::Nothing).await
+    show(&app, visitor, id, query, None, FormState::default()).await
 }
 
+/// Shows the product; `sent` is the form for it, if that was refused.
 async fn show(
     app: &App,
     visitor: Visitor,
     id: ProductId,
-    query: &ListQuery,
-    sent: Sent,
+    query: Before,
+    sent: Option<FormState<ProductForm>>,
+    plan_form: FormState<PlanForm>,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let product = products::get(view.clone(), id).await?;
-    let newest = Page::newest_first(query.before.parse().ok(), ROWS + 1);
-    let mut plans = plans::page(view, Some(id), newest).await?;
-    let pager = Pager::of(&mut plans, |plan| plan.id.to_string(), &query.before, Paging::default());
-    let (mut form, mut mistake) = (ProductForm::of(&product), Mistake::default());
-    let (mut plan_form, mut plan_mistake) = (PlanForm::default(), Mistake::default());
-    match sent {
-        Sent::Nothing => {}
-        Sent::Product(sent, made) => (form, mistake) = (sent, made),
-        Sent::Plan(sent, made) => (plan_form, plan_mistake) = (sent, made),
-    }
-    let status = mistake.status().max(plan_mistake.status());
+    let paging = Paging::new(&query.before);
+    let mut plans = plans::page(view, Some(id), paging.page()).await?;
+    let pager = paging.pager(&mut plans, |plan| plan.id);
+    let form = sent.unwrap_or_else(|| FormState::new(ProductForm::of(&product)));
+    let status = form.error.status().max(plan_form.error.status());
     let (layout, once) = (visitor.layout, once());
-    let shown =
-        ProductPage { layout, product, plans, pager, once, form, mistake, plan_form, plan_mistake };
-    page(status, &shown)
+    page(status, &ProductPage { layout, product, plans, pager, once, form, plan_form })
 }
 
 pub async fn update(
@@ -196,39 +163,38 @@ pub async fn update(
     Id(id): Id<ProductId>,
     Form { fields, seen, .. }: Form<ProductForm>,
 ) -> Result<Response, Error> {
+    let view = app.ops.view(visitor.scope);
     let updated = Box::pin(async {
-        let stored = products::get(app.ops.view(visitor.scope), id).await?;
+        let stored = products::get(view.clone(), id).await?;
         let update = fields.update()?;
         let change = visitor.change(&app, seen).await?;
         let Changed(product) = products::update(change, id, update).await?;
-        Ok(if product == stored { Notice::Unchanged } else { Notice::ProductUpdated })
+        let notice = Notice::ProductUpdated.unless(product == stored);
+        Ok(visitor.redirect(&format!("/products/{id}"), notice))
     });
-    match updated.await {
-        Ok(notice) => visitor.go_to(&format!("/products/{id}"), notice),
-        Err(error) => {
-            let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
-            let sent = Sent::Product(fields, Mistake::of(error)?);
-            Box::pin(show(&app, visitor, id, &ListQuery::default(), sent)).await
-        }
-    }
+    let updated = meanwhile::explain(view.clone(), id, updated).await;
+    let again = |visitor, error| {
+        let sent = Some(FormState { fields, error });
+        show(&app, visitor, id, Before::default(), sent, FormState::default())
+    };
+    visitor.respond(updated, again).await
 }
 
 pub async fn create_plan(
     State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<ProductId>,
-    form: Form<PlanForm>,
+    Form { fields, idempotency, .. }: Form<PlanForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency, .. } = form;
     let created = Box::pin(async {
-        let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
-        Ok(plans::create(change, fields.create(id)?).await?.record().id)
+        let new = fields.create(id)?;
+        let create = async |change| plans::create(change, new).await.map(|it| it.0.id);
+        let plan: PlanId = visitor.create(&app, idempotency, &fields, create).await?;
+        Ok(visitor.redirect(&format!("/plans/{plan}"), Notice::PlanCreated))
     });
-    match created.await.or_else(created_before) {
-        Ok(plan) => visitor.go_to(&format!("/plans/{plan}"), Notice::PlanCreated),
-        Err(error) => {
-            let sent = Sent::Plan(fields, Mistake::of(error)?);
-            Box::pin(show(&app, visitor, id, &ListQuery::default(), sent)).await
-        }
-    }
+    let created = created.await;
+    let again = |visitor, error| {
+        show(&app, visitor, id, Before::default(), None, FormState { fields, error })
+    };
+    visitor.respond(created, again).await
 }

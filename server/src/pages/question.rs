@@ -1,30 +1,25 @@
-//! A question on a page of its own, before a form does what somebody may not have meant.
+//! A question on a page of its own, before a form does something that may not be intended.
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use common::Timestamp;
 use serde::Serialize;
 
-use super::fields::once;
-use super::html::page;
-use super::layout::Layout;
+use super::{Layout, once, page};
 use crate::error::Error;
 
-/// A question, with the acts that answer it.
+/// A question, with a button for each answer.
 pub struct Question {
     title: String,
     sentence: String,
-    /// What the sentence is about, one by one.
+    /// A list below the sentence.
     pub points: Vec<Point>,
     choices: Vec<Choice>,
-    /// The page, behind the mode, of who wants none of it.
+    /// The path, behind the mode, of the page to return to.
     back: String,
-    /// When the record that it is about had been changed last.
-    seen: Option<Timestamp>,
 }
 
-/// A line of a question.
+/// A line of the list.
 pub struct Point {
     pub text: String,
     pub links: Vec<Link>,
@@ -36,7 +31,7 @@ pub struct Link {
     pub text: String,
 }
 
-/// A form that is sent with its button alone.
+/// A form that shows nothing but its button.
 struct Choice {
     /// Behind the mode.
     path: String,
@@ -56,7 +51,7 @@ struct QuestionPage {
 impl Question {
     pub fn new(title: impl Into<String>, sentence: impl Into<String>, back: String) -> Self {
         let (title, sentence) = (title.into(), sentence.into());
-        Self { title, sentence, points: Vec::new(), choices: Vec::new(), back, seen: None }
+        Self { title, sentence, points: Vec::new(), choices: Vec::new(), back }
     }
 
     /// A button that sends these fields to `path`.
@@ -73,17 +68,12 @@ impl Question {
         Ok(self)
     }
 
-    /// What the last button does cannot be undone, or is felt immediately.
+    /// What the last button does cannot be undone, or takes effect immediately.
     pub fn dangerous(mut self) -> Self {
         if let Some(last) = self.choices.last_mut() {
             last.is_dangerous = true;
         }
         self
-    }
-
-    /// The question holds for a record that had been changed last at this time.
-    pub fn about(self, seen: Option<Timestamp>) -> Self {
-        Self { seen, ..self }
     }
 
     pub fn ask(self, layout: Layout) -> Result<Response, Error> {

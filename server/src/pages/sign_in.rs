@@ -7,13 +7,13 @@ use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::header::{SET_COOKIE, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use common::{ApiKey, Mode};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::html::{page, see_other};
 use super::layout::base;
+use super::page;
 use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, host, is_secure, session_token};
 use crate::App;
 use crate::error::Error;
@@ -28,25 +28,25 @@ pub use limit::SignInLimit;
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignInPage {
-    /// Of this server, as the browser knows it.
+    /// The name of this server, as the browser knows it.
     host: String,
     next: String,
     message: Message,
 }
 
-/// What stands above the form, or beside its field.
+/// What the page says above the form, or next to its field.
 enum Message {
     None,
     SignedOut,
-    /// There was a session, and maybe a form that was filled in meanwhile.
+    /// There was a session, and maybe a form that is lost.
     Ended {
         is_form_lost: bool,
     },
-    /// The key does not sign in, and why.
+    /// Why the key cannot sign in.
     Wrong(&'static str),
-    /// So many seconds, after too many wrong keys.
+    /// The seconds to wait after too many wrong keys.
     Wait(u64),
-    /// The key would sign in, and no session can be stored.
+    /// The key is valid, but no session can be stored.
     NoWrites,
 }
 
@@ -72,7 +72,7 @@ pub async fn show(
 ) -> Result<Response, Error> {
     let is_form_lost = !query.lost.is_empty();
     let message = match query.signed_out.as_str() {
-        // A browser forgets the cookie as the session ends.
+        // A browser may drop the cookie when the session ends.
         "" if connection.has_session || is_form_lost => Message::Ended { is_form_lost },
         "" => Message::None,
         _ => Message::SignedOut,
@@ -114,15 +114,14 @@ pub async fn sign_in(
     let (status, message) = match opened {
         Ok(Some((token, mode))) => {
             let to = if is_own_page(&next) { next } else { base(mode) };
-            let mut response = see_other(&to)?;
-            response.headers_mut().insert(SET_COOKIE, connection.cookie(Some(&token))?);
-            return Ok(response);
+            let cookie = [(SET_COOKIE, connection.cookie(Some(&token))?)];
+            return Ok((cookie, Redirect::to(&to)).into_response());
         }
         Ok(None) => (StatusCode::SERVICE_UNAVAILABLE, Message::NoWrites),
         Err(Error::Unauthorized) => match app.sign_ins.note_wrong_key(connection.address) {
             Ok(()) => (
                 StatusCode::UNAUTHORIZED,
-                Message::Wrong("This key is not valid, or has expired or been revoked."),
+                Message::Wrong("This key is not valid. It may have expired or been revoked."),
             ),
             Err(seconds) => (StatusCode::TOO_MANY_REQUESTS, Message::Wait(seconds)),
         },
@@ -135,7 +134,7 @@ pub async fn sign_in(
     page(status, &SignInPage { host: connection.host, next, message })
 }
 
-/// Opens a session with the key, in whose mode it begins; `None` if it cannot be stored.
+/// Opens a session with the key, and returns the key's mode; `None` if the session cannot be stored.
 async fn open(
     app: &App,
     connection: &Connection,
@@ -156,13 +155,13 @@ async fn open(
     }
 }
 
-/// Only a page of the dashboard may follow: another site could be taken for it.
+/// Only a page of the dashboard may follow: another site could pass for it.
 fn is_own_page(path: &str) -> bool {
     let rest = path.strip_prefix("/dashboard").unwrap_or("-");
     (rest.is_empty() || rest.starts_with('/')) && path.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Ends the session, also in the database.
+/// Ends the session in the browser and in the database.
 pub async fn sign_out(
     State(app): State<App>,
     connection: Connection,
@@ -172,31 +171,31 @@ pub async fn sign_out(
         Ok(Viewer(visitor)) => {
             let change = visitor.change(&app, None).await?;
             match sessions::end(change, visitor.session).await {
-                // Somebody else has ended it.
+                // It was ended elsewhere.
                 Ok(()) | Err(Error::NotFound(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        // It is over already.
+        // It has ended already.
         Err(Error::Unauthorized) => {}
         Err(error) => return Err(error),
     }
-    let mut response = see_other("/dashboard/sign-in?signed-out=yes")?;
-    response.headers_mut().insert(SET_COOKIE, connection.cookie(None)?);
-    // Or the browser's back button would show a page that it kept.
-    let cache = HeaderValue::from_static(r#""cache""#);
-    response.headers_mut().insert(HeaderName::from_static("clear-site-data"), cache);
-    Ok(response)
+    let headers = [
+        (SET_COOKIE, connection.cookie(None)?),
+        // Or the browser's back button would show a page that it kept.
+        (HeaderName::from_static("clear-site-data"), HeaderValue::from_static(r#""cache""#)),
+    ];
+    Ok((headers, Redirect::to("/dashboard/sign-in?signed-out=yes")).into_response())
 }
 
-/// The way a request came.
+/// What a request says about the browser and its connection.
 pub struct Connection {
     context: RequestContext,
     address: Option<std::net::IpAddr>,
     browser: Option<String>,
     host: String,
     is_secure: bool,
-    /// Whether the browser has a session's cookie, which may be over.
+    /// Whether the browser sent a cookie of a session, which may have ended.
     has_session: bool,
 }
 
@@ -223,7 +222,7 @@ impl Connection {
         Device { address, browser: self.browser.clone() }
     }
 
-    /// The cookie that keeps the token, or forgets it.
+    /// The cookie with the token, or the one that removes it.
     fn cookie(&self, token: Option<&SessionToken>) -> Result<HeaderValue, Error> {
         let (name, place) = if self.is_secure {
             (SECURE_COOKIE, "Path=/; Secure")
@@ -245,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_is_one() {
+    fn one_second_is_singular() {
         for (seconds, words) in [(1, "in 1 second."), (2, "in 2 seconds.")] {
             let (host, next) = ("licd.example".to_owned(), String::new());
             let shown = SignInPage { host, next, message: Message::Wait(seconds) };

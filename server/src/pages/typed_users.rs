@@ -1,10 +1,11 @@
-//! The question about users who were typed and whom nobody knows.
+//! The question about unknown users that were typed into a form.
 
 use common::{ExternalId, User};
 
-use super::question::{Link, Point, Question};
+use super::Question;
+use super::question::{Link, Point};
 
-/// Lists unknown users, each with those who may be meant.
+/// Lists unknown users, each with similar users that exist.
 pub fn ask_about<'a>(
     unknown: impl IntoIterator<Item = (&'a ExternalId, Vec<&'a User>)>,
     back: String,
@@ -14,8 +15,8 @@ pub fn ask_about<'a>(
         1 => "Create a new user?".to_owned(),
         many => format!("Create {many} new users?"),
     };
-    let sentence = "No user has this ID yet. IDs are what your application sends in validations; \
-        capital letters count.";
+    let sentence = "No user has this ID yet. It must be exactly what your application sends; IDs \
+        are case-sensitive.";
     let mut question = Question::new(title, sentence, back);
     question.points = points;
     question

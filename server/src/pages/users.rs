@@ -1,4 +1,4 @@
-//! Users: finding them, and the page for support of each.
+//! Users: the list with its search, and the form for a new one.
 
 mod assign;
 mod elsewhere;
@@ -8,19 +8,16 @@ mod verdict;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
-use common::{CreateUser, User};
+use axum::response::{IntoResponse, Redirect, Response};
+use common::{CreateUser, User, UserId};
 use serde::{Deserialize, Serialize};
 
-use super::fields::{all, created_before, email, once, optional};
-use super::filters;
-use super::form::Mistake;
-use super::html::{page, see_other};
-use super::layout::{Layout, Notice};
-use super::parts::{Pager, Paging, ROWS};
-use super::question::Question;
+use super::paging::ROWS;
 use super::typed_users::ask_about;
-use super::visitor::{Editor, Viewer, Visitor};
+use super::{
+    Editor, FormState, Layout, Notice, Pager, Paging, Stop, Viewer, Visitor, all, email, filters,
+    once, optional, page,
+};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Query};
@@ -28,7 +25,6 @@ use crate::ops::outcome::Outcome;
 use crate::ops::typed_users::{self, TypedUsers};
 use crate::ops::users::{self, FoundUsers, UserQuery};
 use crate::ops::view::View;
-use crate::store::Page;
 
 /// How many users with the same email a question shows.
 const MOST_SIMILAR: i64 = 3;
@@ -43,17 +39,10 @@ struct UsersPage {
     query: UsersQuery,
     found: FoundUsers,
     pager: Pager,
-    attempt: Attempt,
-    once: String,
-}
-
-/// The form for a new user, as it was sent if that failed.
-#[derive(Default)]
-struct Attempt {
-    form: UserForm,
-    mistake: Mistake,
-    /// The user who exists already.
+    form: FormState<UserForm>,
+    /// The user who has the external id of the form.
     existing: Option<User>,
+    once: String,
 }
 
 /// The query of the list.
@@ -72,22 +61,24 @@ pub async fn list(
 ) -> Result<Response, Error> {
     let mut found = find(&app, &visitor, &query).await?;
     let text = query.q.trim();
-    // Spaces around it are part of an external id, and more often they were copied with it.
+    // Spaces around it may belong to an external id. More often they were copied with it.
     if found.users.is_empty() && text != query.q {
         found = find(&app, &visitor, &UsersQuery { q: text.to_owned(), ..query.clone() }).await?;
     }
-    if let Some(user) = only_hit(&found, &query.q) {
-        return see_other(&format!("{}/users/{}", visitor.layout.base(), user.id));
-    }
-    if found.users.is_empty()
-        && let Some(path) = elsewhere::find(app.ops.view(visitor.scope), text).await?
-    {
-        return see_other(&format!("{}{path}", visitor.layout.base()));
+    let path = match only_hit(&found, &query.q) {
+        Some(user) => Some(format!("/users/{}", user.id)),
+        None if found.users.is_empty() => {
+            elsewhere::find(app.ops.view(visitor.scope), text).await?
+        }
+        None => None,
+    };
+    if let Some(path) = path {
+        return Ok(Redirect::to(&(visitor.layout.base() + &path)).into_response());
     }
     // The visitor may want to create the unknown user.
     let external_id = if found.users.is_empty() { text.to_owned() } else { String::new() };
     let form = UserForm { external_id, ..UserForm::default() };
-    show_list(visitor, query, found, Attempt { form, ..Attempt::default() })
+    show_list(visitor, query, found, FormState::new(form), None)
 }
 
 async fn find(app: &App, visitor: &Visitor, query: &UsersQuery) -> Result<FoundUsers, Error> {
@@ -95,12 +86,11 @@ async fn find(app: &App, visitor: &Visitor, query: &UsersQuery) -> Result<FoundU
     if !query.q.is_empty() {
         return users::find(view, &query.q, ROWS - 1).await;
     }
-    let newest = Page::newest_first(query.before.parse().ok(), ROWS + 1);
-    let users = users::page(view, UserQuery::default(), newest).await?;
+    let users = users::page(view, UserQuery::default(), Paging::new(&query.before).page()).await?;
     Ok(FoundUsers { users, more_exist: false })
 }
 
-/// The user with exactly this external id, if the text finds no other.
+/// The user with exactly this external id, if the search finds no one else.
 fn only_hit<'a>(found: &'a FoundUsers, text: &str) -> Option<&'a User> {
     match found.users.as_slice() {
         [user] if [text, text.trim()].contains(&user.external_id.as_str()) => Some(user),
@@ -112,12 +102,12 @@ fn show_list(
     visitor: Visitor,
     query: UsersQuery,
     mut found: FoundUsers,
-    attempt: Attempt,
+    form: FormState<UserForm>,
+    existing: Option<User>,
 ) -> Result<Response, Error> {
-    let pager =
-        Pager::of(&mut found.users, |user| user.id.to_string(), &query.before, Paging::default());
-    let (layout, once, status) = (visitor.layout, once(), attempt.mistake.status());
-    page(status, &UsersPage { layout, query, found, pager, attempt, once })
+    let pager = Paging::new(&query.before).pager(&mut found.users, |user| user.id);
+    let (layout, once, status) = (visitor.layout, once(), form.error.status());
+    page(status, &UsersPage { layout, query, found, pager, form, existing, once })
 }
 
 /// The form for a new user.
@@ -127,7 +117,7 @@ pub struct UserForm {
     external_id: String,
     email: String,
     name: String,
-    /// The unknown id that was asked about, and is meant.
+    /// The unknown id, once the visitor has confirmed it.
     confirmed: String,
 }
 
@@ -146,40 +136,32 @@ impl UserForm {
 pub async fn create(
     State(app): State<App>,
     Editor(visitor): Editor,
-    form: Form<UserForm>,
+    Form { fields, idempotency, .. }: Form<UserForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency, .. } = form;
     let view = app.ops.view(visitor.scope);
     let created = Box::pin(async {
         let (new, typed) = fields.read(view.clone()).await?;
-        if let Some(question) = ask_about_similar(view.clone(), &typed, &fields).await? {
-            return Ok(Err(question));
-        }
-        let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
-        Ok(Ok(users::create_new(change, new).await?.record().id))
+        ask_about_similar(view.clone(), &typed, &fields).await?;
+        let create = async |change| users::create_new(change, new).await.map(|it| it.record().id);
+        let id: UserId = visitor.create(&app, idempotency, &fields, create).await?;
+        Ok(visitor.redirect(&format!("/users/{id}"), Notice::UserCreated))
     });
-    match created.await.or_else(|error| created_before(error).map(Ok)) {
-        Ok(Ok(id)) => visitor.go_to(&format!("/users/{id}"), Notice::UserCreated),
-        Ok(Err(question)) => question.ask(visitor.layout),
-        Err(error) => {
-            let (mistake, query) = (Mistake::of(error)?, UsersQuery::default());
-            let found = find(&app, &visitor, &query).await?;
-            let existing = typed_users::existing(view, &fields.external_id).await?;
-            show_list(visitor, query, found, Attempt { form: fields, mistake, existing })
-        }
-    }
+    let created = created.await;
+    let again = async |visitor, error| {
+        let query = UsersQuery::default();
+        let found = find(&app, &visitor, &query).await?;
+        let existing = typed_users::existing(view, &fields.external_id).await?;
+        show_list(visitor, query, found, FormState { fields, error }, existing)
+    };
+    visitor.respond(created, again).await
 }
 
-/// Whether the new user is one who exists, with another id: if somebody has this id in another case,
-/// or this email.
-async fn ask_about_similar(
-    view: View,
-    typed: &TypedUsers,
-    fields: &UserForm,
-) -> Result<Option<Question>, Error> {
-    let Some(unknown) = typed.unknown.first() else { return Ok(None) };
+/// Asks whether the new user is one who exists under another ID: somebody has this ID in another
+/// case, or this email.
+async fn ask_about_similar(view: View, typed: &TypedUsers, fields: &UserForm) -> Result<(), Stop> {
+    let Some(unknown) = typed.unknown.first() else { return Ok(()) };
     if typed.are_confirmed(&fields.confirmed) {
-        return Ok(None);
+        return Ok(());
     }
     let email = fields.email.trim();
     let with_email = users::find(view, email, MOST_SIMILAR).await?.users;
@@ -190,9 +172,9 @@ async fn ask_about_similar(
     similar.sort_by_key(|user| user.id);
     similar.dedup_by_key(|user| user.id);
     if similar.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
     let confirmed = UserForm { confirmed: typed.unknown_text(), ..fields.clone() };
     let question = ask_about([(&unknown.id, similar)], "/users".to_owned());
-    question.choice("Create the user", "/users", &confirmed).map(Some)
+    Err(question.choice("Create user", "/users", &confirmed)?.into())
 }

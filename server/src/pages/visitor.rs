@@ -1,22 +1,25 @@
 //! The visitor of a page: a session, its key, and the world that the page's address names.
 //!
-//! As for the API, a permission is a parameter: a handler that changes something takes [`Editor`].
+//! As in the API, a permission is a parameter: a handler that changes something takes [`Editor`].
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, COOKIE, HOST};
 use axum::http::request::Parts;
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use common::{Key, SessionId, Timestamp};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use super::html::see_other;
-use super::layout::{Done, Layout, Visit, base};
+use super::layout::{Visit, base};
+use super::{Done, FormError, Layout, Notice, Stop};
 use crate::App;
 use crate::error::Error;
 use crate::events::{Actor, Origin};
 use crate::http::Client;
 use crate::http::context::RequestContext;
 use crate::http::extract::path_param;
+use crate::http::idempotency::Idempotency;
 use crate::ops::change::Change;
 use crate::ops::etag::Expected;
 use crate::ops::sessions::{self, SessionToken};
@@ -43,15 +46,58 @@ impl Visitor {
         Origin { actor, scope: self.scope, request_id: Some(self.context.id.clone()) }
     }
 
-    /// Begins a change of a record that the form showed as it was at `seen`.
+    /// Begins a change of a record that was last changed at `seen` when the form was shown.
     pub async fn change(&self, app: &App, seen: Option<Timestamp>) -> Result<Change, Error> {
         let change = app.ops.change(self.origin(), None).await?;
         Ok(change.expecting(Expected::seen(seen)))
     }
 
-    /// Goes on to a page of this world, which shows the notice.
-    pub fn go_to(&self, path: &str, done: impl Into<Done>) -> Result<Response, Error> {
-        see_other(&format!("{}{path}?{}", self.layout.base(), done.into().query()))
+    /// The id of the record that a form creates, or created when it was sent before.
+    pub async fn create<Id: DeserializeOwned, Created: Future<Output = Result<Id, Error>>>(
+        &self,
+        app: &App,
+        once: Idempotency,
+        fields: &impl Serialize,
+        create: impl FnOnce(Change) -> Created,
+    ) -> Result<Id, Error> {
+        #[derive(Deserialize)]
+        struct Body<Id> {
+            data: Record<Id>,
+        }
+        #[derive(Deserialize)]
+        struct Record<Id> {
+            id: Id,
+        }
+        match app.ops.change(self.origin(), once.of(fields)?).await {
+            Ok(change) => create(change).await,
+            Err(Error::Replayed { body, .. }) => {
+                let body: Body<Id> = serde_json::from_str(&body).map_err(|_| Error::Internal)?;
+                Ok(body.data.id)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Redirects to a page of this world that shows the notice.
+    pub fn redirect(&self, path: &str, done: impl Into<Done>) -> Response {
+        let query = done.into().query();
+        Redirect::to(&format!("{}{path}?{query}", self.layout.base())).into_response()
+    }
+
+    /// The response to a form: what it led to, a question, or its page `again` with the errors.
+    pub async fn respond<Again: Future<Output = Result<Response, Error>>>(
+        self,
+        outcome: Result<Response, Stop>,
+        again: impl FnOnce(Self, FormError) -> Again,
+    ) -> Result<Response, Error> {
+        match outcome {
+            Ok(response) => Ok(response),
+            Err(Stop::Ask(question)) => question.ask(self.layout),
+            Err(Stop::Fail(Error::ShownOnce(key))) => {
+                Ok(self.redirect(&format!("/keys/{key}"), Notice::KeyShownOnce))
+            }
+            Err(Stop::Fail(error)) => Box::pin(again(self, FormError::of(error)?)).await,
+        }
     }
 }
 
@@ -86,7 +132,7 @@ impl FromRequestParts<App> for Viewer {
             path: parts.uri.path().to_owned(),
         };
         if let Some(visit) = parts.extensions.get::<Visit>() {
-            visit.learn(layout.clone());
+            visit.set(layout.clone());
         }
         let (session, key, server) = (found.id, found.key.key, server(parts));
         Ok(Self(Visitor { session, key, scope, layout, server, context }))
@@ -102,8 +148,7 @@ impl FromRequestParts<App> for Editor {
     }
 }
 
-/// The names of the cookie. Where the way to the browser is encrypted it gets the first, which no
-/// other host can set.
+/// The names of the cookie. Over TLS the browser gets the first one, which no other host can set.
 pub const SECURE_COOKIE: &str = "__Host-licd-session";
 pub const PLAIN_COOKIE: &str = "licd-session";
 
@@ -132,14 +177,16 @@ pub fn host(parts: &Parts) -> &str {
     parts.headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// `/`: where a person comes who types the server's name. A program gets what it gets everywhere
-/// else.
-pub async fn front_door(headers: HeaderMap) -> Result<Response, Error> {
+/// `/`: the dashboard for a person who types the server's name, 404 for a program.
+pub async fn front_door(headers: HeaderMap) -> Result<Redirect, Error> {
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if accepts.contains("text/html") { see_other("/dashboard") } else { Err(Error::RouteNotFound) }
+    if !accepts.contains("text/html") {
+        return Err(Error::RouteNotFound);
+    }
+    Ok(Redirect::to("/dashboard"))
 }
 
-/// `/dashboard`: goes on to the world of the session's key.
-pub async fn home(Viewer(visitor): Viewer) -> Result<Response, Error> {
-    see_other(&base(visitor.key.mode))
+/// `/dashboard`: redirects to the world of the session's key.
+pub async fn home(Viewer(visitor): Viewer) -> Redirect {
+    Redirect::to(&base(visitor.key.mode))
 }

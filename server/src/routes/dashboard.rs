@@ -1,4 +1,4 @@
-//! The addresses of the dashboard. The mode stands in them, so that two tabs cannot be confused.
+//! The addresses of the dashboard. They contain the mode, so that two tabs cannot be confused.
 
 use axum::routing::{get, post};
 use axum::{Router, middleware};
@@ -25,12 +25,7 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/licenses", get(licenses::list).post(licenses::create))
         .route("/dashboard/{mode}/licenses/new", get(licenses::new))
         .route("/dashboard/{mode}/licenses/{id}", get(licenses::get))
-        .route("/dashboard/{mode}/licenses/{id}/status", post(licenses::set_status))
-        .route("/dashboard/{mode}/licenses/{id}/limit", post(licenses::set_limit))
-        .route("/dashboard/{mode}/licenses/{id}/expiry", post(licenses::set_expiry))
-        .route("/dashboard/{mode}/licenses/{id}/features", post(licenses::set_features))
-        .route("/dashboard/{mode}/licenses/{id}/assign", post(licenses::assign))
-        .route("/dashboard/{mode}/licenses/{id}/unassign", post(licenses::unassign))
+        .route("/dashboard/{mode}/licenses/{id}/{action}", post(licenses::change))
         .route("/dashboard/{mode}/users", get(users::list).post(users::create))
         .route("/dashboard/{mode}/users/{id}", get(users::get).post(users::update))
         .route("/dashboard/{mode}/users/{id}/assign", post(users::assign))
@@ -53,9 +48,9 @@ pub fn routes() -> Router<App> {
                 .layer(middleware::from_fn(render))
                 .layer(CsrfLayer::new().with_rejection_response(refuse_cross_site)),
         )
-        // Outside: they are nobody's page, and nobody's form.
+        // Outside: these are neither pages nor forms.
         .route("/dashboard/assets/{name}", get(assets::get))
         .route("/", get(front_door))
-        // Tables of links shrink to an eighth.
+        // Tables of links shrink by a factor of eight.
         .layer(CompressionLayer::new())
 }

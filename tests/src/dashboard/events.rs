@@ -122,7 +122,7 @@ async fn the_feed_is_filtered_and_paged() {
     let browser = signed_in(&app).await;
     browser.without_script().await;
     browser.open(EVENTS).await;
-    browser.fill("User ID", "ada").await;
+    browser.fill("External ID of a user", "ada").await;
     browser.click("Filter").await;
     browser.is_at(&format!("{EVENTS}?type=&subject=&user=ada")).await;
     let newest = types(&browser).await;
@@ -134,20 +134,20 @@ async fn the_feed_is_filtered_and_paged() {
         types(&browser).await,
         ["license.unassigned", "license.assigned", "user.created"].as_slice()
     );
-    assert_eq!(browser.value("User ID").await, "ada");
+    assert_eq!(browser.value("External ID of a user").await, "ada");
     browser.click("Newest").await;
     browser.is_at(&format!("{EVENTS}?user=ada")).await;
 
     browser.choose("Type", "license.assigned").await;
     browser.fill("Record ID", &format!(" {license} ")).await;
-    browser.fill("User ID", "grace").await;
+    browser.fill("External ID of a user", "grace").await;
     browser.click("Filter").await;
     browser.sees("license.assigned").await;
     assert_eq!(types(&browser).await, ["license.assigned"]);
     assert_eq!(browser.value("Type").await, "license.assigned");
     browser.fill("Record ID", MARKUP).await;
     browser.click("Filter").await;
-    browser.sees("No event matches.").await;
+    browser.sees("No events match.").await;
     assert_eq!(browser.value("Record ID").await, MARKUP);
     browser.click("Clear").await;
     browser.is_at(EVENTS).await;
@@ -166,7 +166,7 @@ async fn a_filter_waits_for_enter() {
             form.addEventListener('submit', () => { document.title = 'submitted'; });
         }";
     browser.script(hurry).await;
-    browser.fill("User ID", "emma").await;
+    browser.fill("External ID of a user", "emma").await;
     assert!(!browser.title().await.contains("submitted"));
     browser.press("Enter").await;
     browser.is_at(&format!("{EVENTS}?type=&subject=&user=emma")).await;

@@ -1,4 +1,4 @@
-//! The overview: the first steps of a new tenant, what validations came to, and what needs a look.
+//! The overview: the first steps of a new tenant, what validations came to, and what needs attention.
 
 use chrono::Duration;
 use common::{Mode, Role, Timestamp, hour_of};
@@ -64,10 +64,10 @@ async fn a_new_tenant_is_led_to_its_first_user() {
     browser.open(OVERVIEW).await;
     assert_eq!(browser.heading().await, "Overview");
     for nothing in [
-        "No user was refused recently.",
-        "Every license has free seats.",
-        "No license expires within 30 days.",
-        "No key expires within 14 days, and none has been unused for 90 days.",
+        "No recent refusals.",
+        "No license is full.",
+        "No licenses expire within 30 days.",
+        "No key expires within 14 days or has been unused for 90 days.",
     ] {
         browser.sees(nothing).await;
     }
@@ -125,9 +125,9 @@ async fn charts_show_what_validations_came_to() {
     assert!(ends(&hours[23], ": 1,990 valid; refused: 3 no free seat"), "{names}");
 }
 
-/// One of everything that needs a look, with markup in all texts, and where each leads.
+/// One of everything that needs attention, with markup in all texts, and where each leads.
 #[tokio::test]
-async fn cards_show_what_needs_a_look() {
+async fn cards_show_what_needs_attention() {
     let app = App::start().await;
     let product = app.product(&format!("P {MARKUP}")).await;
     let plan = app.plan_of(&product, json!({ "name": format!("L {MARKUP}"), "maxSeats": 1 })).await;
@@ -154,7 +154,7 @@ async fn cards_show_what_needs_a_look() {
     let limit = card(&browser, "Full licenses").await;
     assert!(limit.contains(&terms) && limit.contains("1 of 1"), "{limit}");
     assert!(limit.contains(&full[full.len() - 6..]) && !limit.contains("1 of 2"), "{limit}");
-    let soon = card(&browser, "Licenses that expire soon").await;
+    let soon = card(&browser, "Expiring soon").await;
     assert!(soon.contains(&terms) && soon.contains("in 20 days"), "{soon}");
     let keys = card(&browser, "Keys that need attention").await;
     assert!(keys.contains(MARKUP) && keys.contains("expires soon"), "{keys}");
@@ -168,11 +168,7 @@ async fn cards_show_what_needs_a_look() {
     for (place, name, path) in [
         ("Recent refusals", MARKUP, None),
         ("Full licenses", &*short(&full), Some(format!("/dashboard/live/licenses/{full}"))),
-        (
-            "Licenses that expire soon",
-            &*short(&ending),
-            Some(format!("/dashboard/live/licenses/{ending}")),
-        ),
+        ("Expiring soon", &*short(&ending), Some(format!("/dashboard/live/licenses/{ending}"))),
         ("Keys that need attention", MARKUP, Some(format!("/dashboard/live/keys/{key}"))),
     ] {
         browser.open(OVERVIEW).await;
@@ -207,12 +203,12 @@ async fn what_is_too_much_for_a_card_is_counted() {
     let browser = signed_in(&app).await;
     let text = browser.text().await;
     assert!(text.contains("Full licenses\n50+\nactive licenses"), "{text}");
-    assert!(text.contains("Expire soon\n50+\nlicenses within 30 days"), "{text}");
+    assert!(text.contains("Expiring soon\n50+\nlicenses within 30 days"), "{text}");
     assert!(text.contains("Valid\n100.0 %\n1 of them"), "{text}");
     let limit = card(&browser, "Full licenses").await;
     assert_eq!(limit.matches("1 of 1").count(), 8, "{limit}");
     assert!(limit.contains(&short(&licenses[50])) && !limit.contains(&short(&licenses[0])));
-    let soon = card(&browser, "Licenses that expire soon").await;
+    let soon = card(&browser, "Expiring soon").await;
     assert_eq!(soon.matches("in 9 days").count(), 8, "{soon}");
     assert!(soon.contains(&short(&licenses[0])) && !soon.contains(&short(&licenses[50])));
 }

@@ -15,7 +15,7 @@ async fn a_product_and_its_plans_are_created_and_edited() {
     let browser = signed_in(&app).await;
     browser.without_script().await;
     browser.open(PRODUCTS).await;
-    browser.sees("There is no product here.").await;
+    browser.sees("No products here.").await;
     browser.fill("Product name", "  ").await;
     browser.fill("Product description", MARKUP).await;
     browser.click("Create product").await;
@@ -29,11 +29,11 @@ async fn a_product_and_its_plans_are_created_and_edited() {
     let product = &products.list()[0];
     assert_eq!((&product["name"], &product["description"]), (&MARKUP.into(), &MARKUP.into()));
 
-    browser.sees("No plan yet.").await;
+    browser.sees("No plans yet.").await;
     for (seats, days, features, mistake) in [
         ("0", "", "", "The number of seats must be a whole number from 1 to 1000000."),
         ("", "1.5", "", "The number of days must be a whole number from 1 to 36500."),
-        ("", "", "sso\nsso", "There may be at most 100 features, no two alike."),
+        ("", "", "sso\nsso", "Enter at most 100 features, each of them once."),
     ] {
         fill_in_plan(&browser, seats, days, features).await;
         browser.click("Create plan").await;
@@ -93,7 +93,7 @@ async fn an_edit_leaves_existing_licenses_alone() {
         browser.fill(label, "").await;
     }
     browser.click("Save").await;
-    browser.sees("Licenses that were created from it before keep their terms.").await;
+    browser.sees("Plan saved.").await;
     browser.sees("no limit").await;
     let changed = app.get(&format!("/api/v1/admin/plans/{plan}")).await;
     assert_eq!(changed["name"], "Crew");
@@ -137,7 +137,7 @@ async fn a_form_that_is_sent_twice_creates_one_record() {
         assert_eq!(paths[0], paths[1]);
         paths.swap_remove(0)
     };
-    send_twice("/dashboard/live/users", "External id", "user", "User created.").await;
+    send_twice("/dashboard/live/users", "External ID", "user", "User created.").await;
     let product = send_twice(PRODUCTS, "Product name", "product", "Product created.").await;
     send_twice(&product, "Name", "plan", "Plan created.").await;
     for list in ["users", "products", "plans"] {
@@ -157,7 +157,7 @@ async fn products_and_plans_are_shown_in_portions() {
     browser.open(PRODUCTS).await;
     browser.sees("plan 50").await;
     assert!(!browser.text().await.contains("plan 45"));
-    browser.click("the product’s page").await;
+    browser.click("all plans").await;
     browser.sees("plan 01").await;
     browser.click("Older").await;
     browser.sees("plan 00").await;

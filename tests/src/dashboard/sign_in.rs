@@ -13,7 +13,7 @@ async fn signing_in_goes_on_to_the_page_that_was_wanted() {
     browser.open("/dashboard/live/keys?before=").await;
     browser.fill("API key", "sk_live_wrong").await;
     browser.click("Sign in").await;
-    browser.sees("This key is not valid, or has expired or been revoked.").await;
+    browser.sees("This key is not valid.").await;
     let validate = app.new_key("default", Role::Validate, Mode::Live).await;
     browser.fill("API key", &validate).await;
     browser.click("Sign in").await;
@@ -128,8 +128,8 @@ async fn the_keyboard_is_enough() {
     browser.press("Tab").await;
     browser.has_focus("Skip to content").await;
     browser.press("/").await;
-    browser.has_focus("Find a user by external id, email or name").await;
-    browser.fill("Find a user by external id, email or name", "ada").await;
+    browser.has_focus("Find a user by external ID, email or name").await;
+    browser.fill("Find a user by external ID, email or name", "ada").await;
     browser.press("Enter").await;
     browser.sees("Licensed for Studio.").await;
 }

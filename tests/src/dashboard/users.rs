@@ -29,9 +29,9 @@ async fn a_user_is_created_edited_and_deleted() {
     let browser = signed_in(&app).await;
     browser.without_script().await;
     browser.open(USERS).await;
-    browser.sees("There is no user. The first validation of a user creates it.").await;
+    browser.sees("No users yet.").await;
     let external_id = MARKUP;
-    browser.fill("External id", &format!(" {MARKUP} ")).await;
+    browser.fill("External ID", &format!(" {MARKUP} ")).await;
     browser.fill("Name", MARKUP).await;
     browser.fill("Email", "ada@example.com").await;
     browser.click("Create user").await;
@@ -51,7 +51,7 @@ async fn a_user_is_created_edited_and_deleted() {
     browser.sees("user.updated").await;
     browser.sees("by first key").await;
     new_user(&app, "someone else").await;
-    browser.click("All of this user").await;
+    browser.click("All events").await;
     browser.sees("user.updated").await;
     assert!(!browser.text().await.contains("someone else"));
     browser.open(&format!("{USERS}/{id}")).await;
@@ -73,7 +73,7 @@ async fn a_user_is_created_edited_and_deleted() {
     assert_eq!(app.validate(external_id).await.verdict(), "valid");
     browser.reload().await;
     browser.click(&format!("Delete {MARKUP}…")).await;
-    browser.sees("is removed from 1 license; 1 seat becomes free.").await;
+    browser.sees("removes the user from 1 license and frees 1 seat.").await;
     browser.click(&format!("Delete {MARKUP} now")).await;
     browser.sees("User deleted.").await;
     assert!(app.user(external_id).await.is_null());
@@ -91,7 +91,7 @@ async fn a_user_is_found_by_the_beginning_of_a_text() {
     browser.without_script().await;
     browser.open(USERS).await;
     let search = async |text: &str| {
-        browser.fill("External id, email or name", text).await;
+        browser.fill("External ID, email or name", text).await;
         browser.click("Find").await;
     };
     search("ada").await;
@@ -106,12 +106,12 @@ async fn a_user_is_found_by_the_beginning_of_a_text() {
     browser.open(USERS).await;
     search("grace").await;
     browser.sees("<i>").await;
-    assert_eq!(browser.value("External id, email or name").await, "grace");
+    assert_eq!(browser.value("External ID, email or name").await, "grace");
     // The search on every page leads to the same place.
-    browser.fill("Find a user by external id, email or name", "<b>x</b>").await;
+    browser.fill("Find a user by external ID, email or name", "<b>x</b>").await;
     browser.press("Enter").await;
-    browser.sees("that begins with “<b>x</b>”").await;
-    assert_eq!(browser.value("External id").await, "<b>x</b>");
+    browser.sees("begins with “<b>x</b>”").await;
+    assert_eq!(browser.value("External ID").await, "<b>x</b>");
     browser.click("Create user").await;
     browser.sees("User created.").await;
     assert_eq!(browser.heading().await, "<b>x</b>");
@@ -134,10 +134,10 @@ async fn many_users_are_shown_in_portions() {
     browser.click("Newest").await;
     browser.sees("many-51").await;
     browser.open(&format!("{USERS}?q=many-")).await;
-    browser.sees("More users begin with “many-”. A longer text finds them.").await;
+    browser.sees("More users match “many-”.").await;
     browser.open(&format!("{USERS}?q=many-0")).await;
     browser.sees("many-09").await;
-    assert!(!browser.text().await.contains("More users begin"));
+    assert!(!browser.text().await.contains("More users match"));
 }
 
 /// The page shows what a validation would answer, each license in its order, and what happened.
@@ -163,29 +163,35 @@ async fn a_users_page_explains_the_answer_of_a_validation() {
     .await;
     browser.sees("Refused for Studio: no free seat.").await;
     let explained = app.explain("grace").await;
-    let rungs = browser
+    let licenses_shown = browser
         .script("return [...document.querySelectorAll('.ladder > li')].map(li => li.innerText)")
         .await;
-    let rungs: Vec<&str> =
-        rungs.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    let licenses_shown: Vec<&str> =
+        licenses_shown.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
     let licenses = explained["licenses"].as_array().unwrap();
-    assert_eq!((rungs.len(), licenses.len()), (3, 3));
-    for (rung, license) in rungs.iter().zip(licenses) {
+    assert_eq!((licenses_shown.len(), licenses.len()), (3, 3));
+    for (shown_license, license) in licenses_shown.iter().zip(licenses) {
         for shown in ["sentence", "verdict", "planName"] {
-            assert!(rung.contains(license[shown].as_str().unwrap()), "{shown} in {rung}");
+            assert!(
+                shown_license.contains(license[shown].as_str().unwrap()),
+                "{shown} in {shown_license}"
+            );
         }
-        assert!(rung.contains(&end(license["license"]["id"].as_str().unwrap())), "{rung}");
-        assert!(rung.contains("the user holds no seat"), "{rung}");
+        assert!(
+            shown_license.contains(&end(license["license"]["id"].as_str().unwrap())),
+            "{shown_license}"
+        );
+        assert!(shown_license.contains("holds no seat"), "{shown_license}");
     }
-    assert!(rungs[1].contains("1 of 1") && rungs[2].contains("0 of 1"), "{rungs:?}");
+    assert!(
+        licenses_shown[1].contains("1 of 1") && licenses_shown[2].contains("0 of 1"),
+        "{licenses_shown:?}"
+    );
     let decides = browser.script("return document.querySelector('.decides').innerText").await;
-    assert_eq!(decides, rungs[1]);
+    assert_eq!(decides, licenses_shown[1]);
     browser.sees("license.assigned").await;
-    browser.sees("by first key").await;
-    let text = browser.text().await;
-    for act in ["Free a seat", "Raise the limit", "Save", "Delete", "Give another"] {
-        assert!(!text.contains(act), "{act} in {text}");
-    }
+    let forms = "return document.querySelectorAll('main form').length";
+    assert_eq!(browser.script(forms).await, 0);
     browser.open(USERS).await;
     browser.sees("linus").await;
     assert!(!browser.text().await.contains("Create a user"));
@@ -194,7 +200,7 @@ async fn a_users_page_explains_the_answer_of_a_validation() {
     assert_eq!(app.validate("grace").await.verdict(), "valid");
     browser.open(&page).await;
     browser.sees("Licensed for Studio.").await;
-    browser.sees("the user holds a seat, last checked").await;
+    browser.sees("holds a seat, last checked").await;
 }
 
 #[tokio::test]
@@ -207,7 +213,7 @@ async fn a_user_without_a_license_gets_one() {
     let browser = signed_in(&app).await;
     browser.without_script().await;
     browser.open(&page_of(&app, MARKUP).await).await;
-    browser.sees("Refused: no license is assigned.").await;
+    browser.sees("Refused: no license assigned.").await;
     // Nothing of other customers.
     assert!(!browser.text().await.contains(&end(&others)));
     browser.choose("Create a license for this user", "Studio · Team, 5 seats, 365 days").await;
@@ -217,17 +223,17 @@ async fn a_user_without_a_license_gets_one() {
     assert_eq!(app.validate(MARKUP).await.verdict(), "valid");
     assert_ne!(app.validate(MARKUP).await["license"]["id"], others);
 
-    browser.click("Give another license…").await;
-    browser.fill("Or find a license by the end of its ID", &end(&others)).await;
+    browser.click("Add another license…").await;
+    browser.fill("Or assign an existing license, by the end of its ID", &end(&others)).await;
     browser.click("Find license").await;
     browser.sees("0 of 5").await;
     browser.click(&format!("Assign {}", end(&others))).await;
     browser.sees("License assigned.").await;
     assert_eq!(app.explain(MARKUP).await["licenses"].as_array().unwrap().len(), 2);
-    browser.click("Give another license…").await;
-    browser.fill("Or find a license by the end of its ID", "zzzzzz").await;
+    browser.click("Add another license…").await;
+    browser.fill("Or assign an existing license, by the end of its ID", "zzzzzz").await;
     browser.click("Find license").await;
-    browser.sees("No license that this user does not have yet ends with “zzzzzz”.").await;
+    browser.sees("No other license ends with “zzzzzz”.").await;
 }
 
 fn words(reason: &str) -> &str {
@@ -269,7 +275,7 @@ async fn a_full_license_gets_room_from_the_users_page() {
     assert!(text.find("\nlinus\n") < text.find(&format!("\n{MARKUP}\n")), "{text}");
     browser.click(&format!("Unassign {MARKUP}")).await;
     browser.click_in("loses the license and its seat", &format!("Unassign {MARKUP}")).await;
-    browser.sees("License unassigned, and the seat of the user freed.").await;
+    browser.sees("License unassigned.").await;
     is_helped(&app, &browser, "grace").await;
     assert_eq!(app.validate(MARKUP).await.verdict(), "no_license");
 
@@ -277,8 +283,8 @@ async fn a_full_license_gets_room_from_the_users_page() {
     app.update(&license, json!({ "maxSeats": 1 })).await.data();
     refused(&app, &browser, MARKUP, "exceeded_seats").await;
     browser.click("Free a seat…").await;
-    browser.sees("2 holders must be unassigned before a seat is free.").await;
-    browser.click("Raise the limit by 2 to 3 (adds paid seats)").await;
+    browser.sees("To free a seat, unassign 2 users.").await;
+    browser.click("Raise limit to 3 (adds 2 seats)").await;
     is_helped(&app, &browser, MARKUP).await;
 }
 
@@ -327,7 +333,7 @@ async fn the_pages_of_users_are_fit_for_everyone() {
     is_fit_for_everyone(&browser, &refused).await;
     browser.open(&refused).await;
     browser.click("Free a seat…").await;
-    browser.click("Give another license…").await;
+    browser.click("Add another license…").await;
     browser.click("Delete grace…").await;
     browser.narrow().await;
     browser.is_accessible().await;

@@ -120,7 +120,8 @@ async fn a_holder_is_shown_with_the_seat() {
               "lastCheckedAt": "<time>"
             },
             "verdict": "valid",
-            "sentence": "Valid, and the user holds a seat."
+            "sentence": "Valid, and the user holds a seat.",
+            "remedies": []
           }
         ],
         "refusals": []
@@ -155,7 +156,15 @@ async fn an_unknown_user_is_user_not_found() {
 async fn explaining_agrees_with_validating_and_has_no_effect() {
     let app = App::start().await;
     let plan = app.plan(json!({ "maxSeats": 1 })).await;
-    for state in ["active", "suspended", "revoked", "expired", "held", "full", "none"] {
+    for (state, remedies) in [
+        ("active", &[][..]),
+        ("suspended", &["activate"]),
+        ("revoked", &["activate"]),
+        ("expired", &["activate"]),
+        ("held", &[]),
+        ("full", &["free_seats", "raise_limit"]),
+        ("none", &[]),
+    ] {
         let license = app.license_of(&plan).await;
         if state != "none" {
             app.assign(&license, state).await;
@@ -177,6 +186,9 @@ async fn explaining_agrees_with_validating_and_has_no_effect() {
         assert_eq!(validated.verdict(), reason, "{state}");
         assert_eq!(explained["valid"], validated["valid"], "{state}");
         assert_eq!(explained["user"]["externalId"], state);
+        let helps = explained["licenses"][0]["remedies"].as_array();
+        let helps: Vec<_> = helps.into_iter().flatten().map(|remedy| &remedy["type"]).collect();
+        assert_eq!(helps, remedies, "{state}");
     }
 }
 

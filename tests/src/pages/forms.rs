@@ -1,18 +1,16 @@
 //! Forms with mistakes, forms that change nothing, forms that are opened as pages, and forms of a
 //! session that is over.
 
-use common::{Mode, Role};
 use reqwest::header::{LOCATION, REFERER};
 
-use super::{App, FORMS, Records, Visitor, changes};
+use super::{App, FORMS, Records, Visitor, admin, changes};
 
 /// A browser that opens the address of a form again, from its bar or from a bookmark.
 #[tokio::test]
 async fn the_address_of_a_form_leads_to_its_record() {
     let app = App::start().await;
     let records = Records::create(&app).await;
-    let admin =
-        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let admin = admin(&app).await;
     for (form, _) in FORMS {
         let path = records.path(form);
         let answer = admin.get(&path).await;
@@ -32,8 +30,7 @@ async fn the_address_of_a_form_leads_to_its_record() {
 async fn a_form_shows_every_mistake_in_it() {
     let app = App::start().await;
     let records = Records::create(&app).await;
-    let admin =
-        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let admin = admin(&app).await;
     let long = "x".repeat(256);
     for (form, fields) in [
         (
@@ -69,8 +66,7 @@ async fn a_form_shows_every_mistake_in_it() {
 async fn a_form_that_changes_nothing_says_so() {
     let app = App::start().await;
     let records = Records::create(&app).await;
-    let admin =
-        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let admin = admin(&app).await;
     for (form, fields) in [
         ("/products/PRODUCT", &[("name", "Studio")][..]),
         ("/plans/PLAN", &[("name", "Team"), ("maxSeats", "1")]),
@@ -94,8 +90,7 @@ async fn a_form_that_changes_nothing_says_so() {
 #[tokio::test]
 async fn a_session_that_has_ended_cannot_be_ended_again() {
     let app = App::start().await;
-    let admin =
-        Visitor::with_key(&app, &app.new_key("default", Role::Admin, Mode::Live).await).await;
+    let admin = admin(&app).await;
     let form = "/dashboard/live/sessions/ses_01h455vb4pex5vsknk084sn02q/end";
     let answer = admin.post(form, &[]).await;
     assert_eq!(answer.status(), 404);
@@ -128,7 +123,7 @@ async fn who_signs_in_again_comes_back_to_the_form() {
         let encoded: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
         assert_eq!(sign_in, format!("/dashboard/sign-in?next={encoded}&lost=yes"), "{referer:?}");
         let shown = stranger.get(&sign_in).await.text().await.unwrap();
-        assert!(shown.contains("What you had entered was not saved."), "{shown}");
+        assert!(shown.contains("What you entered was not saved."), "{shown}");
     }
     let looking = stranger.get("/dashboard/live/keys").await;
     assert_eq!(looking.headers()[LOCATION], "/dashboard/sign-in?next=%2Fdashboard%2Flive%2Fkeys");

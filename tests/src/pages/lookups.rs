@@ -1,16 +1,12 @@
 //! What pages find and show, as far as it takes no browser to see it.
 
 use chrono::Duration;
-use common::{Mode, Role, Timestamp};
+use common::Timestamp;
 use reqwest::header::LOCATION;
 use serde_json::json;
 
-use super::{App, Records, Visitor};
+use super::{App, Records, admin};
 use crate::harness::until;
-
-async fn admin(app: &App) -> Visitor {
-    Visitor::with_key(app, &app.new_key("default", Role::Admin, Mode::Live).await).await
-}
 
 /// Whatever a person has copied: with spaces around it, as a page shows it, or of another kind.
 #[tokio::test]

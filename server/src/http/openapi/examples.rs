@@ -252,6 +252,7 @@ examples! {
             activation: Some(Activation::example()),
             verdict: Open::Known(Verdict::Valid),
             sentence: "Valid, and the user holds a seat.".to_owned(),
+            remedies: Vec::new(),
         }],
         refusals: Vec::new(),
     }

@@ -1,33 +1,33 @@
-//! The answers for a user product by product, as applications ask for them.
+//! What validations of a user return, product by product.
 
 use common::{
     ExplainedLicense, ExternalId, LicenseId, Name, ProductId, Reason, Timestamp, User, UserId,
     UserRefusal,
 };
 
-use super::remedies::{Remedy, deciding, find_remedies};
+use super::remedies::{deciding, find_remedies};
 use super::{LAST_REFUSALS, judge, show_checks};
 use crate::error::Error;
 use crate::ops::view::View;
 use crate::store::validations::{self, NamedLicense};
 use crate::store::{outcomes, users};
 
-/// What validations of a user come to.
+/// What validations of a user return.
 pub struct ExplainedUser {
     pub user: User,
     pub checked_at: Timestamp,
     /// One for each product of the user's licenses, in the order of assignment.
     pub products: Vec<ProductAnswer>,
-    /// The answer to a validation that names no product, if there are several.
+    /// The result of a validation that names no product, if there are several.
     pub unnamed: Option<Result<LicenseId, Reason>>,
-    /// Refusals for want of a license since the last one was assigned: of a product that the user
-    /// has no license of.
+    /// Refusals with `no_license` since the last license was assigned: an application asked for a
+    /// product that the user has no license for.
     pub other_product: Option<Refused>,
     /// The last refused validations, newest first.
     pub refusals: Vec<UserRefusal>,
 }
 
-/// The answer to a validation that names a product.
+/// The result of a validation that names a product.
 pub struct ProductAnswer {
     pub product_id: ProductId,
     pub product_name: Name,
@@ -35,11 +35,9 @@ pub struct ProductAnswer {
     pub reason: Option<Reason>,
     /// The product's licenses of the user, in the order in which a validation looks at them.
     pub licenses: Vec<ExplainedLicense>,
-    /// The license that decides.
+    /// The license that decides, which has the remedies.
     pub deciding: Option<LicenseId>,
-    /// What would make it valid, the cheapest first.
-    pub remedies: Vec<Remedy>,
-    /// The last refusals that one of these licenses was the reason of.
+    /// The last refusals because of one of these licenses.
     pub refused: Option<Refused>,
 }
 
@@ -63,7 +61,7 @@ impl ExplainedUser {
     }
 }
 
-/// Explains all products of the user, as of one moment, with what would help if that is asked for.
+/// Explains all products of the user, as of one moment, with the remedies if they are needed.
 pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<ExplainedUser, Error> {
     let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;
@@ -78,15 +76,15 @@ pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<Expl
             continue;
         }
         let mut answer = answer(&found, id, license.product_name.clone(), &refusals, now);
-        if let Some(decides) = deciding(answer.reason, &answer.licenses).filter(|_| with_remedies) {
-            answer.remedies =
+        if with_remedies && let Some(decides) = deciding(answer.reason, &mut answer.licenses) {
+            decides.remedies =
                 find_remedies(&mut tx, scope, decides, &view.last_checks, now).await?;
         }
         products.push(answer);
     }
     let unnamed = (products.len() > 1).then(|| {
-        let (reason, licenses) = judge(&found, None, now);
-        match (reason, deciding(reason, &licenses)) {
+        let (reason, mut licenses) = judge(&found, None, now);
+        match (reason, deciding(reason, &mut licenses)) {
             (None, Some(license)) => Ok(license.license.id),
             (reason, _) => Err(reason.unwrap_or(Reason::NoLicense)),
         }
@@ -109,11 +107,10 @@ fn answer(
 ) -> ProductAnswer {
     let (reason, mut licenses) = judge(found, Some(product_id), now);
     licenses.retain(|license| license.license.product_id == product_id);
-    let deciding = deciding(reason, &licenses).map(|license| license.license.id);
+    let deciding = deciding(reason, &mut licenses).map(|license| license.license.id);
     let is_of = |refusal: &&UserRefusal| {
         licenses.iter().any(|license| refusal.license_id == Some(license.license.id))
     };
     let refused = Refused::sum(refusals.iter().filter(is_of));
-    let remedies = Vec::new();
-    ProductAnswer { product_id, product_name, reason, licenses, deciding, remedies, refused }
+    ProductAnswer { product_id, product_name, reason, licenses, deciding, refused }
 }

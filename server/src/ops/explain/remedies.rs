@@ -1,28 +1,27 @@
-//! What would help a user who is refused.
+//! What would help a refused user.
 
 use chrono::TimeDelta;
 use common::{
-    ActivationId, ExpiresInDays, ExplainedLicense, MaxSeats, Reason, Status, Timestamp, Verdict,
+    ActivationId, ExpiresInDays, ExplainedLicense, MaxSeats, Reason, Remedy, RemedyType, Status,
+    Term, Timestamp, Verdict,
 };
 
 use crate::db::Conn;
 use crate::error::Error;
-use crate::ops::licenses::show_checks;
-use crate::store::assignments::{self, SeatHolder};
-use crate::store::{Page, Scope, plans};
+use crate::store::{Page, Scope, plans, seats};
 use crate::validation::LastChecks;
 
 /// How many holders of a full license are shown.
 const SHOWN_HOLDERS: usize = 10;
-/// How many seats are read to find the least recently checked ones. The oldest are read, which are
-/// the most likely to be idle.
+/// How many seats are read to find the least recently checked ones. The oldest seats are the most
+/// likely to be idle.
 const READ_SEATS: i64 = 1000;
 
 /// The license that decides: the valid or full one, or the first with the fault that is the reason.
 pub fn deciding(
     reason: Option<Reason>,
-    licenses: &[ExplainedLicense],
-) -> Option<&ExplainedLicense> {
+    licenses: &mut [ExplainedLicense],
+) -> Option<&mut ExplainedLicense> {
     let verdict = match reason {
         None => Verdict::Valid,
         Some(Reason::ExceededSeats) => Verdict::ExceededSeats,
@@ -31,49 +30,10 @@ pub fn deciding(
         Some(Reason::Revoked) => Verdict::Revoked,
         Some(Reason::NoLicense | Reason::UserNotFound) => return None,
     };
-    licenses.iter().find(|license| license.verdict == verdict)
+    licenses.iter_mut().find(|license| license.verdict == verdict)
 }
 
-/// What would help, or is a part of it.
-pub enum Remedy {
-    /// Somebody gives a seat up.
-    FreeSeat(FreeSeat),
-    /// The license has more seats, which the vendor may have to sell first.
-    RaiseLimit { from: i32, to: MaxSeats },
-    /// The license becomes active.
-    Activate,
-    /// The license gets another end.
-    Renew {
-        /// The end after another term of its plan, if that has one.
-        term: Option<Term>,
-    },
-}
-
-/// The term of a plan, beginning now.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Term {
-    pub days: ExpiresInDays,
-    pub end: Timestamp,
-}
-
-impl Term {
-    fn of(days: ExpiresInDays, now: Timestamp) -> Option<Self> {
-        let end = now.plus(TimeDelta::days(days.get().into()));
-        end.is_valid().then_some(Self { days, end })
-    }
-}
-
-/// How a full license gets a free seat.
-pub struct FreeSeat {
-    /// Some who hold a seat, least recently checked first.
-    pub holders: Vec<SeatHolder>,
-    /// How many more hold one.
-    pub more: usize,
-    /// How many of them must leave. A limit that was lowered leaves more than one.
-    pub too_many: i32,
-}
-
-/// What would make the license that decides a valid one, the cheapest first.
+/// What would make the deciding license valid, least drastic first.
 pub async fn find_remedies(
     conn: &mut Conn,
     scope: Scope,
@@ -85,31 +45,34 @@ pub async fn find_remedies(
     Ok(match decides.verdict.known() {
         Some(Verdict::ExceededSeats) => {
             let oldest = Page::oldest_first(ActivationId::default(), READ_SEATS);
-            let mut holders = assignments::holders(conn, scope, license.id, oldest).await?;
-            show_checks(license.id, &mut holders, checks);
-            make_room(decides, holders)
+            let mut holders = seats::page_of_license(conn, scope, license.id, oldest).await?;
+            holders.iter_mut().for_each(|holder| checks.show(&mut holder.activation));
+            holders.sort_by_key(|holder| holder.activation.last_checked_at);
+            holders.truncate(SHOWN_HOLDERS);
+            let used = decides.seats_used;
+            let count = Some(used - license.max_seats.map_or(0, MaxSeats::get) + 1);
+            let free = Remedy { count, holders, ..Remedy::new(RemedyType::FreeSeats) };
+            let max_seats = MaxSeats::new(i64::from(used) + 1).ok();
+            let raise = Remedy { max_seats, ..Remedy::new(RemedyType::RaiseLimit) };
+            [Some(free), max_seats.map(|_| raise)].into_iter().flatten().collect()
         }
         Some(Verdict::Expired) => {
             let plan = plans::find(conn, scope, license.plan_id).await?;
             let days = plan.and_then(|plan| plan.expires_in_days);
             // It may have that status, an end in the past, or both.
-            let activate = (license.status != Status::Active).then_some(Remedy::Activate);
-            let term = days.and_then(|days| Term::of(days, now));
-            let renew = license.has_ended(now).then_some(Remedy::Renew { term });
+            let activate =
+                (license.status != Status::Active).then(|| Remedy::new(RemedyType::Activate));
+            let term = days.and_then(|days| term(days, now));
+            let renew =
+                license.has_ended(now).then(|| Remedy { term, ..Remedy::new(RemedyType::Renew) });
             activate.into_iter().chain(renew).collect()
         }
-        Some(Verdict::Suspended | Verdict::Revoked) => vec![Remedy::Activate],
+        Some(Verdict::Suspended | Verdict::Revoked) => vec![Remedy::new(RemedyType::Activate)],
         Some(Verdict::Valid | Verdict::NotReached | Verdict::OtherProduct) | None => Vec::new(),
     })
 }
 
-fn make_room(full: &ExplainedLicense, mut holders: Vec<SeatHolder>) -> Vec<Remedy> {
-    holders.sort_by_key(|holder| holder.last_checked_at);
-    holders.truncate(SHOWN_HOLDERS);
-    let allowed = full.license.max_seats.map_or(0, MaxSeats::get);
-    let more = usize::try_from(full.seats_used).unwrap_or(0).saturating_sub(holders.len());
-    let free = FreeSeat { holders, more, too_many: full.seats_used - allowed + 1 };
-    let limit = MaxSeats::new(i64::from(full.seats_used) + 1).ok();
-    let raise = limit.map(|to| Remedy::RaiseLimit { from: allowed, to });
-    [Remedy::FreeSeat(free)].into_iter().chain(raise).collect()
+fn term(days: ExpiresInDays, now: Timestamp) -> Option<Term> {
+    let expires_at = now.plus(TimeDelta::days(days.get().into()));
+    expires_at.is_valid().then_some(Term { days, expires_at })
 }

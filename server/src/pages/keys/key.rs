@@ -1,4 +1,4 @@
-//! The page of a key: how much it is used, and the forms that roll and revoke it.
+//! The page of a key: its use, and the forms that roll and revoke it.
 
 use askama::Template;
 use axum::extract::State;
@@ -6,13 +6,6 @@ use axum::response::Response;
 use common::{Key, KeyId, KeyState, OverlapSeconds, RollKey, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::super::fields::{once, required};
-use super::super::filters;
-use super::super::form::Mistake;
-use super::super::html::page;
-use super::super::layout::{Layout, Notice};
-use super::super::question::Question;
-use super::super::visitor::{Editor, Viewer, Visitor};
 use super::{show_created, state};
 use crate::App;
 use crate::error::Error;
@@ -20,9 +13,13 @@ use crate::http::extract::{Form, Id};
 use crate::ops::keys::KeyUses;
 use crate::ops::outcome::Created;
 use crate::ops::{keys, sessions};
+use crate::pages::{
+    Editor, FormError, Layout, Notice, Question, Stop, Viewer, Visitor, filters, once, page,
+    required,
+};
 use crate::store::sessions::ListedSession;
 
-/// The choices for how long a key that is rolled stays valid: in the form, and in words.
+/// The choices for how long a rolled key keeps working: the value in the form, and the label.
 const OVERLAPS: [(&str, &str); 3] =
     [("86400", "24 hours"), ("604800", "7 days"), ("0", "not at all")];
 
@@ -35,13 +32,12 @@ struct KeyPage {
     sessions: Vec<ListedSession>,
     is_own: bool,
     once: String,
-    mistake: Mistake,
-    roll_mistake: Mistake,
+    revoke_error: FormError,
+    roll_error: FormError,
 }
 
 impl KeyPage {
-    /// Whether the key is in force, so that it can have a successor.
-    fn may_be_rolled(&self) -> bool {
+    fn may_roll(&self) -> bool {
         self.layout.may_act() && self.key.state(Timestamp::now()) == KeyState::Valid
     }
 }
@@ -51,15 +47,15 @@ pub async fn get(
     Viewer(visitor): Viewer,
     Id(id): Id<KeyId>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, Mistake::default(), Mistake::default()).await
+    show(&app, visitor, id, FormError::default(), FormError::default()).await
 }
 
 async fn show(
     app: &App,
     visitor: Visitor,
     id: KeyId,
-    mistake: Mistake,
-    roll_mistake: Mistake,
+    revoke_error: FormError,
+    roll_error: FormError,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let key = keys::get(view.clone(), id).await?;
@@ -67,30 +63,33 @@ async fn show(
     let sessions = sessions::of_key(view, id).await?;
     let is_own = visitor.key.id == id;
     let (layout, once) = (visitor.layout, once());
-    let status = mistake.status().max(roll_mistake.status());
-    let shown = KeyPage { layout, key, uses, sessions, is_own, once, mistake, roll_mistake };
+    let status = revoke_error.status().max(roll_error.status());
+    let shown = KeyPage { layout, key, uses, sessions, is_own, once, revoke_error, roll_error };
     page(status, &shown)
 }
 
-/// The form that replaces a key by a new one.
+/// The form that replaces a key with a new one.
 #[derive(Deserialize, Serialize)]
 pub struct RollForm {
     /// One of [`OVERLAPS`].
     overlap: String,
-    /// Whether the question was answered that [`ask_about_roll`] asks.
+    /// Whether the visitor has confirmed that the old key stops immediately.
     #[serde(default)]
     confirmed: String,
 }
 
-/// A key that stops immediately is asked about, as one that is revoked.
-fn ask_about_roll(
+/// Asks before the old key stops immediately.
+async fn ask_about_roll(
+    app: &App,
     visitor: &Visitor,
     id: KeyId,
     form: &RollForm,
-) -> Result<Option<Question>, Error> {
+) -> Result<(), Stop> {
     if form.overlap.trim() != "0" || !form.confirmed.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
+    // A key that does not exist is not asked about.
+    keys::get(app.ops.view(visitor.scope), id).await?;
     let signs_out = if visitor.key.id == id { " You will be signed out." } else { "" };
     let sentence = format!(
         "Everything that uses it is refused until it has the new one.{signs_out} This cannot be \
@@ -98,39 +97,29 @@ fn ask_about_roll(
     );
     let question = Question::new("Stop the old key immediately?", sentence, format!("/keys/{id}"));
     let confirmed = RollForm { overlap: form.overlap.clone(), confirmed: "yes".to_owned() };
-    let question =
-        question.choice("Roll and stop the old key", format!("/keys/{id}/roll"), &confirmed)?;
-    Ok(Some(question.dangerous()))
+    let path = format!("/keys/{id}/roll");
+    Err(question.choice("Roll and stop the old key", path, &confirmed)?.dangerous().into())
 }
 
-/// Its answer shows the new key.
+/// The response is the only one that ever shows the new key.
 pub async fn roll(
     State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<KeyId>,
-    form: Form<RollForm>,
+    Form { fields, idempotency, .. }: Form<RollForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency, .. } = form;
-    if let Some(question) = ask_about_roll(&visitor, id, &fields)? {
-        // Nothing is asked about a key that is not there.
-        keys::get(app.ops.view(visitor.scope), id).await?;
-        return question.ask(visitor.layout);
-    }
     let rolled = Box::pin(async {
+        ask_about_roll(&app, &visitor, id, &fields).await?;
         let overlap = required::<OverlapSeconds>("overlap", "The overlap", &fields.overlap)?;
         let roll = RollKey { overlap_seconds: Some(overlap) };
         let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
         let Created(created) = keys::roll(change, id, &roll).await?;
         let end = roll.end(created.record.created_at, created.record.expires_at);
-        Ok((created, end))
+        Ok(show_created(&visitor, created, Some(end))?)
     });
-    match rolled.await {
-        Ok((created, end)) => show_created(visitor, created, Some(end)),
-        Err(Error::ShownOnce(id)) => visitor.go_to(&format!("/keys/{id}"), Notice::KeyShownOnce),
-        Err(error) => {
-            Box::pin(show(&app, visitor, id, Mistake::default(), Mistake::of(error)?)).await
-        }
-    }
+    let rolled = rolled.await;
+    let again = |visitor, error| show(&app, visitor, id, FormError::default(), error);
+    visitor.respond(rolled, again).await
 }
 
 pub async fn revoke(
@@ -138,11 +127,11 @@ pub async fn revoke(
     Editor(visitor): Editor,
     Id(id): Id<KeyId>,
 ) -> Result<Response, Error> {
-    let revoked = async { keys::revoke(visitor.change(&app, None).await?, id).await };
-    match revoked.await {
-        Ok(_) => visitor.go_to("/keys", Notice::KeyRevoked),
-        Err(error) => {
-            Box::pin(show(&app, visitor, id, Mistake::of(error)?, Mistake::default())).await
-        }
-    }
+    let revoked = Box::pin(async {
+        keys::revoke(visitor.change(&app, None).await?, id).await?;
+        Ok(visitor.redirect("/keys", Notice::KeyRevoked))
+    });
+    let revoked = revoked.await;
+    let again = |visitor, error| show(&app, visitor, id, error, FormError::default());
+    visitor.respond(revoked, again).await
 }

@@ -1,178 +1,211 @@
-//! The forms on the page of a license. Other pages have some of them too, and say in `back` where
-//! they lead to.
+//! The forms on the page of a license. Other pages have some of them too; `back` then has the path to
+//! return to.
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::response::Response;
 use common::{
-    AssignLicense, LicenseField, LicenseId, LicenseWithSeats, Status, Timestamp, UpdateLicense,
+    AssignLicense, ExternalId, License, LicenseField, LicenseId, LicenseWithSeats, Status,
+    Timestamp, UpdateLicense,
 };
 
-use super::meanwhile;
 use super::questions;
-use super::show::{Attempt, Fields, ShowQuery, show};
-use super::{
-    Done, Editor, Mistake, Notice, Question, Visitor, end_of_day, external_id, features, last_day,
-    optional, required,
-};
+use super::show::{Fields, ShowQuery, show};
 use crate::App;
 use crate::error::Error;
-use crate::http::extract::{Form, Id};
+use crate::http::extract::{Form, Id, path_param};
 use crate::ops::change::Change;
 use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Outcome};
 use crate::ops::typed_users;
+use crate::pages::fields::features;
+use crate::pages::{
+    Done, Editor, FormState, Notice, Stop, Visitor, end_of_day, last_day, meanwhile, optional,
+    required,
+};
 
-/// What comes after a form: the page with what it did, or a question first.
-enum Next {
-    Done(Done),
-    Ask(Question),
+/// What a form does, as the last part of its address says.
+#[derive(Clone, Copy)]
+pub enum Action {
+    Status,
+    Limit,
+    Expiry,
+    Features,
+    Assign,
+    Unassign,
 }
 
-impl<T: Into<Done>> From<T> for Next {
-    fn from(done: T) -> Self {
-        Self::Done(done.into())
+impl FromRequestParts<App> for Action {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        Ok(match path_param(parts, app, "action").await.as_deref() {
+            Some("status") => Self::Status,
+            Some("limit") => Self::Limit,
+            Some("expiry") => Self::Expiry,
+            Some("features") => Self::Features,
+            Some("assign") => Self::Assign,
+            Some("unassign") => Self::Unassign,
+            _ => return Err(Error::RouteNotFound),
+        })
     }
 }
 
+pub async fn change(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    action: Action,
+    Id(id): Id<LicenseId>,
+    Form { fields, seen, .. }: Form<Fields>,
+) -> Result<Response, Error> {
+    let back = fields.path_back(id);
+    let form = SentForm { app: &app, visitor: &visitor, id, fields: &fields, seen };
+    // Boxed: a request that waits for its body would need the memory for all of it.
+    let changed = Box::pin(async {
+        let done = match action {
+            Action::Status => form.set_status().await?,
+            Action::Limit => form.set_limit().await?,
+            Action::Expiry => form.set_expiry().await?,
+            Action::Features => form.set_features().await?,
+            Action::Assign => form.assign().await?,
+            Action::Unassign => form.unassign().await?.into(),
+        };
+        Ok(visitor.redirect(&back, done))
+    });
+    let changed = match meanwhile::explain(app.ops.view(visitor.scope), id, changed).await {
+        // The page of the form has no place for its errors.
+        Err(Stop::Fail(Error::Changed(_) | Error::ChangedMeanwhile(_)))
+            if !fields.back.is_empty() =>
+        {
+            Ok(visitor.redirect(&back, Notice::ChangedMeanwhile))
+        }
+        changed => changed,
+    };
+    let title = match action {
+        Action::Status => "The status was not changed",
+        Action::Limit => "The limit was not changed",
+        Action::Expiry => "The expiry was not changed",
+        Action::Features => "The features were not changed",
+        Action::Assign => "The license was not assigned",
+        Action::Unassign => "The license was not unassigned",
+    };
+    let again = |visitor, error| {
+        show(&app, visitor, id, ShowQuery::default(), title, FormState { fields, error })
+    };
+    visitor.respond(changed, again).await
+}
+
 /// A form that was sent.
-struct Sent<'a> {
+struct SentForm<'a> {
     app: &'a App,
     visitor: &'a Visitor,
     id: LicenseId,
     fields: &'a Fields,
-    /// When the license that the form shows had been changed last.
+    /// When the license was last changed, as the form showed it.
     seen: Option<Timestamp>,
 }
 
-macro_rules! handlers {
-    ($($(#[$doc:meta])* $name:ident: $act:ident, $failed:literal;)*) => {$(
-        $(#[$doc])*
-        pub async fn $name(
-            State(app): State<App>,
-            Editor(visitor): Editor,
-            Id(id): Id<LicenseId>,
-            Form { fields, seen, .. }: Form<Fields>,
-        ) -> Result<Response, Error> {
-            let sent = Sent { app: &app, visitor: &visitor, id, fields: &fields, seen };
-            // Boxed, as a request that waits for its body would hold the room for all of it.
-            let next = Box::pin(sent.$act()).await;
-            Box::pin(answer(&app, visitor, id, fields, next, $failed)).await
-        }
-    )*};
-}
-
-handlers! {
-    set_status: status, "The status was not changed";
-    set_limit: limit, "The limit was not changed";
-    set_expiry: expiry, "The expiry was not changed";
-    set_features: features, "The features were not changed";
-    assign: assign, "The license was not assigned";
-    unassign: unassign, "The license was not unassigned";
-}
-
-impl Sent<'_> {
-    async fn status(&self) -> Result<Next, Error> {
-        let text = given("status", &self.fields.status)?;
-        let status = required("status", "The status", text)?;
+impl SentForm<'_> {
+    async fn set_status(&self) -> Result<Done, Stop> {
+        let status = required("status", "The status", given("status", &self.fields.status)?)?;
         let before = self.stored().await?;
         let Changed(after) = licenses::set_status(self.begin().await?, self.id, status).await?;
-        let end = after.expires_at.filter(|end| *end <= Timestamp::now());
-        Ok(match status {
-            _ if before.status == status => Notice::Unchanged.into(),
-            Status::Active => match end {
-                Some(end) => Notice::LicenseActivatedLate.with("", last_day(end)).into(),
-                None => Notice::LicenseActivated.into(),
+        let notice = match status {
+            Status::Active => match after.expires_at.filter(|end| *end <= Timestamp::now()) {
+                Some(end) if before.status != status => {
+                    return Ok(Notice::LicenseActivatedLate.with("", last_day(end)));
+                }
+                _ => Notice::LicenseActivated,
             },
-            Status::Suspended => Notice::LicenseSuspended.into(),
-            Status::Revoked => Notice::LicenseRevoked.into(),
-            Status::Expired => Notice::LicenseExpired.into(),
-        })
+            Status::Suspended => Notice::LicenseSuspended,
+            Status::Revoked => Notice::LicenseRevoked,
+            Status::Expired => Notice::LicenseExpired,
+        };
+        Ok(notice.unless(before.status == status).into())
     }
 
-    async fn limit(&self) -> Result<Next, Error> {
-        let text = given("maxSeats", &self.fields.max_seats)?;
-        let limit = optional("maxSeats", "The limit", text)?;
+    async fn set_limit(&self) -> Result<Done, Stop> {
+        let limit = optional("maxSeats", "The limit", given("maxSeats", &self.fields.max_seats)?)?;
         let before = self.stored().await?;
-        if let Some(question) = questions::about_limit(&before, limit, self.fields)? {
-            return Ok(Next::Ask(question.about(self.seen)));
-        }
+        questions::ask_about_limit(&before, limit, self.fields)?;
         let clear = limit.is_none().then(|| vec![LicenseField::MaxSeats]);
         let update = UpdateLicense { max_seats: limit, clear, ..UpdateLicense::default() };
-        let Changed(after) = licenses::update(self.begin().await?, self.id, update).await?;
-        let words = |license: &common::License| {
-            license.max_seats.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string())
+        let after = self.update(update).await?;
+        let shown = |license: &License| match license.max_seats {
+            Some(limit) => limit.to_string(),
+            None => "unlimited".to_owned(),
         };
         let notice = match limit {
             _ if before.max_seats == after.max_seats => return Ok(Notice::Unchanged.into()),
             Some(limit) if limit.get() < before.seats.used => Notice::LimitBelowUsed,
             _ => Notice::LimitChanged,
         };
-        Ok(notice.with(words(&before), words(&after)).into())
+        Ok(notice.with(shown(&before), shown(&after)))
     }
 
-    async fn expiry(&self) -> Result<Next, Error> {
+    async fn set_expiry(&self) -> Result<Done, Stop> {
         let text = given("expiresAt", &self.fields.expires_at)?;
         let before = self.stored().await?;
         let end = if text.trim().is_empty() {
             None
         } else {
             let chosen = end_of_day("expiresAt", "The expiry", text)?;
-            // The form knows the day alone. On the same day, the license keeps its hour.
+            // The form knows only the day. If that stays, so does the hour.
             let same_day = before.expires_at.filter(|former| last_day(*former) == last_day(chosen));
             Some(same_day.unwrap_or(chosen))
         };
         let view = self.app.ops.view(self.visitor.scope);
-        if let Some(question) = questions::about_expiry(view, &before, end, self.fields).await? {
-            return Ok(Next::Ask(question.about(self.seen)));
-        }
+        questions::ask_about_expiry(view, &before, end, self.fields).await?;
         let clear = end.is_none().then(|| vec![LicenseField::ExpiresAt]);
         let update = UpdateLicense { expires_at: end, clear, ..UpdateLicense::default() };
-        let Changed(after) = licenses::update(self.begin().await?, self.id, update).await?;
-        let words = |license: &common::License| {
-            license.expires_at.map_or_else(|| "never".to_owned(), last_day)
-        };
+        let after = self.update(update).await?;
+        let shown =
+            |license: &License| license.expires_at.map_or_else(|| "never".to_owned(), last_day);
         let notice = match end {
             _ if before.expires_at == after.expires_at => return Ok(Notice::Unchanged.into()),
             Some(end) if end <= Timestamp::now() => Notice::ExpiryPassed,
             _ => Notice::ExpiryChanged,
         };
-        Ok(notice.with(words(&before), words(&after)).into())
+        Ok(notice.with(shown(&before), shown(&after)))
     }
 
-    async fn features(&self) -> Result<Next, Error> {
+    async fn set_features(&self) -> Result<Done, Stop> {
         let features = features("features", given("features", &self.fields.features)?)?;
         let before = self.stored().await?;
         let update = UpdateLicense { features: Some(features), ..UpdateLicense::default() };
-        let Changed(after) = licenses::update(self.begin().await?, self.id, update).await?;
-        let is_same = before.features == after.features;
-        Ok(if is_same { Notice::Unchanged } else { Notice::FeaturesChanged }.into())
+        let after = self.update(update).await?;
+        Ok(Notice::FeaturesChanged.unless(before.features == after.features).into())
     }
 
-    async fn assign(&self) -> Result<Next, Error> {
+    async fn assign(&self) -> Result<Done, Stop> {
         let text = given("userId", &self.fields.user_id)?;
-        // Nothing is asked about a license that is not there.
+        // A license that does not exist is not asked about.
         self.stored().await?;
         let view = self.app.ops.view(self.visitor.scope);
         let (user_id, typed) = typed_users::one(view, "userId", text).await?;
-        if let Some(question) = questions::about_user(&typed, self.id, self.fields)? {
-            return Ok(Next::Ask(question));
-        }
+        questions::ask_about_user(&typed, self.id, self.fields)?;
         let new = AssignLicense { user_id, metadata: None };
         let assigned = licenses::assign(self.begin().await?, self.id, new).await?;
-        Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?).into())
+        Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?))
     }
 
-    async fn unassign(&self) -> Result<Next, Error> {
-        let user = external_id("userId", given("userId", &self.fields.user_id)?)?;
-        let unassigned = licenses::unassign(self.begin().await?, self.id, Some(user)).await;
-        Ok(match unassigned {
+    async fn unassign(&self) -> Result<Notice, Stop> {
+        // A hidden field, taken exactly as it is: two ids that differ in a space are two users.
+        let user = given("userId", &self.fields.user_id)?.parse::<ExternalId>();
+        let user =
+            user.map_err(|rule| Error::invalid("userId", format!("The external ID {rule}.")))?;
+        Ok(match licenses::unassign(self.begin().await?, self.id, Some(user)).await {
             Ok(unassigned) if unassigned.freed_seat => Notice::SeatFreed,
             Ok(_) => Notice::Unassigned,
             // In another tab, or by a colleague.
             Err(Error::NotFound("assignment")) => Notice::UnassignedBefore,
-            Err(error) => return Err(error),
-        }
-        .into())
+            Err(error) => return Err(error.into()),
+        })
+    }
+
+    async fn update(&self, update: UpdateLicense) -> Result<License, Error> {
+        let Changed(after) = licenses::update(self.begin().await?, self.id, update).await?;
+        Ok(after.license)
     }
 
     async fn stored(&self) -> Result<LicenseWithSeats, Error> {
@@ -197,30 +230,7 @@ pub fn notice_of_assignment(is_new: bool, license: &LicenseWithSeats) -> Done {
     }
 }
 
-/// The text of a field that the form must have: one that is left out says nothing.
+/// The text of a field that the form must have. A field that is left out does not mean an empty one.
 fn given<'a>(field: &str, text: &'a Option<String>) -> Result<&'a str, Error> {
     text.as_deref().ok_or_else(|| Error::invalid(field, format!("{field} is missing.")))
-}
-
-/// Goes on to the page that the form leads to, asks first, or shows the license with the mistake.
-async fn answer(
-    app: &App,
-    visitor: Visitor,
-    id: LicenseId,
-    fields: Fields,
-    next: Result<Next, Error>,
-    title: &'static str,
-) -> Result<Response, Error> {
-    match next {
-        Ok(Next::Done(done)) => visitor.go_to(&fields.way_back(id), done),
-        Ok(Next::Ask(question)) => question.ask(visitor.layout),
-        Err(Error::Changed(_)) if !fields.back.is_empty() => {
-            visitor.go_to(&fields.way_back(id), Notice::ChangedMeanwhile)
-        }
-        Err(error) => {
-            let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
-            let mistake = Mistake::of(error)?;
-            show(app, visitor, id, &ShowQuery::default(), Attempt { title, mistake, fields }).await
-        }
-    }
 }

@@ -7,18 +7,17 @@ use chrono::Duration;
 use common::{LicenseId, LicenseWithSeats, Status, Timestamp};
 use serde::Deserialize;
 
-use super::catalog::Catalog;
-use super::{
-    Badge, Layout, Mistake, Pager, Paging, ROWS, SeatsBar, Viewer, filters, optional, page,
-};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::Query;
 use crate::ops::licenses::{self, ExpiryFilter, LicenseQuery, Names};
 use crate::ops::view::View;
-use crate::store::Page;
+use crate::pages::catalog::Catalog;
+use crate::pages::{
+    Badge, FormError, Layout, Pager, Paging, SeatsBar, Viewer, filters, optional, page,
+};
 
-/// The choices for the expiry: in the address, and in words.
+/// The choices for the expiry: the value in the address, and the label.
 const EXPIRIES: [(&str, &str); 2] = [(SOON, "within 30 days"), (OVER, "expired")];
 const SOON: &str = "30";
 const OVER: &str = "expired";
@@ -35,7 +34,7 @@ struct LicensesPage {
     licenses: Vec<LicenseWithSeats>,
     names: Names,
     pager: Pager,
-    mistake: Mistake,
+    error: FormError,
 }
 
 /// The query of the list.
@@ -54,8 +53,8 @@ pub struct ListQuery {
     before: String,
 }
 
-/// What a query asks for.
-enum Wanted {
+/// What to search for, and in which order.
+enum LicenseSearch {
     /// By their ends, soonest first.
     Ending(ExpiryFilter),
     /// Newest first.
@@ -63,8 +62,8 @@ enum Wanted {
 }
 
 impl ListQuery {
-    fn read(&self, now: Timestamp) -> Result<Wanted, Error> {
-        // A text that is no id has no license.
+    fn read(&self, now: Timestamp) -> Result<LicenseSearch, Error> {
+        // No license belongs to a malformed id.
         let product = given(&self.product).map(|id| id.parse().unwrap_or_default());
         let plan = given(&self.plan).map(|id| id.parse().unwrap_or_default());
         let status: Option<Status> = optional("status", "The status", &self.status)?;
@@ -76,16 +75,23 @@ impl ListQuery {
             OVER => (beginning, Some(now)),
             SOON if is_wide => (now, Some(now.plus(SOON_DAYS))),
             SOON => {
-                let rule = "Expiry can be combined with product and status only.";
+                let rule = "The expiry can be combined with product and status only.";
                 return Err(Error::invalid("expiry", rule));
             }
-            _ => return Err(Error::invalid("expiry", "The expiry must be one of the list.")),
+            _ => {
+                return Err(Error::invalid(
+                    "expiry",
+                    "The expiry must be one of those in the list.",
+                ));
+            }
         };
-        // Before its end, a license has the status that is stored.
+        // Until a license ends, its status is the stored one.
         let is_by_end = is_wide && (status.is_none() || from == now);
         Ok(match to {
-            Some(to) if is_by_end => Wanted::Ending(ExpiryFilter { product, status, from, to }),
-            expiring_before => Wanted::Matching(LicenseQuery {
+            Some(to) if is_by_end => {
+                LicenseSearch::Ending(ExpiryFilter { product, status, from, to })
+            }
+            expiring_before => LicenseSearch::Matching(LicenseQuery {
                 plan,
                 product,
                 status: None,
@@ -97,17 +103,13 @@ impl ListQuery {
         })
     }
 
-    /// Finds a page of licenses, and one more if there are more.
-    async fn find(&self, view: View) -> Result<Vec<LicenseWithSeats>, Error> {
+    async fn find(&self, view: View, paging: &Paging<'_>) -> Result<Vec<LicenseWithSeats>, Error> {
         match self.read(Timestamp::now())? {
-            Wanted::Ending(filter) => {
+            LicenseSearch::Ending(filter) => {
                 let after = parse_end(&self.before);
-                licenses::by_expiry(view, filter, after, ROWS + 1).await
+                licenses::by_expiry(view, filter, after, paging.rows + 1).await
             }
-            Wanted::Matching(query) => {
-                let newest = Page::newest_first(self.before.parse().ok(), ROWS + 1);
-                licenses::page(view, query, newest).await
-            }
+            LicenseSearch::Matching(query) => licenses::page(view, query, paging.page()).await,
         }
     }
 
@@ -119,9 +121,8 @@ impl ListQuery {
         }
     }
 
-    /// Whether the list is in the order of the ends.
     fn is_by_end(&self) -> bool {
-        matches!(self.read(Timestamp::now()), Ok(Wanted::Ending(_)))
+        matches!(self.read(Timestamp::now()), Ok(LicenseSearch::Ending(_)))
     }
 
     fn filters(&self) -> [(&str, &str); 6] {
@@ -144,7 +145,7 @@ fn given(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The cursor of a list in the order of the ends.
+/// The cursor of a list that is sorted by end.
 fn parse_end(cursor: &str) -> Option<(Timestamp, LicenseId)> {
     let (end, id) = cursor.split_once(' ')?;
     end.parse().ok().zip(id.parse().ok())
@@ -157,16 +158,15 @@ pub async fn list(
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let catalog = Catalog::read(&view).await?;
-    let (mut licenses, mistake) = match query.find(view.clone()).await {
-        Ok(found) => (found, Mistake::default()),
-        Err(error) => (Vec::new(), Mistake::of(error)?),
-    };
-    let cursor = |row: &LicenseWithSeats| query.cursor(row);
-    let words = if query.is_by_end() { ["Soonest", "Later"] } else { ["Newest", "Older"] };
     let filters = query.filters();
-    let paging = Paging { words, others: &filters, ..Paging::default() };
-    let pager = Pager::of(&mut licenses, cursor, &query.before, paging);
+    let labels = if query.is_by_end() { ["Soonest", "Later"] } else { ["Newest", "Older"] };
+    let paging = Paging { labels, others: &filters, ..Paging::new(&query.before) };
+    let (mut licenses, error) = match query.find(view.clone(), &paging).await {
+        Ok(found) => (found, FormError::default()),
+        Err(error) => (Vec::new(), FormError::of(error)?),
+    };
+    let pager = paging.pager(&mut licenses, |row| query.cursor(row));
     let names = licenses::names(view, &licenses).await?;
-    let (layout, status) = (visitor.layout, mistake.status());
-    page(status, &LicensesPage { layout, query, catalog, licenses, names, pager, mistake })
+    let (layout, status) = (visitor.layout, error.status());
+    page(status, &LicensesPage { layout, query, catalog, licenses, names, pager, error })
 }

@@ -1,4 +1,4 @@
-//! The form for a new license, which may be assigned to users at once.
+//! The form for a new license, which can also assign it to users.
 
 use askama::Template;
 use axum::extract::State;
@@ -7,19 +7,18 @@ use common::{AssignLicense, CreateLicense, ExternalId, LicenseId};
 use form_urlencoded::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Catalog, chosen_plan};
-use super::show::{Attempt, ShowQuery, show};
-use super::typed_users::ask_about;
-use super::{
-    Editor, Layout, Mistake, Notice, Question, Visitor, all, created_before, once, optional, page,
-};
+use super::show::{ShowQuery, show};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Query};
 use crate::ops::licenses;
-use crate::ops::outcome::Created;
 use crate::ops::typed_users::{self, TypedUsers};
 use crate::ops::view::View;
+use crate::pages::catalog::{Catalog, chosen_plan};
+use crate::pages::typed_users::ask_about;
+use crate::pages::{
+    Editor, FormError, FormState, Layout, Notice, Stop, Visitor, all, once, optional, page,
+};
 
 /// How much text of a form a link may hold.
 const LONGEST_IN_ADDRESS: usize = 2000;
@@ -29,9 +28,8 @@ const LONGEST_IN_ADDRESS: usize = 2000;
 struct NewPage {
     layout: Layout,
     catalog: Catalog,
-    form: NewForm,
+    form: FormState<NewForm>,
     once: String,
-    mistake: Mistake,
 }
 
 /// The query of the form.
@@ -49,9 +47,9 @@ pub struct NewQuery {
 pub struct NewForm {
     plan_id: String,
     expires_in_days: String,
-    /// External ids, one in each line, or between commas.
+    /// External ids, one per line or separated by commas.
     users: String,
-    /// The unknown users that were asked about, and are meant.
+    /// The unknown users, once the visitor has confirmed them.
     confirmed: String,
 }
 
@@ -65,20 +63,22 @@ impl NewForm {
         Ok((CreateLicense { plan_id, expires_in_days, name: None, metadata: None }, typed))
     }
 
-    /// Unknown users are listed first.
-    fn ask(&self, typed: &TypedUsers) -> Result<Option<Question>, Error> {
+    /// Asks before it creates users.
+    fn ask(&self, typed: &TypedUsers) -> Result<(), Stop> {
         if typed.are_confirmed(&self.confirmed) {
-            return Ok(None);
+            return Ok(());
         }
         let question = ask_about(typed.pairs(), self.back());
         let confirmed = Self { confirmed: typed.unknown_text(), ..self.clone() };
-        let question = question.choice("Create users and license", "/licenses", &confirmed)?;
-        let Some(corrected) = typed.corrected() else { return Ok(Some(question)) };
-        let corrected = Self { users: corrected, ..self.clone() };
-        question.choice("Use the known users instead", "/licenses", &corrected).map(Some)
+        let mut question = question.choice("Create users and license", "/licenses", &confirmed)?;
+        if let Some(users) = typed.corrected() {
+            let corrected = Self { users, ..self.clone() };
+            question = question.choice("Use the existing users", "/licenses", &corrected)?;
+        }
+        Err(question.into())
     }
 
-    /// The form with what was typed, as far as an address can hold it.
+    /// The path of the form with what was entered, as far as an address can hold it.
     fn back(&self) -> String {
         let users = if self.users.len() > LONGEST_IN_ADDRESS { "" } else { &self.users };
         let mut query = Serializer::new("/licenses/new?".to_owned());
@@ -98,63 +98,50 @@ pub async fn new(
 ) -> Result<Response, Error> {
     let NewQuery { plan: plan_id, days: expires_in_days, users } = query;
     let form = NewForm { plan_id, expires_in_days, users, ..NewForm::default() };
-    show_form(&app, visitor, form, Mistake::default()).await
+    show_form(&app, visitor, FormState::new(form)).await
 }
 
 async fn show_form(
     app: &App,
     visitor: Visitor,
-    form: NewForm,
-    mistake: Mistake,
+    form: FormState<NewForm>,
 ) -> Result<Response, Error> {
     let catalog = Catalog::read(&app.ops.view(visitor.scope)).await?;
-    let (layout, once, status) = (visitor.layout, once(), mistake.status());
-    page(status, &NewPage { layout, catalog, form, once, mistake })
-}
-
-/// What comes of the form: a license and the users to whom it is to be assigned, or a question.
-enum Next {
-    Created(LicenseId, Vec<ExternalId>),
-    Ask(Question),
+    let status = form.error.status();
+    page(status, &NewPage { layout: visitor.layout, catalog, form, once: once() })
 }
 
 /// Creates the license, then assigns it to each user. Sent again, the form creates no second license,
-/// and assigns it to those whom an interruption left out.
+/// and assigns it to those who were left out when it was interrupted.
 pub async fn create(
     State(app): State<App>,
     Editor(visitor): Editor,
-    form: Form<NewForm>,
+    Form { fields, idempotency, .. }: Form<NewForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency, .. } = form;
     let created = Box::pin(async {
         let (new, typed) = fields.read(app.ops.view(visitor.scope)).await?;
-        if let Some(question) = fields.ask(&typed)? {
-            return Ok(Next::Ask(question));
-        }
-        let key = idempotency.of(&fields)?;
-        let created = match app.ops.change(visitor.origin(), key).await {
-            Ok(change) => licenses::create(change, new).await,
-            Err(error) => Err(error),
-        };
-        let id = created.map(|Created(license)| license.id).or_else(created_before)?;
-        Ok(Next::Created(id, typed.ids))
+        fields.ask(&typed)?;
+        let create = async |change| licenses::create(change, new).await.map(|it| it.0.id);
+        let id: LicenseId = visitor.create(&app, idempotency, &fields, create).await?;
+        Ok((id, assign_all(&app, &visitor, id, typed.ids).await))
     });
-    let (id, users) = match created.await {
-        Ok(Next::Created(id, users)) => (id, users),
-        Ok(Next::Ask(question)) => return question.ask(visitor.layout),
-        Err(error) => return Box::pin(show_form(&app, visitor, fields, Mistake::of(error)?)).await,
+    let (id, left_out) = match created.await {
+        Ok(created) => created,
+        Err(stop) => {
+            let again = |visitor, error| show_form(&app, visitor, FormState { fields, error });
+            return visitor.respond(Err(stop), again).await;
+        }
     };
-    let left_out = assign_all(&app, &visitor, id, users).await;
     if left_out.is_empty() {
-        return visitor.go_to(&format!("/licenses/{id}"), Notice::LicenseCreated);
+        return Ok(visitor.redirect(&format!("/licenses/{id}"), Notice::LicenseCreated));
     }
-    let left_out = Error::invalid("userId", left_out.join(" "));
-    let title = "The license was created, and not assigned to everyone";
-    Box::pin(show(&app, visitor, id, &ShowQuery::default(), Attempt::failed(title, left_out)?))
-        .await
+    let error = FormError::of(Error::invalid("userId", left_out.join(" ")))?;
+    let title = "The license was created, but not assigned to every user";
+    let form = FormState { error, ..FormState::default() };
+    Box::pin(show(&app, visitor, id, ShowQuery::default(), title, form)).await
 }
 
-/// Answers, for each user to whom the license could not be assigned, why.
+/// Assigns the license to all users, and returns why it could not be assigned to some.
 async fn assign_all(
     app: &App,
     visitor: &Visitor,

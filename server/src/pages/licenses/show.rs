@@ -6,15 +6,16 @@ use axum::response::Response;
 use common::{Event, LicenseId, LicenseWithSeats, Status, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Badge, Layout, Mistake, Pager, Paging, SeatsBar, Viewer, Visitor, actor, changes, filters,
-    last_day, page, short,
-};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::licenses::{self, AssignedUser, Names, SeatHolder};
+use crate::pages::event_line::{actor, changes};
+use crate::pages::{
+    Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, filters, last_day, page,
+    short,
+};
 use crate::store::Page;
 
 /// How many users each of the two lists shows.
@@ -30,14 +31,18 @@ struct LicensePage {
     license: LicenseWithSeats,
     names: Names,
     seats: SeatsBar,
-    seated: Users<SeatHolder>,
-    waiting: Users<AssignedUser>,
+    holders: Vec<SeatHolder>,
+    holders_pager: Pager,
+    waiting: Vec<AssignedUser>,
+    waiting_pager: Pager,
     events: Vec<Event>,
-    attempt: Attempt,
+    /// What a form that was refused did not do.
+    title: &'static str,
+    form: FormState<Fields>,
 }
 
 impl LicensePage {
-    /// The address of the page, which those of its forms begin with.
+    /// The address of the page, with which those of its forms begin.
     fn path(&self) -> String {
         format!("{}/licenses/{}", self.layout.base(), self.license.id)
     }
@@ -52,22 +57,7 @@ pub struct ShowQuery {
     assigned: String,
 }
 
-/// What came of a form on this page: the mistake, and what it had in its fields.
-#[derive(Default)]
-pub struct Attempt {
-    pub title: &'static str,
-    pub mistake: Mistake,
-    pub fields: Fields,
-}
-
-impl Attempt {
-    /// An attempt that failed by a mistake of the visitor.
-    pub fn failed(title: &'static str, error: Error) -> Result<Self, Error> {
-        Ok(Self { title, mistake: Mistake::of(error)?, fields: Fields::default() })
-    }
-}
-
-/// The fields of the forms on this page, of which each has some.
+/// The fields of the forms on this page. Each form has some of them.
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Fields {
@@ -75,13 +65,15 @@ pub struct Fields {
     pub max_seats: Option<String>,
     /// The last valid day.
     pub expires_at: Option<String>,
-    /// One in each line.
+    /// One per line.
     pub features: Option<String>,
     /// The external id of a user.
     pub user_id: Option<String>,
-    /// The page that the form leads back to, if it is another one.
+    /// The path of the page to return to, if the form is on another one.
     pub back: String,
-    /// What was asked before, and answered yes.
+    /// When the license was last changed, as the form showed it. A question passes it on.
+    pub seen: String,
+    /// What the visitor was asked, and confirmed.
     pub confirmed: String,
 }
 
@@ -90,13 +82,13 @@ impl Fields {
         !self.confirmed.is_empty()
     }
 
-    /// The same, with this confirmed.
+    /// The same fields, with this confirmed.
     pub fn confirmed(&self, what: &str) -> Self {
         Self { confirmed: what.to_owned(), ..self.clone() }
     }
 
-    /// A path behind the mode: the one that the form names, or the license's own.
-    pub fn way_back(&self, id: LicenseId) -> String {
+    /// The path, behind the mode, that the form names, or the license's own.
+    pub fn path_back(&self, id: LicenseId) -> String {
         let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-".contains(&byte);
         if self.back.starts_with('/') && self.back.bytes().all(is_path) {
             self.back.clone()
@@ -106,69 +98,61 @@ impl Fields {
     }
 }
 
-/// A page of users, newest first.
-struct Users<T> {
-    rows: Vec<T>,
-    pager: Pager,
-    is_newest: bool,
-}
-
-impl<T> Users<T> {
-    /// Of rows of which one more than [`USERS`] was read.
-    fn of(
-        mut rows: Vec<T>,
-        cursor: impl Fn(&T) -> String,
-        before: &str,
-        paging: Paging<'_>,
-    ) -> Self {
-        let pager = Pager::of(&mut rows, cursor, before, Paging { rows: USERS, ..paging });
-        Self { rows, pager, is_newest: before.is_empty() }
-    }
-}
-
 pub async fn get(
     State(app): State<App>,
     Viewer(visitor): Viewer,
     Id(id): Id<LicenseId>,
     Query(query): Query<ShowQuery>,
 ) -> Result<Response, Error> {
-    show(&app, visitor, id, &query, Attempt::default()).await
+    show(&app, visitor, id, query, "", FormState::default()).await
 }
 
+/// Shows the license; `title` says what the form did not do, if it was refused.
 pub async fn show(
     app: &App,
     visitor: Visitor,
     id: LicenseId,
-    query: &ShowQuery,
-    mut attempt: Attempt,
+    query: ShowQuery,
+    title: &'static str,
+    mut form: FormState<Fields>,
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let license = licenses::get(view.clone(), id).await?;
     let names = licenses::names(view.clone(), std::slice::from_ref(&license)).await?;
-    let ShowQuery { holders, assigned } = query;
-    let newest = Page::newest_first(holders.parse().ok(), USERS + 1);
-    let found = licenses::holders(view.clone(), id, newest).await?;
-    let cursor = |holder: &SeatHolder| holder.activation_id.to_string();
+    let ShowQuery { holders, assigned } = &query;
     let others = &[("assigned", assigned.as_str())];
     let place = Some(("seats", "holders"));
-    let paging = Paging { cursor: "holders", place, others, ..Paging::default() };
-    let seated = Users::of(found, cursor, holders, paging);
-    let newest = Page::newest_first(assigned.parse().ok(), USERS + 1);
-    let found = licenses::waiting(view.clone(), id, newest).await?;
-    let cursor = |user: &AssignedUser| user.assignment_id.to_string();
-    let others = &[("holders", holders.as_str())];
+    let paging =
+        Paging { parameter: "holders", rows: USERS, place, others, ..Paging::new(holders) };
+    let mut holders = licenses::holders(view.clone(), id, paging.page()).await?;
+    let holders_pager = paging.pager(&mut holders, |holder| holder.activation_id);
+    let others = &[("holders", query.holders.as_str())];
     let place = Some(("waiting", "users without a seat"));
-    let paging = Paging { cursor: "assigned", place, others, ..Paging::default() };
-    let waiting = Users::of(found, cursor, assigned, paging);
+    let paging =
+        Paging { parameter: "assigned", rows: USERS, place, others, ..Paging::new(assigned) };
+    let mut waiting = licenses::waiting(view.clone(), id, paging.page()).await?;
+    let waiting_pager = paging.pager(&mut waiting, |user| user.assignment_id);
     let of_license = EventQuery { subject: Some(id.to_string()), ..EventQuery::default() };
     let events = events::page(view, of_license, Page::newest_first(None, EVENTS)).await?;
-    fill_in(&mut attempt.fields, &license);
-    let (layout, seats) = (visitor.layout, SeatsBar::of(&license.seats));
-    let status = attempt.mistake.status();
-    page(status, &LicensePage { layout, license, names, seats, seated, waiting, events, attempt })
+    fill_in(&mut form.fields, &license);
+    let status = form.error.status();
+    let shown = LicensePage {
+        layout: visitor.layout,
+        seats: SeatsBar::of(&license.seats),
+        license,
+        names,
+        holders,
+        holders_pager,
+        waiting,
+        waiting_pager,
+        events,
+        title,
+        form,
+    };
+    page(status, &shown)
 }
 
-/// Fills in the terms of the license where no form was sent.
+/// Fills in the terms of the license, but for fields that were sent.
 fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
     let text = |value: Option<String>| move || value.unwrap_or_default();
     fields.max_seats.get_or_insert_with(text(license.max_seats.map(|limit| limit.to_string())));

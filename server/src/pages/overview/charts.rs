@@ -4,26 +4,25 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use common::{HourStatistics, Reason, Timestamp};
 
-use crate::pages::filters;
-use crate::pages::parts::words;
+use crate::pages::{filters, words};
 
-/// In the order in which they are stacked. No validation is refused for another reason.
-const REASONS: [Reason; 5] =
-    [Reason::NoLicense, Reason::Expired, Reason::Suspended, Reason::Revoked, Reason::ExceededSeats];
+/// The reasons, in the order in which they are stacked.
+const REASONS: &[Reason] = Reason::ALL;
 
-/// What tells the outcomes apart besides their colour: a mark that repeats.
-const PATTERNS: [(&str, &str); 6] = [
-    ("valid", ""),
-    ("no_license", ""),
-    ("expired", "M-2 8 8-2M2 12 12 2"),
-    ("suspended", "M0 3h6"),
-    ("revoked", "M0 0 6 6M6 0 0 6"),
-    ("exceeded_seats", "M3 0v6"),
-];
+/// The pattern that tells a reason apart besides its colour.
+fn pattern(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoLicense | Reason::UserNotFound => "",
+        Reason::Expired => "M-2 8 8-2M2 12 12 2",
+        Reason::Suspended => "M0 3h6",
+        Reason::Revoked => "M0 0 6 6M6 0 0 6",
+        Reason::ExceededSeats => "M3 0v6",
+    }
+}
 
-/// The size of a drawing. The page stretches it.
+/// The width of a drawing, which the page stretches.
 const WIDTH: usize = 480;
-/// How high the highest bar is, and where bars stand: the valid above, the refused below.
+/// The height of the highest bar, and the baselines: valid above, refused below.
 const HIGHEST: i64 = 84;
 const VALID_BASE: i64 = 112;
 const REFUSED_BASE: i64 = 224;
@@ -31,10 +30,10 @@ const REFUSED_BASE: i64 = 224;
 const DAY_MILLIS: u64 = 86_400_000;
 const DAYS: usize = 7;
 const HOURS: usize = 24;
-/// The day on which 1970 began comes first.
+/// 1970 began on a Thursday.
 const WEEKDAYS: [&str; DAYS] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
-/// The start of the first of the seven days that the charts show, of which today is the last.
+/// The start of the first of the seven days that the charts show. Today is the last.
 pub fn first_day(now: Timestamp) -> Timestamp {
     let back = chrono::Duration::days(DAYS as i64 - 1);
     day_start(now.plus(-back))
@@ -56,7 +55,7 @@ impl Counts {
         hours.iter().fold(Self::default(), |mut sum, hour| {
             sum.valid += hour.valid;
             for (sum, reason) in sum.reasons.iter_mut().zip(REASONS) {
-                *sum += refused_for(hour, reason);
+                *sum += refused_for(hour, *reason);
             }
             sum
         })
@@ -70,10 +69,10 @@ impl Counts {
         self.valid + self.refused()
     }
 
-    /// The reasons that occurred.
+    /// The reasons that occurred, with their counts.
     fn by_reason(&self) -> impl Iterator<Item = (i64, &'static str)> {
         let counts = self.reasons.into_iter().zip(REASONS);
-        counts.filter(|(count, _)| *count > 0).map(|(count, reason)| (count, words(reason)))
+        counts.filter(|(count, _)| *count > 0).map(|(count, reason)| (count, words(*reason)))
     }
 }
 
@@ -88,14 +87,15 @@ fn refused_for(hour: &HourStatistics, reason: Reason) -> i64 {
     }
 }
 
-/// A chart with its legend, and the same as a table. The page's script names each column by its row.
+/// A chart with its legend, and the same data as a table. The page's script labels each column with
+/// its row.
 #[derive(Template)]
 #[template(path = "overview_chart.html")]
 pub struct Chart {
     id: &'static str,
     title: &'static str,
     unit: &'static str,
-    /// The most in one column is so many "per hour".
+    /// The unit of the peaks, as in "per hour".
     each: &'static str,
     has_days: bool,
     axis: Vec<String>,
@@ -111,7 +111,7 @@ struct Column {
     counts: Counts,
 }
 
-/// The refusals for one reason, in all columns.
+/// The refusals for one reason.
 struct Series {
     reason: Reason,
     words: &'static str,
@@ -120,7 +120,7 @@ struct Series {
 }
 
 impl Chart {
-    /// Of the last 24 of `hours`, by the hour.
+    /// The last 24 of `hours`, hour by hour.
     pub fn of_day(hours: &[HourStatistics]) -> Self {
         let hours = &hours[hours.len().saturating_sub(HOURS)..];
         let columns: Vec<Column> = hours
@@ -138,7 +138,7 @@ impl Chart {
         Self { id, title, unit, each, has_days, axis, columns, sum }
     }
 
-    /// Of `hours`, which begin with the [`first_day`], by the day.
+    /// `hours`, which begin with the [`first_day`], day by day.
     pub fn of_week(hours: &[HourStatistics]) -> Self {
         let days: Vec<_> = hours.chunk_by(|a, b| day_start(a.hour) == day_start(b.hour)).collect();
         let columns = days.iter().map(|day| Column {
@@ -165,54 +165,55 @@ impl Chart {
         self.columns.iter().map(|column| column.counts.refused()).max().unwrap_or(0)
     }
 
-    /// How wide a bar is. Bars are strokes, which take half the bytes of rectangles.
+    /// The width of a bar. Bars are strokes, which take half as many bytes as rectangles.
     fn bar_width(&self) -> usize {
         self.column_width() - if self.has_days { 20 } else { 4 }
     }
 
-    /// The script of the page counts on columns of whole numbers.
+    /// The script of the page relies on columns of whole numbers.
     fn column_width(&self) -> usize {
         WIDTH / self.columns.len()
     }
 
-    /// The bars of what was valid.
+    /// The bars of valid validations.
     fn valid_path(&self) -> String {
         let most = self.most_valid();
         let heights = self.columns.iter().map(|column| height(column.counts.valid, most));
         heights.enumerate().map(|(at, height)| self.bar(at, VALID_BASE, 0, height)).collect()
     }
 
-    /// The stacks of what was refused.
+    /// The stacked bars of refusals.
     fn series(&self) -> Vec<Series> {
         let most = self.most_refused();
         let stacks: Vec<_> = self.columns.iter().map(|it| stack(&it.counts, most)).collect();
-        let reasons = REASONS.into_iter().enumerate();
-        reasons
-            .map(|(place, reason)| Series {
-                reason,
-                words: words(reason),
-                sum: self.sum.reasons[place],
-                path: (stacks.iter().enumerate())
-                    .map(|(at, stack)| self.bar(at, REFUSED_BASE, stack[place], stack[place + 1]))
-                    .collect(),
-            })
-            .collect()
+        // Only explanations have unknown users: a validation creates them.
+        let reasons = REASONS.iter().enumerate().filter(|(_, it)| **it != Reason::UserNotFound);
+        let series = reasons.map(|(place, &reason)| Series {
+            reason,
+            words: words(reason),
+            sum: self.sum.reasons[place],
+            path: (stacks.iter().enumerate())
+                .map(|(at, stack)| self.bar(at, REFUSED_BASE, stack[place], stack[place + 1]))
+                .collect(),
+        });
+        series.collect()
     }
 
-    /// A bar in the column at this place, between two heights above the base.
+    /// A bar in a column, between two heights above the baseline.
     fn bar(&self, at: usize, base: i64, from: i64, to: i64) -> String {
         let middle = at * self.column_width() + self.column_width() / 2;
         if from == to { String::new() } else { format!("M{middle} {}v-{}", base - from, to - from) }
     }
 }
 
-/// How high the bar for a count is, if `most` is the count of the highest. What occurred is seen.
+/// The height of the bar for a count, if `most` is the highest count. Every count above zero is
+/// visible.
 fn height(count: i64, most: i64) -> i64 {
     let rounded = (count * HIGHEST + most / 2) / most.max(1);
     if count > 0 { rounded.max(1) } else { 0 }
 }
 
-/// The heights between which each reason has its part of a column.
+/// The heights that separate the reasons in a column.
 fn stack(counts: &Counts, most: i64) -> [i64; REASONS.len() + 1] {
     let (mut heights, mut sum) = ([0; REASONS.len() + 1], 0);
     for (place, &count) in counts.reasons.iter().enumerate() {
@@ -267,7 +268,7 @@ mod tests {
         assert_eq!((week.column_width(), week.bar_width()), (68, 48));
     }
 
-    /// One reason stands on the other, without a gap, however few they are.
+    /// Reasons stack without a gap, however few refusals they have.
     #[test]
     fn reasons_are_stacked() {
         let week = Chart::of_week(&hours(&[
@@ -282,8 +283,8 @@ mod tests {
         let expected = [
             ("no license", "M34 224v-34M102 224v-1"),
             ("expired", "M102 223v-1"),
-            ("suspended", ""),
             ("revoked", "M102 222v-1"),
+            ("suspended", ""),
             ("no free seat", "M34 190v-50"),
         ];
         assert_eq!(paths, expected);

@@ -8,8 +8,8 @@ use crate::ops::licenses::LicenseQuery;
 use crate::ops::users::UserQuery;
 use crate::ops::view::View;
 use crate::ops::{keys, licenses, plans, products, users};
-use crate::pages::layout::Layout;
-use crate::pages::parts::{ROWS, short};
+use crate::pages::paging::ROWS;
+use crate::pages::{Layout, short};
 use crate::store::Page;
 
 #[derive(Template)]
@@ -21,13 +21,12 @@ pub struct StepsPage {
 
 pub type Steps = [Step; 5];
 
-/// Something to do.
 pub struct Step {
     title: &'static str,
     hint: &'static str,
-    /// What came of it, if it is done.
+    /// The name of the record, if the step is done.
     done: Option<String>,
-    /// Where to do it, if it is the next one.
+    /// Where to do it, if it is the next step.
     path: Option<String>,
 }
 
@@ -56,7 +55,7 @@ pub async fn steps(view: View) -> Result<Option<Steps>, Error> {
         },
         Step {
             title: "Create a plan",
-            hint: "The terms on which the product is sold: seats, days, features.",
+            hint: "How you sell the product: seats, days, features.",
             done: plan.map(|plan| plan.name.to_string()),
             path: path_to_plans,
         },
@@ -68,13 +67,13 @@ pub async fn steps(view: View) -> Result<Option<Steps>, Error> {
         },
         Step {
             title: "Assign a user",
-            hint: "By the id that your application has for the user.",
+            hint: "By the ID that your application uses for the user.",
             done: user.map(|user| user.external_id.to_string()),
             path: path_to_license,
         },
         Step {
             title: "Create a validate key",
-            hint: "Your application asks with it whether a user is licensed.",
+            hint: "Your application uses it to check whether a user is licensed.",
             done: key.map(|key| key.name.to_string()),
             path: Some("/keys".to_owned()),
         },

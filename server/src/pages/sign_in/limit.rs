@@ -1,5 +1,5 @@
-//! Wrong keys of one address: after some, it must wait between them. A right key always signs in,
-//! so that nobody is locked out by a neighbour behind the same proxy.
+//! The limit on wrong keys from one address. A right key always signs in, so nobody is locked out by
+//! somebody else behind the same proxy.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -7,9 +7,9 @@ use std::num::NonZeroU32;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
-/// How many wrong keys may come at once, and then in a minute.
+/// How many wrong keys are checked immediately, and then per minute.
 const WRONG_KEYS: NonZeroU32 = NonZeroU32::new(10).unwrap();
-/// Beyond so many addresses, those that may begin anew are forgotten.
+/// With more addresses than this, those without recent wrong keys are dropped.
 const MAX_ADDRESSES: usize = 10_000;
 
 pub struct SignInLimit(DefaultKeyedRateLimiter<IpAddr>);
@@ -21,7 +21,7 @@ impl Default for SignInLimit {
 }
 
 impl SignInLimit {
-    /// Counts a wrong key; fails with the seconds to wait.
+    /// Counts a wrong key. An error has the seconds to wait.
     pub fn note_wrong_key(&self, address: Option<IpAddr>) -> Result<(), u64> {
         let Some(address) = address else { return Ok(()) };
         if self.0.len() > MAX_ADDRESSES {
@@ -35,7 +35,7 @@ impl SignInLimit {
     }
 }
 
-/// The part of an address that a client cannot choose: of IPv6 it has 64 bits for itself.
+/// The part of an address that a client cannot choose: an IPv6 client controls the last 64 bits.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -4,51 +4,41 @@ use axum::extract::State;
 use axum::response::Response;
 use common::{AssignLicense, CreateLicense, LicenseId, UserId};
 
-use super::super::catalog::chosen_plan;
-use super::super::fields::created_before;
-use super::super::form::Mistake;
-use super::super::layout::Notice;
-use super::super::licenses::notice_of_assignment;
-use super::super::visitor::Editor;
 use super::licensing::{AssignForm, CreateForm, LicensingQuery};
 use super::user::{Sent, show};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id};
-use crate::ops::licenses;
-use crate::ops::outcome::{Created, Outcome};
-use crate::ops::users;
+use crate::ops::outcome::Outcome;
+use crate::ops::{licenses, users};
+use crate::pages::catalog::chosen_plan;
+use crate::pages::licenses::notice_of_assignment;
+use crate::pages::{Editor, FormState, Notice};
 
-/// Creates a license, then assigns it. Sent again, the form creates no second license, and makes up
-/// for an assignment that an interruption left out.
+/// Creates a license, then assigns it. Sent again, the form creates no second license and only makes
+/// up for an assignment that was interrupted.
 pub async fn create_license(
     State(app): State<App>,
     Editor(visitor): Editor,
     Id(id): Id<UserId>,
-    form: Form<CreateForm>,
+    Form { fields, idempotency, .. }: Form<CreateForm>,
 ) -> Result<Response, Error> {
-    let Form { fields, idempotency, .. } = form;
     let user_id = users::get(app.ops.view(visitor.scope), id).await?.external_id;
     let created = Box::pin(async {
         let plan_id = chosen_plan(&fields.plan_id)?;
         let new = CreateLicense { plan_id, expires_in_days: None, name: None, metadata: None };
-        let key = idempotency.of(&fields)?;
-        let created = match app.ops.change(visitor.origin(), key).await {
-            Ok(change) => licenses::create(change, new).await,
-            Err(error) => Err(error),
-        };
-        let license: LicenseId =
-            created.map(|Created(license)| license.id).or_else(created_before)?;
+        let create = async |change| licenses::create(change, new).await.map(|it| it.0.id);
+        let license: LicenseId = visitor.create(&app, idempotency, &fields, create).await?;
         let change = visitor.change(&app, None).await?;
-        licenses::assign(change, license, AssignLicense { user_id, metadata: None }).await
+        licenses::assign(change, license, AssignLicense { user_id, metadata: None }).await?;
+        Ok(visitor.redirect(&format!("/users/{id}"), Notice::LicenseCreatedFor))
     });
-    match created.await {
-        Ok(_) => visitor.go_to(&format!("/users/{id}"), Notice::LicenseCreatedFor),
-        Err(error) => {
-            let sent = Sent::Create(fields, Mistake::of(error)?);
-            Box::pin(show(&app, visitor, id, LicensingQuery::default(), sent)).await
-        }
-    }
+    let created = created.await;
+    let again = |visitor, error| {
+        let sent = Sent::Create(FormState { fields, error });
+        show(&app, visitor, id, LicensingQuery::default(), sent)
+    };
+    visitor.respond(created, again).await
 }
 
 pub async fn assign(
@@ -64,16 +54,17 @@ pub async fn assign(
         let license: LicenseId = fields.license_id.parse().map_err(|_| unknown())?;
         let change = visitor.change(&app, None).await?;
         let new = AssignLicense { user_id, metadata: None };
-        let is_new = licenses::assign(change, license, new).await?.is_new();
-        Ok(notice_of_assignment(is_new, &licenses::get(view, license).await?))
+        let assigned = match licenses::assign(change, license, new).await {
+            Err(Error::NotFound("license")) => return Err(unknown().into()),
+            assigned => assigned?,
+        };
+        let done = notice_of_assignment(assigned.is_new(), &licenses::get(view, license).await?);
+        Ok(visitor.redirect(&format!("/users/{id}"), done))
     });
-    match assigned.await {
-        Ok(done) => visitor.go_to(&format!("/users/{id}"), done),
-        Err(error) => {
-            let is_unknown = matches!(error, Error::NotFound("license"));
-            let mistake = Mistake::of(if is_unknown { unknown() } else { error })?;
-            let query = LicensingQuery { license: fields.license_id };
-            Box::pin(show(&app, visitor, id, query, Sent::Assign(mistake))).await
-        }
-    }
+    let assigned = assigned.await;
+    let again = |visitor, error| {
+        let query = LicensingQuery { license: fields.license_id };
+        show(&app, visitor, id, query, Sent::Assign(error))
+    };
+    visitor.respond(assigned, again).await
 }

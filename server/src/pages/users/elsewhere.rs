@@ -1,5 +1,5 @@
-//! What the search for users finds besides users: a record of another kind, by what pages show of its
-//! id or key.
+//! What the search for users finds besides users: other records, by their ID or by the part of a
+//! license's ID or of a key that pages show.
 
 use std::str::FromStr;
 
@@ -11,12 +11,12 @@ use crate::ops::licenses::{self, LicenseQuery};
 use crate::ops::view::View;
 use crate::store::Page;
 
-/// Fewer characters are the end of too many ids.
+/// Fewer characters match the end of too many ids.
 const LEAST_CHARACTERS: usize = 4;
 /// How many of the newest keys are compared. A tenant has few.
 const READ_KEYS: i64 = 1000;
 
-/// The path behind the mode of what the text names: its page, or a list if it names several.
+/// The path, behind the mode, of what the text names: its page, or a list if there are several.
 pub async fn find(view: View, text: &str) -> Result<Option<String>, Error> {
     if let Some(path) = by_id(text) {
         return Ok(Some(path));
@@ -30,7 +30,7 @@ pub async fn find(view: View, text: &str) -> Result<Option<String>, Error> {
     }
     let query = LicenseQuery { search: Some(end.to_owned()), ..LicenseQuery::default() };
     let found = licenses::page(view, query, Page::newest_first(None, 2)).await?;
-    // None of the characters of an id means anything else in an address.
+    // The characters of an id need no encoding in an address.
     Ok(match found.as_slice() {
         [] => None,
         [license] => Some(format!("/licenses/{}", license.id)),
@@ -50,7 +50,7 @@ fn by_id(text: &str) -> Option<String> {
         .or_else(|| page::<PlanId>("plans", text))
 }
 
-/// The page of the key whose text begins so, as far as it is shown, or the list if several do.
+/// The page of the key that begins like this, or the list if there are several.
 async fn by_prefix(view: View, text: &str) -> Result<Option<String>, Error> {
     let text = text.trim_end_matches('…');
     let mut found = keys::page(view, Page::newest_first(None, READ_KEYS)).await?;

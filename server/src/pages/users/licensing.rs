@@ -1,14 +1,14 @@
-//! How a user gets a license, on the user's page: a new one, or one that exists.
+//! How to give a user a license on the user's page: a new one, or an existing one.
 
 use common::LicenseWithSeats;
 use serde::{Deserialize, Serialize};
 
-use super::super::catalog::Catalog;
-use super::super::fields::once;
 use crate::error::Error;
 use crate::ops::explain::ExplainedUser;
 use crate::ops::licenses::{self, LicenseQuery, Names};
 use crate::ops::view::View;
+use crate::pages::catalog::Catalog;
+use crate::pages::{FormState, once};
 use crate::store::Page;
 
 /// How many licenses a search shows.
@@ -18,16 +18,15 @@ const SHOWN_LICENSES: usize = 10;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct LicensingQuery {
-    /// How the id of a license ends that the user may get.
+    /// How the id of the license to give ends.
     pub license: String,
 }
 
-/// The ways to a license that the page offers.
+/// What the page offers.
 pub struct Licensing {
     pub catalog: Catalog,
-    pub create: CreateForm,
+    pub create: FormState<CreateForm>,
     pub once: String,
-    /// What is searched for.
     pub search: String,
     pub found: Vec<LicenseWithSeats>,
     pub names: Names,
@@ -39,7 +38,7 @@ impl Licensing {
         view: View,
         explained: &ExplainedUser,
         query: LicensingQuery,
-        create: CreateForm,
+        create: FormState<CreateForm>,
     ) -> Result<Self, Error> {
         let catalog = Catalog::read(&view).await?;
         // Pages show the end of an id behind an ellipsis.
@@ -47,7 +46,7 @@ impl Licensing {
         let mut found = Vec::new();
         if !search.is_empty() {
             let query = LicenseQuery { search: Some(search.clone()), ..LicenseQuery::default() };
-            // All that the user has already may be among them.
+            // All of the user's own licenses may be among them.
             let own = explained.licenses().count();
             let newest = Page::newest_first(None, (SHOWN_LICENSES + own + 1) as i64);
             found = licenses::page(view.clone(), query, newest).await?;

@@ -1,33 +1,31 @@
-//! A user's page, for support: how validations would be answered and why, what would change that,
+//! A user's page, for support: what validations would return and why, what would change that, and
 //! what happened to the user lately.
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use common::{
-    Event, ExplainedLicense, LicenseId, Line, Name, Seats, UpdateUser, User, UserField, UserId,
+    Event, ExplainedLicense, License, LicenseId, Line, MaxSeats, Name, Remedy, RemedyType, Seats,
+    UpdateUser, User, UserField, UserId,
 };
 use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
 
-use super::super::event_line::actor;
-use super::super::fields::{all, email, is_email, last_day, optional};
-use super::super::filters;
-use super::super::form::Mistake;
-use super::super::html::page;
-use super::super::layout::{Layout, Notice};
-use super::super::meanwhile;
-use super::super::parts::{Badge, SeatsBar, counted, short, words};
-use super::super::visitor::{Editor, Viewer, Visitor};
 use super::licensing::{CreateForm, Licensing, LicensingQuery};
 use super::verdict::{Headline, badge, badge_of, is_deciding, is_over};
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::events::{self, EventQuery};
-use crate::ops::explain::{self, ExplainedUser, Remedy, Term};
+use crate::ops::explain::{self, ExplainedUser};
 use crate::ops::outcome::Changed;
 use crate::ops::users;
+use crate::pages::event_line::actor;
+use crate::pages::fields::is_email;
+use crate::pages::{
+    Badge, Editor, FormError, FormState, Layout, Notice, SeatsBar, Viewer, Visitor, all, cleared,
+    counted, email, filters, last_day, meanwhile, optional, page, short, words,
+};
 use crate::store::Page;
 
 /// How many of the user's last events are shown.
@@ -38,17 +36,17 @@ const SHOWN_EVENTS: i64 = 10;
 struct UserPage {
     layout: Layout,
     user: User,
-    /// The external id, as a part of an address.
+    /// The external id, encoded for a query.
     user_in_query: String,
     metadata: Option<String>,
     headline: Headline,
     explained: ExplainedUser,
-    /// None if the visitor may only look.
+    /// None if the visitor cannot make changes.
     licensing: Option<Licensing>,
     events: Vec<Event>,
-    edit: EditForm,
-    mistake: Mistake,
-    licensing_mistake: Mistake,
+    edit: FormState<EditForm>,
+    /// Of the form that assigns an existing license.
+    assign_error: FormError,
 }
 
 pub async fn get(
@@ -60,12 +58,12 @@ pub async fn get(
     show(&app, visitor, id, query, Sent::Nothing).await
 }
 
-/// The form that was sent with a mistake, if one was.
+/// The form that was refused, if one was.
 pub enum Sent {
     Nothing,
-    Edit(EditForm, Mistake),
-    Assign(Mistake),
-    Create(CreateForm, Mistake),
+    Edit(FormState<EditForm>),
+    Assign(FormError),
+    Create(FormState<CreateForm>),
 }
 
 pub async fn show(
@@ -83,14 +81,15 @@ pub async fn show(
     let newest = Page::newest_first(None, SHOWN_EVENTS);
     let events = events::page(view.clone(), of_user, newest).await?;
     let metadata = user.metadata.as_ref().map(serde_json::to_string_pretty).transpose();
-    let (mut edit, mut create) = (EditForm::of(&user), CreateForm::default());
-    let (mut mistake, mut licensing_mistake) = (Mistake::default(), Mistake::default());
+    let mut edit = FormState::new(EditForm::of(&user));
+    let (mut create, mut assign_error) = (FormState::default(), FormError::default());
     match sent {
         Sent::Nothing => {}
-        Sent::Edit(sent, made) => (edit, mistake) = (sent, made),
-        Sent::Assign(made) => licensing_mistake = made,
-        Sent::Create(sent, made) => (create, licensing_mistake) = (sent, made),
+        Sent::Edit(sent) => edit = sent,
+        Sent::Assign(error) => assign_error = error,
+        Sent::Create(sent) => create = sent,
     }
+    let status = edit.error.status().max(create.error.status()).max(assign_error.status());
     let licensing = match may_act {
         true => Some(Licensing::read(view, &explained, query, create).await?),
         false => None,
@@ -105,19 +104,23 @@ pub async fn show(
         licensing,
         events,
         edit,
-        mistake,
-        licensing_mistake,
+        assign_error,
     };
-    page(shown.mistake.status().max(shown.licensing_mistake.status()), &shown)
+    page(status, &shown)
 }
 
 fn seats(license: &ExplainedLicense) -> SeatsBar {
     SeatsBar::of(&Seats { used: license.seats_used, allowed: license.license.max_seats })
 }
 
-/// The last valid day of the term, in the form that renews.
-fn renewal_day(term: &Term) -> String {
-    last_day(term.end)
+/// How many seats a higher limit adds.
+fn added_seats(license: &License, limit: &MaxSeats) -> i32 {
+    limit.get() - license.max_seats.map_or(0, MaxSeats::get)
+}
+
+/// How many users hold a seat besides those that the remedy names.
+fn other_holders(license: &ExplainedLicense, remedy: &Remedy) -> i64 {
+    i64::from(license.seats_used) - remedy.holders.len() as i64
 }
 
 impl UserPage {
@@ -125,9 +128,8 @@ impl UserPage {
         self.explained.licenses().count() as i64
     }
 
-    /// How many seats the user holds.
-    fn held_seats(&self) -> usize {
-        self.explained.licenses().filter(|license| license.activation.is_some()).count()
+    fn held_seats(&self) -> i64 {
+        self.explained.licenses().filter(|license| license.activation.is_some()).count() as i64
     }
 
     fn product_of(&self, license: &LicenseId) -> &str {
@@ -151,7 +153,7 @@ impl EditForm {
         Self { email, name }
     }
 
-    /// An empty field clears its member. The API takes emails of any form, and such a one may stay.
+    /// An empty field clears its member. The API takes any text as an email, and such a one may stay.
     fn read(&self, stored: &User) -> Result<UpdateUser, Error> {
         let former = stored.email.as_ref().filter(|former| former.as_str() == self.email.trim());
         all! {
@@ -161,10 +163,8 @@ impl EditForm {
                 None => email("email", "The email", &self.email),
             },
         }
-        let empty =
-            [(UserField::Email, email.is_none()), (UserField::Name, name.is_none())].into_iter();
-        let clear = empty.filter(|(_, is_empty)| *is_empty).map(|(field, _)| field).collect();
-        Ok(UpdateUser { email, name, metadata: None, clear: Some(clear) })
+        let clear = [(UserField::Email, email.is_none()), (UserField::Name, name.is_none())];
+        Ok(UpdateUser { email, name, metadata: None, clear: cleared(clear) })
     }
 }
 
@@ -174,21 +174,21 @@ pub async fn update(
     Id(id): Id<UserId>,
     Form { fields, seen, .. }: Form<EditForm>,
 ) -> Result<Response, Error> {
+    let view = app.ops.view(visitor.scope);
     let updated = Box::pin(async {
-        let stored = users::get(app.ops.view(visitor.scope), id).await?;
+        let stored = users::get(view.clone(), id).await?;
         let update = fields.read(&stored)?;
         let change = visitor.change(&app, seen).await?;
         let Changed(user) = users::update(change, id, update).await?;
-        Ok(if user == stored { Notice::Unchanged } else { Notice::UserUpdated })
+        let notice = Notice::UserUpdated.unless(user == stored);
+        Ok(visitor.redirect(&format!("/users/{id}"), notice))
     });
-    match updated.await {
-        Ok(notice) => visitor.go_to(&format!("/users/{id}"), notice),
-        Err(error) => {
-            let error = meanwhile::explain(app.ops.view(visitor.scope), id, error).await;
-            let sent = Sent::Edit(fields, Mistake::of(error)?);
-            Box::pin(show(&app, visitor, id, LicensingQuery::default(), sent)).await
-        }
-    }
+    let updated = meanwhile::explain(view.clone(), id, updated).await;
+    let again = |visitor, error| {
+        let sent = Sent::Edit(FormState { fields, error });
+        show(&app, visitor, id, LicensingQuery::default(), sent)
+    };
+    visitor.respond(updated, again).await
 }
 
 /// The form that deletes the user has no fields of its own.
@@ -202,9 +202,10 @@ pub async fn delete(
     Form { seen, .. }: Form<DeleteForm>,
 ) -> Result<Response, Error> {
     let change = visitor.change(&app, seen).await?;
-    match Box::pin(users::delete(change, id)).await {
-        Ok(_) => visitor.go_to("/users", Notice::UserDeleted),
-        Err(Error::Changed(_)) => visitor.go_to(&format!("/users/{id}"), Notice::ChangedMeanwhile),
-        Err(error) => Err(error),
-    }
+    let (path, notice) = match Box::pin(users::delete(change, id)).await {
+        Ok(_) => ("/users".to_owned(), Notice::UserDeleted),
+        Err(Error::Changed(_)) => (format!("/users/{id}"), Notice::ChangedMeanwhile),
+        Err(error) => return Err(error),
+    };
+    Ok(visitor.redirect(&path, notice))
 }

@@ -1,21 +1,22 @@
-//! The answer of validations in words, for the head of a user's page.
+//! The results of validations in words, for the top of a user's page.
 
 use common::{ExplainedLicense, License, Reason, Status, Timestamp, Verdict};
 
-use super::super::parts::{Badge, Tone, words};
 use crate::ops::explain::{ExplainedUser, ProductAnswer};
+use crate::pages::{Badge, Tone, words};
 
-/// What stands on top of the page.
+/// The sentence at the top of the page.
 pub struct Headline {
     pub tone: Tone,
     pub text: String,
 }
 
 impl Headline {
-    /// The worst of what applications asked lately or, if nothing was refused, of all answers.
+    /// About all products. It is bad news if no product is licensed, or if an application was refused
+    /// lately.
     pub fn of(explained: &ExplainedUser) -> Self {
         if explained.products.is_empty() {
-            let text = "Refused: no license is assigned.".to_owned();
+            let text = "Refused: no license assigned.".to_owned();
             return Self { tone: Tone::Bad, text };
         }
         let valid: Vec<&str> = explained
@@ -57,7 +58,7 @@ impl Headline {
     }
 }
 
-/// Whether an application was refused lately for what still holds.
+/// Whether an application was refused lately, and still would be.
 fn is_felt(answer: &ProductAnswer) -> bool {
     answer.reason.is_some() && answer.refused.is_some()
 }
@@ -83,7 +84,7 @@ pub fn badge_of(answer: &ProductAnswer, license: &ExplainedLicense) -> Badge {
     Badge { tone, word: license.verdict.known().map_or("", Verdict::as_str) }
 }
 
-/// Whether a license's end, which the page names, says all about its verdict.
+/// Whether the license's end, which the page shows anyway, explains its verdict.
 pub fn is_over(license: &License, now: Timestamp) -> bool {
     license.status == Status::Active && license.has_ended(now)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{MARKUP, Session, location, page_of, signed_in};
+use super::{MARKUP, admin, location, page_of, signed_in};
 use crate::harness::App;
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn the_terms_are_changed_one_by_one() {
     browser.fill("Seats allowed", "").await;
     browser.click("Save limit").await;
     browser.sees("Any number of users can then use this license.").await;
-    browser.click("Remove the limit").await;
+    browser.click("Remove limit").await;
     browser.sees("Seat limit changed from 7 to unlimited.").await;
     browser.sees("used, no limit").await;
     assert!(app.get(&path).await["maxSeats"].is_null());
@@ -65,22 +65,22 @@ async fn the_terms_are_changed_one_by_one() {
     assert_eq!(browser.value("Last valid day").await, "2090-01-31");
     browser.fill("Last valid day", "").await;
     browser.click("Save expiry").await;
-    browser.click("Remove the expiry").await;
+    browser.click("Remove expiry").await;
     browser.sees("Expiry changed from 2090-01-31 to never.").await;
     browser.sees("no expiry").await;
     assert!(app.get(&path).await["expiresAt"].is_null());
 
     browser.fill("Features", &format!("{MARKUP}\n\nsso")).await;
     browser.click("Save features").await;
-    browser.sees("Features changed.").await;
+    browser.sees("Features saved.").await;
     assert_eq!(app.get(&path).await["features"], json!([MARKUP, "sso"]));
     assert_eq!(browser.value("Features").await, format!("{MARKUP}\nsso"));
     browser.fill("Features", "sso\nsso").await;
     browser.click("Save features").await;
-    browser.sees("There may be at most 100 features, no two alike.").await;
+    browser.sees("Enter at most 100 features, each of them once.").await;
     browser.fill("Features", "").await;
     browser.click("Save features").await;
-    browser.sees("Features changed.").await;
+    browser.sees("Features saved.").await;
     assert_eq!(app.get(&path).await["features"], json!([]));
 }
 
@@ -108,7 +108,7 @@ async fn a_form_that_says_nothing_changes_nothing() {
     let license = app.license(json!({ "maxSeats": 2, "expiresInDays": 9 })).await;
     let path = format!("/api/v1/admin/licenses/{license}");
     let before = app.get(&path).await.told();
-    let session = Session::start(&app).await;
+    let visitor = admin(&app).await;
     for (form, field, wrong) in [
         ("status", "status", "lost"),
         ("limit", "maxSeats", "0"),
@@ -119,7 +119,7 @@ async fn a_form_that_says_nothing_changes_nothing() {
     ] {
         let form = format!("{}/{form}", page_of(&license));
         for fields in [&[][..], &[(field, wrong)]] {
-            let answer = session.post(&form, fields).await;
+            let answer = visitor.post(&form, fields).await;
             assert_eq!(answer.status(), 400, "{form}: {fields:?}");
             assert!(answer.text().await.unwrap().contains(&format!("href=\"#{field}\"")));
         }
@@ -132,7 +132,7 @@ async fn a_form_that_says_nothing_changes_nothing() {
 async fn a_form_leads_back_to_where_it_was_sent_from() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
-    let session = Session::start(&app).await;
+    let visitor = admin(&app).await;
     let own = format!("/licenses/{license}");
     for (back, path) in [
         ("/users/usr_01h455vb4pex5vsknk084sn02q", "/users/usr_01h455vb4pex5vsknk084sn02q"),
@@ -152,7 +152,7 @@ async fn a_form_leads_back_to_where_it_was_sent_from() {
         ] {
             let form = format!("{}/{form}", page_of(&license));
             let fields = [(field, value), ("back", back), ("confirmed", "ada")];
-            let answer = session.post(&form, &fields).await;
+            let answer = visitor.post(&form, &fields).await;
             let (led_to, _) = location(&answer).split_once('?').unwrap();
             assert_eq!(led_to, format!("/dashboard/live{path}"), "{form}");
         }

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::{MARKUP, Session, signed_in};
-use crate::harness::App;
+use super::{MARKUP, admin, signed_in};
+use crate::harness::{App, Visitor};
 
 /// The ends of the ids that the page lists, in order.
-async fn shown(session: &Session, query: &str) -> Vec<String> {
-    let answer = session.get(&format!("/dashboard/live/licenses?{query}")).await;
+async fn shown(visitor: &Visitor, query: &str) -> Vec<String> {
+    let answer = visitor.get(&format!("/dashboard/live/licenses?{query}")).await;
     assert_eq!(answer.status(), 200, "{query}");
     let page = answer.text().await.unwrap();
     let titles = page.split("title=\"lic_").skip(1);
@@ -29,7 +29,7 @@ async fn licenses_are_found_by_each_filter() {
     app.set_status(&b, "suspended").await.data();
     app.assign(&a, MARKUP).await.data();
     app.test_mode().await.license(json!({})).await;
-    let session = Session::start(&app).await;
+    let visitor = admin(&app).await;
     let (upper, none) = (a[20..].to_uppercase(), "usr_01h455vb4pex5vsknk084sn02q");
     let user = "user=%3Cb%3Ebold%3C%2Fb%3E+%26+%22quoted%22+%27text%27+%3Cscript%3Ealert(1)\
         %3C%2Fscript%3E";
@@ -62,17 +62,17 @@ async fn licenses_are_found_by_each_filter() {
         (format!("product={none}"), vec![]),
         ("plan=nonsense".into(), vec![]),
     ] {
-        assert_eq!(shown(&session, &query).await.iter().collect::<Vec<_>>(), found, "{query}");
+        assert_eq!(shown(&visitor, &query).await.iter().collect::<Vec<_>>(), found, "{query}");
     }
     for (query, message) in [
         ("status=nonsense", "The status must be one of active"),
-        ("expiry=nonsense", "The expiry must be one of the list."),
-        ("expiry=30&user=ada", "Expiry can be combined with product and status only."),
+        ("expiry=nonsense", "The expiry must be one of those in the list."),
+        ("expiry=30&user=ada", "The expiry can be combined with product and status only."),
     ] {
-        let answer = session.get(&format!("/dashboard/live/licenses?{query}")).await;
+        let answer = visitor.get(&format!("/dashboard/live/licenses?{query}")).await;
         assert_eq!(answer.status(), 400);
         let page = answer.text().await.unwrap();
-        assert!(page.contains(message) && !page.contains("No license matches"), "{page}");
+        assert!(page.contains(message) && !page.contains("No licenses match"), "{page}");
     }
 }
 
@@ -114,10 +114,10 @@ async fn a_filtered_list_is_turned_page_by_page() {
         browser.sees(first).await;
         assert_eq!(browser.value(filter).await, chosen);
     }
-    browser.fill("User ID", MARKUP).await;
+    browser.fill("External ID of a user", MARKUP).await;
     browser.click("Filter").await;
-    browser.sees("Expiry can be combined with product and status only.").await;
-    assert_eq!(browser.value("User ID").await, MARKUP);
+    browser.sees("The expiry can be combined with product and status only.").await;
+    assert_eq!(browser.value("External ID of a user").await, MARKUP);
     browser.click("Clear").await;
     browser.sees("0 of 3").await;
 }

