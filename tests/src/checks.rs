@@ -114,7 +114,7 @@ async fn stored_times(db: &Db) -> (Timestamp, Timestamp) {
 /// nothing else.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_forgets_no_check_that_was_written() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let licd = Process::start(&database.url, &key);
     let license = licd.caller(&key).license(json!({})).await;
     licd.caller(&key).assign(&license, "ada").await.data();

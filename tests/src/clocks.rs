@@ -31,7 +31,7 @@ async fn lists_go_on_after_a_restart_with_an_earlier_clock() {
     for (list, member, role) in
         [("products", "name", None), ("users", "externalId", None), ("keys", "name", Some("read"))]
     {
-        let (database, key) = (TestDatabase::empty().await, first_key());
+        let (database, key) = (TestDatabase::ready().await, first_key());
         let before = Process::start(&database.url, &key);
         let make = async |node: &Process, name: &str| {
             let (caller, path) = (node.caller(&key), format!("/api/v1/admin/{list}"));
@@ -66,7 +66,7 @@ async fn lists_go_on_after_a_restart_with_an_earlier_clock() {
 /// The same for seats, which no database key orders.
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_go_on_after_a_restart_with_an_earlier_clock() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let before = Process::start(&database.url, &key);
     let license = before.caller(&key).license(json!({})).await;
     let take = async |node: &Process, user: &str| {

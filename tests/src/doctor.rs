@@ -50,7 +50,7 @@ impl Examination {
 /// for that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sound_database_has_no_problem() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let licd = Process::start(&database.url, &key);
     let found = Examination::of(&database.url, &[]);
     let mut problems = found.with("problem");

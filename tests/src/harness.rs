@@ -13,7 +13,7 @@ mod words;
 pub use answer::Answer;
 pub use app::App;
 pub use browser::Browser;
-pub use caller::Caller;
+pub use caller::{Caller, client};
 pub use database::TestDatabase;
 pub use visitor::{Visitor, cookie_of};
 pub use waiting::{clock_passes, find, until, until_within};

@@ -66,7 +66,7 @@ async fn everything_happens(admin: &Caller) {
 /// What was done is what is counted, under the names that the guide promises.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_is_counted() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     let before = shown.scrape().await;
     assert_eq!(before.value("licd_validations_total", &[("outcome", "expired")]), Some(0.0));
@@ -115,7 +115,7 @@ async fn what_happens_is_counted() {
 /// Kinds of turns and pools are those of the database.
 #[tokio::test(flavor = "multi_thread")]
 async fn pools_and_turns_are_those_of_the_database() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let most_reading = f64::from(database.open().await.most_reading());
     let shown = Shown::start(&database.url);
     everything_happens(&shown.admin).await;
@@ -145,7 +145,7 @@ async fn pools_and_turns_are_those_of_the_database() {
 /// validations of others.
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_ins_and_sign_outs_wait_for_their_turn() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     let key = shown.admin.key.as_deref().unwrap();
     let visitor = Visitor::at(&shown.admin.base, key).await;
@@ -175,7 +175,7 @@ async fn sign_ins_and_sign_outs_wait_for_their_turn() {
 /// in memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_show_when_they_last_succeeded() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     everything_happens(&shown.admin).await;
     let tasks = [
@@ -210,7 +210,7 @@ async fn tasks_show_when_they_last_succeeded() {
 /// own: what callers send cannot make the metrics grow.
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_hold_nothing_of_callers() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     let admin = &shown.admin;
     let license = admin.license(json!({})).await;

@@ -36,7 +36,7 @@ async fn validate_unchecked(caller: &Caller, user: &str) -> u16 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_greedy_tenant_leaves_its_neighbour_answers_and_licd_memory() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let node = Process::start(&database.url, &key);
     let greedy = node.caller(&key);
     let made = licd(&["tenants", "create", "Neighbour", "--database-url", &database.url]);
@@ -80,7 +80,7 @@ async fn a_greedy_tenant_leaves_its_neighbour_answers_and_licd_memory() {
 /// into its budget, and refuses the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_nobody_reads_have_a_budget() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let node = Process::start(&database.url, &key);
     let greedy = node.caller(&key);
     let features: Vec<String> = (0..100).map(|n| format!("{n}{}", "🦀".repeat(96))).collect();

@@ -26,7 +26,7 @@ pub struct Pair {
 
 impl Pair {
     pub async fn start() -> Self {
-        let (database, key) = (TestDatabase::empty().await, first_key());
+        let (database, key) = (TestDatabase::ready().await, first_key());
         let nodes = start_at_once(&database, &key);
         let callers = [nodes[0].caller(&key), nodes[1].caller(&key)];
         Self { nodes, callers, database }

@@ -6,7 +6,7 @@ use licd::config::Config;
 use reqwest::Method;
 use reqwest::header::SET_COOKIE;
 
-use crate::harness::{App, TestDatabase, Visitor};
+use crate::harness::{App, TestDatabase, Visitor, client};
 use crate::host::refused;
 use crate::nodes::process::{Process, first_key};
 use crate::refusals::log::log_with;
@@ -79,14 +79,14 @@ async fn wrong_keys_are_counted_for_each_client() {
 
 #[tokio::test]
 async fn the_log_names_the_client() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let settings = [
         ("LICD_BOOTSTRAP_KEY", &*key),
         ("LICD_LOG", "info"),
         ("LICD_TRUSTED_PROXIES", "127.0.0.0/8, 10.0.0.1"),
     ];
     let licd = Process::launch_with(&database.url, &settings).wait();
-    let request = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client().build().unwrap();
     let request = request.get(format!("{}/healthz", licd.base));
     let answer = request.header(FORWARDED_FOR.0, FORWARDED_FOR.1).send().await.unwrap();
     assert_eq!(answer.status(), 200);
@@ -111,7 +111,7 @@ fn a_malformed_list_of_proxies_stops_the_start() {
 /// It is taken, as the network in front of licd may be closed, but not without a word.
 #[tokio::test(flavor = "multi_thread")]
 async fn to_trust_everybody_is_warned_of() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let settings = [("LICD_BOOTSTRAP_KEY", &*key), ("LICD_TRUSTED_PROXIES", "10.0.0.1,0.0.0.0/0")];
     let node = Process::launch_with(&database.url, &settings).wait();
     let log = log_with(&node, |line| line["network"] == "0.0.0.0/0").await;

@@ -16,7 +16,7 @@ use crate::nodes::process::{Process, command_after, first_key};
 /// The kernel writes no core file, even where the shell would let it. The operator can allow one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_leaves_no_core() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let serve = command_after("ulimit -S -c $(ulimit -H -c)", &["serve"]);
     let licd =
         Process::launch_command(serve, &database.url, &[("LICD_BOOTSTRAP_KEY", &first_key())]);

@@ -60,10 +60,10 @@ async fn answered_requests_survive_twenty_kills() {
     let mut answered = BTreeSet::new();
     for round in 0..KILLS {
         let (told, mut heard) = unbounded_channel();
-        let mut storm = JoinSet::new();
+        let (mut storm, admin) = (JoinSet::new(), licd.caller(&key));
         for n in 0..CALLERS {
-            let (admin, name) = (licd.caller(&key), format!("user-{round}-{n}"));
-            storm.spawn(ask(admin, license.clone(), name, told.clone()));
+            let name = format!("user-{round}-{n}");
+            storm.spawn(ask(admin.clone(), license.clone(), name, told.clone()));
         }
         drop(told);
         let before = answered.len();

@@ -35,7 +35,7 @@ pub async fn until_nobody_listens(address: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_flight_are_answered_before_the_end() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     for signal in ["TERM", "HUP", "INT"] {
         requests_in_flight_survive(signal, &database, &key).await;
     }
@@ -72,7 +72,7 @@ async fn requests_in_flight_survive(signal: &str, database: &TestDatabase, key: 
 /// A second signal ends licd at once and breaks off requests in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_at_once() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let licd = Process::start(&database.url, &key);
     let address = licd.base.strip_prefix("http://").unwrap().to_owned();
     let mut in_flight = begin(&address, &key).await;
@@ -90,7 +90,7 @@ async fn a_second_signal_ends_at_once() {
 /// `nohup` has programs outlive the terminal they were started from.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ignored_hangup_stays_ignored() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let serve = command_after("trap '' HUP", &["serve"]);
     let settings = [("LICD_BOOTSTRAP_KEY", &*key)];
     let licd = Process::launch_command(serve, &database.url, &settings).wait();
@@ -103,7 +103,7 @@ async fn an_ignored_hangup_stays_ignored() {
 /// SIGTERM with nothing to do: it ends at once, and starts again on the same database.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_service_ends_and_starts_again() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     for round in 0..2 {
         let licd = Process::start(&database.url, &key);
         let admin = licd.caller(&key);

@@ -1,5 +1,8 @@
 //! A database for one test alone: made when the test begins, gone when it ends.
 
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -29,23 +32,25 @@ enum Kept {
 }
 
 impl TestDatabase {
-    /// With licd's schema.
+    /// With licd's schema, copied: that is quicker than migrating.
     pub async fn ready() -> Self {
-        let database = match std::env::var(SERVER) {
+        match std::env::var(SERVER) {
             Ok(server) => postgres(server, template().await).await,
-            Err(_) => sqlite(),
-        };
-        if !database.is_postgres() {
-            database.open().await.close().await;
+            Err(_) => {
+                let (database, path) = sqlite();
+                // As licd makes the file: for nobody else to read.
+                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+                file.unwrap().write_all(migrated_file().await).unwrap();
+                database
+            }
         }
-        database
     }
 
     /// Without even a schema, as a first start finds it.
     pub async fn empty() -> Self {
         match std::env::var(SERVER) {
             Ok(server) => postgres(server, "template0").await,
-            Err(_) => sqlite(),
+            Err(_) => sqlite().0,
         }
     }
 
@@ -71,10 +76,23 @@ impl TestDatabase {
     }
 }
 
-fn sqlite() -> TestDatabase {
+/// A path at which there is no file yet.
+fn sqlite() -> (TestDatabase, PathBuf) {
     let folder = TempDir::new().unwrap();
-    let url = format!("sqlite://{}", folder.path().join("licd.db").display());
-    TestDatabase { url, kept: Kept::Sqlite { _folder: folder } }
+    let path = folder.path().join("licd.db");
+    let url = format!("sqlite://{}", path.display());
+    (TestDatabase { url, kept: Kept::Sqlite { _folder: folder } }, path)
+}
+
+/// An SQLite file with the schema in it, made once for each run.
+async fn migrated_file() -> &'static [u8] {
+    static FILE: OnceCell<Vec<u8>> = OnceCell::const_new();
+    FILE.get_or_init(async || {
+        let (database, path) = sqlite();
+        database.open().await.close().await;
+        fs::read(path).unwrap()
+    })
+    .await
 }
 
 async fn postgres(server: String, template: &str) -> TestDatabase {
@@ -85,7 +103,7 @@ async fn postgres(server: String, template: &str) -> TestDatabase {
     TestDatabase { url: beside(&server, &name), kept: Kept::Postgres { server, name } }
 }
 
-/// A database with the schema in it, made once for each run: copying it is quicker than migrating.
+/// A database with the schema in it, made once for each run.
 async fn template() -> &'static str {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
     TEMPLATE
@@ -115,11 +133,11 @@ async fn template() -> &'static str {
 /// Of the migrations, so that a changed one gets a template of its own.
 fn fingerprint() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
-    let files = std::fs::read_dir(folder).unwrap();
+    let files = fs::read_dir(folder).unwrap();
     let mut paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
     paths.sort();
     let mut sum = 0xcbf2_9ce4_8422_2325u64;
-    for byte in paths.iter().flat_map(|path| std::fs::read(path).unwrap()) {
+    for byte in paths.iter().flat_map(|path| fs::read(path).unwrap()) {
         sum = (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
     format!("{sum:016x}")

@@ -4,6 +4,7 @@ use reqwest::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
 use reqwest::{Client, Method, RequestBuilder, Response, redirect};
 
 use super::App;
+use super::caller::client;
 
 /// Somebody with a session, or without one.
 pub struct Visitor {
@@ -18,10 +19,8 @@ impl Visitor {
     }
 
     pub fn stranger_at(base: &str) -> Self {
-        // The TLS provider is installed once for the process.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let client = Client::builder().no_proxy().redirect(redirect::Policy::none());
-        Self { client: client.build().unwrap(), base: base.to_owned(), cookie: None }
+        let client = client().redirect(redirect::Policy::none()).build().unwrap();
+        Self { client, base: base.to_owned(), cookie: None }
     }
 
     /// A visitor with a session of this key.

@@ -139,14 +139,7 @@ async fn users_and_licenses_combine_freely() {
 async fn a_failed_assignment_creates_no_user() {
     let app = App::start().await;
     let refused = app.assign("lic_01h455vb4pex5vsknk084sn02q", "ada").await;
-    assert_snapshot!(refused, @r#"
-    404 {
-      "success": false,
-      "error": "There is no such license",
-      "code": "not_found",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(refused.refusal(), "404 not_found");
     assert_eq!(app.number("select count(*) from users").await, 0);
 }
 
@@ -158,14 +151,7 @@ async fn unassigning_answers_the_assignment() {
     let assigned = app.assign(&license, "ada").await;
     let removed = app.unassign(&license, "ada").await;
     assert_eq!((removed.status, removed.data()), (200, assigned.data()));
-    assert_snapshot!(app.unassign(&license, "ada").await, @r#"
-    404 {
-      "success": false,
-      "error": "There is no such assignment",
-      "code": "not_found",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(app.unassign(&license, "ada").await.refusal(), "404 not_found");
     assert_eq!(app.user("ada").await["externalId"], "ada", "the user stays");
     let anew = app.assign(&license, "ada").await;
     assert_eq!(anew.status, 201);
@@ -279,14 +265,7 @@ async fn the_101st_license_of_a_user_is_refused() {
         assert_eq!(app.assign(&license, "ada").await.status, 201);
     }
     let more = app.license_of(&plan).await;
-    assert_snapshot!(app.assign(&more, "ada").await, @r#"
-    409 {
-      "success": false,
-      "error": "A user has at most 100 licenses, and this one has them: take the user off another one first",
-      "code": "conflict",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(app.assign(&more, "ada").await.refusal(), "409 conflict");
     assert_eq!(app.assign(&first, "ada").await.status, 200);
     assert_eq!(app.assign(&more, "grace").await.status, 201, "it is a user's bound");
     app.unassign(&first, "ada").await.data();

@@ -267,14 +267,7 @@ async fn a_key_that_is_rolled_without_an_overlap_is_refused_at_once() {
     assert_eq!(successor.post(&format!("{KEYS}/{other}/revoke"), json!({})).await.status, 200);
     let revoke = format!("{KEYS}/{}/revoke", new.id());
     assert_eq!(successor.post(&revoke, json!({})).await.refusal(), "409 conflict");
-    assert_snapshot!(successor.post(&roll, json!({})).await, @r#"
-    409 {
-      "success": false,
-      "error": "A revoked key cannot be rolled",
-      "code": "conflict",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(successor.post(&roll, json!({})).await.refusal(), "409 conflict");
 }
 
 #[tokio::test]
@@ -313,14 +306,7 @@ async fn the_last_live_admin_key_stays() {
     let expired = app.post(KEYS, json!({ "name": "old", "role": "admin" })).await;
     app.expire_key(&expired.id()).await;
     let revoke = format!("{KEYS}/{own}/revoke");
-    assert_snapshot!(app.post(&revoke, json!({})).await, @r#"
-    409 {
-      "success": false,
-      "error": "The last live admin key of a tenant cannot be revoked; keys that end within a day do not count. Create another one first",
-      "code": "conflict",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(app.post(&revoke, json!({})).await.refusal(), "409 conflict");
     let second = app.post(KEYS, json!({ "name": "a", "role": "admin" })).await;
     let second_caller = app.with_key(second["key"].as_str().unwrap());
     assert_eq!(app.post(&revoke, json!({})).await.status, 200, "another remains");

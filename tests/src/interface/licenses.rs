@@ -92,15 +92,7 @@ async fn a_license_needs_a_plan_that_exists() {
         let refused = app.post(LICENSES, json!({ "planId": plan })).await;
         assert_eq!(refused.refusal(), "400 invalid_request planId", "{plan}");
     }
-    assert_snapshot!(app.post(LICENSES, json!({})).await, @r#"
-    400 {
-      "success": false,
-      "error": "planId is required",
-      "code": "invalid_request",
-      "field": "planId",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(app.post(LICENSES, json!({})).await.refusal(), "400 invalid_request planId");
 }
 
 /// GET /admin/licenses: all of them, or a plan's; an unknown or malformed plan has none.

@@ -87,13 +87,8 @@ async fn a_status_is_one_of_the_four_words() {
         let refused = app.patch(&path, body.clone()).await;
         assert_eq!(refused.refusal(), "400 invalid_request status", "{body}");
     }
-    assert_snapshot!(app.patch(&path, json!({ "status": "deleted" })).await, @r#"
-    400 {
-      "success": false,
-      "error": "status must be one of active, suspended, revoked, expired",
-      "code": "invalid_request",
-      "field": "status",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(
+        app.patch(&path, json!({ "status": "deleted" })).await.refusal(),
+        "400 invalid_request status"
+    );
 }

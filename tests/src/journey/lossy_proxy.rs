@@ -10,6 +10,8 @@ use axum::{Router, serve};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::harness::client;
+
 /// The proxy; it runs until the test ends.
 pub struct LossyProxy {
     pub base: String,
@@ -28,7 +30,7 @@ impl LossyProxy {
     /// Listens before the licd at this address, and passes this many writes.
     pub async fn before(to: &str, writes: usize) -> Self {
         let (hold, held) = unbounded_channel();
-        let (client, open) = (reqwest::Client::new(), AtomicUsize::new(writes));
+        let (client, open) = (client().build().unwrap(), AtomicUsize::new(writes));
         let state = Arc::new(ProxyState { to: to.to_owned(), client, open, held: hold });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());

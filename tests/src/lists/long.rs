@@ -71,7 +71,7 @@ async fn stream(admin: &Caller) -> (usize, usize) {
 /// is held in memory would be several times its size.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_thousand_records_are_streamed_in_flat_memory() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let licd = Process::start(&database.url, &key);
     let admin = licd.caller(&key);
     let db = database.open().await;

@@ -23,7 +23,7 @@ async fn stall(caller: &Caller, path: &str) -> Raw {
 /// less memory than ten lists.
 #[tokio::test(flavor = "multi_thread")]
 async fn stalled_lists_take_little_memory_and_no_connection() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let licd = Process::start(&database.url, &key);
     let admin = licd.caller(&key);
     let metadata = json!({ "notes": "x".repeat(16_000) });

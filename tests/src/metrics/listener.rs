@@ -13,7 +13,7 @@ use crate::nodes::process::{Process, first_key, licd_with};
 /// Without the setting there are no metrics, on no address.
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_off_by_default() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let licd = Process::start(&database.url, &key);
     assert_eq!(address_of_metrics(&licd), None);
     assert_eq!(licd.caller(&key).get("/metrics").await.refusal(), "404 not_found");
@@ -22,7 +22,7 @@ async fn metrics_are_off_by_default() {
 /// It shows metrics and nothing else, and the other listener none.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_listener_shows_metrics_alone() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     shown.scrape().await;
     for path in ["/", "/healthz", "/readyz", "/metrics/", "/api/v1/key", "/dashboard"] {
@@ -55,7 +55,7 @@ async fn the_address_is_taken_before_the_database_is_opened() {
 /// Whoever holds connections to it holds up neither scrapes nor the stop, and takes few files.
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_connections_hold_up_no_scrape_and_no_stop() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     let before = shown.scrape().await.value("process_open_fds", &[]).unwrap();
     let mut silent = Vec::new();

@@ -24,7 +24,7 @@ impl Drop for Running {
 /// Nobody reads the log any more once licd listens.
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_log_lines_are_counted() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let mut serve = command(&["serve"]);
     serve.env("LICD_DATABASE_URL", &database.url).env("LICD_BOOTSTRAP_KEY", &key);
     serve.env("LICD_LISTEN", "127.0.0.1:0").env("LICD_METRICS_LISTEN", "127.0.0.1:0");
@@ -52,7 +52,7 @@ async fn lost_log_lines_are_counted() {
 /// A flood of requests without a key leaves most of its lines out.
 #[tokio::test(flavor = "multi_thread")]
 async fn log_lines_that_are_left_out_are_counted() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     let stranger = shown.admin.without_key();
     let asked = join_all((0..300).map(|_| stranger.get("/api/v1/key"))).await;

@@ -24,7 +24,7 @@ fn repository_file(path: &str) -> String {
 
 /// A scrape in which every metric has a value.
 async fn full_scrape() -> Scrape {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     everything_happens(&shown.admin).await;
     until("all tasks have run", async || {

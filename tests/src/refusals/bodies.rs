@@ -1,6 +1,5 @@
 //! Bodies that cannot be read at all: no JSON, no object, too large, or declared as something else.
 
-use insta::assert_snapshot;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Body, Method};
 
@@ -15,14 +14,10 @@ fn with_bodies() -> impl Iterator<Item = (&'static str, &'static str, &'static s
 #[tokio::test]
 async fn invalid_json_is_400_with_its_position() {
     let app = App::start().await;
-    assert_snapshot!(app.post_text("/api/v1/validate", "{\"userId\": ada}").await, @r#"
-    400 {
-      "success": false,
-      "error": "The body is not well-formed JSON (line 1, column 12)",
-      "code": "invalid_request",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(
+        app.post_text("/api/v1/validate", "{\"userId\": ada}").await.refusal(),
+        "400 invalid_request"
+    );
     for operation in with_bodies() {
         for body in ["{", "{,}", "{'a':1}", "{1:1}", "{\"\u{1}\":1}"] {
             let told = ask(&app, operation, body).await;
@@ -40,14 +35,10 @@ async fn invalid_json_is_400_with_its_position() {
 #[tokio::test]
 async fn a_body_that_is_no_object_is_400() {
     let app = App::start().await;
-    assert_snapshot!(app.post_text("/api/v1/validate", r#"["ada"]"#).await, @r#"
-    400 {
-      "success": false,
-      "error": "The body must be a JSON object",
-      "code": "invalid_request",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(
+        app.post_text("/api/v1/validate", r#"["ada"]"#).await.refusal(),
+        "400 invalid_request"
+    );
     for operation in with_bodies() {
         for body in ["[]", "[\"a\",\"b\"]", "null", "true", "7", "\"a\"", " ", "[{\"userId\":1}]"] {
             let told = ask(&app, operation, body).await;
@@ -78,14 +69,7 @@ async fn a_body_that_is_not_declared_as_json_is_415() {
         })
         .await
     };
-    assert_snapshot!(declare(None).await, @r#"
-    415 {
-      "success": false,
-      "error": "The body must be JSON, sent as Content-Type: application/json",
-      "code": "unsupported_media_type",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(declare(None).await.refusal(), "415 unsupported_media_type");
     for refused in ["text/plain", "application/x-www-form-urlencoded", "application/xml", "json"] {
         let told = declare(Some(refused)).await.refusal();
         assert_eq!(told, "415 unsupported_media_type", "{refused}");

@@ -41,7 +41,7 @@ async fn wait_for_refusals(half_sent: &mut [Raw], count: usize) {
 /// with a time to come back, and serves honest callers meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_bodies_share_a_budget() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let node = Process::start(&database.url, &key);
     let admin = node.caller(&key);
     let mut half_sent = half_send(&admin, "/api/v1/admin/users", 120, 1 << 20).await;
@@ -57,7 +57,7 @@ async fn unfinished_bodies_share_a_budget() {
 /// validations.
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_validations_block_no_caller() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let node = Process::start(&database.url, &key);
     let admin = node.caller(&key);
     let made = admin.post("/api/v1/admin/keys", json!({ "name": "app", "role": "validate" })).await;
@@ -75,7 +75,7 @@ async fn unfinished_validations_block_no_caller() {
 /// Bodies of all sizes fill what one tenant may have of both budgets.
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_bodies_leave_room_for_other_tenants() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let node = Process::start(&database.url, &key);
     let greedy = node.caller(&key);
     let made = licd(&["tenants", "create", "Neighbour", "--database-url", &database.url]);

@@ -1,7 +1,6 @@
 //! 403: the permissions of roles and modes.
 
 use common::{Mode, Role};
-use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{OPERATIONS, ask, with_unknown_ids};
@@ -22,14 +21,7 @@ fn may(role: Role, method: &str, path: &str) -> bool {
 #[tokio::test]
 async fn each_role_may_do_its_part_and_no_more() {
     let app = App::start().await;
-    assert_snapshot!(app.asker().await.get("/api/v1/admin/users").await, @r#"
-    403 {
-      "success": false,
-      "error": "Access denied",
-      "code": "forbidden",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(app.asker().await.get("/api/v1/admin/users").await.refusal(), "403 forbidden");
     for mode in [Mode::Live, Mode::Test] {
         for role in [Role::Validate, Role::Read, Role::Admin] {
             let caller = app.caller(role, mode).await;

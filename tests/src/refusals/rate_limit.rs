@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use insta::assert_snapshot;
 
 use crate::harness::App;
 
@@ -34,15 +33,7 @@ async fn a_limited_key_gets_the_seconds_to_wait() {
     assert_eq!(app.number("select count(*) from users").await, 0, "nothing was done");
     let mut shown = refused;
     shown.body["retryAfter"] = "<seconds>".into();
-    assert_snapshot!(shown, @r#"
-    429 {
-      "success": false,
-      "error": "Rate limit exceeded. Please try again later.",
-      "code": "rate_limited",
-      "requestId": "<request id>",
-      "retryAfter": "<seconds>"
-    }
-    "#);
+    assert_eq!(shown.refusal(), "429 rate_limited");
 }
 
 /// Another key has a rate of its own, also one of the same tenant.

@@ -1,6 +1,5 @@
 //! Addresses and methods that lead nowhere, and the request's id.
 
-use insta::assert_snapshot;
 use reqwest::Method;
 
 use crate::harness::App;
@@ -8,14 +7,7 @@ use crate::harness::App;
 #[tokio::test]
 async fn an_unknown_route_is_404_in_the_envelope() {
     let app = App::start().await;
-    assert_snapshot!(app.get("/api/v1/nothing").await, @r#"
-    404 {
-      "success": false,
-      "error": "This address does not exist",
-      "code": "not_found",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(app.get("/api/v1/nothing").await.refusal(), "404 not_found");
     for path in ["/", "/api", "/api/v1", "/api/v2/validate", "/api/v1/validate/", "/api/v1/Key"] {
         for caller in [app.clone(), app.without_key()] {
             assert_eq!(caller.get(path).await.refusal(), "404 not_found", "{path}");
@@ -27,14 +19,7 @@ async fn an_unknown_route_is_404_in_the_envelope() {
 #[tokio::test]
 async fn a_wrong_method_is_405_with_allow() {
     let app = App::start().await;
-    assert_snapshot!(app.get("/api/v1/validate").await, @r#"
-    405 {
-      "success": false,
-      "error": "This address does not support this method",
-      "code": "method_not_allowed",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(app.get("/api/v1/validate").await.refusal(), "405 method_not_allowed");
     for (method, path, allowed) in [
         (Method::GET, "/api/v1/validate", vec!["POST"]),
         (Method::PUT, "/api/v1/validate", vec!["POST"]),

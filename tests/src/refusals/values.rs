@@ -1,6 +1,5 @@
 //! Invalid values: texts, numbers, enums, ids, and the queries of lists.
 
-use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::harness::App;
@@ -45,15 +44,10 @@ async fn a_text_has_1_to_255_characters_and_no_control_character() {
             assert_eq!(told, wanted, "{path} {refused}");
         }
     }
-    assert_snapshot!(app.post("/api/v1/validate", json!({ "userId": "a\0" })).await, @r#"
-    400 {
-      "success": false,
-      "error": "userId must be a string of 1 to 255 characters without control characters",
-      "code": "invalid_request",
-      "field": "userId",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(
+        app.post("/api/v1/validate", json!({ "userId": "a\0" })).await.refusal(),
+        "400 invalid_request userId"
+    );
 }
 
 /// `maxSeats` 1…1,000,000 and `expiresInDays` 1…36,500, whole: zero and negatives are ambiguous
@@ -91,15 +85,10 @@ async fn a_number_is_whole_and_in_its_bounds() {
         assert_eq!(refused.refusal(), format!("400 invalid_request {member}"));
     }
     let body = json!({ "planId": plan, "expiresInDays": 0 });
-    assert_snapshot!(app.post("/api/v1/admin/licenses", body).await, @r#"
-    400 {
-      "success": false,
-      "error": "expiresInDays must be a whole number from 1 to 36500",
-      "code": "invalid_request",
-      "field": "expiresInDays",
-      "requestId": "<request id>"
-    }
-    "#);
+    assert_eq!(
+        app.post("/api/v1/admin/licenses", body).await.refusal(),
+        "400 invalid_request expiresInDays"
+    );
 }
 
 /// At most 100 features of 1–100 characters, order kept; a repeat is 400.

@@ -41,7 +41,7 @@ async fn operations(node: &Process, key: &str) -> Vec<(&'static str, String, Vec
 /// Whoever asks, and for whatever: a stranger's sign-in more than any.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_operation_costs_much_while_its_body_is_awaited() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let node = Process::start(&database.url, &key);
     let operations = operations(&node, &key).await;
     let mut looked_at = 0;
@@ -79,7 +79,7 @@ async fn no_operation_costs_much_while_its_body_is_awaited() {
 /// Its body is a key: it is short, and comes soon.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_body_of_a_sign_in_has_narrower_bounds() {
-    let (database, key) = (TestDatabase::empty().await, first_key());
+    let (database, key) = (TestDatabase::ready().await, first_key());
     let node = Process::start(&database.url, &key);
     let sign_in = |length: usize| {
         let lines = [FORM.to_owned(), format!("content-length: {length}")];

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::path::Path;
 
 use common::{ApiKey, Mode};
-use reqwest::{Client, redirect};
+use reqwest::redirect;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-use crate::harness::{Caller, TestDatabase};
+use crate::harness::{Caller, TestDatabase, client};
 use crate::nodes::process::{Process, licd, licd_with};
 
 const TRACE: (&str, &str) = ("LICD_LOG", "trace,sqlx=trace,hyper=trace");
@@ -76,7 +76,7 @@ async fn use_the_api(admin: &Caller, canaries: &mut Canaries) {
 
 /// Signs in with keys, right, wrong and mistyped ones, and creates one in the dashboard.
 async fn use_the_dashboard(licd: &Process, key: &str, canaries: &mut Canaries) {
-    let client = Client::builder().no_proxy().redirect(redirect::Policy::none()).build().unwrap();
+    let client = client().redirect(redirect::Policy::none()).build().unwrap();
     let wrong = canaries.add(ApiKey::generate(Mode::Live).expose());
     let mistyped = canaries.add(&mistyped(key));
     for (key, status) in [(&*mistyped, 401), (&*wrong, 401), (key, 303)] {

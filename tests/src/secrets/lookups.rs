@@ -2,10 +2,10 @@
 //! caller cannot tell them apart: one statement, which finds a key by its whole hash, or none.
 
 use common::{ApiKey, Mode, Timestamp};
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{TestDatabase, until};
+use crate::harness::{TestDatabase, client, until};
 use crate::nodes::process::{Process, first_key};
 
 /// The ways in.
@@ -17,7 +17,7 @@ const WAYS: [(Method, &str); 3] = [
 
 /// One request with this key: the answer without what differs from one to the next, and its id.
 async fn refused(licd: &Process, (method, path): &(Method, &str), key: &str) -> (String, String) {
-    let client = Client::builder().no_proxy().build().unwrap();
+    let client = client().build().unwrap();
     let request = client.request(method.clone(), format!("{}{path}", licd.base));
     let request = if path.starts_with("/dashboard") {
         let form = request.header("content-type", "application/x-www-form-urlencoded");
@@ -52,7 +52,7 @@ fn reads(licd: &Process, from: usize) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_revoked_and_expired_keys_are_alike() {
-    let (database, first) = (TestDatabase::empty().await, first_key());
+    let (database, first) = (TestDatabase::ready().await, first_key());
     let settings = [("LICD_BOOTSTRAP_KEY", &*first), ("LICD_LOG", "info,sqlx=debug")];
     let licd = Process::launch_with(&database.url, &settings).wait();
     let admin = licd.caller(&first);

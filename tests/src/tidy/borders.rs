@@ -1,5 +1,4 @@
-//! Who may know what: the rooms of licd each other, and SQL, HTTP, the clock, and the tenant in every
-//! statement.
+//! Who may know what: the rooms of licd each other, and SQL, HTTP, and the tenant in every statement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -239,25 +238,12 @@ fn the_verdict_decides_and_does_nothing_else() {
     hold("the verdict does more than decide", &uses(&sources(), verdict, &words), &[]);
 }
 
-/// Moments are cut to the millisecond when they are made, so that both databases store and compare
-/// the same. Only `common::Timestamp` knows how.
+/// What crosses the wire does no I/O.
 #[test]
-fn the_clock_is_read_in_one_place() {
-    let words = [concat!("System", "Time"), concat!("Utc::", "now"), concat!("Local::", "now")];
-    let elsewhere = |path: &str| path != "common/src/time.rs";
-    let exceptions = ["cli/tests/it/doctor.rs"];
-    hold("the clock is read elsewhere", &uses(&sources(), elsewhere, &words), &exceptions);
-}
-
-/// The CLI speaks HTTP to licd and compiles none of it; what crosses the wire does no I/O.
-#[test]
-fn the_crates_know_only_what_they_may() {
-    let sources = sources();
-    let cli = |path: &str| path.starts_with("cli/src/");
-    hold("licctl knows the server", &uses(&sources, cli, &["licd::", "sqlx", "axum"]), &[]);
+fn common_describes_and_does_nothing() {
     let common = |path: &str| path.starts_with("common/src/");
     let words = ["axum", "tokio", "reqwest", "std::fs", "std::net", "async fn"];
-    hold("common does more than describe", &uses(&sources, common, &words), &[]);
+    hold("common does more than describe", &uses(&sources(), common, &words), &[]);
 }
 
 /// The heads of the public functions of the store, up to their bodies.

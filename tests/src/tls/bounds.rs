@@ -137,7 +137,7 @@ fn failed(line: &Value) -> bool {
 /// What is no handshake is logged with its address.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_handshake_is_logged() {
-    let (database, pair) = (TestDatabase::empty().await, Pair::new());
+    let (database, pair) = (TestDatabase::ready().await, Pair::new());
     let licd = start(&database, &pair);
     let mut wire = Wire::connect(&licd.base).await;
     wire.send([0x16, 3, 1, 0, 4, 1, 2, 3, 4]).await;

@@ -43,7 +43,7 @@ async fn log_until(licd: &Process, messages: usize, message: &str, keys: &[&Pair
 #[tokio::test(flavor = "multi_thread")]
 async fn replaced_files_are_read() {
     let (old, new) = (Pair::new(), Pair::new());
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let licd = start(&database, &old);
     let mut before = connect(&licd.base, &old).await;
     before.get("/healthz").await;
@@ -68,7 +68,7 @@ async fn replaced_links_are_noticed() {
         fs::remove_file(&path).unwrap();
         symlink(data.join(path.file_name().unwrap()), path).unwrap();
     }
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let licd = start(&database, &shown);
     assert!(shows(&licd, &old).await);
     let swapped = shown.folder().join("..new");
@@ -81,7 +81,7 @@ async fn replaced_links_are_noticed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sighup_reads_and_does_not_stop() {
     let (old, new) = (Pair::new(), Pair::new());
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let licd = start(&database, &old);
     licd.send("HUP");
     log_until(&licd, 1, IN_USE, &[&old]).await;
@@ -96,7 +96,7 @@ async fn sighup_reads_and_does_not_stop() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pair_that_is_no_good_leaves_the_old_one() {
     let (old, new, kept) = (Pair::new(), Pair::new(), Pair::new());
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     old.replace(&kept);
     let licd = start(&database, &kept);
     fs::copy(new.certificate_path(), kept.certificate_path()).unwrap();

@@ -86,7 +86,7 @@ async fn plain_http_for_others_is_refused() {
             assert!(told.contains(way_out), "{told}");
         }
     }
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let tls = pair.settings();
     let tls: Vec<_> = tls.iter().map(|(name, value)| (*name, &**value)).collect();
     for ways in [
@@ -104,7 +104,7 @@ async fn plain_http_for_others_is_refused() {
 /// that others can read, it may be in a container that nobody else is in.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_or_others_make_of_it_is_warned_of() {
-    let database = TestDatabase::empty().await;
+    let database = TestDatabase::ready().await;
     let mut expired = params();
     expired.not_before = date_time_ymd(2020, 1, 1);
     expired.not_after = date_time_ymd(2021, 1, 1);

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::harness::client;
+
 /// As many Chromiums run at once; more would only wait for each other's turn on a core.
 static TURNS: Semaphore = Semaphore::const_new(2);
 
@@ -44,7 +46,7 @@ impl Session {
         let started = (0..5).find_map(|_| start_driver(folder.path()));
         let (driver, output, port) = started.unwrap_or_else(|| panic!("{MISSING}"));
         let address = format!("127.0.0.1:{port}");
-        let client = Client::builder().no_proxy().build().unwrap();
+        let client = client().build().unwrap();
         let id = String::new();
         let mut session =
             Self { client, address, id, driver, _output: output, _folder: folder, _turn: turn };
