@@ -19,27 +19,27 @@ use crate::output::{Format, View};
 
 const START_HERE: &str = "\
 Start here:
-  licctl login                                      store the key of a server
+  licctl login                                      sign in to a server
   licctl products create --name \"Acme Studio\"
   licctl plans create --max-seats 5                 prompts for missing values
   licctl licenses create --plan \"Pro annual\" --assign alice
   licctl validate alice
-  licctl validate alice --explain                   the reason and the fix
-  licctl help ci                                    licensing in a CI job
+  licctl validate alice --explain                   why, and how to fix it
+  licctl help ci                                    licctl in a CI job
 
 Exit codes:
-  0 OK, or valid      1 internal error    2 usage    3 not found, or ambiguous
-  4 no or wrong key   5 key not allowed   6 refused  7 server unreachable
-  8 rate limited      9 partial success   10 not valid       130 cancelled";
+  0 OK, or valid         1 internal error   2 usage      3 not found, or ambiguous
+  4 not authenticated    5 forbidden        6 rejected   7 server unreachable
+  8 rate limited         9 partial success  10 not valid 130 cancelled";
 
-/// Examples come first: a reader copies one before reading about flags.
+/// Examples come first: readers copy one before they read about flags.
 const PAGE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}{after-help}
 
 {all-args}
 
-Every command also takes flags such as -P, -o, -q, -y and -n: licctl help flags";
+Global flags such as -P, -o, -q, -y and -n work with every command: licctl help flags";
 
 /// The commands in the order in which their help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
@@ -64,7 +64,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Administers a licensing server: products, plans, licenses, users and keys
+/// Manage the products, plans, licenses, users and API keys of a licensing server
 #[derive(Parser)]
 #[command(name = "licctl", version = version::LINE, max_term_width = 100)]
 #[command(after_help = help::and_topics(START_HERE))]
@@ -80,29 +80,29 @@ pub struct Cli {
     pub command: Commands,
 }
 
-/// The nouns, and the commands that have none.
+/// The nouns, and the commands without one.
 #[derive(Subcommand)]
 pub enum Commands {
     Validate(validate::ValidateArgs),
-    /// Create, list, assign, suspend and revoke licenses
+    /// Create, assign, suspend and revoke licenses
     #[command(subcommand, visible_alias = "license")]
     Licenses(licenses::Verb),
-    /// Manage plans, from which licenses are created
+    /// Manage plans, the templates for licenses
     #[command(subcommand, visible_alias = "plan")]
     Plans(plans::Verb),
-    /// Manage the products that you sell
+    /// Manage products
     #[command(subcommand, visible_alias = "product")]
     Products(products::Verb),
-    /// Manage the users who hold licenses
+    /// Manage users
     #[command(subcommand, visible_alias = "user")]
     Users(users::Verb),
-    /// Manage the API keys of applications and people
+    /// Manage API keys
     #[command(subcommand, visible_alias = "key")]
     Keys(keys::Verb),
-    /// Show the changes of all records, and follow them
+    /// List changes to records, or follow them live
     #[command(subcommand, visible_alias = "event")]
     Events(events::Verb),
-    /// Show the users whose validations were refused
+    /// List refused validations
     #[command(subcommand, visible_alias = "refusal")]
     Refusals(refusals::Verb),
     Stats(stats::StatsArgs),
@@ -116,16 +116,16 @@ pub enum Commands {
     /// Show the API key in use: its role, mode and tenant
     #[command(after_help = whoami::EXAMPLES)]
     Whoami,
-    /// Check the settings, network, server, clock and key
+    /// Check the configuration, network, server, clock and API key
     #[command(after_help = doctor::EXAMPLES)]
     Doctor,
     Completions(manual::CompletionsArgs),
     Help(help::HelpArgs),
     Man(manual::ManArgs),
-    /// Manage profiles: servers and their keys
+    /// Manage profiles (servers and their API keys)
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),
-    /// Show the version and the commit
+    /// Print the version and commit
     #[command(after_help = version::EXAMPLES)]
     Version,
 }
@@ -137,7 +137,7 @@ pub fn grammar() -> Command {
     with_pages(command).help_template(page)
 }
 
-/// The help of licctl itself: the commands by groups, and the usual flags.
+/// The help of licctl itself: the commands in groups, and the common flags.
 fn front_page(command: &Command) -> String {
     let about = |name: &str| {
         let about = command.find_subcommand(name).and_then(Command::get_about);
@@ -152,8 +152,8 @@ fn front_page(command: &Command) -> String {
     format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{usual}{{after-help}}")
 }
 
-/// Gives the commands below this one their help page. The flags of every command stand on a page of
-/// their own, `licctl help flags`, and in the manual.
+/// Gives all subcommands their help page. Global flags are on a page of their own, `licctl help
+/// flags`, and in the manual.
 fn with_pages(command: Command) -> Command {
     let hide = |arg: Arg| {
         let hidden = arg.is_hide_short_help_set() || arg.is_global_set();
@@ -210,7 +210,7 @@ pub async fn run(ctx: &Context, command: Commands) -> error::Result<View> {
     }
 }
 
-/// Whether errors are to be JSON, on a command line that could not be read as a whole.
+/// Whether errors should be JSON, on a command line that could not be parsed.
 pub fn wants_json(env: &Env, args: &[OsString]) -> bool {
     let is_json = |name: &str| Format::from_str(name, true).is_ok_and(Format::is_json);
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();

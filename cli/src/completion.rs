@@ -138,7 +138,7 @@ fn word(entry: &CachedName, all: &[CachedName], quotes: bool) -> (String, String
     if !name.is_empty() && !is_license && is_unique && (quotes || is_plain(name)) {
         return (name.clone(), about(id));
     }
-    // Plans of one name are told apart by their products.
+    // Plans that share a name are qualified with their products.
     let full = |it: &CachedName| format!("{}/{}", it.about, it.name);
     let is_plan = !name.is_empty() && id.starts_with("pln_") && !entry.about.is_empty();
     if is_plan && quotes && all.iter().filter(|other| full(other) == full(entry)).count() == 1 {
@@ -211,7 +211,7 @@ pub fn script(shell: &str) -> Result<String> {
     let shells = Shells::builtins();
     let known = shells
         .completer(shell)
-        .ok_or_else(|| Error::usage(format!("There are no completions for {shell}.")))?;
+        .ok_or_else(|| Error::usage(format!("No completions for {shell}.")))?;
     let mut script = Vec::new();
     known
         .write_registration(COMPLETE_VARIABLE, "licctl", "licctl", "licctl", &mut script)

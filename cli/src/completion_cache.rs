@@ -29,7 +29,7 @@ pub struct CachedName {
 /// The names of one key's tenant and mode.
 #[derive(Default, Serialize, Deserialize)]
 struct Cached {
-    /// The public prefix of the key. A profile that gets another key forgets the names of the first.
+    /// The public prefix of the key. A profile that gets another key drops the first key's names.
     key: String,
     /// The records by their noun.
     #[serde(default)]

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::client::{
-    Acquaintance, CaCert, Client, KeySource, Patience, PlannedRequest, Target, Trace,
+    CaCert, Client, KeySource, Patience, PlannedRequest, ServerKnowledge, Target, Trace,
 };
 use crate::config::{Config, Folder, Profile, address};
 use crate::env::{self, Env};
@@ -19,7 +19,7 @@ use crate::error::{Destination, Error, Exit, Result};
 use crate::escape::{clean, quote};
 use crate::globals::Globals;
 use crate::interruption::Interruption;
-use crate::io::Io;
+use crate::io::{Io, unreadable};
 use crate::keystore;
 use crate::messages::Messages;
 use crate::output::OutputOptions;
@@ -33,7 +33,7 @@ pub struct Context {
     pub env: Env,
     pub globals: Globals,
     pub output: OutputOptions,
-    /// Read once, so that one output agrees with itself.
+    /// Read once, so that all of an output is consistent.
     pub now: Timestamp,
     /// Writes that a dry run would have sent.
     pub planned: Rc<RefCell<Vec<PlannedRequest>>>,
@@ -41,7 +41,7 @@ pub struct Context {
     words: RefCell<Vec<String>>,
     pub interruption: Rc<Interruption>,
     pub wait_display: Rc<WaitDisplay>,
-    asked: Cell<bool>,
+    prompted: Cell<bool>,
     client: OnceCell<Client>,
     destination: RefCell<Option<Destination>>,
 }
@@ -50,7 +50,7 @@ pub struct Context {
 pub struct Endpoint {
     pub profile: Option<(String, Profile)>,
     pub server: Url,
-    pub acquaintance: Acquaintance,
+    pub known: ServerKnowledge,
 }
 
 impl Context {
@@ -74,34 +74,34 @@ impl Context {
             words: RefCell::new(words),
             interruption: Rc::default(),
             wait_display: Rc::new(wait_display),
-            asked: Cell::new(false),
+            prompted: Cell::new(false),
             client: OnceCell::new(),
             destination: RefCell::new(None),
         }
     }
 
-    /// Whether licctl may prompt.
-    pub fn may_ask(&self) -> bool {
+    /// Whether licctl can prompt.
+    pub fn can_prompt(&self) -> bool {
         let terminals = self.io.terminals;
         let wanted = !self.globals.no_input && !self.env.is_ci();
         terminals.stdin && terminals.stderr && wanted
     }
 
-    /// Refuses `--dry-run` for commands that send no request.
+    /// Rejects `--dry-run` for commands that send no requests.
     pub fn refuse_dry_run(&self) -> Result<()> {
         if !self.globals.dry_run {
             return Ok(());
         }
         let flag = if self.globals.print_curl { "--print-curl" } else { "--dry-run" };
-        let what = format!("{flag} shows requests to the service; this command sends none.");
+        let what = format!("{flag} prints requests, and this command sends none.");
         Err(Error::usage(what).fix(format!("run it without {flag}; nothing was changed")))
     }
 
-    /// Why licctl does not prompt, when it may not.
-    pub fn why_not_ask(&self) -> &'static str {
+    /// Why licctl cannot prompt.
+    pub fn why_no_prompt(&self) -> &'static str {
         let terminals = self.io.terminals;
         if !(terminals.stdin && terminals.stderr) {
-            "There is no terminal to ask on."
+            "Prompts require a terminal."
         } else if self.globals.no_input {
             "--no-input turns prompts off."
         } else {
@@ -109,47 +109,47 @@ impl Context {
         }
     }
 
-    /// Remarks for the person, kept apart from data.
+    /// Prints a note for the person, apart from the data.
     pub fn note(&self, text: &str) {
         self.messages.note(text);
     }
 
     /// Records the answer to a prompt, to show the command that needs none.
-    pub fn answered(&self, flag: Option<&str>, value: &str) {
-        self.asked.set(true);
+    pub fn record_prompt(&self, flag: Option<&str>, value: &str) {
+        self.prompted.set(true);
         let mut words = self.words.borrow_mut();
         words.extend(flag.map(str::to_owned));
         words.push(quote(value).into_owned());
     }
 
-    /// Replaces a part of an id by the whole one, as the command without prompts needs it.
-    pub fn meant(&self, part: &str, id: &str) {
+    /// Replaces a partial id with the full one, which the command without prompts requires.
+    pub fn expand_id(&self, part: &str, id: &str) {
         for word in self.words.borrow_mut().iter_mut().filter(|word| **word == part) {
             id.clone_into(word);
         }
     }
 
-    /// Replaces a word by the one that a prompt offered for it.
-    pub fn corrected(&self, word: &str, chosen: &str) {
-        self.asked.set(true);
-        self.meant(word, chosen);
+    /// Replaces a word with the one that was chosen at a prompt.
+    pub fn replace_word(&self, word: &str, chosen: &str) {
+        self.prompted.set(true);
+        self.expand_id(word, chosen);
     }
 
-    /// Replaces a key, of which this is the prefix, by its id.
-    pub fn meant_by_prefix(&self, prefix: &str, id: &str) {
+    /// Replaces a key with this prefix by its id.
+    pub fn expand_key(&self, prefix: &str, id: &str) {
         for word in self.words.borrow_mut().iter_mut().filter(|word| word.starts_with(prefix)) {
             id.clone_into(word);
         }
     }
 
-    /// The command that needs no prompts; none when there were none.
+    /// The command that would need no prompts; none if there were no prompts.
     pub fn without_prompts(&self) -> Option<String> {
-        self.asked.get().then(|| self.words.borrow().join(" "))
+        self.prompted.get().then(|| self.words.borrow().join(" "))
     }
 
-    /// The words of the command for another one that is shown instead of that without prompts.
+    /// The words of the command, for a message that replaces the command without prompts.
     pub fn take_command(&self) -> Vec<String> {
-        self.asked.set(false);
+        self.prompted.set(false);
         self.words.take()
     }
 
@@ -158,7 +158,7 @@ impl Context {
         self.destination.borrow()
     }
 
-    /// The profile and server that flags, environment and configuration name, in this order.
+    /// The profile and server, from flags, environment and configuration, in this order.
     pub fn endpoint(&self) -> Result<Endpoint> {
         let config = match Folder::locate(&self.env) {
             Ok(folder) => Config::load(&folder)?,
@@ -180,22 +180,22 @@ impl Context {
             (None, Some(own), None) => own,
             (None, None, None) => parse_server(DEFAULT_SERVER, "the default")?,
         };
-        let acquaintance = self.acquaintance(profile.as_ref(), &server);
+        let known = self.known(profile.as_ref(), &server);
         let name = profile.as_ref().map(|(name, _)| name.clone());
         let shown = address(&server).to_owned();
         self.destination.replace(Some(Destination { profile: name, server: shown }));
-        Ok(Endpoint { profile, server, acquaintance })
+        Ok(Endpoint { profile, server, known })
     }
 
-    fn acquaintance(&self, profile: Option<&(String, Profile)>, server: &Url) -> Acquaintance {
+    fn known(&self, profile: Option<&(String, Profile)>, server: &Url) -> ServerKnowledge {
         let is_stored = profile.is_some_and(|(_, known)| {
             known.key.is_some() && keystore::origin(&known.server) == keystore::origin(server)
         });
         let is_named = self.globals.server.is_some() || self.env.get(env::SERVER).is_some();
         match (is_stored, is_named || profile.is_some()) {
-            (true, _) => Acquaintance::Stored,
-            (false, true) => Acquaintance::Named,
-            (false, false) => Acquaintance::Unknown,
+            (true, _) => ServerKnowledge::Stored,
+            (false, true) => ServerKnowledge::Named,
+            (false, false) => ServerKnowledge::Unknown,
         }
     }
 
@@ -212,16 +212,16 @@ impl Context {
             .await
     }
 
-    /// Says that the variable is not used, as the profile of `-P` has a server of its own.
+    /// Notes that the variable is ignored because the profile of `-P` has its own server.
     fn note_ignored_server(&self, used: &Url) {
         let other = self.env.get(env::SERVER).map(|text| parse_server(text, env::SERVER));
         let is_other = matches!(other, Some(Ok(other)) if other != *used);
         if is_other && self.globals.profile.is_some() && self.globals.server.is_none() {
-            self.note("licctl uses the profile's server and ignores LICCTL_SERVER");
+            self.note("using the profile's server; LICCTL_SERVER is ignored");
         }
     }
 
-    /// A client for a key that is given, as `login` needs one.
+    /// A client with a given key, for `login`.
     pub fn connect(
         &self,
         endpoint: &Endpoint,
@@ -230,7 +230,7 @@ impl Context {
     ) -> Result<Client> {
         let (server, ca_cert) = (endpoint.server.clone(), self.ca_cert(endpoint)?);
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
-        // Elsewhere nobody would read it in time.
+        // In a pipe nobody would read it in time.
         let is_said = self.io.terminals.stderr && key.mode() == Mode::Live;
         let place = format!("live · {} · {key_source}", keystore::origin(&server));
         let place = RefCell::new(is_said.then(|| clean(&place).into_owned()));
@@ -238,18 +238,18 @@ impl Context {
         let trace = Trace::new(self.io.clone(), self.globals.verbose);
         let limit = self.globals.patience(&self.env)?;
         let (display, interruption) = (self.wait_display.clone(), self.interruption.clone());
-        let patience = Patience::new(limit, endpoint.acquaintance, display, interruption);
+        let patience = Patience::new(limit, endpoint.known, display, interruption);
         Client::new(target, self.planned.clone(), trace, patience)
     }
 
-    /// The certificates to trust beside the system's.
+    /// The certificates to trust in addition to the system's.
     pub fn ca_cert(&self, endpoint: &Endpoint) -> Result<Option<CaCert>> {
         let Some((path, from)) = self.ca_cert_path(endpoint) else { return Ok(None) };
         let read = CaCert::read(&path);
-        read.map(Some).map_err(|error| error.fix(format!("check the path, which is from {from}")))
+        read.map(Some).map_err(|error| error.fix(format!("check the path given by {from}")))
     }
 
-    /// The file of these certificates and where it is given. A profile's is for its server alone.
+    /// The file with these certificates, and its source. A profile's is for its own server only.
     pub fn ca_cert_path(&self, endpoint: &Endpoint) -> Option<(PathBuf, String)> {
         if let Some(path) = &self.globals.ca_cert {
             return Some((path.clone(), "--ca-cert".to_owned()));
@@ -269,11 +269,11 @@ impl Context {
             return Ok(());
         }
         let origin = keystore::origin(server);
-        Err(Error::usage(format!("Refusing to send the key to {origin} without TLS."))
-            .fix("use https, or add --allow-http in a network that you trust"))
+        Err(Error::usage(format!("Refusing to send the API key to {origin} without TLS."))
+            .fix("use https, or add --allow-http if you trust the network"))
     }
 
-    /// The key that was given for this run alone, by file or variable, and where it came from.
+    /// The key given for this run only, by file or variable, and its source.
     pub async fn given_key(&self) -> Result<Option<(ApiKey, KeySource)>> {
         if let Some(path) = &self.globals.api_key_file {
             let source = format!("--api-key-file {}", path.display());
@@ -291,7 +291,7 @@ impl Context {
             && self.env.get(env::API_KEY).is_some()
             && let Some(kept) = self.kept_key(endpoint).await?
         {
-            self.note("licctl uses the profile's key and ignores LICCTL_API_KEY");
+            self.note("using the profile's key; LICCTL_API_KEY is ignored");
             return Ok(kept);
         }
         if let Some(given) = self.given_key().await? {
@@ -320,8 +320,8 @@ impl Context {
                 continue;
             }
             let profile = Some((name.clone(), profile));
-            // Nobody waits for a server that is only asked by the way.
-            let endpoint = Endpoint { profile, server, acquaintance: Acquaintance::Unknown };
+            // This look-up is optional, so it is not worth a retry.
+            let endpoint = Endpoint { profile, server, known: ServerKnowledge::Unknown };
             if let Ok(Some((key, source))) = self.kept_key(&endpoint).await
                 && let Ok(client) = self.connect(&endpoint, key, source)
             {
@@ -336,12 +336,11 @@ impl Context {
             return self.io.read_stdin().await;
         }
         if fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file)) {
-            self.note(&format!("others can read {}; chmod 600 it", path.display()));
+            self.note(&format!("other users can read {}; run chmod 600 on it", path.display()));
         }
         fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("{} cannot be read.", path.display()))
-                .because(error.to_string())
-                .fix("check the path that --api-key-file gives, and its permissions")
+            unreadable(&path.display().to_string(), &error)
+                .fix("check the path and permissions of the --api-key-file")
         })
     }
 }
@@ -350,11 +349,11 @@ impl Context {
 pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
     let error = |message| Error::new(Exit::NotAuthenticated, "malformed_key", message);
     if text.trim().is_empty() {
-        return Err(error(format!("{from} is empty.")).fix("store the key there"));
+        return Err(error(format!("{from} is empty.")).fix("put the API key there"));
     }
     text.trim().parse().map_err(|_: common::MalformedKey| {
-        error(format!("{from} does not contain an API key."))
-            .because("Expected sk_live_ or sk_test_ and 38 letters and digits.")
+        error(format!("{from} is not an API key."))
+            .because("Expected sk_live_ or sk_test_, followed by 38 letters and digits.")
             .fix("copy the whole key again")
     })
 }
@@ -366,12 +365,12 @@ fn no_key(endpoint: &Endpoint) -> Error {
         Some((name, profile)) if keystore::origin(&profile.server) != origin => {
             let kept = keystore::origin(&profile.server);
             error(format!(
-                "The key of profile {name} belongs to {kept}; licctl does not send it to {origin}."
+                "The key of profile {name} belongs to {kept} and is not sent to {origin}."
             ))
             .fix(format!("licctl login --profile NAME --server {origin}"))
         }
         Some((name, _)) => error(format!("Profile {name} has no key."))
             .fix(format!("licctl login --profile {name}, or set LICCTL_API_KEY")),
-        None => error("There is no API key.".to_owned()).fix("licctl login, or set LICCTL_API_KEY"),
+        None => error("No API key found.".to_owned()).fix("licctl login, or set LICCTL_API_KEY"),
     }
 }

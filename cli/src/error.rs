@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 
 use crate::escape::{clean, redact};
 
-/// The code of a connection that broke before its answer was whole.
+/// The code for a connection that broke before the response was complete.
 pub const BROKEN_ANSWER: &str = "broken_answer";
 
-/// The code of an answer that cannot be decoded.
+/// The code for a response that cannot be decoded.
 pub const MISUNDERSTOOD: &str = "misunderstood";
-/// The code of an answer that does not come from licd.
+/// The code for a response that does not come from licd.
 pub const NOT_LICD: &str = "not_licd";
 
-/// The code of licd for a request that it did not begin, as it has too much to do.
+/// licd's code for a request that it rejected before it began, because of its load.
 const OVERLOADED: &str = "overloaded";
 
-/// The code of a request that was not answered in time.
+/// The code for a request that timed out.
 pub const TIMEOUT: &str = "timeout";
 
-/// The code of a server to which there is no connection.
+/// The code for a server that cannot be reached.
 pub const UNREACHABLE: &str = "unreachable";
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// How a run ends. The numbers are a promise to scripts.
+/// The exit codes. Scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -42,7 +42,7 @@ pub enum Exit {
     RateLimited = 8,
     /// Some of several items succeeded.
     Partial = 9,
-    /// The command worked, and its answer is no.
+    /// The command succeeded, and the result is negative.
     Negative = 10,
     Cancelled = 130,
 }
@@ -67,7 +67,7 @@ pub struct Error {
     request_id: Option<Box<str>>,
     /// Seconds after which the server accepts a retry.
     pub retry_after: Option<u64>,
-    /// Whether the server's name has no address, which waiting rarely mends.
+    /// Whether the server's name does not resolve, which waiting rarely fixes.
     pub is_unknown_host: bool,
 }
 
@@ -86,6 +86,11 @@ impl Error {
         }
     }
 
+    /// A failure of licctl itself.
+    pub fn internal(error: impl fmt::Display) -> Self {
+        Self::new(Exit::Internal, "internal", error.to_string())
+    }
+
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, "usage", message)
     }
@@ -94,9 +99,9 @@ impl Error {
         Self::new(Exit::NotFound, "not_found", message)
     }
 
-    /// Ctrl-C ended a command whose progress is unknown here.
+    /// Ctrl-C ended a command; how far it got is unknown here.
     pub fn interrupted() -> Self {
-        let message = "Stopped. Completed requests stay in effect.";
+        let message = "Interrupted. Completed requests remain in effect.";
         Self::new(Exit::Cancelled, "cancelled", message)
     }
 
@@ -105,7 +110,7 @@ impl Error {
         Self::new(Exit::Cancelled, "cancelled", "Cancelled; nothing was changed.")
     }
 
-    /// Puts a sentence that says more in place of the first.
+    /// Replaces the message.
     pub fn saying(mut self, message: impl Into<String>) -> Self {
         self.message = redact(&message.into()).into();
         self
@@ -121,7 +126,7 @@ impl Error {
         self
     }
 
-    /// [`Self::fix`] for a request that may have had its effect.
+    /// [`Self::fix`], for a request that may have taken effect.
     pub fn fix_in_doubt(self, fix: impl Into<String>) -> Self {
         if self.had_no_effect() { self } else { self.fix(fix) }
     }
@@ -138,7 +143,7 @@ impl Error {
     }
 
     /// Whether the next of several items would fail in the same way.
-    pub fn ends_everything(&self) -> bool {
+    pub fn stops_the_rest(&self) -> bool {
         match self.exit {
             Exit::NotAuthenticated
             | Exit::Forbidden
@@ -151,8 +156,8 @@ impl Error {
         }
     }
 
-    /// Whether the request certainly changed nothing: it was refused, or never arrived. What the
-    /// server was too slow to answer may have been done.
+    /// Whether the request certainly changed nothing: it was refused, or never arrived. A request
+    /// that timed out may have taken effect.
     pub fn had_no_effect(&self) -> bool {
         let refused = self.status.is_some_and(|status| status < 500) || self.code == OVERLOADED;
         refused || self.code == UNREACHABLE || self.exit == Exit::Cancelled
@@ -166,12 +171,12 @@ impl Error {
         self.status
     }
 
-    /// Whether the service's answer was another one than the command expects.
+    /// Whether the response could not be decoded.
     pub fn is_misunderstood(&self) -> bool {
         self.code == MISUNDERSTOOD
     }
 
-    /// Whether a record was not in the state that the request expects.
+    /// Whether the record was not in the state that the request expects.
     pub fn is_conflict(&self) -> bool {
         matches!(self.status, Some(409 | 412))
     }
@@ -200,7 +205,7 @@ impl Error {
         lines.join("\n") + "\n"
     }
 
-    /// The same for a program.
+    /// The error for a program.
     pub fn json(&self) -> Value {
         let message = match &self.reason {
             Some(reason) => format!("{} {reason}", self.message),

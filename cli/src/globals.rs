@@ -1,4 +1,4 @@
-//! The flags that work with every command, and what they say about output.
+//! The global flags, and the output options that follow from them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,77 +12,77 @@ use crate::output::{ColumnNames, Format, Jq, OutputOptions, pager};
 use crate::time::Span;
 use crate::values::Patience;
 
-/// Flags that work with every command. Those that a newcomer does not need hide from its help.
+/// Global flags. The short help hides those that newcomers do not need.
 #[derive(Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
-    /// Profile to use [variable: LICCTL_PROFILE]
+    /// Profile to use [env: LICCTL_PROFILE]
     #[arg(short = 'P', long, global = true, value_name = "NAME", add = completion::profiles())]
     pub profile: Option<String>,
-    /// Address of the server [variable: LICCTL_SERVER]
+    /// URL of the server [env: LICCTL_SERVER]
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
-    /// File with the API key, - for stdin; LICCTL_API_KEY takes the key itself
+    /// Read the API key from this file (- for stdin); LICCTL_API_KEY holds the key itself
     #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
-    /// Output format [variable: LICCTL_OUTPUT] [default: table]
+    /// Output format [env: LICCTL_OUTPUT] [default: table]
     #[arg(short, long, global = true, value_name = "FORMAT")]
     output: Option<Format>,
-    /// Filter the JSON with this jq expression, also with @csv and @tsv; strings print without quotes
+    /// Filter the JSON output with a jq expression; strings print without quotes
     #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
     #[arg(conflicts_with = "quiet")]
     pub jq: Option<String>,
-    /// Columns of the table or CSV, in this order, as in -c ID,NAME; an unknown name lists all
-    /// columns, including those hidden by default
+    /// Columns of the table or CSV, in this order, such as ID,NAME; an unknown name lists all
+    /// columns, including hidden ones
     #[arg(short, long, global = true, value_name = "NAMES", hide_short_help = true)]
     #[arg(add = completion::columns())]
     columns: Option<ColumnNames>,
-    /// Leave out the names of the columns
+    /// Omit the header line
     #[arg(long, global = true, hide_short_help = true)]
     no_headers: bool,
-    /// Do not show long lists through a pager [variables: LICCTL_PAGER, PAGER]
+    /// Don't page long lists [env: LICCTL_PAGER, PAGER]
     #[arg(long, global = true, hide_short_help = true)]
     no_pager: bool,
-    /// Print ids only, the same as -o ids
+    /// Print only ids, same as -o ids
     #[arg(short, long, global = true, conflicts_with = "output")]
     pub quiet: bool,
-    /// Answer every confirmation with yes
+    /// Skip confirmation prompts
     #[arg(short, long, global = true)]
     pub yes: bool,
-    /// Never prompt: a missing value is an error. Implied by CI and without a terminal
+    /// Never prompt; missing values are errors. Implied in CI and without a terminal
     #[arg(long, global = true, hide_short_help = true)]
     pub no_input: bool,
-    /// Print the requests that would change data, and send none of them
+    /// Print the requests that would change data instead of sending them
     #[arg(short = 'n', long, global = true)]
     pub dry_run: bool,
-    /// Print the requests as curl commands. Writes are not sent, as with --dry-run; reads are, as
-    /// later requests need their answers, and are printed when there is no write
+    /// Print requests as curl commands. Writes are printed and not sent; a command without writes
+    /// prints its reads
     #[arg(long, global = true, conflicts_with = "dry_run", hide_short_help = true)]
     pub print_curl: bool,
     /// Log each request to stderr; -vv adds headers and bodies. Keys are redacted
     #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
-    /// Colour the output [variable: NO_COLOR]
+    /// When to use colour [env: NO_COLOR]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_short_help = true)]
     pub color: ColorChoice,
-    /// Time to wait for an answer; a number alone is seconds
+    /// Timeout of a request; a bare number is in seconds
     #[arg(long, global = true, value_name = "SPAN", default_value = "30s", value_parser = Span::seconds)]
     #[arg(hide_short_help = true)]
     pub timeout: Span,
-    /// Longest time to wait for a server that is busy, limits the rate or restarts; a number alone
-    /// is seconds, and 0 does not wait [variable: LICCTL_PATIENCE] [default: 30s]
+    /// How long to retry while the server is busy, restarting or rate limiting; a bare number is in
+    /// seconds, 0 doesn't retry [env: LICCTL_PATIENCE] [default: 30s]
     #[arg(long, global = true, value_name = "SPAN", hide_short_help = true)]
     patience: Option<Patience>,
-    /// Trust the certificates of this PEM file as well [variable: LICCTL_CA_CERT]
+    /// Also trust the certificates in this PEM file [env: LICCTL_CA_CERT]
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub ca_cert: Option<PathBuf>,
-    /// Allow sending the key over unencrypted http to other machines
+    /// Allow sending the API key over unencrypted HTTP to other machines
     #[arg(long, global = true, hide_short_help = true)]
     pub allow_http: bool,
 }
 
-/// When output is coloured.
+/// When to colour output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
     Auto,
@@ -96,8 +96,8 @@ impl Globals {
         let jq = self.jq.as_deref().map(|code| Jq::compile(code, env)).transpose()?;
         let format = self.format(env)?;
         if self.columns.is_some() && !format.has_columns() {
-            return Err(Error::usage("--columns is for tables and CSV.")
-                .fix("add -o csv, or pick members of JSON with --jq"));
+            return Err(Error::usage("--columns works only with tables and CSV.")
+                .fix("add -o csv, or select JSON members with --jq"));
         }
         Ok(OutputOptions {
             format,
@@ -119,11 +119,11 @@ impl Globals {
         }
     }
 
-    /// The longest time without an answer, after which a run gives up.
+    /// How long a run keeps retrying without a response.
     pub fn patience(&self, env: &Env) -> Result<Duration> {
         let variable = env.get(env::PATIENCE).map(|text| {
             text.parse().map_err(|why| {
-                Error::usage(format!("LICCTL_PATIENCE has the invalid value {text}."))
+                Error::usage(format!("Invalid LICCTL_PATIENCE: {text}."))
                     .because(format!("It {why}"))
             })
         });
@@ -136,7 +136,7 @@ impl Globals {
             return match self.output {
                 None | Some(Format::Json) => Ok(Format::Json),
                 Some(_) => {
-                    Err(Error::usage("--jq needs JSON output.").fix("omit -o, or use -o json"))
+                    Err(Error::usage("--jq requires JSON output.").fix("omit -o, or use -o json"))
                 }
             };
         }
@@ -145,7 +145,7 @@ impl Globals {
         }
         let variable = env.get(env::OUTPUT).map(|text| {
             Format::from_str(text, true).map_err(|_| {
-                Error::usage(format!("LICCTL_OUTPUT has the invalid value {text}."))
+                Error::usage(format!("Invalid LICCTL_OUTPUT: {text}."))
                     .fix(format!("set it to one of {}", forms()))
             })
         });
@@ -153,7 +153,7 @@ impl Globals {
     }
 }
 
-/// Whether a stream is a terminal that shows colours, and the person wants them.
+/// Whether a stream is a terminal that shows colours, and nothing turns them off.
 pub fn shows_colors(env: &Env, terminal: bool) -> bool {
     terminal && env.get("NO_COLOR").is_none() && env.get("TERM") != Some("dumb")
 }

@@ -73,7 +73,7 @@ impl Io {
         }
     }
 
-    /// Writes data. A closed pipe (`| head`) is no error: the rest is dropped.
+    /// Writes data. A closed pipe (`| head`) is not an error: the rest is dropped.
     pub fn data(&self, text: &str) -> Result<()> {
         if self.silenced.get() {
             return Ok(());
@@ -88,7 +88,7 @@ impl Io {
         }
     }
 
-    /// Whether nobody reads the data any more.
+    /// Whether the reader of stdout has closed it.
     pub fn is_closed(&self) -> bool {
         self.silenced.get()
     }
@@ -106,7 +106,7 @@ impl Io {
     /// Reads a text from stdin.
     pub async fn read_stdin(&self) -> Result<String> {
         String::from_utf8(self.read_stdin_bytes().await?).map_err(|error| {
-            Error::usage("Stdin could not be read.").because(error.utf8_error().to_string())
+            Error::usage("Cannot read stdin.").because(error.utf8_error().to_string())
         })
     }
 
@@ -114,7 +114,9 @@ impl Io {
     pub async fn read_stdin_bytes(&self) -> Result<Vec<u8>> {
         let stdin = self.stdin.borrow_mut().take();
         let Some(mut stdin) = stdin else {
-            return Err(Error::usage("Only one argument can be `-`: stdin can be read once."));
+            return Err(Error::usage(
+                "Only one argument can be `-`, because stdin can be read only once.",
+            ));
         };
         let reading = tokio::task::spawn_blocking(move || {
             let mut bytes = Vec::new();
@@ -122,11 +124,14 @@ impl Io {
         });
         match reading.await {
             Ok(Ok(bytes)) => Ok(bytes),
-            Ok(Err(error)) => {
-                Err(Error::usage("Stdin could not be read.").because(error.to_string()))
-            }
-            Err(error) => Err(Error::new(Exit::Internal, "internal", error.to_string())),
+            Ok(Err(error)) => Err(Error::usage("Cannot read stdin.").because(error.to_string())),
+            Err(error) => Err(Error::internal(error)),
         }
+    }
+
+    /// Reads a text file, or stdin for `-`.
+    pub async fn read_text(&self, file: &str) -> Result<String> {
+        if file == "-" { self.read_stdin().await } else { read_file(file) }
     }
 
     /// Reads a list from stdin, one entry a line, without blank lines.
@@ -137,7 +142,16 @@ impl Io {
     }
 }
 
+/// Reads a text file.
+pub fn read_file(path: &str) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+}
+
+pub fn unreadable(path: &str, error: &io::Error) -> Error {
+    Error::usage(format!("Cannot read {path}.")).because(error.to_string())
+}
+
 /// The error of data that did not reach stdout.
 pub fn unwritten(why: impl Into<String>) -> Error {
-    Error::new(Exit::Internal, "output", "The output could not be written.").because(why)
+    Error::new(Exit::Internal, "output", "Cannot write the output.").because(why)
 }

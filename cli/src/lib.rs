@@ -24,6 +24,7 @@ mod named;
 mod new_users;
 mod output;
 mod prompt;
+mod records;
 mod resolve;
 mod server_address;
 mod system_keyring;
@@ -79,23 +80,23 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     let ctx = Context::new(io, env, cli.globals, output, words);
     let ended = drive(&ctx, cli.command).and_then(|view| finish(&ctx, &view));
     ctx.messages.end(ended.as_ref().err(), ctx.destination().as_ref());
-    // What was typed at prompts is not typed again.
+    // What was entered at prompts need not be entered again.
     if ended.as_ref().is_err_and(|error| error.exit != Exit::Cancelled)
         && let Some(command) = ctx.without_prompts()
     {
-        ctx.io.say(&format!("This was: {command}\n"));
+        ctx.io.say(&format!("Command: {command}\n"));
     }
     ended.unwrap_or_else(|error| error.exit).code()
 }
 
 /// Runs the command; Ctrl-C ends it wherever it waits, and so does SIGTERM where it is caught.
 fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
-    // Only the first run of a process installs it; that it is there already is fine.
+    // It is installed once per process; a second attempt fails harmlessly.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+        .map_err(Error::internal)?;
     let ended = runtime.block_on(async {
         let mut running = pin!(args::run(ctx, command));
         loop {
@@ -113,7 +114,7 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
                 return Err(Error::interrupted());
             }
             ctx.wait_display.say(
-                "note: finishing the requests in flight; another Ctrl-C or SIGTERM stops immediately",
+                "note: finishing the requests in flight; press Ctrl-C again to stop immediately",
             );
         }
     });

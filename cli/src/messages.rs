@@ -1,5 +1,5 @@
-//! What a run says on stderr beside its data. Text is said at once. A run whose errors are JSON says
-//! everything at its end, in one object, so that stderr as a whole is JSON.
+//! The messages on stderr. Text is printed immediately. A run whose errors are JSON prints everything
+//! at its end, as one object, so that all of stderr is JSON.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ impl Messages {
         Self { io, json, notes: RefCell::default(), failure: RefCell::default() }
     }
 
-    /// A remark for the person. On a terminal it cannot wait.
+    /// Prints a note for the person. On a terminal it is printed immediately.
     pub fn note(&self, text: &str) {
         if self.json && !self.io.terminals.stderr {
             self.notes.borrow_mut().push(text.to_owned());
@@ -30,7 +30,7 @@ impl Messages {
         }
     }
 
-    /// What failed in a run that did the rest: `lines` as text, or `json` as the object at the end.
+    /// Reports the failures of a run that succeeded in part: `lines` as text, or `json` at the end.
     pub fn fail(&self, lines: &str, json: Value) {
         if self.json {
             self.failure.replace(Some(json));

@@ -1,20 +1,21 @@
-//! Metadata of users and assignments: what flags and files give is merged with the entries that a
-//! record has, and no entry that somebody else adds meanwhile is lost.
+//! Metadata of users, licenses and assignments. Entries from flags and files are merged with those of
+//! the record, without losing entries that someone else adds at the same time.
 
-use std::fs;
 use std::str::FromStr;
 
 use common::{
-    AssignLicense, Assignment, CreateUser, Explain, ExternalId, License, LicenseId, Metadata,
-    UpdateLicense, UpdateUser, User,
+    AssignLicense, Assignment, CreateUser, Explain, ExternalId, LicenseId, Metadata, UpdateLicense,
+    UpdateUser, User,
 };
 use serde_json::{Map, Value};
 
 use crate::client::{Client, Done, Version};
 use crate::error::{Error, Result};
+use crate::io::read_file;
 use crate::mismatch::in_plain_words;
+use crate::records::License;
 
-/// How often a record that changes all the time is read again.
+/// How often to retry a merge with a record that keeps changing.
 const MAX_ATTEMPTS: usize = 10;
 
 /// A change of metadata.
@@ -63,10 +64,10 @@ impl FromStr for MetadataPair {
 /// Flags that give metadata.
 #[derive(clap::Args)]
 pub struct MetadataFlags {
-    /// Add or replace a metadata entry with a text value; KEY= removes the entry (repeatable)
+    /// Set a metadata entry to a text value; KEY= removes it (repeatable)
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "metadata_json")]
     metadata: Vec<MetadataPair>,
-    /// Replace all metadata by a JSON object, or @FILE with one
+    /// Replace all metadata with a JSON object, or with that of @FILE
     #[arg(long, value_name = "JSON")]
     metadata_json: Option<String>,
 }
@@ -88,9 +89,7 @@ impl MetadataFlags {
 
 fn object(text: &str) -> Result<Map<String, Value>> {
     let content = match text.strip_prefix('@') {
-        Some(path) => fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("{path} cannot be read.")).because(error.to_string())
-        })?,
+        Some(path) => read_file(path)?,
         None => text.to_owned(),
     };
     serde_json::from_str(&content).map_err(|error| {
@@ -155,7 +154,7 @@ pub async fn update_license(
     .await
 }
 
-/// Updates the version that was read; if another one was written meanwhile, merges with that.
+/// Updates the version that was read; if the record has changed since, reads and merges again.
 async fn update_merged<T>(
     change: &MetadataChange,
     read: impl AsyncFn() -> Result<(Option<Metadata>, Option<String>)>,
@@ -194,7 +193,7 @@ pub async fn assign(
     if !exists {
         return send(body(Some(change.of(None)?))).await;
     }
-    // The same assignment comes again, with the entries that it has.
+    // Assigning again returns the existing assignment with its entries.
     let Some(first) = send(body(None)).await? else { return Ok(None) };
     send(body(Some(change.of(first.data.metadata.as_ref())?))).await
 }

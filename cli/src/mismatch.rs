@@ -1,11 +1,11 @@
-//! Says in plain words what the parsers of JSON and YAML say of a value of the wrong kind: they speak
-//! of sequences, maps and integer types.
+//! Rewords the type errors of the JSON and YAML parsers, which speak of sequences, maps and integer
+//! types.
 
 /// `maxSeats: must be a whole number from 1 to 1000000, found an array at line 6 column 19`
 pub fn in_plain_words(error: &str) -> String {
     let kinds = ["invalid type: ", "invalid value: "];
-    let told = kinds.into_iter().find_map(|kind| error.split_once(kind));
-    let Some((field, found, wanted)) = told.and_then(|(field, rest)| {
+    let parts = kinds.into_iter().find_map(|kind| error.split_once(kind));
+    let Some((field, found, wanted)) = parts.and_then(|(field, rest)| {
         let (found, wanted) = rest.rsplit_once(", expected ")?;
         Some((field, found, wanted))
     }) else {
@@ -14,7 +14,7 @@ pub fn in_plain_words(error: &str) -> String {
     let (wanted, place) = wanted.split_at(wanted.find(" at line ").unwrap_or(wanted.len()));
     let wanted = plain(wanted);
     match plain(found) {
-        // The array breaks a rule of its own.
+        // An array of the wrong length or with duplicates.
         "an array" if wanted.starts_with("an array") => format!("{field}must be {wanted}{place}"),
         found => format!("{field}must be {wanted}, found {found}{place}"),
     }

@@ -1,8 +1,9 @@
 //! Records that an argument can name, by id or by name.
 
-use common::{Key, LicenseWithSeats, Name, Plan, Product, Timestamp};
+use common::{Name, Plan, Product, Timestamp};
 
 use crate::client::ApiRecord;
+use crate::records::{Key, LicenseWithSeats};
 
 /// A record with an id and a name.
 pub trait Named {
@@ -10,20 +11,20 @@ pub trait Named {
     fn id(&self) -> String;
     fn name(&self) -> &str;
 
-    /// The name with what tells it from the same name elsewhere.
+    /// The name, qualified where several records can share it.
     fn full_name(&self) -> Option<String> {
         None
     }
-    /// Ids and words that describe the record, set apart by blanks.
+    /// Ids and words that describe the record, separated by spaces.
     fn about(&self) -> String;
 
-    /// What tells the record from others that match the same argument.
+    /// The label in a list of records that match the same argument.
     fn label(&self) -> String {
         let name = self.full_name().unwrap_or_else(|| self.name().to_owned());
         format!("{} {name}", self.id()).trim_end().to_owned()
     }
 
-    /// What an argument of this kind can also be, next to a name and an id.
+    /// Whether an argument names the record in another way than by name or id.
     fn is_also(&self, _given: &str) -> bool {
         false
     }
@@ -66,7 +67,7 @@ impl Named for ApiRecord<Key> {
     fn about(&self) -> String {
         format!("{} {}", self.role, self.mode)
     }
-    /// The keys of an overlap differ in these alone.
+    /// During an overlap, the old and the new key differ only in these.
     fn label(&self) -> String {
         let ends = match (self.revoked_at, self.expires_at) {
             (Some(end), _) => format!("revoked {}", minute(end)),
@@ -92,7 +93,7 @@ impl Named for ApiRecord<LicenseWithSeats> {
     fn id(&self) -> String {
         self.id.to_string()
     }
-    /// Many licenses have no name; the empty one matches no argument.
+    /// Many licenses have no name; an empty name matches no argument.
     fn name(&self) -> &str {
         self.name.as_ref().map_or("", Name::as_str)
     }

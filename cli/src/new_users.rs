@@ -1,5 +1,5 @@
-//! Users whom a command would create. An email or another spelling of a known user is never silently
-//! a new one: a person is asked, and a script reads a note.
+//! Users that a command would create. A misspelled user or an email is never silently created: a
+//! person is asked, and a script gets a note.
 
 use clap::Args;
 use common::{ExternalId, User};
@@ -13,30 +13,30 @@ use crate::prompt;
 use crate::resolve::{did_you_mean, find_user, label, oddity, similar_users, visible};
 
 const REQUESTS_IN_FLIGHT: usize = 4;
-/// For how many unknown users licctl looks for similar ones, which takes several requests each.
+/// For how many unknown users licctl searches similar ones, with several requests each.
 const MAX_COMPARED: usize = 25;
-/// How many unknown users a sentence names.
+/// How many unknown users a message names.
 const MAX_NAMED: usize = 5;
 
 /// Flags of every command that would create unknown users.
 #[derive(Args, Clone, Copy)]
 pub struct NewUserFlags {
-    /// Create unknown users without a question or a note
+    /// Create unknown users without asking
     #[arg(long, conflicts_with = "existing_only")]
     pub create_user: bool,
-    /// Refuse users that do not exist yet
+    /// Fail if a user does not exist
     #[arg(long)]
     pub existing_only: bool,
 }
 
-/// A user that does not exist yet, and those that may be meant.
+/// A user that does not exist yet, and similar ones.
 pub struct Unknown {
     pub given: String,
     similar: Vec<ApiRecord<User>>,
 }
 
 impl Unknown {
-    /// Why the user may be meant otherwise, in sentences; empty when nothing tells.
+    /// Why this may be a mistake, in sentences; empty if there is no sign of one.
     fn doubt(&self) -> String {
         let similar = (!self.similar.is_empty()).then(|| did_you_mean(&self.similar));
         let sentences = oddity(&self.given).map(str::to_owned).into_iter().chain(similar);
@@ -45,7 +45,7 @@ impl Unknown {
 
     fn resemblance(&self) -> String {
         match self.doubt().as_str() {
-            "" => format!("No known user is like {}", self.given),
+            "" => format!("No user is similar to {}", self.given),
             doubt => format!("{}: {doubt}", visible(&self.given)),
         }
     }
@@ -60,17 +60,17 @@ impl Unknown {
 }
 
 impl NewUserFlags {
-    /// Settles which users are meant before anything is sent. A person may choose a similar user in
-    /// place of one that would be created.
+    /// Settles which users are meant before anything is sent. A person can choose a similar user
+    /// instead of creating a new one.
     pub async fn settle(self, ctx: &Context, users: Vec<String>) -> Result<Vec<String>> {
         let unknown = self.find(ctx, &users).await?;
         self.decide(ctx, users, unknown)
     }
 
-    /// The same for a command that is there to create the user: a person is asked only about one
-    /// that may be meant otherwise.
+    /// The same for a command that creates the user on purpose: a person is asked only if it may be
+    /// a mistake.
     pub async fn settle_created(self, ctx: &Context, user: ExternalId) -> Result<ExternalId> {
-        let asks = ctx.may_ask() && prompt::would_ask(ctx);
+        let asks = ctx.can_prompt() && prompt::needs_confirmation(ctx);
         if !(asks || self.existing_only) {
             return Ok(user);
         }
@@ -86,12 +86,12 @@ impl NewUserFlags {
         }
     }
 
-    /// Notes whom a user that was just created resembles, where nobody could be asked before.
+    /// Notes which users a new user resembles, if no one could be asked before.
     pub async fn note_created(self, ctx: &Context, user: &User) {
-        if self.create_user || ctx.may_ask() && prompt::would_ask(ctx) {
+        if self.create_user || ctx.can_prompt() && prompt::needs_confirmation(ctx) {
             return;
         }
-        // The user is there, so that a failure of the search is none of the command.
+        // The user exists by now, so a failed search is not a failed command.
         let mut similar = similar_users(ctx, user.external_id.as_str()).await.unwrap_or_default();
         similar.retain(|other| other.id != user.id);
         let created = Unknown { given: user.external_id.to_string(), similar };
@@ -109,7 +109,7 @@ impl NewUserFlags {
         if self.existing_only {
             refuse(&unknown, Unknown::resemblance)?;
         }
-        if !ctx.may_ask() || !prompt::would_ask(ctx) {
+        if !ctx.can_prompt() || !prompt::needs_confirmation(ctx) {
             note(ctx, &unknown);
             return Ok(users);
         }
@@ -121,7 +121,7 @@ impl NewUserFlags {
             match choose(ctx, unknown)? {
                 Some(user) => {
                     let (part, word) = (quote(&unknown.given), quote(user));
-                    ctx.corrected(&part, &word);
+                    ctx.replace_word(&part, &word);
                     let same = settled.iter_mut().filter(|it| **it == unknown.given);
                     same.for_each(|it| user.clone_into(it));
                 }
@@ -133,18 +133,18 @@ impl NewUserFlags {
             creates = true;
         }
         if creates {
-            ctx.answered(None, "--create-user");
+            ctx.record_prompt(None, "--create-user");
         }
         Ok(settled)
     }
 
-    /// The users that do not exist yet. With `--create-user` nobody asks, and a key of role validate
-    /// cannot.
+    /// The users that do not exist yet. With `--create-user` they are not looked up; a key of role
+    /// validate cannot look them up.
     pub async fn find(self, ctx: &Context, users: &[String]) -> Result<Vec<Unknown>> {
         if self.create_user {
             return Ok(Vec::new());
         }
-        // What no user can be called is an error of the command.
+        // The command reports invalid ids.
         let users = users.iter().filter(|user| user.parse::<ExternalId>().is_ok());
         let known = stream::iter(users)
             .map(async |user| find_user(ctx, user).await.map(|known| (user, known.is_some())))
@@ -170,12 +170,12 @@ impl NewUserFlags {
     }
 }
 
-/// Refuses unknown users, each described in this way.
+/// Rejects unknown users, each described in this way.
 pub fn refuse(unknown: &[Unknown], describe: impl Fn(&Unknown) -> String) -> Result<()> {
     let message = match unknown {
         [] => return Ok(()),
-        [one] => format!("There is no user {}.", visible(&one.given)),
-        many => format!("{} of the users do not exist.", many.len()),
+        [one] => format!("User {} not found.", visible(&one.given)),
+        many => format!("{} users not found.", many.len()),
     };
     let described = unknown.iter().take(MAX_NAMED).map(describe);
     let mut reason = described.collect::<Vec<_>>().join("; ");
@@ -184,10 +184,10 @@ pub fn refuse(unknown: &[Unknown], describe: impl Fn(&Unknown) -> String) -> Res
     }
     Err(Error::not_found(message)
         .because(reason)
-        .fix("correct the users, or create them with --create-user; nothing was changed"))
+        .fix("correct the ids, or create the users with --create-user; nothing was changed"))
 }
 
-/// Notes who is new: those like a known user with that user, the others together.
+/// Notes the new users: those similar to a known user one by one, the others together.
 pub fn note(ctx: &Context, unknown: &[Unknown]) {
     let (similar, new): (Vec<_>, Vec<_>) =
         unknown.iter().partition(|unknown| !unknown.similar.is_empty());
@@ -197,7 +197,7 @@ pub fn note(ctx: &Context, unknown: &[Unknown]) {
     match new.as_slice() {
         [] => {}
         [one] => ctx.note(&one.sentence()),
-        many => ctx.note(&format!("{} users are new: {}", many.len(), names(many.iter().copied()))),
+        many => ctx.note(&format!("{} new users: {}", many.len(), names(many.iter().copied()))),
     }
 }
 
@@ -215,15 +215,15 @@ fn question(new: &[Unknown]) -> String {
     match new {
         [one] => {
             let odd = oddity(&one.given).map_or_else(String::new, |odd| format!(" {odd}"));
-            format!("User {} does not exist yet.{odd} Create it?", visible(&one.given))
+            format!("User {} does not exist.{odd} Create it?", visible(&one.given))
         }
         many => {
-            format!("{} users do not exist yet: {}. Create them?", many.len(), names(many.iter()))
+            format!("{} users do not exist: {}. Create them?", many.len(), names(many.iter()))
         }
     }
 }
 
-/// The user that the person means; none when a new one is.
+/// The user that the person chooses; none for a new one.
 fn choose<'a>(ctx: &Context, unknown: &'a Unknown) -> Result<Option<&'a str>> {
     let Unknown { given, similar } = unknown;
     let new = format!("{} is new. {}", visible(given), unknown.doubt());

@@ -20,7 +20,7 @@ use crate::output::table::cut;
 pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
     let missing: Vec<&str> =
         wanted.iter().filter(|(_, given)| !given).map(|(name, _)| *name).collect();
-    if missing.is_empty() || ctx.may_ask() {
+    if missing.is_empty() || ctx.can_prompt() {
         return Ok(());
     }
     let kind = |name: &str| match name.starts_with("--") {
@@ -29,7 +29,7 @@ pub fn require(ctx: &Context, wanted: &[(&str, bool)]) -> Result<()> {
     };
     let named: Vec<String> = missing.iter().map(|name| kind(name)).collect();
     let message = format!("Missing {}.", named.join(" and "));
-    Err(Error::usage(message).because(ctx.why_not_ask()).fix(completed(ctx, &missing)))
+    Err(Error::usage(message).because(ctx.why_no_prompt()).fix(completed(ctx, &missing)))
 }
 
 /// The command as typed, with a placeholder for each missing value.
@@ -54,8 +54,17 @@ where
         .validate_with(|text: &String| text.parse::<T>().map(drop).map_err(|e| e.to_string()));
     let answer = read_answer(input.interact_text_on(&Term::stderr()))?;
     let value = answer.parse().map_err(|error: T::Err| Error::usage(error.to_string()))?;
-    ctx.answered(flag, &answer);
+    ctx.record_prompt(flag, &answer);
     Ok(value)
+}
+
+/// The value of a flag, or of a prompt.
+pub fn given_or_text<T>(ctx: &Context, given: Option<T>, question: &str, flag: &str) -> Result<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    given.map_or_else(|| text(ctx, question, Some(flag)), Ok)
 }
 
 /// Prompts for a line of text with a default until it can be parsed. The answer is not recorded as a
@@ -93,63 +102,63 @@ pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize>
     read_answer(select.interact_on_opt(&Term::stderr()))?.ok_or_else(Error::cancelled)
 }
 
-/// The largest number of items that needs no confirmation.
+/// The most items that need no confirmation.
 pub const MAX_UNCONFIRMED: usize = 25;
 
-/// Asks for a confirmation before many items are processed, and says where.
+/// Asks for confirmation before many items are processed, and shows the target.
 pub async fn confirm_many(ctx: &Context, count: usize, question: &str) -> Result<()> {
     if count > MAX_UNCONFIRMED { confirm_loss(ctx, question).await } else { Ok(()) }
 }
 
-/// Asks for a confirmation before something is lost, and says where: a slip of the profile would
-/// hit the customers of another server or mode.
+/// Asks for confirmation before something is lost, and shows the target: with the wrong profile the
+/// command would affect the customers of another server or mode.
 pub async fn confirm_loss(ctx: &Context, question: &str) -> Result<()> {
-    if would_ask(ctx) && ctx.may_ask() {
+    if needs_confirmation(ctx) && ctx.can_prompt() {
         let client = ctx.client().await?;
         let profile = ctx.destination().as_ref().and_then(|it| it.profile.clone());
         let profile = profile.map_or_else(String::new, |name| format!("profile {name} · "));
         let mode = client.key().mode();
         let server = origin(client.server());
-        // The question says it.
+        // It is shown with the question.
         drop(client.place());
-        ctx.io.say(&format!("{}\n", clean(&format!("At {profile}{mode} mode · {server}:"))));
+        ctx.io.say(&format!("{}\n", clean(&format!("Target: {profile}{mode} mode · {server}"))));
     }
     confirm(ctx, question)
 }
 
-/// Whether to ask before a change that customers of the live mode feel. Scripts go ahead.
-pub async fn asks_in_live_mode(ctx: &Context) -> Result<bool> {
-    let is_person = would_ask(ctx) && ctx.may_ask();
+/// Whether to ask before a change that affects live customers. Scripts are not asked.
+pub async fn confirms_in_live_mode(ctx: &Context) -> Result<bool> {
+    let is_person = needs_confirmation(ctx) && ctx.can_prompt();
     Ok(is_person && ctx.client().await?.key().mode() == Mode::Live)
 }
 
-/// Whether a confirmation is needed, from the person or as an error.
-pub fn would_ask(ctx: &Context) -> bool {
+/// Whether confirmation is required: from the person, or as an error.
+pub fn needs_confirmation(ctx: &Context) -> bool {
     !ctx.globals.yes && !ctx.globals.dry_run
 }
 
-/// Asks for a confirmation, unless `--yes` gives it.
+/// Asks for confirmation, unless `--yes` gives it.
 pub fn confirm(ctx: &Context, question: &str) -> Result<()> {
-    if !would_ask(ctx) {
+    if !needs_confirmation(ctx) {
         return Ok(());
     }
-    if !ctx.may_ask() {
-        let error = Error::usage("This needs a confirmation.")
-            .because(format!("{question} {}", ctx.why_not_ask()));
+    if !ctx.can_prompt() {
+        let error = Error::usage("This requires confirmation.")
+            .because(format!("{question} {}", ctx.why_no_prompt()));
         return Err(error.fix("add --yes"));
     }
     agree(ctx, question)?;
-    ctx.answered(None, "--yes");
+    ctx.record_prompt(None, "--yes");
     Ok(())
 }
 
-/// Asks a yes-or-no question; no ends the command.
+/// Asks a yes-or-no question; `no` cancels the command.
 pub fn agree(ctx: &Context, question: &str) -> Result<()> {
     if yes(ctx, question)? { Ok(()) } else { Err(Error::cancelled()) }
 }
 
-/// Asks a yes-or-no question, which a whole line answers; Enter alone means no. A key that is pasted
-/// too early is no answer, and is not shown.
+/// Asks a yes-or-no question. The answer is a line; Enter alone means no. An API key that was pasted
+/// too early is not an answer, and is not echoed.
 fn yes(ctx: &Context, question: &str) -> Result<bool> {
     let mut prompt = String::new();
     theme(ctx)
@@ -163,18 +172,18 @@ fn yes(ctx: &Context, question: &str) -> Result<bool> {
         match read_line(ctx, &prompt, begins_an_answer)?.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => return Ok(true),
             "n" | "no" | "" => return Ok(false),
-            _ => ctx.io.say("Please answer y or n, and press Enter.\n"),
+            _ => ctx.io.say("Type y or n and press Enter.\n"),
         }
     }
 }
 
-/// Prompts for a secret without showing it.
+/// Prompts for a secret without echoing it.
 pub fn secret(ctx: &Context, question: &str) -> Result<String> {
     read_line(ctx, &format!("{question}: "), |_| false)
 }
 
-/// Reads a line, of which a beginning is shown as long as it may be. The terminal stays raw from the
-/// first to the last character, as a pasted secret would otherwise show between two reads.
+/// Reads a line and echoes it while `is_shown` allows. The terminal stays raw throughout, because a
+/// pasted secret would otherwise show between two reads.
 fn read_line(ctx: &Context, prompt: &str, is_shown: impl Fn(&[u8]) -> bool) -> Result<String> {
     let raw = RawTerminal::begin().map_err(|error| broken(&error))?;
     ctx.io.say(prompt);
@@ -208,7 +217,7 @@ fn read_line(ctx: &Context, prompt: &str, is_shown: impl Fn(&[u8]) -> bool) -> R
     drop(raw);
     ctx.io.say("\n");
     ended?;
-    String::from_utf8(typed).map_err(|_| Error::usage("The input is not valid text."))
+    String::from_utf8(typed).map_err(|_| Error::usage("The input is not valid UTF-8."))
 }
 
 /// A terminal in raw mode until dropped.
@@ -246,6 +255,5 @@ fn read_answer<T>(answer: dialoguer::Result<T>) -> Result<T> {
 }
 
 fn broken(error: &std::io::Error) -> Error {
-    Error::new(Exit::Internal, "terminal", "The terminal does not respond.")
-        .because(error.to_string())
+    Error::new(Exit::Internal, "terminal", "Cannot use the terminal.").because(error.to_string())
 }

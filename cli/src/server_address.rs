@@ -18,13 +18,13 @@ pub fn parse_server(text: &str, from: &str) -> Result<Url> {
         matches!(url.scheme(), "http" | "https") && url.has_host() && bare
     });
     url.ok_or_else(|| {
-        Error::usage(format!("{from} is not a server address."))
-            .fix("give an address like https://licenses.example.com")
+        Error::usage(format!("{from} is not a valid server URL."))
+            .fix("use a URL such as https://licenses.example.com")
     })
 }
 
-/// A host alone is reached by https, and by http on this machine. A word that is clearly no host,
-/// such as a key in the wrong place, is not looked up.
+/// A bare host means https, or http on this machine. A word that is clearly not a host, such as a
+/// misplaced API key, is not looked up.
 fn without_scheme(text: &str) -> Option<Url> {
     let url = Url::parse(&format!("https://{text}")).ok()?;
     let host = url.host_str()?;

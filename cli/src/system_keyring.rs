@@ -1,4 +1,4 @@
-//! The system's keyring. It may be missing, locked or silent, or lose what it accepted.
+//! The system keyring. It may be missing, locked or unresponsive, or lose what it accepted.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use keyring::{Entry, Error as KeyringError};
 use crate::error::{Error, Exit, Result};
 
 const SERVICE: &str = "licctl";
-/// How long the keyring may take for an answer.
+/// How long the keyring may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The keyring that stores keys.
@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub enum Keyring {
     #[default]
     OfTheSystem,
-    /// A keyring of a test.
+    /// A keyring for tests.
     #[cfg(test)]
     Of(std::sync::Arc<keyring_core::CredentialStore>),
 }
@@ -28,7 +28,7 @@ impl Keyring {
             entry.set_password(key.expose())?;
             match entry.get_password() {
                 Ok(stored) if stored == key.expose() => Ok(()),
-                Ok(_) | Err(KeyringError::NoEntry) => Err(unavailable("it does not keep the key")),
+                Ok(_) | Err(KeyringError::NoEntry) => Err(unavailable("it did not keep the key")),
                 Err(error) => Err(error),
             }
         });
@@ -40,7 +40,7 @@ impl Keyring {
             Ok(key) => Ok(Some(key)),
             Err(KeyringError::NoEntry) => Ok(None),
             Err(error) => {
-                Err(failed(&error, "unlock it and try again, or give --api-key-file FILE"))
+                Err(failed(&error, "unlock it and try again, or use --api-key-file FILE"))
             }
         }
     }
@@ -52,7 +52,7 @@ impl Keyring {
         }
     }
 
-    /// Runs on a thread of its own, which is left behind when the keyring does not answer.
+    /// Runs on its own thread, which is abandoned when the keyring does not respond.
     async fn with<T: Send + 'static>(
         &self,
         account: String,
@@ -62,7 +62,7 @@ impl Keyring {
         let acting = tokio::task::spawn_blocking(move || act(keyring.entry(&account)?));
         match tokio::time::timeout(TIMEOUT, acting).await {
             Ok(answered) => answered.unwrap_or_else(|error| Err(unavailable(&error.to_string()))),
-            Err(_) => Err(unavailable(&format!("no answer within {} s", TIMEOUT.as_secs()))),
+            Err(_) => Err(unavailable(&format!("no response within {} s", TIMEOUT.as_secs()))),
         }
     }
 
@@ -93,7 +93,7 @@ pub fn cause(error: &KeyringError) -> String {
 }
 
 fn failed(error: &KeyringError, fix: &str) -> Error {
-    Error::new(Exit::NotAuthenticated, "keyring", "The system's keyring cannot be used.")
+    Error::new(Exit::NotAuthenticated, "keyring", "Cannot use the system keyring.")
         .because(cause(error))
         .fix(fix)
 }

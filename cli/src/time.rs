@@ -32,7 +32,7 @@ impl FromStr for Span {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const SPAN_SYNTAX: &str = "must be a span as in 30s, 15m, 12h, 90d, 2w or 1y";
+        const SPAN_SYNTAX: &str = "must be a duration such as 30s, 15m, 12h, 90d, 2w or 1y";
         let split = text.find(|letter: char| !letter.is_ascii_digit()).ok_or(SPAN_SYNTAX)?;
         let (number, unit) = text.split_at(split);
         let millis = match unit {
@@ -70,7 +70,9 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let begins = text.parse::<NaiveDate>().is_ok().then(|| format!("{text}T00:00:00Z"));
         let moment = begins.as_deref().unwrap_or(text).parse().map(Self);
-        moment.map_err(|_| "must be a time as in 2027-01-31T12:00:00Z, or a date as in 2027-01-31")
+        moment.map_err(
+            |_| "must be a time such as 2027-01-31T12:00:00Z, or a date such as 2027-01-31",
+        )
     }
 }
 
@@ -97,8 +99,8 @@ impl FromStr for PastTime {
         let moment = || text.parse().map(Self::At);
         let time = text.parse().map(Self::Ago).or_else(|_| moment());
         time.map_err(|_| {
-            "must be a span as in 1h or 7d, a date as in 2027-01-31, \
-             or a time as in 2027-01-31T12:00:00Z"
+            "must be a duration such as 1h or 7d, a date such as 2027-01-31, \
+             or a time such as 2027-01-31T12:00:00Z"
         })
     }
 }
@@ -127,7 +129,7 @@ impl FromStr for Days {
             Err(_) => text.parse().ok().and_then(whole),
         };
         let days = days.and_then(|days| days.to_string().parse().ok());
-        days.map(Self).ok_or("must be whole days up to 100y, as in 90d or 1y")
+        days.map(Self).ok_or("must be whole days up to 100y, such as 90d or 1y")
     }
 }
 
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn times_are_relative_to_now() {
         let now: Timestamp = "2027-01-31T12:00:00Z".parse().unwrap();
-        for (time, told) in [
+        for (time, expected) in [
             ("2027-01-31T12:00:00.900Z", "just now"),
             ("2027-01-31T11:59:18Z", "42s ago"),
             ("2027-01-31T12:59:59Z", "in 59m"),
@@ -225,7 +227,7 @@ mod tests {
             ("2028-06-30T12:00:00Z", "in 516d"),
             ("2032-01-31T12:00:00Z", "in 5y"),
         ] {
-            assert_eq!(relative(time.parse().unwrap(), now), told, "{time}");
+            assert_eq!(relative(time.parse().unwrap(), now), expected, "{time}");
         }
     }
 
@@ -237,9 +239,9 @@ mod tests {
                 ("w", 604_800_000), ("y", 31_536_000_000u64),
             ][at];
             let millis = u64::from(number).saturating_mul(millis);
-            let told = format!("{number}{unit}").parse().map(Span::std).ok();
+            let span = format!("{number}{unit}").parse().map(Span::std).ok();
             let within = (1..=36_500 * 86_400_000).contains(&millis);
-            prop_assert_eq!(told, within.then(|| Duration::from_millis(millis)));
+            prop_assert_eq!(span, within.then(|| Duration::from_millis(millis)));
         }
 
         #[test]

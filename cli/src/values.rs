@@ -35,8 +35,8 @@ impl<T> Edit<T> {
     }
 }
 
-/// `none` and `never` clear the field. An empty text does not: a script's unset variable must not
-/// remove a limit.
+/// `none` and `never` clear the field. Empty text does not: a script's unset variable must not remove
+/// a limit.
 impl<T: FromStr> FromStr for Edit<T> {
     type Err = T::Err;
 
@@ -75,10 +75,12 @@ pub fn features(given: &[Feature]) -> Result<Option<Features>> {
     if given.is_empty() {
         return Ok(None);
     }
-    // A repeat asks for nothing more.
+    // Duplicates are harmless.
     let mut seen = HashSet::new();
     let different = given.iter().filter(|feature| seen.insert(*feature)).cloned().collect();
-    Features::new(different).map(Some).map_err(|_| Error::usage("Give at most 100 features."))
+    Features::new(different)
+        .map(Some)
+        .map_err(|_| Error::usage("At most 100 features are allowed."))
 }
 
 /// Like [`features`], but `none` alone clears the features.
@@ -89,7 +91,7 @@ pub fn changed_features(given: &[Feature]) -> Result<Option<Features>> {
     }
 }
 
-/// The longest time that a run waits without any answer. `0` does not wait; another number alone is
+/// How long a run keeps retrying without a response. `0` does not retry; any other bare number is in
 /// seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience(pub Duration);
@@ -111,7 +113,7 @@ impl FromStr for Patience {
     }
 }
 
-/// What a script gives to a request, so that the service does the same request once.
+/// A key of a script, with which the service performs a request only once.
 #[derive(Clone, Debug)]
 pub struct IdempotencyKey(String);
 
@@ -126,7 +128,7 @@ impl FromStr for IdempotencyKey {
     type Err = &'static str;
 
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        // The service takes 255, of which `of` needs some.
+        // The service accepts 255, and `of` adds a few.
         const MAX_LEN: usize = 200;
         let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
         match (1..=MAX_LEN).contains(&text.len()) && is_plain {

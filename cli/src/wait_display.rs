@@ -1,5 +1,5 @@
-//! Shows that a run waits for its server: as a line on the terminal that is gone afterwards, in the
-//! bar of a bulk run, or elsewhere as a note.
+//! Shows that a run is waiting for its server: as a temporary line on the terminal, in the bar of a
+//! bulk run, or otherwise as a note.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use crate::io::Io;
 
 pub struct WaitDisplay {
     io: Rc<Io>,
-    /// Whether stderr is for a program, which reads errors only.
+    /// Whether stderr is JSON for a program.
     silent: bool,
     /// The bar of the bulk run, with the style that it has while it does not wait.
     bulk: RefCell<Option<(ProgressBar, ProgressStyle)>>,
@@ -63,7 +63,7 @@ impl WaitDisplay {
         }
     }
 
-    /// Says something at once, above the bar if there is one.
+    /// Prints a line immediately, above the bar if there is one.
     pub fn say(&self, text: &str) {
         match &*self.bulk.borrow() {
             Some((bar, _)) => bar.println(text),
@@ -71,7 +71,7 @@ impl WaitDisplay {
         }
     }
 
-    /// Says once, where no line can be shown and removed, that a wait begins.
+    /// Notes that a wait begins, where no temporary line can be shown.
     pub fn note(&self, text: &str) {
         if !self.io.terminals.stderr && !self.silent {
             self.io.say(&format!("note: {text}\n"));

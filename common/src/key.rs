@@ -33,12 +33,13 @@ string_enum! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
-pub struct Key {
+#[cfg_attr(feature = "server", schemars(rename = "Key"))]
+pub struct Key<T = Role> {
     pub id: KeyId,
     pub name: Name,
     /// The first 12 characters of the key.
     pub prefix: String,
-    pub role: Role,
+    pub role: T,
     pub mode: Mode,
     pub created_at: Timestamp,
     /// The time from which the key is refused; null: no expiry.
@@ -61,7 +62,9 @@ pub enum KeyState {
 impl Key {
     /// A key unused for this long is flagged as stale.
     pub const LONG_UNUSED: Duration = Duration::days(90);
+}
 
+impl<T> Key<T> {
     pub fn state(&self, now: Timestamp) -> KeyState {
         match (self.revoked_at, self.expires_at) {
             (Some(_), _) => KeyState::Revoked,
@@ -72,7 +75,7 @@ impl Key {
 
     /// Whether it was not used for that long; one that was never used counts from when it was made.
     pub fn is_long_unused(&self, now: Timestamp) -> bool {
-        now.since(self.last_used_at.unwrap_or(self.created_at)) > Self::LONG_UNUSED
+        now.since(self.last_used_at.unwrap_or(self.created_at)) > Key::LONG_UNUSED
     }
 }
 
@@ -124,9 +127,10 @@ impl RollKey {
 /// The record of a new key, with the key itself.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-pub struct CreatedKey {
+#[cfg_attr(feature = "server", schemars(rename = "CreatedKey"))]
+pub struct CreatedKey<T = Role> {
     #[serde(flatten)]
-    pub record: Key,
+    pub record: Key<T>,
     /// The key itself. It is not shown again.
     #[serde(serialize_with = "ApiKey::serialize_exposed")]
     #[cfg_attr(feature = "server", schemars(with = "String"))]
@@ -145,11 +149,12 @@ pub struct Tenant {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct CurrentKey {
+#[cfg_attr(feature = "server", schemars(rename = "CurrentKey"))]
+pub struct CurrentKey<T = Role> {
     pub id: KeyId,
     pub name: Name,
     pub prefix: String,
-    pub role: Role,
+    pub role: T,
     pub mode: Mode,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,

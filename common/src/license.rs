@@ -24,12 +24,13 @@ string_enum! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
-pub struct License {
+#[cfg_attr(feature = "server", schemars(rename = "License"))]
+pub struct License<S = Status> {
     pub id: LicenseId,
     pub product_id: ProductId,
     /// The plan from which the license was created.
     pub plan_id: PlanId,
-    pub status: Status,
+    pub status: S,
     /// How many users may hold a seat at once; null: no limit.
     pub max_seats: Option<MaxSeats>,
     /// The time from which the license is expired; null: no expiry.
@@ -40,7 +41,7 @@ pub struct License {
     pub updated_at: Timestamp,
 }
 
-impl License {
+impl<S> License<S> {
     /// Whether its end has passed. It is expired then, whatever its status.
     pub fn has_ended(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
@@ -50,20 +51,21 @@ impl License {
 /// A license with what its vendor noted on it. Neither note has a part in decisions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
-pub struct LicenseDetails {
+#[cfg_attr(feature = "server", schemars(rename = "LicenseDetails"))]
+pub struct LicenseDetails<S = Status> {
     #[serde(flatten)]
     #[cfg_attr(feature = "server", sqlx(flatten))]
-    pub license: License,
+    pub license: License<S>,
     /// The license's name, such as that of a customer or an order.
     pub name: Option<Name>,
     #[cfg_attr(feature = "server", sqlx(json(nullable)))]
     pub metadata: Option<Metadata>,
 }
 
-impl Deref for LicenseDetails {
-    type Target = License;
+impl<S> Deref for LicenseDetails<S> {
+    type Target = License<S>;
 
-    fn deref(&self) -> &License {
+    fn deref(&self) -> &License<S> {
         &self.license
     }
 }
@@ -81,16 +83,17 @@ pub struct Seats {
 /// A license with its name, metadata and seats, as in lists and in `GET` by id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-pub struct LicenseWithSeats {
+#[cfg_attr(feature = "server", schemars(rename = "LicenseWithSeats"))]
+pub struct LicenseWithSeats<S = Status> {
     #[serde(flatten)]
-    pub details: LicenseDetails,
+    pub details: LicenseDetails<S>,
     pub seats: Seats,
 }
 
-impl Deref for LicenseWithSeats {
-    type Target = LicenseDetails;
+impl<S> Deref for LicenseWithSeats<S> {
+    type Target = LicenseDetails<S>;
 
-    fn deref(&self) -> &LicenseDetails {
+    fn deref(&self) -> &LicenseDetails<S> {
         &self.details
     }
 }
@@ -163,8 +166,9 @@ pub struct UsageActivation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Usage {
-    pub license: License,
+#[cfg_attr(feature = "server", schemars(rename = "Usage"))]
+pub struct Usage<S = Status> {
+    pub license: License<S>,
     /// The seats held now, oldest first.
     pub activations: Vec<UsageActivation>,
     /// How many seats are held in all, also if `activations` is a page of them.

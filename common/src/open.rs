@@ -1,4 +1,5 @@
-//! Sets of words that may grow: a client of this version reads the words of a later licd too.
+//! Sets of words that may grow: a client of this version can read the words of a later licd. Records
+//! with a closed set, which licd has, take the open one as a type parameter: `License<Open<Status>>`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::string_enum;
 use crate::{
     Activation, ConstBool, ExpiresInDays, ExternalId, Features, License, MaxSeats, Name, Open,
-    ProductId, Timestamp, UsageActivation, User, UserRefusal,
+    ProductId, Status, Timestamp, UsageActivation, User, UserRefusal,
 };
 
 /// The body of `POST /api/v1/validate`.
@@ -111,7 +111,8 @@ pub struct Explain {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Explanation {
+#[cfg_attr(feature = "server", schemars(rename = "Explanation"))]
+pub struct Explanation<S = Status> {
     pub valid: bool,
     /// Null if valid.
     pub reason: Option<Open<Reason>>,
@@ -121,7 +122,7 @@ pub struct Explanation {
     /// Null if the user is unknown.
     pub user: Option<User>,
     /// Every license assigned to the user, in the order in which a validation looks at them.
-    pub licenses: Vec<ExplainedLicense>,
+    pub licenses: Vec<ExplainedLicense<S>>,
     /// The user's last refused validations, newest first, some seconds late.
     #[serde(default)]
     pub refusals: Vec<UserRefusal>,
@@ -131,8 +132,9 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct ExplainedLicense {
-    pub license: License,
+#[cfg_attr(feature = "server", schemars(rename = "ExplainedLicense"))]
+pub struct ExplainedLicense<S = Status> {
+    pub license: License<S>,
     pub product_name: Name,
     pub plan_name: Name,
     pub assigned_at: Timestamp,

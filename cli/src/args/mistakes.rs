@@ -1,5 +1,4 @@
-//! What a person or a program gets for a command line that cannot be parsed: the parser's error, with
-//! tips for the usual mistakes.
+//! The error for a command line that cannot be parsed, with tips for common mistakes.
 
 use std::ffi::OsString;
 
@@ -62,10 +61,10 @@ fn dash_tip(args: &[OsString], error: &clap::Error) -> Option<String> {
         begins && is_wrong && takes_value(&grammar(), flag)
     };
     let pair = words.windows(2).find(|pair| is_it(&pair[0], &pair[1]))?;
-    Some(format!("a value that begins with - needs an equals sign: {}={}", pair[0], pair[1]))
+    Some(format!("pass a value that begins with - after an equals sign: {}={}", pair[0], pair[1]))
 }
 
-/// The suggested commands without their other forms, which are the same suggestion again.
+/// The suggested commands without aliases, which would repeat a suggestion.
 fn near_commands(error: &clap::Error) -> Option<ContextValue> {
     let Some(ContextValue::Strings(near)) = error.get(ContextKind::SuggestedSubcommand) else {
         return None;

@@ -20,7 +20,6 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result, TIMEOUT};
 use crate::new_users::{self, NewUserFlags};
-use crate::output::Field;
 use crate::prompt;
 use crate::resolve::visible;
 use progress::RowProgress;
@@ -30,20 +29,20 @@ pub use source::{ColumnMapping, UserRow};
 
 const ROWS_IN_FLIGHT: usize = 4;
 /// The columns with which the CSV of a run begins.
-pub const LINE_FIELDS: [Field; 3] = Field::members(["line", "userId", "state"]);
+pub const LINE_FIELDS: &str = "line userId state";
 /// The column with which it ends.
-pub const ERROR_FIELD: Field = Field::at("error", "/error/message");
+pub const ERROR_FIELD: &str = "error=/error/message";
 
 /// Flags of every command that takes a file of rows.
 #[derive(clap::Args)]
 pub struct BulkFlags {
-    /// Take a field from another column, as in userId=login (repeatable)
+    /// Read a field from another column, such as userId=login (repeatable)
     #[arg(long = "map", value_name = "FIELD=COLUMN")]
     mapping: Vec<ColumnMapping>,
-    /// File for the report, a JSON line for each answer
+    /// Write a report to this file, with a JSON line per row
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     report: Option<PathBuf>,
-    /// Continue from this report: send only the rows that failed or were not tried
+    /// Continue from this report: send only rows that failed or were not tried
     #[arg(long, value_name = "REPORT")]
     resume: Option<PathBuf>,
 }
@@ -57,7 +56,7 @@ impl BulkFlags {
             Self { mapping, .. } if !mapping.is_empty() => "--map",
             _ => return Ok(()),
         };
-        Err(Error::usage(format!("{flag} needs --from FILE.")))
+        Err(Error::usage(format!("{flag} requires --from FILE.")))
     }
 }
 
@@ -77,8 +76,7 @@ pub struct BulkTask {
     /// Identifies the run by its command and target, so that a report resumes only the run that
     /// wrote it.
     pub name: String,
-    /// Whether the run changes what a person would have to put right, so that there is a report
-    /// even without `--report`.
+    /// Whether there is a report even without `--report`, because a person may have to clean up.
     pub always_reports: bool,
     pub new_users: NewUserFlags,
 }
@@ -95,7 +93,7 @@ struct BulkRun<'a> {
 }
 
 /// The rows of a run by how they ended.
-struct Outcome<'a> {
+struct BulkSummary<'a> {
     lines: &'a [ReportLine],
     untried: Vec<&'a str>,
     stopped: Option<Error>,
@@ -126,7 +124,7 @@ pub async fn run<F: Future<Output = Result<Value>>>(
         }
     }
     if !before.is_empty() {
-        ctx.note(&format!("skipping {} rows that an earlier run finished", before.len()));
+        ctx.note(&format!("skipping {} rows that were already done", before.len()));
     }
     let agreed = async {
         note_new_users(ctx, new_users, &open).await?;
@@ -156,8 +154,8 @@ pub async fn run<F: Future<Output = Result<Value>>>(
     let untried = order.iter().filter(|(line, _)| !tried.contains(line));
     let untried = untried.map(|(_, user)| user.as_str()).collect();
     let stopped = work.stopped.take();
-    let outcome = Outcome { lines: &lines, untried, stopped, interrupted };
-    let exit = conclude(ctx, &report, outcome)?;
+    let ended = BulkSummary { lines: &lines, untried, stopped, interrupted };
+    let exit = conclude(ctx, &report, ended)?;
     Ok(BulkResult { lines, before, exit })
 }
 
@@ -188,12 +186,12 @@ impl BulkRun<'_> {
         let begun = Instant::now();
         let line = match act(row.clone()).await {
             Ok(answer) => ReportLine::done(&row, answer),
-            // The wait before the row's request was ended by Ctrl-C.
+            // Ctrl-C ended the wait before the row's request.
             Err(error) if error.exit == Exit::Cancelled => return None,
             Err(error) => {
                 let line = ReportLine::failed(&row, &error);
                 let is_tried = !error.had_no_effect();
-                if self.ends_everything(&error, begun) {
+                if self.stops_the_rest(&error, begun) {
                     self.stopped.borrow_mut().get_or_insert(error);
                     if !is_tried {
                         return None;
@@ -205,23 +203,23 @@ impl BulkRun<'_> {
         self.answered.set(Some(Instant::now()));
         self.progress.count(&line);
         if let Err(error) = self.report.write(&line) {
-            // Without a report a later run cannot continue, so no further row is started.
+            // Without a report the run could not be resumed, so no further row is started.
             self.stopped.borrow_mut().get_or_insert(error);
         }
         Some(line)
     }
 
-    /// Whether the other rows would fail too. A row that was not answered in time fails alone while
-    /// others are answered.
-    fn ends_everything(&self, error: &Error, begun: Instant) -> bool {
+    /// Whether the other rows would fail too. A row that timed out fails alone while others get
+    /// responses.
+    fn stops_the_rest(&self, error: &Error, begun: Instant) -> bool {
         let others_work = self.answered.get().is_some_and(|answered| answered > begun);
-        error.ends_everything() && !(error.code() == TIMEOUT && others_work)
+        error.stops_the_rest() && !(error.code() == TIMEOUT && others_work)
     }
 }
 
-/// Says how the rows ended, and how to continue.
-fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit> {
-    let Outcome { lines, untried, stopped, interrupted } = outcome;
+/// Reports how the rows ended, and how to resume.
+fn conclude(ctx: &Context, report: &Report, ended: BulkSummary<'_>) -> Result<Exit> {
+    let BulkSummary { lines, untried, stopped, interrupted } = ended;
     let failed = || lines.iter().filter(|line| line.state == RowState::Failed);
     let done = lines.len() - failed().count();
     let rest = match untried.len() {
@@ -231,10 +229,10 @@ fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit
     let summary = format!("{done} succeeded, {} failed{rest}.", failed().count());
     let resume = || match report.path() {
         Some(path) => resume_command(&ctx.take_command(), path),
-        None => "run the command again; --report FILE would let it resume".to_owned(),
+        None => "run the command again, with --report FILE to make it resumable".to_owned(),
     };
     let stopped = match stopped {
-        // An error that nothing came before is the error of the whole run.
+        // If nothing succeeded before, this is the error of the whole run.
         Some(error) if done == 0 && !interrupted => {
             let is_begun = !report.abandon();
             return Err(if is_begun { error.fix(resume()) } else { error });
@@ -250,9 +248,9 @@ fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit
     }
     let resume = resume();
     if !ctx.globals.dry_run {
-        ctx.note(&format!("to continue: {resume}"));
+        ctx.note(&format!("resume with: {resume}"));
     }
-    // A report keeps the idempotency keys, so that continuing is safe where repeating may not be.
+    // The report keeps the idempotency keys, so resuming is safe even if repeating is not.
     let is_safe = report.path().is_some();
     let stopped = stopped.map(|error| match error.had_no_effect() {
         false if is_safe => error.fix(resume.clone()),
@@ -268,8 +266,9 @@ fn conclude(ctx: &Context, report: &Report, outcome: Outcome<'_>) -> Result<Exit
     };
     json["errors"] = failed().map(of_row).chain(stopped.iter().map(Error::json)).collect();
     json["notTried"] = untried.into();
-    let interruption = interrupted
-        .then(|| Error::new(Exit::Cancelled, "cancelled", "Stopped after the requests in flight."));
+    let interruption = interrupted.then(|| {
+        Error::new(Exit::Cancelled, "cancelled", "Interrupted. Requests in flight were completed.")
+    });
     let said: String = stopped.iter().chain(&interruption).map(|error| error.text(None)).collect();
     ctx.messages.fail(&said, json);
     Ok(exit)

@@ -58,7 +58,7 @@ impl RowProgress {
         Self { bar: ProgressBar::hidden(), lines: Some(lines) }
     }
 
-    /// Counts a row; a failure is printed at once.
+    /// Counts a row; a failure is printed immediately.
     pub fn count(&self, line: &ReportLine) {
         self.bar.inc(1);
         if line.state == RowState::Failed {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::BulkTask;
 use super::source::UserRow;
 use crate::context::Context;
-use crate::error::{Error, Exit, Result, UNREACHABLE};
+use crate::error::{Error, Result, UNREACHABLE};
 use crate::escape::quote;
 
 /// The state of a row in the report.
@@ -135,13 +135,12 @@ impl Report {
 
     /// Hands a line to the operating system, which keeps it even if this process is killed.
     pub fn write(&self, line: &ReportLine) -> Result<()> {
-        learn(&mut self.known.borrow_mut(), line.clone());
+        remember(&mut self.known.borrow_mut(), line.clone());
         let (Some(path), Some(file)) = (&self.path, &mut *self.file.borrow_mut()) else {
             return Ok(());
         };
         let entry = ReportEntry { run: self.run.clone(), line: line.clone() };
-        let mut text = serde_json::to_string(&entry)
-            .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+        let mut text = serde_json::to_string(&entry).map_err(Error::internal)?;
         text.push('\n');
         file.write_all(text.as_bytes()).map_err(|error| failed(path, &error))
     }
@@ -149,7 +148,7 @@ impl Report {
 
 /// Records the line of a user. A failure does not replace a line of a finished part, nor one of a
 /// started request whose outcome is unknown.
-fn learn(known: &mut HashMap<String, ReportLine>, line: ReportLine) {
+fn remember(known: &mut HashMap<String, ReportLine>, line: ReportLine) {
     let before = known.get(&line.user).map(|known| known.state);
     let stays = match before {
         Some(RowState::Partly) => line.state == RowState::Failed,
@@ -170,7 +169,7 @@ fn read(path: &Path, run: &str) -> Result<HashMap<String, ReportLine>> {
         // The last line may be incomplete when the process was killed.
         let Ok(entry) = serde_json::from_str::<ReportEntry>(&text) else {
             if at == 0 {
-                return Err(Error::usage(format!("{} is not a report.", path.display())));
+                return Err(Error::usage(format!("{} is not a report of licctl.", path.display())));
             }
             continue;
         };
@@ -178,9 +177,9 @@ fn read(path: &Path, run: &str) -> Result<HashMap<String, ReportLine>> {
             let message = format!("{} is the report of another run.", path.display());
             return Err(Error::usage(message)
                 .because(format!("It belongs to \"{}\"; this run is \"{run}\"", entry.run))
-                .fix("omit --resume, or give the report of this run"));
+                .fix("omit --resume, or pass the report of this run"));
         }
-        learn(&mut known, entry.line);
+        remember(&mut known, entry.line);
     }
     Ok(known)
 }
@@ -221,17 +220,15 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
     let shown = path.display().to_string();
     if error.kind() == ErrorKind::AlreadyExists {
         let word = quote(&shown);
-        return Error::usage(format!("The report {shown} exists already.")).fix(format!(
-            "continue its run with --resume {word}, or give another file to --report"
-        ));
+        return Error::usage(format!("The report {shown} already exists."))
+            .fix(format!("continue that run with --resume {word}, or choose another --report"));
     }
     if error.kind() == ErrorKind::NotFound {
-        let error = Error::usage(format!("There is no file or folder for the report {shown}."));
+        let error = Error::usage(format!("The report {shown} was not found."));
         return error.fix("check the path");
     }
-    let error =
-        Error::usage(format!("The report {shown} cannot be used.")).because(error.to_string());
-    error.fix("give a file in a folder that you can write to")
+    let error = Error::usage(format!("Cannot use the report {shown}.")).because(error.to_string());
+    error.fix("choose a file in a writable directory")
 }
 
 #[cfg(test)]

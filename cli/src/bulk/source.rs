@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::text::{decode, records};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::io::unreadable;
 use crate::metadata::MetadataChange;
 use crate::output::folded;
 
@@ -58,15 +59,13 @@ impl FromStr for ColumnMapping {
 pub async fn read(ctx: &Context, file: &str, mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
     let bytes = match file {
         "-" => ctx.io.read_stdin_bytes().await?,
-        path => fs::read(path).map_err(|error| {
-            Error::usage(format!("{path} cannot be read.")).because(error.to_string())
-        })?,
+        path => fs::read(path).map_err(|error| unreadable(path, &error))?,
     };
     parse(file, &bytes, mapping)
 }
 
-/// No rows are no error in a list with a header, and in an empty one from a pipe. An empty file is
-/// more likely a mistake.
+/// A header without rows is fine, and so is empty input from a pipe. An empty file is probably a
+/// mistake.
 fn parse(file: &str, bytes: &[u8], mapping: &[ColumnMapping]) -> Result<Vec<UserRow>> {
     let is_stdin = file == "-";
     let file = if is_stdin { "Stdin" } else { file };
@@ -76,8 +75,8 @@ fn parse(file: &str, bytes: &[u8], mapping: &[ColumnMapping]) -> Result<Vec<User
     }
     if let Some(lost) = mapping.iter().find(|mapping| !titles.contains(&mapping.column)) {
         let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-        return Err(Error::usage(format!("There is no column {}.", lost.column))
-            .because(format!("The columns are: {}", titles.join(", "))));
+        return Err(Error::usage(format!("Unknown column {}.", lost.column))
+            .because(format!("Columns: {}", titles.join(", "))));
     }
     let names_users = |title: &String| USER_TITLES.contains(&folded(title).as_str());
     let has_users = mapping.iter().any(|it| it.field == "userId") || titles.iter().any(names_users);
@@ -107,7 +106,7 @@ fn row(
     mapping: &[ColumnMapping],
 ) -> std::result::Result<UserRow, String> {
     let user = field(record, mapping, "userId", &USER_TITLES)?;
-    let user = user.ok_or("has no userId or externalId (or else give --map userId=COLUMN)")?;
+    let user = user.ok_or("has no userId or externalId (or set --map userId=COLUMN)")?;
     Ok(UserRow {
         line,
         user: user.parse().map_err(|error| format!("userId {error}"))?,
@@ -148,7 +147,7 @@ fn field(
             Ok(Some(number.to_string()))
         }
         Some(Value::Number(_)) => {
-            Err(format!("{name} is a number with a fraction, or a large one: write it in quotes"))
+            Err(format!("{name} is a number with a fraction, or too large: put it in quotes"))
         }
         Some(_) => Err(format!("{name} must be a string")),
     }
@@ -194,7 +193,7 @@ fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
         _ if wrong.len() == 1 => format!("{file}: 1 of {total} rows is invalid."),
         _ => format!("{file}: {} of {total} rows are invalid.", wrong.len()),
     };
-    Error::usage(message).because(shown.join("; ") + &more).fix("correct the file; no row was sent")
+    Error::usage(message).because(shown.join("; ") + &more).fix("fix the file; no row was sent")
 }
 
 #[cfg(test)]
@@ -239,7 +238,7 @@ mod tests {
             let text = format!("{{\"userId\":1}}\n{{\"userId\":{id}}}\n");
             let error = users(&text, &[]).unwrap_err().text(None);
             assert!(error.contains("line 2: userId is a number with"), "{id}: {error}");
-            assert!(error.contains("write it in quotes"), "{id}: {error}");
+            assert!(error.contains("put it in quotes"), "{id}: {error}");
             let quoted = users(&format!("{{\"userId\":\"{id}\"}}\n"), &[]).unwrap();
             assert!(quoted[0].contains(&format!("\"{id}\"")), "{quoted:?}");
         }
@@ -290,11 +289,11 @@ mod tests {
     }
 
     fn read(text: &str) -> Vec<(String, String)> {
-        let told = |row: UserRow| {
+        let fields = |row: UserRow| {
             let email = row.email.map_or_else(String::new, |email| email.to_string());
             (row.user.to_string(), email)
         };
-        parse("users", text.as_bytes(), &[]).unwrap().into_iter().map(told).collect()
+        parse("users", text.as_bytes(), &[]).unwrap().into_iter().map(fields).collect()
     }
 
     proptest! {

@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// What may stand between the fields of a line. Spreadsheets use semicolons where the comma is the
-/// decimal sign.
+/// The possible separators. Spreadsheets use semicolons where the comma is the decimal sign.
 const SEPARATORS: [u8; 3] = *b",;\t";
 
 pub type ParsedRecord = std::result::Result<Map<String, Value>, String>;
@@ -26,26 +25,26 @@ pub fn decode<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str> {
         ))
     };
     if bytes.starts_with(b"PK\x03\x04") {
-        return Err(Error::usage(format!("{file} is a workbook or an archive, and not text."))
+        return Err(Error::usage(format!("{file} is a workbook or an archive, not text."))
             .fix("save the sheet as \"CSV UTF-8\""));
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(not_utf8("UTF-16", "It begins with the mark of UTF-16.".to_owned()));
+        return Err(not_utf8("UTF-16", "It begins with a UTF-16 byte order mark.".to_owned()));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = 1 + line_ends(bytes, 0, error.valid_up_to());
-        not_utf8("WINDOWS-1252", format!("line {line} has a character of another encoding"))
+        not_utf8("WINDOWS-1252", format!("Line {line} is not valid UTF-8."))
     })?;
     if text.contains('\0') {
-        return Err(not_utf8("UTF-16LE", "It has null characters, as UTF-16 does.".to_owned()));
+        return Err(not_utf8("UTF-16LE", "It contains null characters, like UTF-16.".to_owned()));
     }
     Ok(text.trim_start_matches('\u{feff}'))
 }
 
 pub fn records(text: &str) -> Result<ParsedFile> {
     if is_json_array(text) {
-        return Err(Error::usage("The file is a JSON array, and not JSON lines.")
-            .fix("write one object on each line: jq -c '.[]' FILE"));
+        return Err(Error::usage("The file is a JSON array, not JSON lines.")
+            .fix("write one object per line: jq -c '.[]' FILE"));
     }
     if text.trim_start().starts_with('{') { Ok(json_lines(text)) } else { csv(text) }
 }
@@ -80,7 +79,7 @@ fn json_line(line: &str) -> ParsedRecord {
     })
 }
 
-/// An object of which no member is there twice, as nobody could tell which one counts.
+/// An object without duplicate members, which would be ambiguous.
 struct UniqueMembers(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for UniqueMembers {
@@ -121,7 +120,7 @@ fn csv(text: &str) -> Result<ParsedFile> {
     let mut names = HashSet::new();
     // Spreadsheets leave columns without a title.
     if let Some(twice) = titles.iter().find(|title| !title.is_empty() && !names.insert(*title)) {
-        return Err(Error::usage(format!("The header line names the column {twice} twice."))
+        return Err(Error::usage(format!("The header has the column {twice} twice."))
             .fix("rename or remove one of them"));
     }
     let mut lines = LineCount { bytes: text.as_bytes(), counted: 0, line: 1 };
@@ -167,7 +166,7 @@ struct LineCount<'a> {
 }
 
 impl LineCount<'_> {
-    /// The line of a record, from 1. The reader may stand before the line ends that precede it.
+    /// The line of a record, from 1. The position may be before the line ends that precede it.
     fn at(&mut self, position: Option<&csv::Position>) -> usize {
         let mut end = position.map_or(self.counted, |position| position.byte() as usize);
         while self.bytes.get(end).is_some_and(|byte| matches!(byte, b'\r' | b'\n')) {
@@ -241,14 +240,14 @@ mod tests {
     #[test]
     fn a_name_that_stands_twice_is_refused() {
         let error = records("userId, email,userId \na,b,c\n").unwrap_err().text(None);
-        assert!(error.contains("names the column userId twice"), "{error}");
+        assert!(error.contains("has the column userId twice"), "{error}");
         assert_eq!(lines("userId,,\na,,\n")[0].1, "{\"userId\":\"a\"}");
         let json = "{\"userId\":\"x1\"}\n{\"userId\":\"x1\",\"email\":1,\"userId\":\"x2\"}\n";
         assert_eq!(lines(json)[1], (2, "has userId twice".to_owned()));
     }
 
     #[test]
-    fn what_is_no_line_of_json_is_told_with_its_own_line() {
+    fn an_invalid_json_line_is_reported_with_its_number() {
         let found = lines("{}\n[1]\n{\"a\" 1}\n\"a\"\n{} {}\n");
         let found: Vec<_> = found.iter().map(|(line, why)| format!("{line}: {why}")).collect();
         insta::assert_snapshot!(found.join("\n"), @r"
@@ -275,9 +274,9 @@ mod tests {
         let utf16: Vec<u8> = "userId".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let marked = [&[0xff, 0xfe], &utf16[..]].concat();
         for (bytes, why, fix) in [
-            (&b"userId\r\nJos\xe9\r\n"[..], "line 2 has a character", "-f WINDOWS-1252 "),
+            (&b"userId\r\nJos\xe9\r\n"[..], "Line 2 is not valid UTF-8", "-f WINDOWS-1252 "),
             (&utf16, "null characters", "-f UTF-16LE "),
-            (&marked, "the mark of UTF-16", "-f UTF-16 "),
+            (&marked, "UTF-16 byte order mark", "-f UTF-16 "),
         ] {
             let error = decode("users.csv", bytes).unwrap_err().text(None);
             assert!(error.starts_with("error: users.csv is not UTF-8."), "{error}");

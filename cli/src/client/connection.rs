@@ -7,10 +7,11 @@ use reqwest::Url;
 
 use super::cause;
 use crate::error::{Error, Exit, Result};
+use crate::io::unreadable;
 use crate::server_address::is_loopback;
 use crate::time::Span;
 
-/// How requests travel to a server, with or without a key.
+/// The HTTP client for a server, for requests with or without a key.
 pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<reqwest::Client> {
     let mut http = reqwest::Client::builder()
         .user_agent(concat!("licctl/", env!("CARGO_PKG_VERSION")))
@@ -29,13 +30,13 @@ pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<req
         http = http.tls_certs_merge(own);
     }
     http.build().map_err(|error| {
-        Error::new(Exit::Unreachable, "tls", "The connection cannot be set up.")
+        Error::new(Exit::Unreachable, "tls", "Cannot set up the connection.")
             .because(cause(&error))
-            .fix("install the package ca-certificates, or name a file with --ca-cert")
+            .fix("install the package ca-certificates, or use --ca-cert FILE")
     })
 }
 
-/// A file of certificates to trust beside the system's.
+/// A file of certificates to trust in addition to the system's.
 pub struct CaCert {
     pub path: PathBuf,
     pem: Vec<u8>,
@@ -43,18 +44,17 @@ pub struct CaCert {
 
 impl CaCert {
     pub fn read(path: &Path) -> Result<Self> {
-        let pem = fs::read(path).map_err(|error| {
-            Error::usage(format!("{} cannot be read.", path.display())).because(error.to_string())
-        })?;
+        let shown = path.display().to_string();
+        let pem = fs::read(path).map_err(|error| unreadable(&shown, &error))?;
         Ok(Self { path: path.to_owned(), pem })
     }
 
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>> {
-        let what = format!("{} contains no certificate in PEM format.", self.path.display());
+        let what = format!("{} contains no PEM certificate.", self.path.display());
         let found = reqwest::Certificate::from_pem_bundle(&self.pem);
         found
             .ok()
             .filter(|found| !found.is_empty())
-            .ok_or_else(|| Error::usage(what).fix("give a file with -----BEGIN CERTIFICATE-----"))
+            .ok_or_else(|| Error::usage(what).fix("use a file with -----BEGIN CERTIFICATE-----"))
     }
 }

@@ -34,11 +34,11 @@ use crate::keystore::origin;
 use crate::time::Span;
 pub use connection::{CaCert, http};
 use patience::Attempts;
-pub use patience::{Acquaintance, Patience};
+pub use patience::{Patience, ServerKnowledge};
 pub use planned::PlannedRequest;
 pub use raw::Headers;
-use record::Answered;
 pub use record::ApiRecord;
+use record::ApiResponse;
 pub use records::Done;
 use refusal::ApiRequest;
 pub use refusal::cause;
@@ -219,7 +219,7 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Option<Written<T>>> {
         let written = self.change::<Success<T>>(api_request, body, idempotency_key).await?;
-        Ok(written.map(|Answered { status, etag, body }| Written {
+        Ok(written.map(|ApiResponse { status, etag, body }| Written {
             created: status == StatusCode::CREATED,
             data: body.data,
             etag,
@@ -232,7 +232,7 @@ impl Client {
         api_request: &ApiRequest<'_>,
         body: Option<serde_json::Value>,
         idempotency_key: &str,
-    ) -> Result<Option<Answered<T>>> {
+    ) -> Result<Option<ApiResponse<T>>> {
         if self.target.dry_run {
             self.plan(api_request, body, false)?;
             return Ok(None);
@@ -254,7 +254,7 @@ impl Client {
         api_request: &ApiRequest<'_>,
         body: Option<&serde_json::Value>,
         idempotency_key: Option<&str>,
-    ) -> Result<Answered<T>> {
+    ) -> Result<ApiResponse<T>> {
         if self.target.dry_run {
             self.plan(api_request, body.cloned(), true)?;
         }
@@ -355,8 +355,7 @@ fn redirected(from: &Url, response: &Response) -> Option<Url> {
 }
 
 fn to_json(body: &impl Serialize) -> Result<serde_json::Value> {
-    let mut json = serde_json::to_value(body)
-        .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+    let mut json = serde_json::to_value(body).map_err(Error::internal)?;
     // Null and absent mean the same to the service; the printed request is shorter without null.
     if let Some(fields) = json.as_object_mut() {
         fields.retain(|_, value| !value.is_null());

@@ -1,5 +1,5 @@
-//! How long a run waits for its server. One request that is refused because of a rate limit or a busy
-//! server, or that does not get through, delays all requests of the run; any answer ends the trouble.
+//! Retries while the server is busy, rate limiting or unreachable. A request that fails this way
+//! delays all requests of the run, until any of them gets a response.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,12 +12,12 @@ use crate::error::{BROKEN_ANSWER, Error, NOT_LICD, Result, UNREACHABLE};
 use crate::interruption::Interruption;
 use crate::wait_display::WaitDisplay;
 
-/// The pause after a refusal that names none.
+/// The pause after a refusal without `Retry-After`.
 const USUAL_PAUSE: Duration = Duration::from_secs(1);
 /// The bounds of the pause before another attempt to connect.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_RECONNECT_PAUSE: Duration = Duration::from_secs(2);
-/// A pause up to this length needs no note.
+/// Pauses up to this length are not noted.
 const QUIET_PAUSE: Duration = Duration::from_secs(2);
 
 /// Why a request may succeed later.
@@ -34,7 +34,7 @@ enum Trouble {
 struct Pause {
     trouble: Trouble,
     end: Instant,
-    /// What is shown as the end: of the pause, or of all attempts to connect.
+    /// The end that is shown: of the pause, or of all attempts to connect.
     shown_end: Instant,
 }
 
@@ -43,34 +43,34 @@ impl fmt::Display for Pause {
         let seconds = self.shown_end.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
         match self.trouble {
             Trouble::RateLimit => {
-                write!(f, "the server limits the rate; continuing in {seconds} s")
+                write!(f, "rate limited; retrying in {seconds} s")
             }
-            Trouble::Busy => write!(f, "the server is busy; continuing in {seconds} s"),
+            Trouble::Busy => write!(f, "the server is busy; retrying in {seconds} s"),
             Trouble::Silence => {
-                write!(f, "the server does not answer; trying for {seconds} s more")
+                write!(f, "no response from the server; giving up in {seconds} s")
             }
         }
     }
 }
 
-/// What is known of the server, from a wrong address to one that works.
+/// What is known about the server, from nothing to a response.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Acquaintance {
-    /// It is the default one, or one that a login is about to try.
+pub enum ServerKnowledge {
+    /// The default server, or one that a login is about to try.
     Unknown,
-    /// A flag or variable names it, as in a script that starts licd too.
+    /// A flag or variable names it, as in a script that also starts licd.
     Named,
-    /// licd has answered there when the profile was stored.
+    /// licd responded there when the profile was stored.
     Stored,
-    /// licd has answered there in this run.
-    Answered,
+    /// licd has responded there in this run.
+    Responded,
 }
 
 /// The attempts to send one request.
 pub(super) struct Attempts {
     is_write: bool,
     is_resent: bool,
-    /// The error of an attempt that may have had its effect.
+    /// The error of an attempt that may have taken effect.
     in_doubt: Option<Error>,
 }
 
@@ -86,28 +86,28 @@ impl Attempts {
         }
     }
 
-    /// The error of an answer. A secret is answered once: the attempt after one that did create it
+    /// The error of a response. A secret is sent only once: a retry after the attempt that created it
     /// gets a conflict.
     fn refused(&mut self, error: Error) -> Error {
         self.in_doubt.take().filter(|_| error.code() == "conflict").unwrap_or(error)
     }
 
-    /// The error at the end. An attempt that did not arrive says nothing about those before it.
+    /// The error to report. An attempt that never arrived says nothing about earlier ones.
     fn end(&mut self, error: Error) -> Error {
         self.in_doubt.take().filter(|_| error.had_no_effect()).unwrap_or(error)
     }
 }
 
 pub struct Patience {
-    /// The longest time without any answer.
+    /// The longest time without a response.
     limit: Duration,
     display: Rc<WaitDisplay>,
     interruption: Rc<Interruption>,
-    acquaintance: Cell<Acquaintance>,
-    /// The time since which no request was answered.
+    known: Cell<ServerKnowledge>,
+    /// Since when no request has been answered.
     stuck_since: Cell<Option<Instant>>,
     pause: Cell<Option<Pause>>,
-    /// The end of the wait of which a note was written.
+    /// The end of the wait that was last noted.
     noted_until: Cell<Option<Instant>>,
     waiting: Cell<usize>,
 }
@@ -115,7 +115,7 @@ pub struct Patience {
 impl Patience {
     pub fn new(
         limit: Duration,
-        acquaintance: Acquaintance,
+        known: ServerKnowledge,
         display: Rc<WaitDisplay>,
         interruption: Rc<Interruption>,
     ) -> Self {
@@ -123,7 +123,7 @@ impl Patience {
             limit,
             display,
             interruption,
-            acquaintance: Cell::new(acquaintance),
+            known: Cell::new(known),
             stuck_since: Cell::default(),
             pause: Cell::default(),
             noted_until: Cell::default(),
@@ -131,12 +131,12 @@ impl Patience {
         }
     }
 
-    /// Whether licd is at this address, so that another answer may come from a proxy.
+    /// Whether licd is known to be at this address, so that any other response is a proxy's.
     pub(super) fn expects_licd(&self) -> bool {
-        self.acquaintance.get() >= Acquaintance::Named
+        self.known.get() >= ServerKnowledge::Named
     }
 
-    /// Says something in a line of its own, also while a bar is shown.
+    /// Prints a line, even while a bar is shown.
     pub(super) fn say(&self, text: &str) {
         self.display.say(text);
     }
@@ -151,7 +151,7 @@ impl Patience {
             if self.interruption.wanted() {
                 return Err(Error::interrupted());
             }
-            self.display.show(format!("{pause}, Ctrl-C stops"));
+            self.display.show(format!("{pause} (Ctrl-C to stop)"));
             tokio::select! {
                 () = sleep_until(pause.end.min(next_second(pause.shown_end))) => {}
                 () = self.interruption.heard() => {}
@@ -162,12 +162,11 @@ impl Patience {
 
     /// Records that a request was answered.
     pub(super) fn answered(&self) {
-        self.acquaintance.set(Acquaintance::Answered);
+        self.known.set(ServerKnowledge::Responded);
         self.stuck_since.set(None);
     }
 
-    /// Plans a pause when the failed request may succeed after it; fails otherwise, with the
-    /// request's own error.
+    /// Schedules a pause if the request may succeed after it; otherwise returns the request's error.
     pub(super) fn after(&self, error: Error, attempts: &mut Attempts) -> Result<()> {
         let Some(trouble) = self.trouble(&error, attempts) else {
             if error.status().is_some() && error.code() != NOT_LICD {
@@ -176,7 +175,7 @@ impl Patience {
             return Err(attempts.refused(error));
         };
         if error.status().is_some() {
-            self.acquaintance.set(Acquaintance::Answered);
+            self.known.set(ServerKnowledge::Responded);
         }
         let now = Instant::now();
         let since = self.stuck_since.get().unwrap_or(now);
@@ -198,23 +197,23 @@ impl Patience {
 
     fn trouble(&self, error: &Error, attempts: &Attempts) -> Option<Trouble> {
         let Attempts { is_write, is_resent, .. } = *attempts;
-        let acquaintance = self.acquaintance.get();
+        let known = self.known.get();
         let silence = |is_temporary: bool| is_temporary.then_some(Trouble::Silence);
         match (error.code(), error.status()) {
-            // What never answers is probably not licd. A write is sent again nevertheless, as it
-            // may have been done.
+            // What never responds is probably not licd. A write is retried anyway, because it may
+            // have taken effect.
             (BROKEN_ANSWER, _) => {
-                silence(acquaintance >= Acquaintance::Stored || is_write || !is_resent)
+                silence(known >= ServerKnowledge::Stored || is_write || !is_resent)
             }
-            // A mistyped name is not waited for.
+            // A mistyped name is not retried.
             (UNREACHABLE, _) if error.is_unknown_host => {
-                silence(acquaintance == Acquaintance::Answered)
+                silence(known == ServerKnowledge::Responded)
             }
-            (UNREACHABLE, _) => silence(acquaintance >= Acquaintance::Named || is_resent),
+            (UNREACHABLE, _) => silence(known >= ServerKnowledge::Named || is_resent),
             (NOT_LICD, _) => None,
             (_, Some(429)) => Some(Trouble::RateLimit),
             (_, Some(502..=504)) => Some(Trouble::Busy),
-            // The service still works on the attempt whose answer was lost.
+            // The service is still processing the attempt whose response was lost.
             ("idempotency_key_in_use", _) => is_resent.then_some(Trouble::Busy),
             _ => None,
         }
@@ -237,19 +236,19 @@ impl Patience {
         self.pause.get().filter(|pause| pause.end > Instant::now())
     }
 
-    /// The error at the end of the patience, with a span that would have been enough.
+    /// The error when patience runs out, with a span that would have been enough.
     fn advised(&self, error: Error) -> Error {
         match error.retry_after.filter(|_| !self.limit.is_zero()) {
             Some(seconds) => {
                 let enough = seconds.max(self.limit.as_secs() * 2);
-                error.fix(format!("try again in {seconds} s, or wait with --patience {enough}s"))
+                error.fix(format!("try again in {seconds} s, or raise --patience to {enough}s"))
             }
             None => error,
         }
     }
 }
 
-/// Keeps the wait on the screen until the last request that waits goes on.
+/// Shows the wait until the last waiting request resumes.
 struct Shown<'a>(&'a Patience);
 
 impl<'a> Shown<'a> {
@@ -269,12 +268,12 @@ impl Drop for Shown<'_> {
     }
 }
 
-/// Grows with the time that the server was silent.
+/// Grows with the length of the outage.
 fn reconnect_pause(silence: Duration) -> Duration {
     (silence / 2).clamp(MIN_PAUSE, MAX_RECONNECT_PAUSE)
 }
 
-/// When the seconds until `end` have one less.
+/// When the countdown to `end` next changes.
 fn next_second(end: Instant) -> Instant {
     let now = Instant::now();
     let part = end.saturating_duration_since(now).subsec_nanos();

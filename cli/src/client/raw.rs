@@ -5,7 +5,7 @@ use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::record::Answered;
+use super::record::ApiResponse;
 use super::{Client, IDEMPOTENCY_KEY, PAGE_SIZE, new_idempotency_key};
 use crate::error::Result;
 
@@ -32,7 +32,7 @@ impl Client {
             let key = own.unwrap_or_else(new_idempotency_key);
             self.change(&api_request, body, &key).await?
         };
-        Ok(answered.map(|Answered { body: mut answer, .. }: Answered<Value>| {
+        Ok(answered.map(|ApiResponse { body: mut answer, .. }: ApiResponse<Value>| {
             let is_enveloped = answer["success"] == true && answer.get("data").is_some();
             if is_enveloped { answer["data"].take() } else { answer }
         }))

@@ -57,7 +57,7 @@ impl<T> Deref for ApiRecord<T> {
 }
 
 /// A complete answer.
-pub(super) struct Answered<T> {
+pub(super) struct ApiResponse<T> {
     pub status: StatusCode,
     /// The version of the record, for a change that is to be of this version alone.
     pub etag: Option<String>,
@@ -71,7 +71,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     response: Response,
     trace: &Trace,
     is_expected: bool,
-) -> Result<Answered<T>> {
+) -> Result<ApiResponse<T>> {
     let status = response.status();
     let header = |name: &str| {
         let value = response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -83,7 +83,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     trace.received(status, &body);
     if status.is_success() {
         return match serde_json::from_slice(&body) {
-            Ok(body) => Ok(Answered { status, etag, body }),
+            Ok(body) => Ok(ApiResponse { status, etag, body }),
             Err(error) if is_envelope(&body) => Err(request.misunderstood(&error)),
             Err(_) => Err(request.not_the_service(status, &body)),
         };

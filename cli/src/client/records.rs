@@ -6,10 +6,9 @@ use std::marker::PhantomData;
 
 use common::{
     AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
-    CreatedKey, CurrentKey, Event, Explain, Explanation, ExternalId, Key, License,
-    LicenseAssignment, LicenseId, LicenseWithSeats, List, Plan, Product, RollKey, SetStatus,
-    Statistics, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, Usage, User,
-    UserRefusal, Validate, Validation,
+    Event, Explain, ExternalId, LicenseAssignment, LicenseId, List, Plan, Product, RollKey,
+    SetStatus, Statistics, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User,
+    UserRefusal, Validate,
 };
 use futures_util::stream::Stream;
 use reqwest::Method;
@@ -19,6 +18,9 @@ use serde::de::DeserializeOwned;
 use super::version::Version;
 use super::{ApiRecord, Client, Written, encode, with_query};
 use crate::error::{Error, Exit, Result};
+use crate::records::{
+    CreatedKey, CurrentKey, Explanation, Key, License, LicenseWithSeats, Usage, Validation,
+};
 
 /// The body of a write that has none.
 const NO_BODY: Option<&()> = None;

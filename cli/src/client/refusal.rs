@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use common::{CurrentKey, Failure, Role};
+use common::{Failure, Role};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
@@ -11,6 +11,7 @@ use crate::config::address;
 use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT, UNREACHABLE};
 use crate::escape::quote;
 use crate::keystore::origin;
+use crate::records::CurrentKey;
 
 const AGAIN: &str = "try again in a moment";
 
@@ -31,35 +32,40 @@ impl ApiRequest<'_> {
         let unreachable = |code, message| Error::new(Exit::Unreachable, code, message);
         if error.is_timeout() {
             let seconds = self.target.timeout.std().as_secs();
-            let late = unreachable(TIMEOUT, format!("{server} did not answer within {seconds} s."));
-            return self.in_doubt(late, &format!("wait longer with --timeout {}s", seconds * 4));
+            let late =
+                unreachable(TIMEOUT, format!("{server} did not respond within {seconds} s."));
+            return self.in_doubt(late, &format!("raise --timeout to {}s", seconds * 4));
         }
         if let Some(fault) = TlsFault::of(error) {
-            return unreachable("tls", format!("There is no secure connection to {server}."))
-                .because(fault.why)
-                .fix(fault.fix);
+            return unreachable(
+                "tls",
+                format!("Cannot establish a secure connection to {server}."),
+            )
+            .because(fault.why)
+            .fix(fault.fix);
         }
         if error.is_connect() {
-            let mut unreached = unreachable(UNREACHABLE, format!("{server} cannot be reached."))
-                .because(cause)
-                .fix("check that licd runs there, or give another address with --server URL");
+            let mut unreached =
+                unreachable(UNREACHABLE, format!("Cannot reach {server}.")).because(cause).fix(
+                    "check that licd is running there, or choose another server with --server URL",
+                );
             unreached.is_unknown_host = is_unknown_host(error);
             return unreached;
         }
         if is_another_protocol(error) {
             return unreachable(NOT_LICD, format!("{server} is not licd: it does not speak HTTP."))
                 .because(cause)
-                .fix("check the address; that of a server with TLS begins with https://");
+                .fix("check the URL; with TLS it begins with https://");
         }
         let broken = unreachable(
             BROKEN_ANSWER,
-            format!("{server} closed the connection before the end of its answer."),
+            format!("{server} closed the connection before its response was complete."),
         );
         self.in_doubt(broken.because(cause), "")
     }
 
-    /// Adds what is known of a write without an answer, which a read is not. Another run has an
-    /// idempotency key of its own, so that only what has no second effect may be repeated.
+    /// Adds what a write without a response may have done. Another run has another idempotency key,
+    /// so only requests without a second effect may be repeated.
     fn in_doubt(&self, error: Error, wait_longer: &str) -> Error {
         let path = self.path.split('?').next().unwrap_or_default();
         let words: Vec<&str> = path.strip_prefix("/api/v1/").unwrap_or(path).split('/').collect();
@@ -81,7 +87,7 @@ impl ApiRequest<'_> {
             )
             | ("PATCH" | "PUT" | "DELETE", _) => (
                 "The change may have been made anyway.".to_owned(),
-                "run the command again; this is safe".to_owned(),
+                "run the command again; that is safe".to_owned(),
             ),
             _ => (
                 "The change may have been made anyway.".to_owned(),
@@ -114,25 +120,29 @@ impl ApiRequest<'_> {
         };
         let key = format!("key {}… from {}", self.target.key.prefix(), self.target.key_source);
         let error = match status.as_u16() {
-            401 => Error::new(Exit::NotAuthenticated, "", format!("The server refused the {key}."))
-                .because(format!("{words}: the key is unknown, expired or revoked"))
-                .fix(self.another_key()),
+            401 => {
+                Error::new(Exit::NotAuthenticated, "", format!("The server rejected the {key}."))
+                    .because(format!("{words} The key is unknown, expired or revoked"))
+                    .fix(self.another_key())
+            }
             403 => {
                 Error::new(Exit::Forbidden, "", format!("The {key} does not allow this request."))
                     .because(words)
-                    .fix("use a key of another role or mode; licctl whoami shows those of this key")
+                    .fix("use a key with another role or mode; licctl whoami shows this one")
             }
             404 => Error::new(Exit::NotFound, "", self.nothing_there()).because(words),
             429 => Error::new(Exit::RateLimited, "", "The key has reached its rate limit.")
                 .because(words)
                 .fix(wait),
-            502..=504 => Error::new(Exit::Unreachable, "", "The server cannot answer right now.")
+            502..=504 => {
+                Error::new(Exit::Unreachable, "", "The server is temporarily unavailable.")
+                    .because(words)
+                    .fix(wait)
+            }
+            500.. => Error::new(Exit::Internal, "", "The server reported an internal error.")
                 .because(words)
-                .fix(wait),
-            500.. => Error::new(Exit::Internal, "", "The server has an internal error.")
-                .because(words)
-                .fix("look for the request id in the server's log"),
-            _ => Error::new(Exit::Rejected, "", "The server refused the request.").because(words),
+                .fix("search the server's log for the request id"),
+            _ => Error::new(Exit::Rejected, "", "The server rejected the request.").because(words),
         };
         let mut error = error.coded(failure.code);
         error.retry_after = failure.retry_after;
@@ -148,20 +158,21 @@ impl ApiRequest<'_> {
             return error;
         }
         let message =
-            format!("This needs role {needed}; the key {} has role {}.", key.name, key.role);
+            format!("This requires role {needed}; key {} has role {}.", key.name, key.role);
         error
             .saying(message)
-            .fix(format!("use a key of role {needed}, with -P PROFILE or LICCTL_API_KEY"))
+            .fix(format!("use a key with role {needed}: -P PROFILE or LICCTL_API_KEY"))
     }
 
     /// The error of a proxy that does not reach licd, or limits the rate itself.
     pub(super) fn kept_by_a_proxy(&self, status: StatusCode) -> Error {
         let server = origin(&self.target.server);
         if status == StatusCode::TOO_MANY_REQUESTS {
-            let message = format!("A proxy in front of {server} limits the rate.");
+            let message = format!("A proxy in front of {server} is rate limiting.");
             Error::new(Exit::RateLimited, "rate_limited", message).fix(AGAIN)
         } else {
-            let message = format!("{server} returned {status}: a proxy cannot reach licd.");
+            let message =
+                format!("{server} returned {status}: a proxy in front of it cannot reach licd.");
             self.in_doubt(Error::new(Exit::Unreachable, "unavailable", message), "")
         }
     }
@@ -183,14 +194,14 @@ impl ApiRequest<'_> {
             format!("{server} is not licd: it returned {code} and {body}.")
         };
         Error::new(Exit::Unreachable, NOT_LICD, message)
-            .fix("check the address given by --server, LICCTL_SERVER or the profile, and proxies")
+            .fix("check --server, LICCTL_SERVER or the profile, and any proxies")
     }
 
     /// The error of an answer that this version cannot decode.
     pub(super) fn misunderstood(&self, error: &serde_json::Error) -> Error {
-        Error::new(Exit::Internal, MISUNDERSTOOD, "licctl does not understand the server's answer.")
+        Error::new(Exit::Internal, MISUNDERSTOOD, "Cannot decode the server's response.")
             .because(format!("{} {}: {error}", self.method, self.path))
-            .fix("use the licctl of the server's version")
+            .fix("use the same version of licctl as the server")
     }
 
     pub(super) fn redirected(&self, to: &Url) -> Error {
@@ -198,14 +209,12 @@ impl ApiRequest<'_> {
         if origin(to) == server {
             let message = format!("{server} redirects in a loop.");
             return Error::new(Exit::Unreachable, "redirected", message)
-                .fix("check the address given by --server, LICCTL_SERVER or the profile");
+                .fix("check --server, LICCTL_SERVER or the profile");
         }
-        let message = format!(
-            "{server} redirects to {}, and licctl does not send the key there.",
-            origin(to)
-        );
+        let message =
+            format!("{server} redirects to {}, and the API key is not sent there.", origin(to));
         Error::new(Exit::Unreachable, "redirected", message)
-            .fix(format!("if that address is right, use --server {}", origin(to)))
+            .fix(format!("if that is the right server, use --server {}", origin(to)))
     }
 
     /// The way to replace the refused key at its source.
@@ -230,13 +239,13 @@ impl ApiRequest<'_> {
     }
 }
 
-/// Whether the server answered with something else than HTTP.
+/// Whether the server responded with something other than HTTP.
 fn is_another_protocol(error: &reqwest::Error) -> bool {
     let mut causes = causes(error).filter_map(|error| error.downcast_ref::<hyper::Error>());
     causes.any(hyper::Error::is_parse)
 }
 
-/// Whether no address has the server's name. The connector's error is of a private type.
+/// Whether the server's name does not resolve. The connector's error has a private type.
 fn is_unknown_host(error: &reqwest::Error) -> bool {
     causes(error).any(|error| error.to_string() == "dns error")
 }

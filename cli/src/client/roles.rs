@@ -1,12 +1,13 @@
 //! The refusal of a key's role: the key is asked for the role that it has, as the error names it next
 //! to the one that is needed.
 
-use common::{CurrentKey, Success};
+use common::Success;
 use reqwest::Method;
 
 use super::refusal::ApiRequest;
 use super::{Client, record};
 use crate::error::Error;
+use crate::records::CurrentKey;
 
 impl Client {
     /// The error of a key that may not do this, with the role that may.

@@ -7,13 +7,13 @@ use rustls::{CertificateError, Error as TlsError, InvalidMessage};
 
 /// The message of a connection that ends during the TLS handshake.
 const HANDSHAKE_EOF: &str = "tls handshake eof";
-/// The verifier's word for a certificate with `CA:TRUE` that a server shows as its own.
+/// The verifier's error for a server certificate with `CA:TRUE`.
 const CA_AS_SERVER: &str = "CaUsedAsEndEntity";
-const CA_AS_SERVER_FIX: &str = "make it again with openssl req -x509 and -addext \
+const CA_AS_SERVER_FIX: &str = "recreate it with openssl req -x509 and -addext \
     basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), \
-    and give the new one with --ca-cert FILE";
-const NO_NAME_FIX: &str = "make it again with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)";
-const NO_TLS_FIX: &str = "check the port; a server without TLS has an address with http://";
+    and pass the new one with --ca-cert FILE";
+const NO_NAME_FIX: &str = "recreate it with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)";
+const NO_TLS_FIX: &str = "check the port; without TLS the URL begins with http://";
 
 /// The reason why a TLS connection failed, and the fix.
 #[derive(Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct TlsFault {
 }
 
 impl TlsFault {
-    /// None when TLS has nothing to do with the failure.
+    /// None if the failure has nothing to do with TLS.
     pub fn of(error: &reqwest::Error) -> Option<Self> {
         let mut next: Option<&(dyn StdError + 'static)> = error.source();
         while let Some(error) = next {
@@ -56,17 +56,17 @@ impl From<&TlsError> for TlsFault {
         use CertificateError as Bad;
         match error {
             TlsError::InvalidCertificate(Bad::UnknownIssuer) => Self::because(
-                "An unknown authority has signed its certificate.",
-                "if the server is your own, give its authority's certificate with --ca-cert FILE",
+                "Its certificate was signed by an unknown authority.",
+                "if the server is yours, pass its CA certificate with --ca-cert FILE",
             ),
             TlsError::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
                 Self::because(
                     "Its certificate has expired.",
-                    "renew it on the server; if it is current, set the clock of this machine",
+                    "renew it on the server, or correct this machine's clock",
                 )
             }
             TlsError::InvalidCertificate(Bad::NotValidYet | Bad::NotValidYetContext { .. }) => {
-                Self::because("Its certificate is not valid yet.", "set the clock of this machine")
+                Self::because("Its certificate is not valid yet.", "correct this machine's clock")
             }
             TlsError::InvalidCertificate(Bad::NotValidForNameContext { presented, .. }) => {
                 let names: Vec<String> = presented.iter().map(|name| bare(name)).collect();
@@ -75,7 +75,7 @@ impl From<&TlsError> for TlsFault {
                 }
                 Self::because(
                     format!("Its certificate is for {}.", names.join(", ")),
-                    "use a name that the certificate is for, with --server or in the profile",
+                    "use one of these names with --server or in the profile",
                 )
             }
             TlsError::InvalidCertificate(Bad::Other(other))
@@ -89,10 +89,9 @@ impl From<&TlsError> for TlsFault {
             TlsError::InvalidMessage(InvalidMessage::InvalidContentType) => {
                 Self::because("The server does not use TLS on this port.", NO_TLS_FIX)
             }
-            other => Self::because(
-                format!("{other}."),
-                "check the address, and proxies between this machine and the server",
-            ),
+            other => {
+                Self::because(format!("{other}."), "check the URL, and any proxies in between")
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use reqwest::header::{HeaderValue, IF_MATCH};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::record::Answered;
+use super::record::ApiResponse;
 use super::refusal::ApiRequest;
 use super::{Client, Written, new_idempotency_key, to_json};
 use crate::error::Result;
@@ -22,7 +22,7 @@ impl Client {
     pub(super) async fn get_version<T: DeserializeOwned>(&self, path: &str) -> Result<Version<T>> {
         let api_request = self.request(Method::GET, path);
         let answered = self.exchange::<Success<T>>(&api_request, None, None).await?;
-        let Answered { etag, body, .. } = answered;
+        let ApiResponse { etag, body, .. } = answered;
         Ok(Version { data: body.data, etag })
     }
 

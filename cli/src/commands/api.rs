@@ -15,12 +15,12 @@ use crate::io::Io;
 use crate::output::View;
 use fields::{FieldArg, body, query};
 
-/// What the service serves beside its API.
+/// What the server serves outside its API.
 const OUTSIDE_THE_API: [&str; 2] = ["healthz", "readyz"];
 
 /// Send a request to any endpoint
 ///
-/// The data of the answer is printed as JSON. The default method is GET, or POST with fields or
+/// The data of the response is printed as JSON. The default method is GET, or POST with fields or
 /// input.
 #[derive(Args)]
 #[command(after_help = "\
@@ -36,26 +36,26 @@ Examples:
   licctl api openapi.json
   licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input p.json")]
 pub struct ApiArgs {
-    /// Path of the endpoint; /api/v1/ is optional
+    /// Path of the endpoint; the prefix /api/v1/ is optional
     path: String,
     /// Method: GET, POST, PATCH, PUT or DELETE
     #[arg(short = 'X', long)]
     method: Option<Method>,
-    /// Field of the body, or of the query with GET; numbers, true, false and null are JSON, @FILE is
-    /// the text of a file, anything else is text. KEY[MEMBER]=VALUE is a member of an object,
-    /// KEY[]=VALUE an entry of a list (repeatable)
+    /// Field of the body, or of the query with GET. Numbers, true, false and null are JSON values,
+    /// @FILE is the text of a file, anything else is text. KEY[MEMBER]=VALUE sets a member of an
+    /// object, KEY[]=VALUE appends to an array (repeatable)
     #[arg(short = 'F', long = "field", value_name = "KEY=VALUE")]
     fields: Vec<FieldArg>,
-    /// Field whose value is text in any case, such as an id of digits (repeatable)
+    /// Field whose value is always text, such as a numeric id (repeatable)
     #[arg(short = 'f', long = "raw-field", value_name = "KEY=TEXT", value_parser = FieldArg::text)]
     texts: Vec<FieldArg>,
-    /// Header of the request, as in "Idempotency-Key: order-7" (repeatable)
+    /// Request header, such as "Idempotency-Key: order-7" (repeatable)
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// File with the body, - for stdin
+    /// Read the body from this file, - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fields", "texts"], value_hint = ValueHint::FilePath)]
     input: Option<String>,
-    /// Print the status and headers of the answer first, also of a refusal
+    /// Print the response status and headers first, even for errors
     #[arg(short, long)]
     include: bool,
     /// Read all pages of a list and print them as one
@@ -63,16 +63,16 @@ pub struct ApiArgs {
     paginate: bool,
 }
 
-/// The request's headers that licctl alone sets, as the key goes to its own server only.
+/// Headers that only licctl sets, because a key goes to its own server only.
 const OWN_HEADERS: [&str; 3] = ["authorization", "content-type", "content-length"];
 
 fn header(text: &str) -> std::result::Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text.split_once(':').ok_or("must be NAME: VALUE")?;
-    let name: HeaderName = name.trim().parse().map_err(|_| "must begin with a header's name")?;
+    let name: HeaderName = name.trim().parse().map_err(|_| "must begin with a header name")?;
     if OWN_HEADERS.contains(&name.as_str()) {
-        return Err(format!("cannot be {name}, which licctl sets"));
+        return Err(format!("cannot be {name}, which licctl sets itself"));
     }
-    let value = value.trim().parse().map_err(|_| "has a value that no header can have")?;
+    let value = value.trim().parse().map_err(|_| "has an invalid header value")?;
     Ok((name, value))
 }
 
@@ -89,7 +89,7 @@ pub async fn run(ctx: &Context, args: ApiArgs) -> Result<View> {
     let client = ctx.client().await?;
     if method != Method::GET {
         if args.paginate {
-            return Err(Error::usage("--paginate needs the method GET."));
+            return Err(Error::usage("--paginate requires the method GET."));
         }
         let answer = client.raw(method, &path, &args.headers, body).await;
         include(ctx, args.include, client)?;
@@ -121,7 +121,7 @@ fn full_path(given: &str) -> String {
 
 async fn all(client: &Client, path: &str, headers: &Headers) -> Result<Value> {
     let records = client.raw_list(path, headers).await.map_err(|error| {
-        if error.is_misunderstood() { Error::usage("--paginate needs a list.") } else { error }
+        if error.is_misunderstood() { Error::usage("--paginate requires a list.") } else { error }
     })?;
     Ok(records.into())
 }
@@ -134,13 +134,7 @@ fn include(ctx: &Context, wanted: bool, client: &Client) -> Result<()> {
 }
 
 async fn read(io: &Io, file: &str) -> Result<Value> {
-    let text = match file {
-        "-" => io.read_stdin().await?,
-        path => std::fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("{path} cannot be read.")).because(error.to_string())
-        })?,
-    };
-    serde_json::from_str(&text).map_err(|error| {
+    serde_json::from_str(&io.read_text(file).await?).map_err(|error| {
         Error::usage(format!("{file} is not valid JSON.")).because(error.to_string())
     })
 }

@@ -11,8 +11,7 @@ use crate::output::cell::TextCell;
 
 /// Open the dashboard in a browser
 ///
-/// Sign in there with a read or admin key. The address is printed, too; where there is no terminal,
-/// it is only printed.
+/// Sign in with a read or admin key. The URL is also printed; without a terminal it is only printed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +19,7 @@ Examples:
   licctl dashboard --print
   licctl dashboard --profile staging")]
 pub struct DashboardArgs {
-    /// Print the address and open nothing
+    /// Only print the URL
     #[arg(long)]
     print: bool,
 }
@@ -31,7 +30,7 @@ pub fn run(ctx: &Context, args: &DashboardArgs) -> Result<View> {
     let url = format!("{}/dashboard", address(&server));
     let is_watched = ctx.io.terminals.stdout && ctx.env.get("CI").is_none();
     if !args.print && is_watched && open::that_detached(&url).is_err() {
-        ctx.note("No browser could be opened. Open the address yourself.");
+        ctx.note("cannot open a browser; open the URL yourself");
     }
     let view = View::new(json!({ "url": url }), vec![url.clone()])?;
     Ok(view.line(TextCell::text(url)))

@@ -18,6 +18,7 @@ use crate::escape::quote;
 use crate::keystore::{self, others_can_read};
 use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
+use crate::records::CurrentKey;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -105,7 +106,7 @@ fn permissions(ctx: &Context) -> Finding {
     match fs::metadata(&path) {
         Ok(file) if others_can_read(&file) => {
             let fix = format!("chmod 600 {}", quote(&shown));
-            let detail = format!("others can read {shown}");
+            let detail = format!("other users can read {shown}");
             Finding::failed("permissions", Exit::NotAuthenticated, detail, Some(&fix))
         }
         Ok(_) => Finding::ok("permissions", format!("only you can read {shown}")),
@@ -123,7 +124,7 @@ async fn remote_checks(ctx: &Context, endpoint: &Endpoint, findings: &mut Vec<Fi
     findings.push(key(ctx, there).await);
 }
 
-/// Whether the server's name leads anywhere.
+/// Whether the server's name resolves.
 async fn name(server: &Url) -> Finding {
     let host = server.host_str().unwrap_or_default().to_owned();
     let port = server.port_or_known_default().unwrap_or(443);
@@ -139,32 +140,32 @@ async fn name(server: &Url) -> Finding {
             Finding::ok("name", format!("{host} is {}", addresses.join(", ")))
         }
         Ok(Err(error)) => {
-            let fix = "check the server's name and this machine's network";
+            let fix = "check the server name and this machine's network";
             Finding::failed("name", Exit::Unreachable, format!("{host}: {error}"), Some(fix))
         }
         Err(error) => Finding::failed("name", Exit::Internal, error.to_string(), None),
     }
 }
 
-/// Whether something answers, whether it is licd and ready, and whether it has the same time.
+/// Whether something responds, whether it is licd and ready, and whether its clock agrees.
 async fn connection(ctx: &Context, endpoint: &Endpoint) -> Vec<Finding> {
-    let secure = if endpoint.server.scheme() == "https" { "with TLS" } else { "unencrypted" };
+    let secure = if endpoint.server.scheme() == "https" { "over TLS" } else { "unencrypted" };
     let health = match probe(ctx, endpoint, "/healthz").await {
         Ok(answer) => answer,
         Err(error) => return vec![error],
     };
     if health.body["success"] != true {
         let detail = format!("the server is not licd: status {}", health.status);
-        let fix = "check the address and the proxies on the way";
+        let fix = "check the URL, and any proxies in between";
         return vec![Finding::failed("connection", Exit::Unreachable, detail, Some(fix))];
     }
-    let connected = Finding::ok("connection", format!("licd answers, {secure}"));
+    let connected = Finding::ok("connection", format!("licd responds, {secure}"));
     let ready = match probe(ctx, endpoint, "/readyz").await {
         Ok(answer) if answer.body["success"] == true => {
             Finding::ok("database", "licd can reach it")
         }
         _ => {
-            let fix = "look at the server's log, and at its database";
+            let fix = "check the server's log and its database";
             Finding::failed("database", Exit::Unreachable, "licd cannot reach it", Some(fix))
         }
     };
@@ -173,18 +174,21 @@ async fn connection(ctx: &Context, endpoint: &Endpoint) -> Vec<Finding> {
 
 fn clock(date: Option<DateTime<Utc>>, now: Timestamp) -> Finding {
     let Some(server) = date.and_then(|date| date.to_rfc3339().parse::<Timestamp>().ok()) else {
-        return Finding::warning("clock", "the server sends no date", "compare the clocks by hand");
+        return Finding::warning("clock", "the server sent no date", "compare the clocks by hand");
     };
     let ahead = server.since(now);
     match ahead.num_seconds() {
-        seconds if seconds.abs() <= MAX_CLOCK_SKEW_SECONDS => Finding::ok(
-            "clock",
-            format!("this machine and the server agree within {MAX_CLOCK_SKEW_SECONDS} s"),
-        ),
+        seconds if seconds.abs() <= MAX_CLOCK_SKEW_SECONDS => {
+            Finding::ok("clock", format!("within {MAX_CLOCK_SKEW_SECONDS} s of the server"))
+        }
         seconds => {
             let side = if ahead > TimeDelta::zero() { "ahead of" } else { "behind" };
             let detail = format!("the server is {} s {side} this machine", seconds.abs());
-            Finding::warning("clock", detail, "correct the wrong clock; dates are misleading")
+            Finding::warning(
+                "clock",
+                detail,
+                "correct the clock that is wrong; times are misleading",
+            )
         }
     }
 }
@@ -196,7 +200,7 @@ async fn version(ctx: &Context, endpoint: &Endpoint) -> Finding {
         Some(theirs) if theirs == own => Finding::ok("version", format!("licd and licctl {own}")),
         Some(theirs) => {
             let detail = format!("licd {theirs}, licctl {own}");
-            Finding::warning("version", detail, "use the licctl of the server's version")
+            Finding::warning("version", detail, "use the same version of licctl as the server")
         }
         None => Finding::warning(
             "version",
@@ -218,9 +222,9 @@ async fn key(ctx: &Context, there: bool) -> Finding {
     }
     match client.current_key().await {
         Ok(key) => {
-            let (role, mode, tenant) = (key.role, key.mode, key.tenant.name.clone());
-            let detail = format!("{}… from {source}: {role}, {mode}, tenant {tenant}", key.prefix);
-            Finding::ok("key", detail)
+            let CurrentKey { prefix, role, mode, tenant, .. } = &*key;
+            let tenant = &tenant.name;
+            Finding::ok("key", format!("{prefix}… from {source}: {role}, {mode}, tenant {tenant}"))
         }
         Err(error) => Finding::from_error("key", &error),
     }
@@ -246,7 +250,7 @@ async fn probe(
     let broken = |error: reqwest::Error| {
         let (why, fix) = match TlsFault::of(&error) {
             Some(fault) => (fault.why, fault.fix),
-            None => (client::cause(&error), "check that licd runs there"),
+            None => (client::cause(&error), "check that licd is running there"),
         };
         Finding::failed("connection", Exit::Unreachable, why, Some(fix))
     };

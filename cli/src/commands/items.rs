@@ -1,5 +1,5 @@
-//! Commands that send several requests, one after the other: what was done is shown even if the rest
-//! fails, and the exit code tells whether all, some or none succeeded.
+//! Commands that send several requests in order. The results are shown even if later ones fail, and
+//! the exit code shows whether all, some or none succeeded.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -16,8 +16,8 @@ pub struct ItemResults<T> {
     pub exit: Exit,
 }
 
-/// The items that gave no result.
-struct Rest<'a, I> {
+/// The items without a result.
+struct Unfinished<'a, I> {
     failed: Vec<(&'a I, Error)>,
     untried: &'a [I],
     /// The error that ended the run before the first of `untried`.
@@ -33,7 +33,7 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     act: impl Fn(String) -> F,
 ) -> Result<ItemResults<T>> {
     let act = async |item: &String| act(item.clone()).await;
-    let (done, rest) = go_through(ctx, items, act, Error::ends_everything).await;
+    let (done, rest) = run_each(ctx, items, act, Error::stops_the_rest).await;
     let advice = |untried: &[String]| {
         let words: Vec<_> = untried.iter().map(|item| quote(item)).collect();
         format!("not tried: {}", words.join(" "))
@@ -41,26 +41,26 @@ pub async fn for_each_item<T, F: Future<Output = Result<Option<T>>>>(
     conclude(ctx, done, rest, advice)
 }
 
-/// Like [`for_each_item`], for steps that make no sense after a failed one. `advice` tells how to
-/// continue with those that were not tried.
+/// Like [`for_each_item`], but stops at the first failure. `advice` says how to continue with the
+/// steps that were not tried.
 pub async fn in_order<I: Display, T>(
     ctx: &Context,
     steps: &[I],
     act: impl AsyncFn(&I) -> Result<Option<T>>,
     advice: impl Fn(&[I]) -> String,
 ) -> Result<ItemResults<T>> {
-    let (done, rest) = go_through(ctx, steps, act, |_| true).await;
+    let (done, rest) = run_each(ctx, steps, act, |_| true).await;
     conclude(ctx, done, rest, advice)
 }
 
-async fn go_through<'a, I, T>(
+async fn run_each<'a, I, T>(
     ctx: &Context,
     items: &'a [I],
     act: impl AsyncFn(&I) -> Result<Option<T>>,
     stops: impl Fn(&Error) -> bool,
-) -> (Vec<T>, Rest<'a, I>) {
+) -> (Vec<T>, Unfinished<'a, I>) {
     let mut done = Vec::new();
-    let mut rest = Rest { failed: Vec::new(), untried: &[], stopped: None };
+    let mut rest = Unfinished { failed: Vec::new(), untried: &[], stopped: None };
     if items.len() > 1 {
         ctx.interruption.hold();
     }
@@ -72,7 +72,7 @@ async fn go_through<'a, I, T>(
         }
         match act(item).await {
             Ok(result) => done.extend(result),
-            Err(error) if error.ends_everything() && error.had_no_effect() => {
+            Err(error) if error.stops_the_rest() && error.had_no_effect() => {
                 rest.untried = &items[at..];
                 rest.stopped = Some(error);
                 break;
@@ -94,7 +94,7 @@ async fn go_through<'a, I, T>(
 fn conclude<I: Display, T>(
     ctx: &Context,
     done: Vec<T>,
-    rest: Rest<'_, I>,
+    rest: Unfinished<'_, I>,
     advice: impl Fn(&[I]) -> String,
 ) -> Result<ItemResults<T>> {
     if rest.failed.is_empty() && rest.untried.is_empty() {
@@ -105,7 +105,7 @@ fn conclude<I: Display, T>(
         let number = rest.failed.len() + rest.untried.len();
         let first = rest.failed.into_iter().map(|(_, error)| error).next().or(rest.stopped);
         if number > 1 && !ctx.globals.dry_run {
-            ctx.note(&format!("none of the {number} succeeded; the first error follows"));
+            ctx.note(&format!("all {number} failed; the first error follows"));
         }
         return Err(first.unwrap_or_else(Error::interrupted));
     }
@@ -116,7 +116,7 @@ fn conclude<I: Display, T>(
     let summary = format!("{} succeeded, {} failed{untried}", done.len(), rest.failed.len());
     let is_cancelled = rest.stopped.as_ref().is_some_and(|error| error.exit == Exit::Cancelled);
     let (exit, code, stopped) = if is_cancelled {
-        // Another error would say that nothing was changed.
+        // The error of a prompt would claim that nothing was changed.
         (Exit::Cancelled, "cancelled", Some(Error::interrupted()))
     } else {
         (Exit::Partial, "partial", rest.stopped)

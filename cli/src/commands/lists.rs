@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::context::Context;
 use crate::env::Env;
 use crate::error::Result;
-use crate::output::{Field, Listing};
+use crate::output::Listing;
 
 /// Flags of every command that lists.
 #[derive(Args)]
@@ -24,7 +24,7 @@ pub struct ListFlags {
 
 fn limit(text: &str) -> std::result::Result<usize, &'static str> {
     let limit = text.parse().ok().filter(|&limit| limit > 0);
-    limit.ok_or("must be a whole number from 1")
+    limit.ok_or("must be a whole number of at least 1")
 }
 
 impl ListFlags {
@@ -33,29 +33,29 @@ impl ListFlags {
     }
 }
 
-/// A kind of records: the columns of its CSV and its ids, and what completion remembers of it.
-pub struct Kind<T> {
-    pub fields: &'static [Field],
+/// How records of one kind are listed: the columns of CSV, the id, and what completion remembers.
+pub struct ListSpec<T> {
+    pub fields: &'static [&'static str],
     pub id: fn(&T) -> String,
     pub remember: fn(&Client, &Env, &[T]),
 }
 
-/// How long a list may take before a line on the terminal says that it is being read.
+/// How long a list may take before the terminal shows progress.
 const QUIET_TIME: Duration = Duration::from_secs(1);
 
-/// The same pages; a line on the terminal counts the records of a list that takes long.
+/// The same pages; the terminal counts the records of a slow list.
 fn watched<T>(
     ctx: &Context,
     pages: impl Stream<Item = Result<Vec<T>>>,
 ) -> impl Stream<Item = Result<Vec<T>>> {
     let begin = Instant::now() + QUIET_TIME;
-    // Where the records are printed as they come, they show by themselves.
+    // Records that are printed as they arrive need no progress.
     let is_shown = !(ctx.output.format.is_by_line() && ctx.io.terminals.stdout);
     stream::try_unfold((Box::pin(pages), 0), move |(mut pages, count)| async move {
         let line = async {
             sleep_until(begin).await;
             if is_shown {
-                ctx.wait_display.show(format!("{count} read so far, Ctrl-C stops"));
+                ctx.wait_display.show(format!("{count} records read (Ctrl-C to stop)"));
             }
             pending::<()>().await;
         };
@@ -70,11 +70,11 @@ fn watched<T>(
     })
 }
 
-/// Reads the records; none when they are printed already. A list that is `whole` is remembered for
-/// completion, which needs no more than the first page.
-pub async fn read<T: Serialize>(
+/// Prints the records as they arrive and returns none, or collects them, depending on the format. The
+/// first page of a `whole` list is remembered for completion.
+pub async fn print_or_collect<T: Serialize>(
     ctx: &Context,
-    kind: &Kind<T>,
+    spec: &ListSpec<T>,
     flags: &ListFlags,
     whole: bool,
     pages: impl Stream<Item = Result<Vec<T>>>,
@@ -83,15 +83,15 @@ pub async fn read<T: Serialize>(
     let mut remembered = !whole || flags.limit.is_some();
     let pages = pages.inspect_ok(|page| {
         if !std::mem::replace(&mut remembered, true) {
-            (kind.remember)(client, &ctx.env, page);
+            (spec.remember)(client, &ctx.env, page);
         }
     });
     let pages = watched(ctx, pages);
     let listing = Listing {
         io: &ctx.io,
         options: &ctx.output,
-        fields: kind.fields,
-        id: kind.id,
+        fields: spec.fields,
+        id: spec.id,
         limit: flags.limit(),
     };
     let read = listing.read(pages).await;

@@ -1,4 +1,4 @@
-//! `licctl login` and `licctl logout`: store and remove the key of a profile.
+//! `licctl login` and `licctl logout`: store and remove the API key of a profile.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use url::Url;
 
 use super::whoami;
-use crate::client::{Acquaintance, KeySource};
+use crate::client::{KeySource, ServerKnowledge};
 use crate::config::{
     Config, ConfigEdit, DEFAULT_PROFILE, Folder, LockedFolder, Profile, address, profile_name,
 };
@@ -21,12 +21,12 @@ use crate::output::View;
 use crate::prompt;
 use crate::server_address::{DEFAULT_SERVER, parse_server};
 
-/// Store the API key of a server, after checking it
+/// Sign in to a server: check and store its API key
 ///
-/// The key comes from --api-key-file, LICCTL_API_KEY or a hidden prompt. It is stored in the
-/// system's keyring, or, without one, in credentials.toml, which only you can read. When
-/// LICCTL_CONFIG_DIR is set, that folder holds everything. The profile remembers the server and
-/// the file of --ca-cert, and becomes the profile in use.
+/// The key comes from --api-key-file, LICCTL_API_KEY or a hidden prompt. It is stored in the system
+/// keyring or, without one, in credentials.toml, which only you can read. If LICCTL_CONFIG_DIR is
+/// set, everything is stored there. The profile remembers the server and --ca-cert, and becomes the
+/// current profile.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -36,9 +36,9 @@ Examples:
   pass show licenses | licctl login --profile live --api-key-file -")]
 pub struct LoginArgs {}
 
-/// Remove the stored key of the profile in use, or of --profile
+/// Remove the stored API key of the current profile, or of --profile
 ///
-/// The key stays active; licctl keys revoke ends it.
+/// The key stays active until you revoke it with licctl keys revoke.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -53,10 +53,10 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
     let name = profile_name(named.unwrap_or(DEFAULT_PROFILE))?;
     let known = Config::load(&folder)?.profiles.remove(&name);
     let given = ctx.globals.api_key_file.is_some() || ctx.env.get(env::API_KEY).is_some();
-    if !given && !ctx.may_ask() {
-        return Err(Error::usage("There is no API key.")
-            .because(ctx.why_not_ask())
-            .fix("pass --api-key-file FILE or set LICCTL_API_KEY"));
+    if !given && !ctx.can_prompt() {
+        return Err(Error::usage("No API key found.")
+            .because(ctx.why_no_prompt())
+            .fix("use --api-key-file FILE or set LICCTL_API_KEY"));
     }
     let server = server(ctx, known.as_ref())?;
     ctx.refuse_open_http(&server)?;
@@ -66,7 +66,7 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
         prompt::confirm(ctx, &question)?;
     }
     let profile = known.map(|known| (name.clone(), known));
-    let endpoint = Endpoint { profile, server, acquaintance: Acquaintance::Unknown };
+    let endpoint = Endpoint { profile, server, known: ServerKnowledge::Unknown };
     let (key, source) = match ctx.given_key().await? {
         Some(given) => given,
         None => {
@@ -84,7 +84,7 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
         server: endpoint.server,
     };
     let place = store(ctx, &folder, &name, profile.clone(), replaced, &key).await?;
-    ctx.note(&format!("profile {name} is now in use"));
+    ctx.note(&format!("profile {name} is now the current profile"));
     let in_use = whoami::KeyInUse {
         server: &profile.server,
         profile: Some(&name),
@@ -100,7 +100,7 @@ fn server(ctx: &Context, known: Option<&Profile>) -> Result<Url> {
     match (&ctx.globals.server, ctx.env.get(env::SERVER)) {
         (Some(flag), _) => parse_server(flag, "--server"),
         (None, Some(variable)) => parse_server(variable, env::SERVER),
-        (None, None) if ctx.may_ask() => {
+        (None, None) if ctx.can_prompt() => {
             prompt::text_or(ctx, "Server", usual, |text| parse_server(text, "The input"))
         }
         (None, None) => parse_server(usual, "The server"),
@@ -113,13 +113,13 @@ fn other_origin(profile: &Profile, server: &Url) -> Option<String> {
     (own != keystore::origin(server)).then_some(own)
 }
 
-/// The file of certificates by a path that holds in every folder.
+/// The absolute path of the file of certificates.
 fn absolute_ca_cert(ctx: &Context, endpoint: &Endpoint) -> Result<Option<String>> {
     let Some((path, from)) = ctx.ca_cert_path(endpoint) else { return Ok(None) };
     let failed = |why: String| {
-        Error::usage(format!("The path of {from} cannot be kept."))
+        Error::usage(format!("Cannot store the path from {from}."))
             .because(why)
-            .fix("give an absolute path in UTF-8")
+            .fix("use an absolute path in UTF-8")
     };
     let path = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
     let text = path.into_os_string().into_string();
@@ -141,9 +141,9 @@ async fn store(
     // Another login may have changed the profile since the confirmation.
     let now = old.as_ref().and_then(|old| other_origin(old, &profile.server));
     if now.is_some() && now != replaced {
-        let message = format!("Another licctl has changed profile {name} meanwhile.");
+        let message = format!("Profile {name} was changed by another licctl.");
         return Err(Error::new(Exit::Rejected, "changed", message)
-            .fix(format!("licctl login --profile {}, again", quote(name))));
+            .fix(format!("run licctl login --profile {} again", quote(name))));
     }
     let stored = keystore::store(&edit.folder, name, &profile.server, key).await?;
     profile.key = Some(stored.place);
@@ -158,11 +158,11 @@ async fn store(
     Ok(keystore::describe(folder, stored.place))
 }
 
-/// Says that the old key of a profile is still stored, beside the new one.
+/// Notes that the old key of a profile is still stored.
 pub fn note_leftover(ctx: &Context, name: &str, forgotten: Result<()>) {
     if let Err(error) = forgotten {
         let why = error.reason().unwrap_or(error.message());
-        ctx.note(&format!("the old key of profile {name} is still in the system's keyring: {why}"));
+        ctx.note(&format!("the old key of profile {name} is still in the system keyring: {why}"));
     }
 }
 
@@ -181,7 +181,7 @@ pub async fn logout(ctx: &Context, _: LogoutArgs) -> Result<View> {
     let named = ctx.globals.profile.as_deref().or(ctx.env.get(env::PROFILE));
     let name = named.or(edit.config.current.as_deref()).map(str::to_owned);
     let Some(name) = name else {
-        return Err(Error::not_found("There is no profile to log out of.").fix("licctl login"));
+        return Err(Error::not_found("No profile to sign out of.").fix("licctl login"));
     };
     let profile = edit.config.get(&name)?.clone();
     let had_key = forget(&edit.folder, &name, &profile).await?;

@@ -22,15 +22,15 @@ Examples:
   licctl completions zsh > ~/.zfunc/_licctl
   licctl completions fish > ~/.config/fish/completions/licctl.fish
 
-Ids and names come from the lists that licctl showed last; completing sends no
-request.")]
+Ids and names come from the last lists that licctl showed. Completion sends no
+requests.")]
 pub struct CompletionsArgs {
-    /// Shell to complete in
+    /// Your shell
     #[arg(value_parser = PossibleValuesParser::new(completion::SHELLS))]
     shell: String,
 }
 
-/// Print a manual page, or write all of them to a folder
+/// Print a manual page, or write all of them to a directory
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -38,10 +38,10 @@ Examples:
   licctl man plans create > licctl-plans-create.1
   licctl man --all-to /usr/local/share/man/man1")]
 pub struct ManArgs {
-    /// Command to describe; licctl itself when absent
+    /// Command to describe [default: licctl itself]
     #[arg(value_name = "COMMAND", add = completion::commands("man"))]
     command: Vec<String>,
-    /// Write the pages of all commands to this folder
+    /// Write the pages of all commands to this directory
     #[arg(long, value_name = "FOLDER", conflicts_with = "command", value_hint = ValueHint::DirPath)]
     all_to: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<View> {
     completion::script(&args.shell).map(View::text)
 }
 
-/// More than any command has flags.
+/// More flags than any command has.
 const GLOBALS: usize = 1000;
 
 /// The pages of a grammar.
@@ -59,7 +59,7 @@ pub fn man(ctx: &Context, args: &ManArgs, mut command: Command) -> Result<View> 
     if let Some(folder) = &args.all_to {
         let written = fs::create_dir_all(folder).and_then(|()| write_all(&command, folder));
         let count = written.map_err(|error| {
-            Error::usage(format!("{} cannot be written to.", folder.display()))
+            Error::usage(format!("Cannot write to {}.", folder.display()))
                 .because(error.to_string())
         })?;
         ctx.note(&format!("wrote {count} pages to {}", folder.display()));
@@ -69,7 +69,7 @@ pub fn man(ctx: &Context, args: &ManArgs, mut command: Command) -> Result<View> 
     for word in &args.command {
         let next = found.find_subcommand(word);
         found = next.ok_or_else(|| {
-            Error::not_found(format!("There is no command {word}.")).fix("licctl --help")
+            Error::not_found(format!("Unknown command {word}.")).fix("licctl --help")
         })?;
     }
     page(found).map(View::text).map_err(|error| Error::usage(error.to_string()))
@@ -79,7 +79,7 @@ pub fn man(ctx: &Context, args: &ManArgs, mut command: Command) -> Result<View> 
 fn page(command: &Command) -> std::io::Result<String> {
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let whole = command.clone().mut_args(|arg| {
-        // Those of the command come first, where they would stand between those of every command.
+        // The command's own flags come before the global ones.
         let order = arg.get_display_order();
         let order = if arg.is_global_set() { order + GLOBALS } else { order };
         // Without this, the page would list the flags that the help hides without descriptions.

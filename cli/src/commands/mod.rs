@@ -27,13 +27,13 @@ use serde_json::Value;
 use crate::bulk::{BulkResult, ReportLine, RowState};
 use crate::context::Context;
 use crate::error::Result;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 
 /// The output of a bulk run: all lines as data, and a table of the failed ones. `fields` are the
 /// columns of CSV.
-pub fn bulk_view(finished: &BulkResult, fields: &[Field]) -> Result<View> {
+pub fn bulk_view(finished: &BulkResult, fields: &[&str]) -> Result<View> {
     const COLUMNS: [Column; 3] =
         [Column::new("LINE", 0), Column::new("USER", 0), Column::new("ERROR", 0)];
     let failed = finished.lines.iter().filter(|line| line.state == RowState::Failed);
@@ -47,8 +47,8 @@ pub fn bulk_view(finished: &BulkResult, fields: &[Field]) -> Result<View> {
     Ok(View::new(&finished.lines, ids)?.fields(fields).table(table).exit(finished.exit))
 }
 
-/// The output of a command whose list of items is empty, as a pipeline's may be: no error.
-pub fn nothing_to_do(ctx: &Context, fields: &[Field]) -> Result<View> {
+/// The output for an empty list of items, which is not an error: it may come from a pipeline.
+pub fn nothing_to_do(ctx: &Context, fields: &[&str]) -> Result<View> {
     ctx.note("nothing to do");
     Ok(View::new(Vec::<Value>::new(), Vec::new())?.fields(fields))
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 
-use super::lists::{self, Kind, ListFlags};
+use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
 use crate::client::ApiRecord;
 use crate::completion;
@@ -11,9 +11,9 @@ use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 use crate::values::{Edit, cleared};
@@ -25,9 +25,9 @@ pub const COLUMNS: [Column; 5] = [
     Column::new("CREATED", 2),
     Column::extra("UPDATED"),
 ];
-const FIELDS: [Field; 5] = Field::members(["id", "name", "description", "createdAt", "updatedAt"]);
-const KIND: Kind<ApiRecord<Product>> = Kind {
-    fields: &FIELDS,
+const FIELDS: &str = "id name description createdAt updatedAt";
+const SPEC: ListSpec<ApiRecord<Product>> = ListSpec {
+    fields: &[FIELDS],
     id: |product| product.id.to_string(),
     remember: completion_cache::remember,
 };
@@ -81,10 +81,10 @@ pub struct CreateArgs {
     /// Description of the product, one line
     #[arg(long, value_name = "TEXT")]
     description: Option<Line>,
-    /// Show the existing product if one has this name
+    /// If a product with this name exists, show it instead
     #[arg(long)]
     if_not_exists: bool,
-    /// Create the product even if another one has this name
+    /// Create the product even if the name is taken
     #[arg(long, conflicts_with = "if_not_exists")]
     allow_duplicate: bool,
 }
@@ -100,7 +100,7 @@ pub struct UpdateArgs {
     /// New description, or none
     #[arg(long, value_name = "TEXT or none")]
     description: Option<Edit<Line>>,
-    /// Change the name even if another product has it
+    /// Change the name even if it is taken
     #[arg(long, requires = "name")]
     allow_duplicate: bool,
 }
@@ -111,7 +111,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Get { product } => {
             let product = given_or_chosen(ctx, product.as_deref(), Purpose::Read).await?;
             View::new(&product, vec![product.id.to_string()])
-                .map(|view| view.fields(&FIELDS).card(card(ctx, &product)))
+                .map(|view| view.fields(&[FIELDS]).card(card(ctx, &product)))
         }
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
@@ -135,33 +135,29 @@ async fn given_or_chosen(
 pub async fn choose(ctx: &Context, flag: Option<&str>) -> Result<ApiRecord<Product>> {
     let products = resolve::products(ctx).await?;
     if products.is_empty() {
-        return Err(Error::not_found("There are no products yet.")
-            .fix("licctl products create --name NAME"));
+        return Err(Error::not_found("No products yet.").fix("licctl products create --name NAME"));
     }
     let labels: Vec<_> = products.iter().map(|product| product.name.to_string()).collect();
     let chosen = &products[prompt::choose(ctx, "Product", &labels)?];
     let same_name = products.iter().filter(|product| product.name == chosen.name).count();
     let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
-    ctx.answered(flag, &word);
+    ctx.record_prompt(flag, &word);
     Ok(chosen.clone())
 }
 
 async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
     let pages = ctx.client().await?.products().pages(&[], flags.limit());
-    let Some(products) = lists::read(ctx, &KIND, flags, true, pages).await? else {
+    let Some(products) = lists::print_or_collect(ctx, &SPEC, flags, true, pages).await? else {
         return Ok(View::printed());
     };
     let ids = products.iter().map(|product| product.id.to_string()).collect();
-    let hint = "There are no products yet. Create one: licctl products create --name NAME";
+    let hint = "No products yet. Create one: licctl products create --name NAME";
     Ok(View::new(&products, ids)?.table(table(ctx, &products)).or_when_empty(hint))
 }
 
 async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--name", args.name.is_some())])?;
-    let name = match args.name {
-        Some(name) => name,
-        None => prompt::text(ctx, "Name of the product", Some("--name"))?,
-    };
+    let name = prompt::given_or_text(ctx, args.name, "Name of the product", "--name")?;
     let body = CreateProduct { name, description: args.description };
     if !args.allow_duplicate {
         let known = resolve::products(ctx).await?;
@@ -184,7 +180,7 @@ fn existing(ctx: &Context, known: &ApiRecord<Product>, wanted: &CreateProduct) -
     if wanted.description.is_some() && wanted.description != known.description {
         let have = known.description.as_ref().map_or("none", Line::as_str);
         let want = wanted.description.as_ref().map_or("none", Line::as_str);
-        let message = format!("Product {} exists with other settings.", known.name);
+        let message = format!("Product {} exists with different settings.", known.name);
         return Err(Error::new(Exit::Rejected, "differs", message)
             .because(format!("description: {have} → {want}"))
             .fix(format!("licctl products update {} --description {}", known.id, quote(want))));
@@ -199,7 +195,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         clear: cleared([Edit::clears(&args.description, ProductField::Description)]),
     };
     if body.name.is_none() && args.description.is_none() {
-        return Err(Error::usage("There is nothing to change.").fix("give --name or --description"));
+        return Err(Error::usage("Nothing to change.").fix("use --name or --description"));
     }
     let product = given_or_chosen(ctx, args.product.as_deref(), Purpose::Write).await?;
     if let Some(name) = body.name.as_ref().filter(|_| !args.allow_duplicate) {
@@ -207,7 +203,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         resolve::refuse_taken_name(&all, &product.id.to_string(), name)?;
     }
     let client = ctx.client().await?;
-    let updated = match ctx.may_ask() {
+    let updated = match ctx.can_prompt() {
         true => client.products().update_seen(&product, product.id, &body).await?,
         false => client.products().update(product.id, &body).await?,
     };
@@ -220,7 +216,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
 }
 
 fn show(ctx: &Context, product: &ApiRecord<Product>) -> Result<View> {
-    let view = View::new(product, vec![product.id.to_string()])?.fields(&FIELDS);
+    let view = View::new(product, vec![product.id.to_string()])?.fields(&[FIELDS]);
     Ok(view.table(table(ctx, std::slice::from_ref(product))))
 }
 

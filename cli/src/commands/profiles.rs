@@ -10,9 +10,9 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
 use crate::keystore;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::prompt;
 
 pub const COLUMNS: [Column; 5] = [
@@ -31,7 +31,7 @@ Examples:
 const USE_EXAMPLES: &str = "\
 Examples:
   licctl profiles use staging
-  licctl plans list --profile live      another one, for this command only";
+  licctl plans list --profile live      for this command only";
 
 const RENAME_EXAMPLE: &str = "\
 Example:
@@ -44,17 +44,17 @@ Examples:
 
 #[derive(Subcommand)]
 pub enum Verb {
-    /// List the profiles with their servers, and where their keys are
+    /// List profiles
     #[command(visible_alias = "ls", after_help = LIST_EXAMPLES)]
     List,
-    /// Select the profile to use
+    /// Switch to another profile
     #[command(after_help = USE_EXAMPLES)]
     Use {
         /// Name of the profile
         #[arg(add = completion::profiles())]
         profile: String,
     },
-    /// Rename a profile; its key moves with it
+    /// Rename a profile and its key
     #[command(after_help = RENAME_EXAMPLE)]
     Rename {
         /// Current name of the profile
@@ -99,8 +99,8 @@ fn list(config: &Config) -> Result<View> {
     };
     let table = Table::new(&COLUMNS).with(config.profiles.iter().map(row));
     let view = View::new(all, config.profiles.keys().cloned().collect())?.table(table);
-    let view = view.fields(&Field::members(["name", "server", "current", "key"]));
-    Ok(view.or_when_empty("There are no profiles yet. Create one: licctl login"))
+    let view = view.fields(&["name server current key"]);
+    Ok(view.or_when_empty("No profiles yet. Create one: licctl login"))
 }
 
 fn json(config: &Config, name: &str, profile: &Profile) -> Value {
@@ -127,7 +127,7 @@ async fn use_profile(folder: &Folder, name: String) -> Result<View> {
     let server = edit.config.get(&name)?.server.clone();
     edit.select(Some(&name));
     let config = edit.save()?;
-    done(&config, name, |name| format!("Using profile {name}: {}", address(&server)))
+    done(&config, name, |name| format!("Switched to profile {name} ({}).", address(&server)))
 }
 
 async fn rename(ctx: &Context, folder: &Folder, old: &str, new: String) -> Result<View> {
@@ -139,8 +139,8 @@ async fn rename(ctx: &Context, folder: &Folder, old: &str, new: String) -> Resul
         return Err(Error::new(Exit::Rejected, "exists", message)
             .fix(format!("licctl profiles remove {}", quote(&new))));
     }
-    // The key is bound to the profile's name, so it moves with it: first to its new place, and
-    // only when it is safe there out of the old one.
+    // The key is stored under the profile's name. It is stored under the new name before it is
+    // removed from the old one.
     let mut renamed = profile.clone();
     if let Some(place) = profile.key {
         renamed.key = match keystore::load(folder, place, old, &profile.server).await? {

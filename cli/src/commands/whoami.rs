@@ -1,20 +1,23 @@
 //! `licctl whoami`: the key in use with its role, mode and tenant, and where it comes from.
 
-use common::CurrentKey;
 use serde_json::json;
 use url::Url;
 
 use crate::client::ApiRecord;
 use crate::config::address;
 use crate::context::Context;
-use crate::error::{Error, Exit, Result};
+use crate::error::{Error, Result};
+use crate::output::View;
 use crate::output::cell::TextCell;
-use crate::output::{Field, View};
+use crate::records::CurrentKey;
 
 pub const EXAMPLES: &str = "\
 Examples:
   licctl whoami
   licctl whoami --profile staging --jq .role";
+
+const FIELDS: &str = "id name prefix role mode createdAt expiresAt tenantId=/tenant/id \
+    tenant=/tenant/name server profile keySource";
 
 /// The server, profile and source of a key.
 pub struct KeyInUse<'a> {
@@ -38,15 +41,14 @@ pub async fn run(ctx: &Context) -> Result<View> {
     view(ctx, &key, &in_use, key.id.to_string())
 }
 
-/// The key's own record as JSON with the server, profile and source beside it, and a card.
+/// The key's record as JSON with the server, profile and source, and as a card.
 pub fn view(
     ctx: &Context,
     key: &ApiRecord<CurrentKey>,
     in_use: &KeyInUse,
     id: String,
 ) -> Result<View> {
-    let mut json = serde_json::to_value(key)
-        .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
+    let mut json = serde_json::to_value(key).map_err(Error::internal)?;
     if let Some(fields) = json.as_object_mut() {
         fields.insert("server".to_owned(), json!(address(in_use.server)));
         fields.insert("profile".to_owned(), json!(in_use.profile));
@@ -61,16 +63,9 @@ pub fn view(
         ("tenant", TextCell::text(format!("{} ({})", key.tenant.name, key.tenant.id))),
         ("key", TextCell::text(format!("{}… {} ({})", key.prefix, key.name, key.id))),
         ("from", TextCell::text(from)),
-        ("role", TextCell::of(key.role)),
+        ("role", TextCell::of(&key.role)),
         ("mode", TextCell::of(key.mode)),
         ("expires", TextCell::time_or("never", key.expires_at, ctx.now)),
     ];
-    Ok(View::new(json, vec![id])?.fields(&fields()).card(card))
-}
-
-fn fields() -> Vec<Field> {
-    let members = ["id", "name", "prefix", "role", "mode", "createdAt", "expiresAt"];
-    let tenant = [Field::at("tenantId", "/tenant/id"), Field::at("tenant", "/tenant/name")];
-    [&Field::members(members)[..], &tenant, &Field::members(["server", "profile", "keySource"])]
-        .concat()
+    Ok(View::new(json, vec![id])?.fields(&[FIELDS]).card(card))
 }

@@ -82,7 +82,7 @@ impl ConfigEdit {
     }
 }
 
-/// Sets a value and keeps the comment beside it; none removes it.
+/// Sets a value and keeps its comment; none removes it.
 fn set(table: &mut dyn TableLike, name: &str, new: Option<Value>) {
     let Some(mut new) = new else {
         table.remove(name);
@@ -98,5 +98,5 @@ fn set(table: &mut dyn TableLike, name: &str, new: Option<Value>) {
 }
 
 fn damaged(why: &str) -> Error {
-    Error::new(Exit::Internal, "config", format!("{FILE} cannot be changed.")).because(why)
+    Error::new(Exit::Internal, "config", format!("Cannot change {FILE}.")).because(why)
 }

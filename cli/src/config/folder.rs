@@ -38,8 +38,12 @@ impl Folder {
             return Ok(Self { path, cache, self_contained: true, keyring: Keyring::default() });
         }
         let usual = directories::ProjectDirs::from("", "", "licctl").ok_or_else(|| {
-            Error::new(Exit::Usage, "no_home", "There is no home folder for the profiles.")
-                .fix("set LICCTL_CONFIG_DIR to a folder of your own")
+            Error::new(
+                Exit::Usage,
+                "no_home",
+                "Cannot find a home directory for the configuration.",
+            )
+            .fix("set LICCTL_CONFIG_DIR to a directory")
         })?;
         let (path, cache) = (usual.config_dir().to_owned(), usual.cache_dir().to_owned());
         Ok(Self { path, cache, self_contained: false, keyring: Keyring::default() })
@@ -90,9 +94,9 @@ impl Folder {
 
     fn unreadable(&self, name: &str, why: &dyn Display) -> Error {
         let path = self.file(name).display().to_string();
-        Error::new(Exit::Usage, "config", format!("{path} cannot be read."))
+        Error::new(Exit::Usage, "config", format!("Cannot read {path}."))
             .because(why.to_string())
-            .fix("correct the file, or move it away and run licctl login")
+            .fix("fix the file, or move it away and run licctl login")
     }
 
     /// Replaces a file as a whole, readable by its owner only.
@@ -108,16 +112,16 @@ impl Folder {
         create_private(&self.path).map_err(|error| failed(&error))?;
         write_whole(&self.file(name), text).map_err(|error| failed(&error))?;
         if self.text(name)? != text {
-            return Err(failed(&"It does not hold what was written to it."));
+            return Err(failed(&"It does not contain what was written."));
         }
         Ok(())
     }
 
     fn unwritable(&self, name: &str, why: &dyn Display) -> Error {
         let path = self.file(name).display().to_string();
-        Error::new(Exit::Internal, "config", format!("{path} cannot be written."))
+        Error::new(Exit::Internal, "config", format!("Cannot write {path}."))
             .because(why.to_string())
-            .fix("check the folder's owner and its free space, or set LICCTL_CONFIG_DIR")
+            .fix("check the owner and the free space, or set LICCTL_CONFIG_DIR")
     }
 
     /// Waits until no other licctl changes the files of this folder.
@@ -138,8 +142,8 @@ impl Folder {
                 let path = self.path.display();
                 let seconds = timeout.as_secs();
                 Err(Error::new(Exit::Rejected, "locked", format!("{path} is locked."))
-                    .because(format!("Another licctl has been changing it for {seconds} s."))
-                    .fix("wait for the other licctl or end it, and try again"))
+                    .because(format!("Another licctl has been holding it for {seconds} s."))
+                    .fix("wait for the other licctl, or stop it, and try again"))
             }
         }
     }
@@ -159,7 +163,7 @@ impl Deref for LockedFolder {
     }
 }
 
-/// Writes a file in one step, beside the file that a link leads to.
+/// Replaces a file atomically; a symbolic link keeps its target.
 fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     // A temporary file has mode 0600.

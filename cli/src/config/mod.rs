@@ -39,7 +39,7 @@ pub struct Profile {
     pub key: Option<KeyPlace>,
     /// The mode of the key.
     pub mode: Option<Mode>,
-    /// The absolute path of the certificates to trust beside the system's.
+    /// The absolute path of certificates to trust in addition to the system's.
     pub ca_cert: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl Config {
     pub fn get(&self, name: &str) -> Result<&Profile> {
         self.profiles.get(name).ok_or_else(|| {
             let known = self.profiles.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            let error = Error::not_found(format!("There is no profile {name}."));
+            let error = Error::not_found(format!("Profile {name} not found."));
             if known.is_empty() {
                 error.fix(format!("licctl login --profile {name}"))
             } else {

@@ -117,7 +117,7 @@ async fn a_change_that_does_not_end_is_an_error_for_the_next() {
     let first = ConfigEdit::begin(&folder).await.unwrap();
     let error = folder.lock(Duration::ZERO).await.err().unwrap();
     assert_eq!(error.exit, Exit::Rejected);
-    assert!(error.text(None).contains("Another licctl has been changing it"), "{error:?}");
+    assert!(error.text(None).contains("Another licctl has been holding it"), "{error:?}");
     drop(first);
     ConfigEdit::begin(&folder).await.unwrap();
 }

@@ -55,7 +55,7 @@ pub async fn store(
             Err(error) => {
                 let (why, file) = (system_keyring::cause(&error), describe(folder, KeyPlace::File));
                 note = Some(format!(
-                    "the system's keyring cannot be used ({why}); the key is stored in {file}"
+                    "cannot use the system keyring ({why}); the key is stored in {file}"
                 ));
             }
         }
@@ -123,7 +123,7 @@ pub async fn forget_replaced(
 /// A description of the place for a person.
 pub fn describe(folder: &Folder, place: KeyPlace) -> String {
     match place {
-        KeyPlace::Keyring => "the system's keyring".to_owned(),
+        KeyPlace::Keyring => "the system keyring".to_owned(),
         KeyPlace::File => folder.file(CREDENTIALS_FILE).display().to_string(),
     }
 }
@@ -152,7 +152,7 @@ fn forget_in_file(folder: &LockedFolder, profile: &str) -> Result<()> {
 
 fn refuse_when_others_can_read(path: &Path) -> Result<()> {
     if fs::metadata(path).is_ok_and(|file| others_can_read(&file)) {
-        let what = format!("Others can read {}, which holds keys.", path.display());
+        let what = format!("Other users can read {}, which holds API keys.", path.display());
         let path = path.display().to_string();
         return Err(Error::new(Exit::NotAuthenticated, "exposed_key", what)
             .fix(format!("chmod 600 {}", crate::escape::quote(&path))));

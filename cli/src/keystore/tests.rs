@@ -94,9 +94,9 @@ async fn a_locked_keyring_is_an_error_and_loses_nothing() {
     lock(&keyring);
     let error = kept(&folder, KeyPlace::Keyring).await.unwrap_err();
     assert_eq!(error.exit, Exit::NotAuthenticated);
-    let told = error.text(None);
-    assert!(told.contains("The system's keyring cannot be used."), "{told}");
-    assert!(told.contains("it is locked") && told.contains("--api-key-file FILE"), "{told}");
+    let text = error.text(None);
+    assert!(text.contains("Cannot use the system keyring."), "{text}");
+    assert!(text.contains("it is locked") && text.contains("--api-key-file FILE"), "{text}");
     lock(&keyring);
     assert!(forget(&folder, KeyPlace::Keyring, "acme", &server()).await.is_err());
     assert_eq!(kept(&folder, KeyPlace::Keyring).await.unwrap().as_deref(), Some(KEY));
@@ -109,7 +109,7 @@ async fn a_keyring_that_takes_no_key_leaves_it_to_the_file() {
     let (_dir, folder) = locked(keyring).await;
     let Stored { place, note } = store(&folder, "acme", &server(), &key(KEY)).await.unwrap();
     assert_eq!(place, KeyPlace::File);
-    assert!(note.unwrap().contains("cannot be used (it is locked); the key is stored in"));
+    assert!(note.unwrap().contains("(it is locked); the key is stored in"));
     assert_eq!(kept(&folder, place).await.unwrap().as_deref(), Some(KEY));
     #[cfg(unix)]
     {
@@ -124,7 +124,7 @@ async fn a_keyring_that_loses_keys_is_not_used() {
     let (_dir, folder) = locked(Arc::new(Forgetful)).await;
     let Stored { place, note } = store(&folder, "acme", &server(), &key(KEY)).await.unwrap();
     assert_eq!(place, KeyPlace::File);
-    assert!(note.unwrap().contains("(it does not keep the key)"));
+    assert!(note.unwrap().contains("(it did not keep the key)"));
     assert_eq!(kept(&folder, place).await.unwrap().as_deref(), Some(KEY));
 }
 
@@ -141,11 +141,11 @@ async fn a_keyring_that_never_answers_is_not_waited_for() {
     );
     let Stored { place, note } = stored.unwrap();
     assert_eq!(place, KeyPlace::File);
-    assert!(note.unwrap().contains("(no answer within 2 s); the key is stored in"));
+    assert!(note.unwrap().contains("(no response within 2 s); the key is stored in"));
     assert_eq!(kept(&folder, place).await.unwrap().as_deref(), Some(KEY));
     for error in [loaded.unwrap_err(), forgotten.unwrap_err()] {
         assert_eq!(error.exit, Exit::NotAuthenticated);
-        assert!(error.text(None).contains("no answer within 2 s"), "{error:?}");
+        assert!(error.text(None).contains("no response within 2 s"), "{error:?}");
     }
 }
 

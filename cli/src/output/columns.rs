@@ -14,14 +14,13 @@ impl FromStr for ColumnNames {
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
         let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
         if names.iter().any(String::is_empty) {
-            return Err("must be names of columns, as in ID,NAME");
+            return Err("must be column names such as ID,NAME");
         }
         Ok(Self(names))
     }
 }
 
-/// The names that one value has in a table and in CSV or JSON, folded. A name finds the column of
-/// either, where there is none of its own.
+/// Names of the same value in tables and in CSV or JSON, folded. Each finds the column of the other.
 const SYNONYMS: [(&str, &str); 20] = [
     ("product", "productname"),
     ("plan", "planname"),
@@ -46,7 +45,7 @@ const SYNONYMS: [(&str, &str); 20] = [
 ];
 
 impl ColumnNames {
-    /// Where the named columns stand among `titles`, in the order of the names.
+    /// The positions of the named columns among `titles`, in the order of the names.
     pub fn places(&self, titles: &[&str]) -> Result<Vec<usize>> {
         let place = |name: &String| {
             let wanted = folded(name);
@@ -56,8 +55,8 @@ impl ColumnNames {
                 pairs.filter(|(name, _)| *name == wanted).find_map(|(_, other)| find(other))
             };
             find(&wanted).or_else(other).ok_or_else(|| {
-                Error::usage(format!("There is no column {name}."))
-                    .because(format!("The columns are: {}", titles.join(", ")))
+                Error::usage(format!("Unknown column {name}."))
+                    .because(format!("Columns: {}", titles.join(", ")))
             })
         };
         self.0.iter().map(place).collect()

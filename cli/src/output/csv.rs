@@ -7,38 +7,18 @@ use super::columns::ColumnNames;
 use super::failed;
 use crate::error::Result;
 
-/// A column: its title, and where its value stands in a record.
-#[derive(Clone, Copy, Debug)]
-pub struct Field {
-    title: &'static str,
-    /// A member, or a JSON pointer, which begins with a slash.
-    place: &'static str,
-}
+/// A column: its title, and the JSON pointer to its value in a record.
+type Field = (String, String);
 
-impl Field {
-    /// Columns for members of a record, under their own names.
-    pub const fn members<const N: usize>(names: [&'static str; N]) -> [Self; N] {
-        let mut fields = [Self { title: "", place: "" }; N];
-        let mut at = 0;
-        while at < N {
-            fields[at] = Self { title: names[at], place: names[at] };
-            at += 1;
-        }
-        fields
-    }
-
-    /// A column for a value within a nested object.
-    pub const fn at(title: &'static str, pointer: &'static str) -> Self {
-        Self { title, place: pointer }
-    }
-
-    fn of(self, record: &Value) -> Option<&Value> {
-        if self.place.starts_with('/') {
-            record.pointer(self.place)
-        } else {
-            record.get(self.place)
-        }
-    }
+/// The columns of lists such as `id name seatsUsed=/seats/used`: names of members, separated by
+/// spaces, or titles with a pointer.
+fn columns(lists: &[&str]) -> Vec<Field> {
+    let words = lists.iter().flat_map(|list| list.split_whitespace());
+    let column = |word: &str| match word.split_once('=') {
+        Some((title, pointer)) => (title.to_owned(), pointer.to_owned()),
+        None => (word.to_owned(), format!("/{word}")),
+    };
+    words.map(column).collect()
 }
 
 /// CSV with the columns of a command.
@@ -48,13 +28,14 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    pub fn new(fields: &[Field], chosen: Option<&ColumnNames>, headers: bool) -> Result<Self> {
-        let titles: Vec<&str> = fields.iter().map(|field| field.title).collect();
-        let chosen = match chosen {
-            Some(names) => names.places(&titles)?,
-            None => (0..fields.len()).collect(),
-        };
-        Ok(Self { fields: chosen.into_iter().map(|at| fields[at]).collect(), headers })
+    /// A sheet with the columns of these lists, as in `id name seatsUsed=/seats/used`.
+    pub fn new(lists: &[&str], chosen: Option<&ColumnNames>, headers: bool) -> Result<Self> {
+        let mut fields = columns(lists);
+        if let Some(names) = chosen {
+            let titles: Vec<&str> = fields.iter().map(|(title, _)| title.as_str()).collect();
+            fields = names.places(&titles)?.into_iter().map(|at| fields[at].clone()).collect();
+        }
+        Ok(Self { fields, headers })
     }
 
     /// The line of titles; empty without headers.
@@ -62,11 +43,13 @@ impl Sheet {
         if !self.headers {
             return Ok(String::new());
         }
-        lines([self.fields.iter().map(|field| field.title.to_owned()).collect()])
+        lines([self.fields.iter().map(|(title, _)| title.clone()).collect()])
     }
 
     pub fn records(&self, records: &[Value]) -> Result<String> {
-        let row = |record| self.fields.iter().map(|field| cell(field.of(record))).collect();
+        let row = |record: &Value| {
+            self.fields.iter().map(|(_, pointer)| cell(record.pointer(pointer))).collect()
+        };
         lines(records.iter().map(row))
     }
 }
@@ -132,10 +115,8 @@ mod tests {
     }
 
     fn sheet(records: &Value, chosen: Option<&str>, headers: bool) -> Result<String> {
-        let fields = Field::members(["name", "maxSeats"]);
-        let fields = [&fields[..], &[Field::at("first", "/features/0")]].concat();
         let names: Option<ColumnNames> = chosen.map(|names| names.parse().unwrap());
-        let sheet = Sheet::new(&fields, names.as_ref(), headers)?;
+        let sheet = Sheet::new(&["name maxSeats", "first=/features/0"], names.as_ref(), headers)?;
         Ok(sheet.header()? + &sheet.records(records.as_array().unwrap())?)
     }
 
@@ -157,7 +138,7 @@ mod tests {
         // The name that a table has for it.
         assert_eq!(sheet(&plans(), Some("seats,NAME"), true).unwrap(), chosen);
         let error = sheet(&plans(), Some("colour"), true).err().unwrap().text(None);
-        assert!(error.contains("The columns are: name, maxSeats, first"), "{error}");
+        assert!(error.contains("Columns: name, maxSeats, first"), "{error}");
     }
 
     #[test]

@@ -9,15 +9,15 @@ pub enum Format {
     /// Aligned columns, for people
     #[default]
     Table,
-    /// The service's records as JSON; errors are JSON too
+    /// The server's records as JSON; errors are JSON too
     Json,
-    /// The same with a record on each line
+    /// JSON with one record per line
     Jsonl,
-    /// The service's records as YAML
+    /// The server's records as YAML
     Yaml,
-    /// Columns that stay the same, a line for each record, for spreadsheets
+    /// CSV with stable columns, for spreadsheets
     Csv,
-    /// Ids, one a line
+    /// Ids, one per line
     Ids,
 }
 

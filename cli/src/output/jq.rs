@@ -10,7 +10,7 @@ use crate::env::{self, Env};
 use crate::error::{Error, Result};
 use crate::escape::clean;
 
-/// What the jq language has beside that which the jaq crates define. There is one input.
+/// Functions of the jq language that the jaq crates lack. There is only one input.
 const DEFINITIONS: &str = r#"
 def doubled($mark): split($mark) | join($mark + $mark);
 def row(text): if isarray | not then error("a row must be an array") end
@@ -35,7 +35,7 @@ pub struct Jq {
 }
 
 impl Jq {
-    /// Reads an expression before anything is sent, so that a typo costs nothing.
+    /// Compiles an expression before anything is sent, so that a typo costs nothing.
     pub fn compile(code: &str, env: &Env) -> Result<Self> {
         let own = parse(DEFINITIONS, |parser| parser.defs()).unwrap_or_default();
         let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
@@ -65,7 +65,7 @@ impl Jq {
         let mut lines = String::new();
         for result in self.filter.id.run((ctx, value(json)?)).map(unwrap_valr) {
             let line = bare(&result.map_err(|error| failed(&bare(&error.into_val())))?);
-            // A tab does no harm, and stands between the fields of @tsv.
+            // Tabs are harmless, and separate the fields of @tsv.
             let safe = || line.split('\t').map(clean).collect::<Vec<_>>().join("\t");
             lines += &if screen { safe() } else { line };
             lines.push('\n');
@@ -104,29 +104,28 @@ fn complaint(error: &LoadError<&str>) -> String {
 }
 
 fn refused(why: &str) -> Error {
-    let error = Error::usage("--jq needs a valid expression.");
+    let error = Error::usage("Invalid --jq expression.");
     if why.is_empty() { error } else { error.because(short(why)) }
 }
 
 fn failed(why: &str) -> Error {
-    Error::usage("--jq failed on this answer.").because(short(&without_data(why)))
+    Error::usage("The --jq expression failed.").because(short(&without_data(why)))
 }
 
-/// Names the type of each array and object instead of showing it: an answer may be long, and logs
-/// keep errors.
+/// Replaces arrays and objects with their types: a response may be long, and logs keep errors.
 fn without_data(message: &str) -> String {
-    let mut told = String::new();
+    let mut reduced = String::new();
     let mut rest = message;
     while let Some(start) = rest.find(['[', '{']) {
-        told += &rest[..start];
-        told += if rest[start..].starts_with('[') { "array" } else { "object" };
+        reduced += &rest[..start];
+        reduced += if rest[start..].starts_with('[') { "array" } else { "object" };
         let mut values = Deserializer::from_str(&rest[start..]).into_iter::<Value>();
         rest = match values.next() {
             Some(Ok(_)) => &rest[start + values.byte_offset()..],
             _ => "",
         };
     }
-    told + rest
+    reduced + rest
 }
 
 /// One line of a bounded length.

@@ -5,7 +5,7 @@ use futures_util::stream::{Stream, TryStreamExt};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::csv::{Field, Sheet};
+use super::csv::Sheet;
 use super::format::{JsonArray, json_lines};
 use super::{Format, OutputOptions, to_value};
 use crate::error::Result;
@@ -15,7 +15,8 @@ use crate::io::Io;
 pub struct Listing<'a, T> {
     pub io: &'a Io,
     pub options: &'a OutputOptions,
-    pub fields: &'a [Field],
+    /// The columns of CSV, as [`Sheet::new`] takes them.
+    pub fields: &'a [&'a str],
     pub id: fn(&T) -> String,
     /// The most records to print.
     pub limit: Option<usize>,

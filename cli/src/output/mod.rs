@@ -21,7 +21,7 @@ use crate::error::{Error, Exit, Result};
 use crate::io::{Io, unwritten};
 use cell::{TextCell, Tone};
 pub use columns::{ColumnNames, folded};
-pub use csv::{Field, Sheet};
+pub use csv::Sheet;
 pub use format::Format;
 pub use jq::Jq;
 pub use listing::Listing;
@@ -60,17 +60,17 @@ pub struct View {
     json: Value,
     ids: Vec<String>,
     /// The columns of CSV; the members of its records when absent.
-    fields: Option<Vec<Field>>,
+    fields: Option<String>,
     /// The records of CSV where they are not those of the JSON.
     rows: Option<Vec<Value>>,
     blocks: Vec<Block>,
     /// The message for an empty list.
     empty: Option<String>,
-    /// The sentence for a person after a write.
+    /// What a write changed, for a person.
     changed: Option<String>,
     /// Suggested next commands.
     next: Vec<String>,
-    /// What is lost when the data cannot be printed, and the fix.
+    /// What is lost if the data cannot be printed, and the fix.
     lost: Option<(String, String)>,
     /// Whether all data is on stdout already, as [`Listing`] prints it.
     printed: bool,
@@ -103,14 +103,14 @@ impl View {
         Self { printed: true, ..Self::of(Value::Null, Vec::new()) }
     }
 
-    /// The columns of CSV, with a line for each record of the JSON.
-    pub fn fields(mut self, fields: &[Field]) -> Self {
-        self.fields = Some(fields.to_vec());
+    /// The columns of CSV, as [`Sheet::new`] takes them, with a line for each record of the JSON.
+    pub fn fields(mut self, lists: &[&str]) -> Self {
+        self.fields = Some(lists.join(" "));
         self
     }
 
-    /// The columns and lines of CSV where these are other records than those of the JSON.
-    pub fn rows(mut self, records: Vec<Value>, fields: &[Field]) -> Self {
+    /// The columns and records of CSV, if they differ from those of the JSON.
+    pub fn rows(mut self, records: Vec<Value>, fields: &[&str]) -> Self {
         self.rows = Some(records);
         self.fields(fields)
     }
@@ -130,7 +130,7 @@ impl View {
         self
     }
 
-    /// A text that is the same in every form but JSON, where it is a string.
+    /// Text that is printed as it is; in JSON it is a string.
     pub fn text(text: String) -> Self {
         let mut view = Self::of(Value::String(text.clone()), Vec::new());
         view.blocks.push(Block::Document(text));
@@ -143,7 +143,7 @@ impl View {
         self
     }
 
-    /// Shows the data to a person as YAML, to be kept in a file.
+    /// Shows the data to a person as YAML, for a file.
     pub fn document(mut self) -> Self {
         self.blocks.push(Block::Document(yaml::yaml(&self.json)));
         self
@@ -164,9 +164,9 @@ impl View {
         self
     }
 
-    /// What to say of data that cannot be printed and is shown only once: what is lost, and the fix.
+    /// The error if the data, which is shown only once, cannot be printed: what is lost, and the fix.
     /// A closed pipe is then an error too.
-    pub fn when_lost(mut self, what: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub fn on_print_failure(mut self, what: impl Into<String>, fix: impl Into<String>) -> Self {
         self.lost = Some((what.into(), fix.into()));
         self
     }
@@ -183,7 +183,7 @@ impl View {
             return Ok(());
         }
         let (text, hidden) = match self.drawn(io, options) {
-            // What a write has made must not be lost over a mistake in the choice of what to show.
+            // The result of a write must not be lost because of an invalid column or jq expression.
             Err(error) if self.changed.is_some() => {
                 self.write(io, &format::json(&self.json))?;
                 return Err(error);
@@ -207,7 +207,7 @@ impl View {
         let Some((what, fix)) = &self.lost else { return written };
         let error = match written {
             Err(error) => error,
-            Ok(()) if io.is_closed() => unwritten("Nobody reads it"),
+            Ok(()) if io.is_closed() => unwritten("The reader has closed the pipe"),
             Ok(()) => return Ok(()),
         };
         let why = error.reason().unwrap_or_default();
@@ -215,7 +215,7 @@ impl View {
         Err(error.because(why).fix(fix))
     }
 
-    /// The data in the format, and the columns of tables for which there was no room.
+    /// The formatted data, and the table columns that did not fit.
     fn drawn(&self, io: &Io, options: &OutputOptions) -> Result<(String, Vec<&'static str>)> {
         if let Some(jq) = &options.jq {
             return Ok((jq.apply(&self.json, io.terminals.stdout)?, Vec::new()));
@@ -240,7 +240,7 @@ impl View {
             (Some(records), _) | (None, Value::Array(records)) => records.as_slice(),
             (None, record) => std::slice::from_ref(record),
         };
-        let sheet = Sheet::new(fields, chosen, options.headers)?;
+        let sheet = Sheet::new(&[fields], chosen, options.headers)?;
         Ok(sheet.header()? + &sheet.records(records)?)
     }
 
@@ -270,15 +270,16 @@ impl View {
             }
         }
         if chosen.is_some() && tables == 0 {
-            return Err(Error::usage("This command has no columns to choose from.")
-                .fix("pick members with --jq"));
+            return Err(
+                Error::usage("This command has no columns.").fix("select members with --jq")
+            );
         }
         Ok((text, hidden))
     }
 
     /// Writes the hint, the sentence and the suggestions that go with the data.
     fn remark(&self, io: &Io, options: &OutputOptions, hidden: &[&str]) {
-        // The id of what was made is lost with the output. Where errors are JSON, a line is not.
+        // The reader closed the pipe before it got the id of a new record.
         if io.is_closed() && !options.format.is_json() {
             let lost = self.changed.iter().map(|sentence| format!("note: {sentence}\n"));
             lost.for_each(|note| io.say(&note));
@@ -293,7 +294,7 @@ impl View {
             return;
         }
         if !hidden.is_empty() {
-            let line = format!("hidden columns: {} (-c shows them)", hidden.join(", "));
+            let line = format!("hidden columns: {} (show with -c)", hidden.join(", "));
             io.say(&(dim(&wrapped(&line, io.width), options.color) + "\n"));
         }
         if io.terminals.stderr {
@@ -304,13 +305,12 @@ impl View {
 }
 
 fn to_value(json: impl serde::Serialize) -> Result<Value> {
-    serde_json::to_value(json)
-        .map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))
+    serde_json::to_value(json).map_err(Error::internal)
 }
 
 /// The error of a format that cannot hold the data.
 fn failed(error: &dyn std::fmt::Display) -> Error {
-    Error::new(Exit::Internal, "output", "The answer cannot be written in this format.")
+    Error::new(Exit::Internal, "output", "The response cannot be written in this format.")
         .because(error.to_string())
 }
 
@@ -329,7 +329,7 @@ pub fn show_planned(io: &Io, options: &OutputOptions, planned: &[PlannedRequest]
             io.data(&format::json(body))?;
         }
     }
-    io.say("No change was sent.\n");
+    io.say("Dry run: nothing was changed.\n");
     Ok(())
 }
 

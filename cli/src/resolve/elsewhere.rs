@@ -1,4 +1,4 @@
-//! Looks for an unknown user in the other stored profiles: most often the mode is the wrong one.
+//! Looks for an unknown user in other stored profiles: often the mode is wrong.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use crate::client::{Client, KeySource};
 use crate::context::Context;
 use crate::keystore::origin;
 
-/// How long each profile may take, as its server may be away.
+/// The time limit for each profile, whose server may be down.
 const TIME_FOR_EACH: Duration = Duration::from_secs(3);
 const MAX_PROFILES: usize = 5;
 
-/// A profile that knows the user.
+/// A profile that has the user.
 pub struct FoundElsewhere {
     pub profile: String,
     pub mode: Mode,
 }
 
-/// The profiles that know the user, those of the same server and the other mode first. A key that
-/// was given for this run alone is no reason to use others.
+/// The profiles that have the user, those of the same server in the other mode first. A run with a
+/// key of its own does not use stored ones.
 pub async fn other_profiles_with(ctx: &Context, user: &ExternalId) -> Vec<FoundElsewhere> {
     let Ok(client) = ctx.client().await else { return Vec::new() };
     let KeySource::Profile(current) = client.key_source() else { return Vec::new() };
@@ -30,7 +30,7 @@ pub async fn other_profiles_with(ctx: &Context, user: &ExternalId) -> Vec<FoundE
     for (profile, other) in others.into_iter().take(MAX_PROFILES) {
         let filter = [("externalId", user.as_str())];
         let listed = tokio::time::timeout(TIME_FOR_EACH, other.users().list(&filter)).await;
-        // A profile whose server or key does not answer is no part of the question.
+        // Failures of other profiles are ignored.
         if let Ok(Ok(users)) = listed
             && !users.is_empty()
         {

@@ -7,8 +7,7 @@ mod search;
 use std::collections::HashMap;
 
 use common::{
-    ExternalId, Key, KeyState, LicenseId, LicenseWithSeats, Name, Plan, PlanId, Product, ProductId,
-    User, UserId,
+    ExternalId, KeyState, LicenseId, Name, Plan, PlanId, Product, ProductId, User, UserId,
 };
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
@@ -19,6 +18,7 @@ use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
 use crate::named::Named;
 use crate::output::Format;
+use crate::records::{Key, LicenseWithSeats};
 pub use elsewhere::{FoundElsewhere, other_profiles_with};
 pub use people::{did_you_mean, label, oddity, similar_users, visible};
 pub use search::Purpose;
@@ -26,7 +26,7 @@ use search::pick;
 
 const REQUESTS_IN_FLIGHT: usize = 4;
 
-/// A plan and the name of its product, which tells plans of one name apart.
+/// A plan with the name of its product, which distinguishes plans that share a name.
 #[derive(Clone)]
 pub struct PlanOfProduct {
     pub plan: ApiRecord<Plan>,
@@ -95,8 +95,8 @@ pub async fn plan(
     if let Some(of) = product
         && self::product(ctx, of, purpose).await?.id != plan.product_id
     {
-        return Err(Error::not_found(format!("Product {of} has no plan {given}."))
-            .fix("omit --product; an id alone names the plan"));
+        return Err(Error::not_found(format!("Plan {given} is not a plan of product {of}."))
+            .fix("omit --product; the plan id is enough"));
     }
     Ok(plan)
 }
@@ -131,9 +131,9 @@ pub async fn license(
     if given.parse::<LicenseId>().is_ok() {
         return ctx.client().await?.licenses().get(given).await;
     }
-    let all = ctx.client().await?.licenses().list(&[]).await?;
+    let all = ctx.client().await?.licenses().list(&[("search", given.trim())]).await?;
     let license = pick(ctx, given, &all, purpose)?;
-    ctx.meant(given, &license.id.to_string());
+    ctx.expand_id(given, &license.id.to_string());
     Ok(license)
 }
 
@@ -142,7 +142,7 @@ pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
     if let Some(at) = all.iter().position(|key| key.id.to_string() == given) {
         return Ok(all[at].clone());
     }
-    // A key that was rolled leaves its name to the new one as soon as it has ended.
+    // After a roll, the name means the new key as soon as the old one has ended.
     let prefix = key_prefix(given);
     let is_meant = |key: &ApiRecord<Key>| match prefix {
         Some(prefix) => key.prefix == prefix,
@@ -159,13 +159,13 @@ pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
     };
     let key = pick(ctx, given, &all, Purpose::Write)?;
     if prefix.is_some() {
-        // The command that needs no prompts must not repeat a secret.
-        ctx.meant_by_prefix(given, &key.id.to_string());
+        // The command that is printed must not repeat a secret.
+        ctx.expand_key(given, &key.id.to_string());
     }
     Ok(key)
 }
 
-/// The public prefix of a text that is one, or a whole key. What follows it is looked at by nobody.
+/// The public prefix of a key. The rest of the key is ignored.
 fn key_prefix(text: &str) -> Option<&str> {
     const LEN: usize = "sk_live_".len() + 4;
     let is_key = text.starts_with("sk_live_") || text.starts_with("sk_test_");
@@ -208,15 +208,15 @@ pub async fn past_user(ctx: &Context, given: ExternalId) -> Result<ExternalId> {
 
 /// The error for a user that does not exist.
 pub async fn no_user(ctx: &Context, given: &str) -> Result<Error> {
-    let error = Error::not_found(format!("There is no user {}.", visible(given)));
+    let error = Error::not_found(format!("User {} not found.", visible(given)));
     let similar = similar_users(ctx, given).await?;
     let (why, fix) = match similar.first() {
         Some(first) => (
-            format!("{} licctl finds users by external id.", did_you_mean(&similar)),
+            format!("{} licctl looks up users by external id.", did_you_mean(&similar)),
             format!("licctl users get {}", quote(first.external_id.as_str())),
         ),
         None => (
-            "licctl finds users by external id, and no email, name or id is similar.".to_owned(),
+            "licctl looks up users by external id, and no user is similar.".to_owned(),
             "licctl users list".to_owned(),
         ),
     };
@@ -224,7 +224,7 @@ pub async fn no_user(ctx: &Context, given: &str) -> Result<Error> {
     Ok(error.because(odd + &why).fix(fix))
 }
 
-/// A few users by their ids, which activations hold: each is a request.
+/// Reads users by id, with one request for each.
 pub async fn users_by_id(
     ctx: &Context,
     ids: &[UserId],
@@ -236,10 +236,10 @@ pub async fn users_by_id(
     Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }
 
-/// The error for a new record whose name another one has: from then on neither could be named.
+/// The error for a new record whose name is taken: the name would become ambiguous.
 pub fn name_taken<T: Named>(known: &T) -> Error {
     already_named(known)
-        .fix("add --if-not-exists to use it, choose another --name, or add --allow-duplicate")
+        .fix("use it with --if-not-exists, choose another --name, or add --allow-duplicate")
 }
 
 /// Refuses a new name for the record with this id if another of these records has it.
@@ -270,8 +270,8 @@ impl NameIndex {
         Ok(Self::of(&products, &plans))
     }
 
-    /// The names for a record that was written or read already. A program reads ids, and so does a
-    /// person when the names cannot be read: the record is shown in any case.
+    /// The names for a record that is already known. Programs get ids; so do people if the names
+    /// cannot be read, because the record must be shown anyway.
     pub async fn for_display(ctx: &Context) -> Self {
         match ctx.output.format {
             Format::Table => Self::load(ctx).await.unwrap_or_else(|_| Self::of(&[], &[])),

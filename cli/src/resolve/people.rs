@@ -1,5 +1,4 @@
-//! Finds the users whom a wrong external id may mean: by email or name, in other letters, or with a
-//! typo.
+//! Finds users similar to a wrong external id: by email or name, in another case, or with a typo.
 
 use std::borrow::Cow;
 
@@ -17,7 +16,7 @@ const MAX_SUGGESTIONS: usize = 3;
 /// How many users each search reads.
 const SEARCH_LIMIT: &str = "100";
 
-/// The users who are most like the text, the most similar first.
+/// The users most similar to the text, best match first.
 pub async fn similar_users(ctx: &Context, text: &str) -> Result<Vec<ApiRecord<User>>> {
     let client = ctx.client().await?;
     let mut found: Vec<ApiRecord<User>> = Vec::new();
@@ -54,7 +53,7 @@ pub fn label(user: &User) -> String {
     }
 }
 
-/// What stands around an external id by mistake, perhaps: it is never trimmed.
+/// Spaces or quotation marks around an external id, perhaps by mistake: it is never trimmed.
 pub fn oddity(external_id: &str) -> Option<&'static str> {
     let begins = external_id.starts_with(char::is_whitespace);
     match (begins, external_id.ends_with(char::is_whitespace)) {
@@ -68,7 +67,7 @@ pub fn oddity(external_id: &str) -> Option<&'static str> {
     }
 }
 
-/// The external id as a sentence names it: in quotes if its ends would not be seen.
+/// The external id for a sentence: in quotes if its ends would be invisible.
 pub fn visible(external_id: &str) -> Cow<'_, str> {
     match oddity(external_id) {
         Some(_) => quote(external_id),
@@ -81,8 +80,8 @@ fn bare(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_whitespace() || "'\"‘’“”".contains(letter))
 }
 
-/// The beginnings to search for. Emails and names match in any case, external ids do not, so that
-/// the usual spellings are tried; the first half also finds what has a typo behind it.
+/// The prefixes to search for. Emails and names match in any case, external ids do not, so several
+/// spellings are tried; the first half also finds ids with a typo after it.
 fn searches(text: &str) -> Vec<String> {
     let text = bare(text);
     let lower = text.to_lowercase();
@@ -98,14 +97,14 @@ fn searches(text: &str) -> Vec<String> {
     searches
 }
 
-/// How many letters of the most similar name of the user are other ones; none when too many are.
+/// The smallest edit distance to a name of the user; none if it is too large.
 fn distance(user: &User, text: &str) -> Option<usize> {
     let text = bare(text).to_lowercase();
     let email = user.email.as_ref().map(|email| email.as_str().to_lowercase());
     let name = user.name.as_ref().map(|name| name.as_str().to_lowercase());
     let id = bare(user.external_id.as_str()).to_lowercase();
     let local = |address: &String| Some(address.split_once('@')?.0.to_owned());
-    // An external id may be the address of a user who is known by its first part alone.
+    // An external id may be the address of a user known by its local part.
     if local(&text).is_some_and(|local| local == id) {
         return Some(1);
     }
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_quoted_and_named() {
-        for (id, shown, told) in [
+        for (id, shown, hint) in [
             ("carol", "carol", None),
             ("o'hara x", "o'hara x", None),
             (" carol", "\" carol\"", Some("The id begins with a space.")),
@@ -176,7 +175,7 @@ mod tests {
             (" a b ", "\" a b \"", Some("The id begins and ends with a space.")),
             ("\"carol\"", "'\"carol\"'", Some("The quotation mark is part of the id.")),
         ] {
-            assert_eq!((&*visible(id), oddity(id)), (shown, told));
+            assert_eq!((&*visible(id), oddity(id)), (shown, hint));
         }
     }
 

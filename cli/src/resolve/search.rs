@@ -1,5 +1,5 @@
-//! Chooses the record that an id, a name or a part of an id matches. Inexact matches count only where
-//! a wrong one does no harm.
+//! Chooses the record that matches an id, a name or a partial id. Inexact matches count only where a
+//! wrong match does no harm.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::escape::quote;
 use crate::named::Named;
 use crate::prompt;
 
-/// The shortest part of an id that matches.
+/// The shortest partial id that matches.
 const MIN_ID_PART_LEN: usize = 6;
 
 /// The most matches that an error lists.
@@ -35,10 +35,10 @@ pub fn pick<T: Named + Clone>(
     purpose: Purpose,
 ) -> Result<T> {
     let given = given.trim();
-    let loosely = purpose == Purpose::Read || ctx.may_ask();
+    let loosely = purpose == Purpose::Read || ctx.can_prompt();
     match search(given, all, loosely) {
         Matches::One(at) => Ok(all[at].clone()),
-        Matches::Many(places) if ctx.may_ask() => {
+        Matches::Many(places) if ctx.can_prompt() => {
             let labels: Vec<_> = places.iter().map(|&at| all[at].label()).collect();
             let question = format!("Several {}s match {given}", T::NOUN);
             Ok(all[places[prompt::choose(ctx, &question, &labels)?]].clone())
@@ -58,23 +58,23 @@ fn ambiguous<T: Named>(given: &str, all: &[T], places: &[usize]) -> Error {
     let noun = T::NOUN;
     let fix = match places.first().and_then(|&at| all[at].full_name()) {
         Some(name) if names.len() == places.len() => {
-            format!("give its id, or its product too, as in {}", quote(&name))
+            format!("use its id, or name its product as in {}", quote(&name))
         }
-        _ => format!("give the {noun}'s id"),
+        _ => format!("use the {noun} id"),
     };
     let message = format!("{given} matches {} {noun}s.", places.len());
     Error::new(Exit::NotFound, "ambiguous", message).because(matches).fix(fix)
 }
 
 fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
-    let error = Error::not_found(format!("There is no {} {given}.", T::NOUN));
+    let error = Error::not_found(format!("No {} matches {given}.", T::NOUN));
     match search(given, all, true) {
         Matches::One(at) if !loosely => error
             .because(format!(
-                "Did you mean {}? Without a prompt, licctl does not guess.",
+                "Did you mean {}? Writes without prompts require an exact name or id.",
                 all[at].label()
             ))
-            .fix("give the exact name or id"),
+            .fix("use the exact name or id"),
         _ => match suggestion(given, all) {
             Some(hint) => error.because(hint).fix(format!("licctl {}s list", T::NOUN)),
             None => error.fix(format!("licctl {}s list", T::NOUN)),
@@ -86,7 +86,7 @@ fn nothing_matches<T: Named>(given: &str, all: &[T], loosely: bool) -> Error {
 fn suggestion<T: Named>(given: &str, all: &[T]) -> Option<String> {
     let begins_or_ends = |id: String| id.starts_with(given) || id.ends_with(given);
     if given.len() < MIN_ID_PART_LEN && all.iter().any(|record| begins_or_ends(record.id())) {
-        return Some(format!("A part of an id needs at least {MIN_ID_PART_LEN} characters."));
+        return Some(format!("A partial id needs at least {MIN_ID_PART_LEN} characters."));
     }
     let names: Vec<&str> = all.iter().map(T::name).filter(|name| !name.is_empty()).collect();
     let few = (1..=MAX_LISTED_NAMES).contains(&names.len());
@@ -181,13 +181,16 @@ mod tests {
 
     #[test]
     fn few_existing_names_are_listed() {
-        let told = |given: &str, all: &[Thing]| suggestion(given, all);
         let names = "Existing names: Studio, studio, Render Farm, Pro";
-        assert_eq!(told("Stdio", &THINGS).unwrap(), names);
-        let short = "A part of an id needs at least 6 characters.";
-        assert_eq!(told("33333", &THINGS).unwrap(), short);
-        assert_eq!(told("Stdio", &[]), None);
-        assert_eq!(told("33334", &[Thing("lic_01aaaa111111", "")]), None, "licenses have no name");
+        assert_eq!(suggestion("Stdio", &THINGS).unwrap(), names);
+        let short = "A partial id needs at least 6 characters.";
+        assert_eq!(suggestion("33333", &THINGS).unwrap(), short);
+        assert_eq!(suggestion("Stdio", &[] as &[Thing]), None);
+        assert_eq!(
+            suggestion("33334", &[Thing("lic_01aaaa111111", "")]),
+            None,
+            "licenses have no name"
+        );
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn one_invalid_row_prevents_all_requests() {
     assert_eq!(what, "error: users.csv: 2 of 3 rows are invalid.");
     assert!(why.starts_with("  line 3: expected 1 field, found 2;"), "{why}");
     assert!(why.ends_with("; line 4: alice is already on line 2"), "{why}");
-    assert_eq!(fix, "fix: correct the file; no row was sent");
+    assert_eq!(fix, "fix: fix the file; no row was sent");
     assert!(report.is_empty() && assigned(&server).is_empty());
 }
 
@@ -81,9 +81,9 @@ fn a_resumed_run_redoes_what_failed_and_nothing_else() {
     let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), users);
     assert_eq!(ran.code, 9, "{}", ran.stderr);
     insta::assert_snapshot!(ran.stderr, @r#"
-    line 2: bob: The server has an internal error. "Oh."
+    line 2: bob: The server reported an internal error. "Oh."
     note: 2 succeeded, 1 failed. Report: out.jsonl
-    note: to continue: licctl licenses assign lic_01h455vb4pex5vsknk084sn02q --from users.csv --resume out.jsonl
+    note: resume with: licctl licenses assign lic_01h455vb4pex5vsknk084sn02q --from users.csv --resume out.jsonl
     "#);
     let (ran, report) = run(&home, &with(&ASSIGN, &["--resume", "out.jsonl"]), users);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -116,8 +116,8 @@ fn a_report_is_never_overwritten() {
     let (ran, _) = run(&home, &with(&ASSIGN, &["--report", "out.jsonl"]), USERS);
     assert_eq!(ran.code, 2);
     insta::assert_snapshot!(ran.stderr, @"
-    error: The report out.jsonl exists already.
-    fix: continue its run with --resume out.jsonl, or give another file to --report
+    error: The report out.jsonl already exists.
+    fix: continue that run with --resume out.jsonl, or choose another --report
     ");
     assert!(assigned(&server).is_empty());
 }
@@ -250,7 +250,7 @@ fn a_report_without_a_file_of_rows_is_refused() {
     ] {
         let ran = home.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
-        assert!(ran.stderr.contains("needs --from FILE"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("requires --from FILE"), "{}", ran.stderr);
     }
     assert!(server.received().is_empty());
 }
@@ -289,8 +289,8 @@ fn a_mapped_column_must_exist() {
     let args = ["users", "import", "users.csv", "--map", "email=e-mail"];
     let (ran, _) = run(&home, &args, USERS);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert!(ran.stderr.contains("There is no column e-mail."), "{}", ran.stderr);
-    assert!(ran.stderr.contains("The columns are: email, userId"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Unknown column e-mail."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Columns: email, userId"), "{}", ran.stderr);
     assert!(server.received().is_empty());
 }
 
@@ -344,8 +344,8 @@ fn stops_after_the_rows_in_flight(signal: &str) {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     insta::allow_duplicates! { insta::assert_snapshot!(rest.join("\n"), @"
     note: 4 succeeded, 0 failed, 16 not tried. Report: out.jsonl
-    note: to continue: licctl licenses assign lic_01h455vb4pex5vsknk084sn02q --from users.csv --resume out.jsonl
-    error: Stopped after the requests in flight.
+    note: resume with: licctl licenses assign lic_01h455vb4pex5vsknk084sn02q --from users.csv --resume out.jsonl
+    error: Interrupted. Requests in flight were completed.
     ") };
     let report = fs::read_to_string(home.dir.path().join("out.jsonl")).unwrap();
     assert_eq!((report.lines().count(), assigned(&server).len()), (4, 4));

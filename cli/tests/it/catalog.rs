@@ -38,7 +38,7 @@ fn records_that_match_the_file_are_left_alone() {
     assert_eq!(ran.stdout, "0 to create, 0 to update, 2 the same\n");
     let ran = home.run_with_input(&["apply", "-f", "-"], SAME);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
-    assert_eq!(ran.stderr, "There is nothing to change.\n");
+    assert_eq!(ran.stderr, "Nothing to change.\n");
     let ran = home.run_with_input(&["apply", "-f", "-", "-o", "json"], SAME);
     assert_eq!((ran.json().as_array().unwrap().len(), ran.stderr.as_str()), (2, ""));
     assert!(writes(&server).is_empty());
@@ -181,9 +181,9 @@ fn changes_before_an_error_are_shown() {
     assert_eq!(ran.code, 9);
     assert_eq!(ran.stdout.lines().count(), 2, "{}", ran.stdout);
     insta::assert_snapshot!(ran.stderr, @r#"
-    error: product Render Farm: The server refused the request. "name: must be another"
+    error: product Render Farm: The server rejected the request. "name: must be another"
     note: 2 succeeded, 1 failed, 1 not tried
-    note: to continue, apply the file again
+    note: apply the file again to continue
     "#);
     let ran = home.run_with_input(&["apply", "-f", "-", "-o", "json"], CHANGED);
     assert_eq!(ran.json().as_array().unwrap().len(), 3);
@@ -200,7 +200,7 @@ fn an_export_that_no_file_can_hold_is_refused() {
     });
     let ran = Home::with(&server).run(&["export"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
-    assert!(ran.stderr.contains("Several plans have the name Pro;"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Several plans are named Pro,"), "{}", ran.stderr);
 }
 
 #[test]

@@ -42,13 +42,13 @@ fn refused(address: &str) -> String {
 fn a_certificate_of_an_unknown_authority_is_refused() {
     let server = Secured::named("localhost");
     insta::assert_snapshot!(refused(&server.address), @"
-    error: There is no secure connection to https://localhost:PORT.
-      An unknown authority has signed its certificate.
-    fix: if the server is your own, give its authority's certificate with --ca-cert FILE
+    error: Cannot establish a secure connection to https://localhost:PORT.
+      Its certificate was signed by an unknown authority.
+    fix: if the server is yours, pass its CA certificate with --ca-cert FILE
     https://localhost:PORT
 
-    no       connection     An unknown authority has signed its certificate.
-             fix: if the server is your own, give its authority's certificate with --ca-cert FILE
+    no       connection     Its certificate was signed by an unknown authority.
+             fix: if the server is yours, pass its CA certificate with --ca-cert FILE
     ");
 }
 
@@ -58,7 +58,7 @@ fn such_a_certificate_can_be_trusted() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!(list.code, 0, "{seen}");
     assert!(list.stdout.contains("Acme Studio"), "{list:?}");
-    assert!(seen.contains("ok       connection     licd answers, with TLS"), "{seen}");
+    assert!(seen.contains("ok       connection     licd responds, over TLS"), "{seen}");
 }
 
 #[test]
@@ -67,13 +67,13 @@ fn a_certificate_for_another_name_is_refused() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
     insta::assert_snapshot!(seen, @"
-    error: There is no secure connection to https://localhost:PORT.
+    error: Cannot establish a secure connection to https://localhost:PORT.
       Its certificate is for licenses.example.
-    fix: use a name that the certificate is for, with --server or in the profile
+    fix: use one of these names with --server or in the profile
     https://localhost:PORT
 
     no       connection     Its certificate is for licenses.example.
-             fix: use a name that the certificate is for, with --server or in the profile
+             fix: use one of these names with --server or in the profile
     ");
 }
 
@@ -83,13 +83,13 @@ fn an_expired_certificate_is_refused() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
     insta::assert_snapshot!(seen, @"
-    error: There is no secure connection to https://localhost:PORT.
+    error: Cannot establish a secure connection to https://localhost:PORT.
       Its certificate has expired.
-    fix: renew it on the server; if it is current, set the clock of this machine
+    fix: renew it on the server, or correct this machine's clock
     https://localhost:PORT
 
     no       connection     Its certificate has expired.
-             fix: renew it on the server; if it is current, set the clock of this machine
+             fix: renew it on the server, or correct this machine's clock
     ");
 }
 
@@ -99,13 +99,13 @@ fn an_authoritys_certificate_is_refused_with_the_way_to_make_another() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
     insta::assert_snapshot!(seen, @"
-    error: There is no secure connection to https://localhost:PORT.
+    error: Cannot establish a secure connection to https://localhost:PORT.
       Its certificate is a CA certificate and not a server certificate.
-    fix: make it again with openssl req -x509 and -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), and give the new one with --ca-cert FILE
+    fix: recreate it with openssl req -x509 and -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), and pass the new one with --ca-cert FILE
     https://localhost:PORT
 
     no       connection     Its certificate is a CA certificate and not a server certificate.
-             fix: make it again with openssl req -x509 and -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), and give the new one with --ca-cert FILE
+             fix: recreate it with openssl req -x509 and -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST (or IP:ADDRESS), and pass the new one with --ca-cert FILE
     ");
 }
 
@@ -115,13 +115,13 @@ fn a_certificate_without_a_name_is_refused() {
     let (list, seen) = ask_trusting(&server);
     assert_eq!((list.code, list.stdout.as_str()), (7, ""), "{seen}");
     insta::assert_snapshot!(seen, @"
-    error: There is no secure connection to https://localhost:PORT.
+    error: Cannot establish a secure connection to https://localhost:PORT.
       Its certificate names no host.
-    fix: make it again with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)
+    fix: recreate it with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)
     https://localhost:PORT
 
     no       connection     Its certificate names no host.
-             fix: make it again with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)
+             fix: recreate it with -addext subjectAltName=DNS:HOST (or IP:ADDRESS)
     ");
 }
 
@@ -152,11 +152,11 @@ fn a_login_remembers_the_file_of_certificates() {
     assert_eq!(home.run(&["login", "--server", &server.address]).code, 0, "it is still trusted");
     let other = Secured::named("localhost");
     let ran = home.run(&["products", "list", "--server", &other.address]);
-    assert!(ran.stderr.contains("An unknown authority"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("signed by an unknown authority"), "{}", ran.stderr);
     fs::remove_file(&path).unwrap();
     let ran = home.run(&["products", "list"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("fix: check the path, which is from profile default"), "{ran:?}");
+    assert!(ran.stderr.contains("fix: check the path given by profile default"), "{ran:?}");
 }
 
 #[test]
@@ -190,13 +190,13 @@ fn a_server_without_tls_has_its_own_error() {
     let server = FakeServer::answering(crate::support::answer);
     let seen = refused(&server.address.replace("http:", "https:"));
     insta::assert_snapshot!(seen, @"
-    error: There is no secure connection to https://127.0.0.1:PORT.
+    error: Cannot establish a secure connection to https://127.0.0.1:PORT.
       The server does not use TLS on this port.
-    fix: check the port; a server without TLS has an address with http://
+    fix: check the port; without TLS the URL begins with http://
     https://127.0.0.1:PORT
 
     no       connection     The server does not use TLS on this port.
-             fix: check the port; a server without TLS has an address with http://
+             fix: check the port; without TLS the URL begins with http://
     ");
     assert!(server.received().is_empty());
 
@@ -229,7 +229,7 @@ fn a_server_with_tls_is_told_from_one_without() {
     }
     let server = Secured::named("localhost");
     let seen = refused(&server.address.replace("https:", "http:"));
-    assert!(seen.contains("that of a server with TLS begins with https://"), "{seen}");
+    assert!(seen.contains("with TLS it begins with https://"), "{seen}");
 }
 
 /// A small container has no certificate authorities.
@@ -246,9 +246,9 @@ fn a_machine_without_authorities_reaches_plain_http() {
     let ran = bare(&server.address).run(&["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (7, ""));
     insta::assert_snapshot!(ran.stderr.replace(&server.address, "https://SERVER"), @"
-    error: The connection cannot be set up.
+    error: Cannot set up the connection.
       unexpected error: No CA certificates were loaded from the system
-    fix: install the package ca-certificates, or name a file with --ca-cert
+    fix: install the package ca-certificates, or use --ca-cert FILE
     https://SERVER
     ");
 

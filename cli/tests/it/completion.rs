@@ -211,7 +211,7 @@ fn there_is_a_manual_page_for_every_command() {
     let home = Home::bare();
     assert!(home.run(&["man"]).stdout.contains(".TH licctl 1"));
     let page = home.run(&["man", "plans", "create"]).stdout;
-    assert!(page.contains("max\\-seats") && page.contains("Time to wait"), "{page}");
+    assert!(page.contains("max\\-seats") && page.contains("Timeout of"), "{page}");
     for section in ["EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
         let title = if section.contains(' ') { format!("\"{section}\"") } else { section.into() };
         assert!(page.contains(&format!(".SH {title}\n.nf\n")), "{section}: {page}");

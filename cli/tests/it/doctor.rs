@@ -39,9 +39,9 @@ fn all_checks_pass() {
     ok       permissions    no key is stored in a file
     ok       server         http://SERVER
     ok       name           127.0.0.1 is 127.0.0.1
-    ok       connection     licd answers, unencrypted
+    ok       connection     licd responds, unencrypted
     ok       database       licd can reach it
-    ok       clock          this machine and the server agree within 30 s
+    ok       clock          within 30 s of the server
     ok       version        licd and licctl VERSION
     ok       key            sk_live_CANA… from LICCTL_API_KEY: admin, live, tenant acme
     [exit 0]

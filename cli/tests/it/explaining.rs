@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    FakeServer, Home, KEY, LICENSE, OTHER_KEY, Reply, RunOutput, current_key, event, explained,
-    explanation, plan, service, usage, user,
+    FakeServer, Home, KEY, LICENSE, OTHER_KEY, Reply, RunOutput, answer, current_key, event,
+    explained, explanation, plan, service, usage, user,
 };
 
 /// Runs `--explain` against a service that gives this explanation.
@@ -12,7 +12,7 @@ fn explain(explanation: Value) -> (RunOutput, FakeServer) {
     explain_with_term(explanation, 365.into())
 }
 
-/// The same with a plan whose licenses are valid for so many days.
+/// The same with a plan whose licenses are now valid for so many days.
 fn explain_with_term(explanation: Value, term: Value) -> (RunOutput, FakeServer) {
     let server = FakeServer::answering(move |request| match request.path.as_str() {
         "/api/v1/key" => Reply::data(200, &current_key()),
@@ -49,7 +49,7 @@ fn explain_ends_with_the_holders_and_suggested_commands() {
     insta::assert_snapshot!(ran.stdout, @"
     ok  key       sk_live_CANA… is active: admin, live, tenant acme
     ok  user      carol exists (carol@example.com), created 2026-01-31T12:00:00.000Z
-    ok  licenses  the user has 1:
+    ok  licenses  1 assigned:
                  1  Acme Studio · Pro annual  lic_01h455vb4pex5vsknk084sn02q
                     active, expires never, seats 5/5, the user holds none
                     That is how it stands.
@@ -59,7 +59,7 @@ fn explain_ends_with_the_holders_and_suggested_commands() {
     USER   EMAIL              ACTIVATED                 LAST CHECKED
     alice  alice@example.com  2026-01-31T12:00:00.000Z  2026-02-01T12:00:00.000Z
 
-    Last refusals, the newest first:
+    Recent refusals, newest first:
     REASON   TIMES  LAST                      LICENSE
     expired  3      2026-02-01T12:00:00.000Z  lic_01h455vb4pex5vsknk084sn02q
 
@@ -117,6 +117,30 @@ fn unknown_reasons_and_verdicts_are_shown_as_they_are() {
     let ran = Home::with(&server).run(&["validate", "carol"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (10, ""));
     assert!(ran.stdout.contains("paused"), "{}", ran.stdout);
+}
+
+/// Likewise statuses and roles.
+#[test]
+fn unknown_statuses_and_roles_are_shown_as_they_are() {
+    let server = FakeServer::answering(|request| {
+        let reply = answer(request).saying(r#""status":"active""#, r#""status":"on_trial""#);
+        reply.saying(r#""role":"admin""#, r#""role":"auditor""#)
+    });
+    for (line, word) in [
+        ("licenses list", "on_trial"),
+        ("licenses get lic_01h455vb4pex5vsknk084sn02q", "on_trial"),
+        ("licenses usage lic_01h455vb4pex5vsknk084sn02q", "4 of 5 seats"),
+        ("validate alice --create-user", "VALID"),
+        ("validate alice --explain", "on_trial"),
+        ("users get alice", "on_trial"),
+        ("keys list", "auditor"),
+        ("whoami", "auditor"),
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        let ran = Home::with(&server).run(&args);
+        assert!(matches!(ran.code, 0 | 10), "{line}: {}", ran.stderr);
+        assert!(ran.stdout.contains(word), "{line}: {}", ran.stdout);
+    }
 }
 
 #[test]
@@ -228,7 +252,7 @@ fn an_unknown_user_is_looked_for_in_other_profiles() {
     login("test", &test.address, OTHER_KEY);
     login("live", &live.address, KEY);
     let ran = home.run(&["-P", "test", "validate", "dana", "--explain"]);
-    let told = "dana does not exist. Profile live (live mode) has this user.";
+    let told = "dana does not exist. The user exists in profile live (live mode).";
     assert!(ran.stdout.contains(told), "{ran:?}");
     assert_eq!(advice(&ran), ["licctl validate dana --explain -P live"]);
     // A key for this run alone is no reason to use those of profiles.
@@ -310,7 +334,7 @@ fn a_large_license_shows_ten_holders() {
     let (_, holders) = ran.stdout.split_once(heading).unwrap();
     let lines: Vec<&str> = holders.lines().skip(1).take(11).collect();
     assert!(lines[0].starts_with("user-999 ") && lines[9].starts_with("user-990 "), "{lines:?}");
-    assert_eq!(lines[10], format!("and 4990 more: licctl licenses usage {LICENSE}"));
+    assert_eq!(lines[10], format!("4990 more: licctl licenses usage {LICENSE}"));
     assert_eq!(server.lines().len(), 13, "key, explanation, seats and ten emails");
 }
 
@@ -345,7 +369,7 @@ fn a_required_feature_is_part_of_the_explanation() {
     assert!(ran.stdout.contains("ok  features  the license has export, sso\n"), "{}", ran.stdout);
     let ran = explain("sso,api");
     assert_eq!(ran.code, 10);
-    let line = "no  features  the license lacks api; it has export, sso\n";
+    let line = "no  features  the license is missing api; it has export, sso\n";
     assert!(ran.stdout.contains(line), "{}", ran.stdout);
     assert_eq!(advice(&ran), ["licctl licenses update LIC --feature export,sso,api"]);
 }

@@ -15,7 +15,7 @@ fn a_missing_feature_makes_every_form_of_the_answer_invalid() {
     let run = |more: &[&str]| home.run(&[&validate[..], more].concat());
     let ran = run(&["-o", "json"]);
     assert_eq!(ran.code, 10);
-    assert_eq!(ran.stderr, "{\"notes\":[\"alice lacks the features gpu, foo\"]}\n");
+    assert_eq!(ran.stderr, "{\"notes\":[\"alice is missing the features gpu, foo\"]}\n");
     let answer = &ran.json()[0];
     assert_eq!(answer["valid"], false);
     assert_eq!(answer["reason"], "missing_feature");
@@ -24,7 +24,7 @@ fn a_missing_feature_makes_every_form_of_the_answer_invalid() {
     let ran = run(&["-o", "csv"]);
     assert!(ran.stdout.contains("alice,false,missing_feature,lic_"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with(",\"gpu,foo\"\n"), "{}", ran.stdout);
-    assert_eq!(ran.stderr, "note: alice lacks the features gpu, foo\n");
+    assert_eq!(ran.stderr, "note: alice is missing the features gpu, foo\n");
     let ran = run(&[]);
     assert!(ran.stdout.contains("not valid  missing_feature: gpu, foo  lic_"), "{}", ran.stdout);
     let explained = explanation(None, &[explained("active", None, "valid")]);

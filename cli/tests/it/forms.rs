@@ -68,7 +68,7 @@ fn csv_of_a_file_has_a_line_for_each_row() {
     line,userId,state,valid,reason,licenseId,planId,expiresAt,features,missingFeatures,error
     2,alice,done,true,,lic_01h455vb4pex5vsknk084sn02q,pln_01h455vb4pex5vsknk084sn02q,2999-01-31T12:00:00.000Z,"export,sso",,
     3,bob,done,false,no_license,,,,,,
-    4,bad,failed,,,,,,,,"The server refused the request. ""userId: no"""
+    4,bad,failed,,,,,,,,"The server rejected the request. ""userId: no"""
     "#);
 }
 
@@ -108,8 +108,8 @@ fn columns_are_chosen_for_tables_and_csv() {
     let ran = run(&["licenses", "list", "-c", "colour"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     insta::assert_snapshot!(ran.stderr, @"
-    error: There is no column colour.
-      The columns are: ID, PRODUCT, PLAN, NAME, STATUS, SEATS, EXPIRES, FEATURES, CREATED, UPDATED
+    error: Unknown column colour.
+      Columns: ID, PRODUCT, PLAN, NAME, STATUS, SEATS, EXPIRES, FEATURES, CREATED, UPDATED
     ");
     for args in [&["users", "get", "alice", "-c", "id"][..], &["users", "list", "-c", "id", "-q"]] {
         assert_eq!((run(args).code, run(args).stdout.as_str()), (2, ""), "{args:?}");

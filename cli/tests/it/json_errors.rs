@@ -37,7 +37,7 @@ fn a_mistake_in_jq_is_one_short_object() {
     assert_eq!((ran.code, &error(&ran)["code"]), (2, &json!("usage")));
     assert!(server.received().is_empty());
     let ran = home.run(&["products", "list", "--jq", ".foo"]);
-    let message = "--jq failed on this answer. cannot index array with \"foo\"";
+    let message = "The --jq expression failed. cannot index array with \"foo\"";
     assert_eq!((ran.code, &error(&ran)["message"]), (2, &json!(message)));
 }
 

@@ -29,7 +29,7 @@ fn a_limit_is_refused_with_its_bound() {
     for limit in ["0", "-1", "many", "99999999999999999999"] {
         let ran = Home::bare().run(&["users", "list", &format!("--limit={limit}")]);
         assert_eq!(ran.code, 2);
-        assert!(ran.stderr.contains("must be a whole number from 1"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("must be a whole number of at least 1"), "{}", ran.stderr);
     }
 }
 
@@ -48,9 +48,8 @@ fn a_limit_fetches_no_more_than_it_shows() {
         home.run(&["users", "list", "--limit", "2", "-o", "json"]).json()[1]["id"],
         user("u")["id"]
     );
-    // A search counts the users that it finds.
-    let ran = home.run(&["users", "list", "--limit", "2", "--search", "B@", "-q"]);
-    assert_eq!(ran.stdout, "u0b\nu1b\n");
+    home.run(&["users", "list", "--limit", "2", "--search", "B@", "-q"]);
+    assert!(server.lines().last().unwrap().ends_with("search=B%40&limit=2"), "licd searches");
     assert_eq!(home.run(&["users", "list", "--limit", "0"]).code, 2);
 }
 

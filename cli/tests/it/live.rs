@@ -40,8 +40,8 @@ fn what_customers_feel_is_asked_about_in_live_mode() {
     let file = |home: &Home| home.dir.path().join("catalog.yaml").display().to_string();
     let writes = || server.lines().iter().filter(|line| !line.starts_with("GET")).count();
     for (args, question) in [
-        (&["licenses", "suspend", LICENSE][..], "The users in 4 seats lose access."),
-        (&["licenses", "expire", LICENSE], "The users in 4 seats lose access."),
+        (&["licenses", "suspend", LICENSE][..], "4 users in seats will lose access."),
+        (&["licenses", "expire", LICENSE], "4 users in seats will lose access."),
         (&["licenses", "unassign", LICENSE, "alice"], "The seat becomes free."),
         (&["apply", "-f", "FILE"], "~ plan Acme Studio"),
     ] {
@@ -58,7 +58,7 @@ fn what_customers_feel_is_asked_about_in_live_mode() {
         let (mut terminal, _home) = run(KEY);
         let seen = terminal.exp_string(question).unwrap();
         let seen = seen + &terminal.exp_string("[y/n]").unwrap();
-        assert!(seen.contains("At live mode"), "{seen}");
+        assert!(seen.contains("Target: live mode"), "{seen}");
         press(&mut terminal, "n\r");
         terminal.exp_eof().unwrap();
         assert_eq!((exit(&terminal), writes()), (130, before), "{question}");

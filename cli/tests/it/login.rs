@@ -61,7 +61,7 @@ fn a_profile_that_is_replaced_meanwhile_is_not_lost() {
     let login = ["login", "--server", &server.address, "--api-key-file", "-"];
     let ran = home.run_with_input(&login, KEY);
     assert_eq!((ran.code, ran.stdout.as_str()), (6, ""), "{}", ran.stderr);
-    assert!(ran.stderr.contains("Another licctl has changed profile default"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Profile default was changed by another licctl"), "{}", ran.stderr);
     assert_eq!(fs::read_to_string(&config).unwrap(), other);
     assert!(!home.dir.path().join("credentials.toml").exists());
 }
@@ -91,8 +91,8 @@ fn what_is_no_address_is_refused_with_an_example() {
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{text}: {}", ran.stderr);
         insta::allow_duplicates! {
             insta::assert_snapshot!(ran.stderr, @"
-            error: --server is not a server address.
-            fix: give an address like https://licenses.example.com
+            error: --server is not a valid server URL.
+            fix: use a URL such as https://licenses.example.com
             ");
         }
     }

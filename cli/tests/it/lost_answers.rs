@@ -18,14 +18,14 @@ fn a_write_without_an_answer_says_that_it_may_have_been_done() {
     let ran = home.run(&create);
     assert_eq!((ran.code, ran.stdout.as_str()), (7, ""));
     insta::assert_snapshot!(ran.seen(&server, &home), @"
-    error: http://SERVER did not answer within 1 s.
+    error: http://SERVER did not respond within 1 s.
       The license may have been created anyway.
-    fix: check with licctl licenses list before you retry; or wait longer with --timeout 4s
+    fix: check with licctl licenses list before you retry; or raise --timeout to 4s
     http://SERVER
     [exit 7]
     ");
     let ran = home.run(&["licenses", "unassign", LICENSE, "alice", "--timeout", "1s"]);
-    assert!(ran.stderr.contains("fix: run the command again; this is safe"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("fix: run the command again; that is safe"), "{}", ran.stderr);
 }
 
 /// The answers of writes are lost on the way; licd, asked again, says that it was done before.
@@ -41,17 +41,17 @@ fn forgetful() -> FakeServer {
 /// Running a command again has a second effect unless the effect is that of once.
 #[test]
 fn the_advice_after_a_lost_answer_is_true_for_the_command() {
-    const SAFE: &str = "run the command again; this is safe";
+    const SAFE: &str = "run the command again; that is safe";
     for (args, reason, fix) in [
         (
             &["keys", "roll", "ci"][..],
-            "Key ci may have been rolled and its new secret lost.",
-            "licctl keys list; revoke the newest ci before you retry",
+            "Key ci may have been rolled, and the new secret is lost.",
+            "run licctl keys list, and revoke the newest ci before you retry",
         ),
         (
             &["keys", "create", "--name", "K", "--role", "read"],
-            "Key K may have been created and its new secret lost.",
-            "licctl keys list; revoke the newest K before you retry",
+            "Key K may have been created, and the new secret is lost.",
+            "run licctl keys list, and revoke the newest K before you retry",
         ),
         (
             &["licenses", "create", "--plan", "Pro annual"],
@@ -61,7 +61,7 @@ fn the_advice_after_a_lost_answer_is_true_for_the_command() {
         (
             &["licenses", "create", "--plan", "Pro annual", "--idempotency-key", "order-7"],
             "The license may have been created anyway.",
-            "run the command again with the same --idempotency-key; this is safe",
+            "run the command again with the same --idempotency-key; that is safe",
         ),
         (
             &["products", "create", "--name", "P"],

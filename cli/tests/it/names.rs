@@ -82,7 +82,7 @@ fn the_matches_of_a_name_show_their_products() {
         matches.contains("pln_01h455vb4pex5vsknk084sn005 Product 5/Pro; and 2 more"),
         "{matches}"
     );
-    assert_eq!(fix, "fix: give its id, or its product too, as in \"Product 1/Pro\"");
+    assert_eq!(fix, "fix: use its id, or name its product as in \"Product 1/Pro\"");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_second_record_of_a_name_is_refused() {
     insta::assert_snapshot!(ran.stderr, @"
     error: A product named Acme Studio already exists.
       It is prd_01h455vb4pex5vsknk084sn02q.
-    fix: add --if-not-exists to use it, choose another --name, or add --allow-duplicate
+    fix: use it with --if-not-exists, choose another --name, or add --allow-duplicate
     ");
     let plan = ["plans", "create", "--product", "Acme Studio", "--name", "Pro annual"];
     assert_eq!(home.run(&plan).code, 6);
@@ -182,7 +182,7 @@ fn a_second_key_of_a_name_is_noted() {
     let home = Home::with(&server);
     let ran = home.run(&["keys", "create", "--name", "ci", "--role", "read"]);
     assert_eq!((ran.code, ran.stdout.trim()), (0, OTHER_KEY));
-    let noted = "note: key_01h455vb4pex5vsknk084sn02q has this name too; ";
+    let noted = "note: key_01h455vb4pex5vsknk084sn02q has the same name; ";
     assert!(ran.stderr.starts_with(noted), "{}", ran.stderr);
     assert_eq!(home.run(&["keys", "create", "--name", "x", "--role", "read"]).stderr, "");
 }

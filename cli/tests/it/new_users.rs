@@ -85,7 +85,7 @@ fn a_script_reads_who_is_new_and_whom_that_resembles() {
     let (ran, _) = run(&["users", "create", "--external-id", "zoe "]);
     assert_eq!(ran.stderr, "note: \"zoe \" is a new user. The id ends with a space.\n");
     let (ran, _) = run(&["licenses", "assign", LICENSE, "zoe", "yan"]);
-    assert_eq!(ran.stderr, "note: 2 users are new: zoe, yan\n");
+    assert_eq!(ran.stderr, "note: 2 new users: zoe, yan\n");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn unknown_users_can_be_refused() {
     for command in COMMANDS {
         let (ran, written) = run(&[command, &["dana@north.example", "--existing-only"]].concat());
         assert_eq!((ran.code, ran.stdout.as_str(), written.len()), (3, "", 0), "{command:?}");
-        let told = "error: There is no user dana@north.example.\n  \
+        let told = "error: User dana@north.example not found.\n  \
                     dana@north.example: Did you mean dana (dana@north.example)?\n";
         assert!(ran.stderr.starts_with(told), "{command:?}: {}", ran.stderr);
         let (ran, _) = run(&[command, &["dana", "--existing-only"]].concat());
@@ -130,7 +130,7 @@ fn the_unknown_users_of_a_file_are_noted_or_refused_by_their_lines() {
     assert_eq!(written(&server).len(), 3);
     let report = home.dir.path().join("s.jsonl").display().to_string();
     let ran = home.run_with_input(&["users", "import", "-", "--report", &report], rows);
-    assert!(ran.stderr.ends_with("note: 3 users are new\n"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("note: 3 new users\n"), "{}", ran.stderr);
 }
 
 /// A key of role validate cannot look users up, and validates all the same.
@@ -189,7 +189,7 @@ fn an_assignment_asks_before_it_creates_a_user() {
     let home = Home::with(&server);
     let assign = ["licenses", "assign", LICENSE, "zoe"];
     let mut terminal = on_a_terminal(&home, &assign);
-    terminal.exp_string("User zoe does not exist yet. Create it?").unwrap();
+    terminal.exp_string("User zoe does not exist. Create it?").unwrap();
     press(&mut terminal, "n\r");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
@@ -199,7 +199,7 @@ fn an_assignment_asks_before_it_creates_a_user() {
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
     let mut terminal = on_a_terminal(&home, &["licenses", "assign", LICENSE, "zoe "]);
-    let question = "User \"zoe \" does not exist yet. The id ends with a space. Create it?";
+    let question = "User \"zoe \" does not exist. The id ends with a space. Create it?";
     terminal.exp_string(question).unwrap();
     press(&mut terminal, "n\r");
     terminal.exp_eof().unwrap();

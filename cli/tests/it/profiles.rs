@@ -117,7 +117,7 @@ fn without_a_terminal_the_key_comes_from_a_file_or_a_variable() {
     let ran = Home::bare().run(&["login"]);
     assert_eq!(ran.code, 2);
     assert!(
-        ran.stderr.contains("fix: pass --api-key-file FILE or set LICCTL_API_KEY"),
+        ran.stderr.contains("fix: use --api-key-file FILE or set LICCTL_API_KEY"),
         "{}",
         ran.stderr
     );
@@ -130,7 +130,7 @@ fn a_kept_key_goes_only_to_the_server_it_was_kept_for() {
     let other = service();
     let ran = home.run(&["whoami", "--server", &other.address]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
-    assert!(ran.stderr.contains("licctl does not send it to"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not sent to"), "{}", ran.stderr);
     assert!(other.received().is_empty());
     // Also when the configuration is made to point elsewhere.
     let path = home.dir.path().join("config.toml");
@@ -181,7 +181,7 @@ fn a_variable_comes_before_the_profile_unless_the_profile_was_typed() {
     assert_eq!(keys_used(&server), [OTHER_KEY, KEY]);
     let home = logged_in(&server).set("LICCTL_SERVER", "http://127.0.0.1:1");
     let typed = home.run(&["whoami", "--profile", "default"]);
-    let note = "note: licctl uses the profile's server and ignores LICCTL_SERVER\n";
+    let note = "note: using the profile's server; LICCTL_SERVER is ignored\n";
     assert_eq!((typed.code, typed.stderr.as_str()), (0, note));
     let same = logged_in(&server).set("LICCTL_SERVER", &server.address);
     assert_eq!(same.run(&["whoami", "--profile", "default"]).stderr, "");
@@ -272,12 +272,12 @@ fn an_unreachable_keyring_is_named_as_the_reason() {
     let ran = home.run(&["whoami"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
     let seen = ran.seen(&server, &home);
-    assert!(seen.starts_with("error: The system's keyring cannot be used.\n"), "{seen}");
+    assert!(seen.starts_with("error: Cannot use the system keyring.\n"), "{seen}");
     assert!(seen.contains("unix:path=FOLDER/bus"), "where it was looked for: {seen}");
-    assert!(seen.contains("fix: unlock it and try again, or give --api-key-file FILE\n"), "{seen}");
+    assert!(seen.contains("fix: unlock it and try again, or use --api-key-file FILE\n"), "{seen}");
     let doctor = home.run(&["doctor"]);
     assert_eq!(doctor.code, 4);
-    let told = "no       key            The system's keyring cannot be used.";
+    let told = "no       key            Cannot use the system keyring.";
     assert!(doctor.stdout.contains(told), "{}", doctor.stdout);
 }
 
@@ -286,7 +286,7 @@ fn missing_settings_are_an_error() {
     let ran = Home::bare().run(&["products", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
     insta::assert_snapshot!(ran.stderr, @"
-    error: There is no API key.
+    error: No API key found.
     fix: licctl login, or set LICCTL_API_KEY
     http://127.0.0.1:8080
     ");
@@ -304,7 +304,7 @@ fn a_keyring_that_hangs_is_given_up() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let folder = home.dir.path().join(".config/licctl");
     let note = format!(
-        "note: the system's keyring cannot be used (no answer within 2 s); \
+        "note: cannot use the system keyring (no response within 2 s); \
          the key is stored in {}/credentials.toml\n",
         folder.display()
     );
@@ -317,7 +317,7 @@ fn a_keyring_that_hangs_is_given_up() {
     for args in [&["whoami"][..], &["logout"], &["profiles", "remove", "default", "--yes"]] {
         let ran = home.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (4, ""), "{args:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("  no answer within 2 s\nfix: unlock it"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("  no response within 2 s\nfix: unlock it"), "{}", ran.stderr);
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), config, "nothing is half removed");
     let ran = home.run_with_input(&["login", "--api-key-file", "-"], OTHER_KEY);

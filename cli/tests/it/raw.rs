@@ -40,7 +40,7 @@ fn fields_nest_in_a_body_and_not_in_a_query() {
     assert_eq!(server.received()[0].body, wanted);
     let ran = home.run(&[&["api", "-X", "GET", "admin/users"][..], &fields].concat());
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert!(ran.stderr.contains("--field metadata[a] needs a body"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--field metadata[a] requires a body"), "{}", ran.stderr);
     assert_eq!(home.run(&["api", "admin/users", "-F", "a=1", "-F", "a[b]=2"]).code, 2);
     assert_eq!(server.received().len(), 1);
 }
@@ -77,7 +77,7 @@ fn all_pages_come_as_one_list() {
     let one = FakeServer::answering(|_| Reply::data(200, &json!({ "id": "a" })));
     let ran = Home::with(&one).run(&["api", "--paginate", "key"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("--paginate needs a list"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--paginate requires a list"), "{}", ran.stderr);
 }
 
 #[test]
@@ -197,8 +197,7 @@ fn apply_prints_its_requests_where_they_are_known() {
     std::fs::write(&file, "version: 1\nproducts: [{ name: New, plans: [{ name: P }] }]\n").unwrap();
     let ran = home.run(&["apply", "-f", &file, "--print-curl"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    let told =
-        "That of plan New · P needs the id of a product that is new, too.\nfix: use --dry-run";
+    let told = "The request for plan New · P needs the id of a product that does not exist yet.\nfix: use --dry-run";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(server.received().iter().all(|request| request.method == "GET"));
 }

@@ -76,7 +76,7 @@ fn a_license_card_counts_the_users_without_a_seat() {
     let text = run(&server, &["licenses", "get", LICENSE]).stdout;
     assert!(text.contains("\nAssigned without a seat: 1000 or more\n"), "{text}");
     assert_eq!(text.matches("no seat").count(), 10, "{text}");
-    let all = format!("all of them: licctl licenses assignments {LICENSE}\n");
+    let all = format!("See all: licctl licenses assignments {LICENSE}\n");
     assert!(text.ends_with(&all), "{text}");
 }
 
@@ -130,7 +130,7 @@ fn usage_can_fail_a_check_before_the_seats_are_gone() {
     {
         let ran = usage(neither);
         assert_eq!(ran.code, 2, "{neither}");
-        assert!(ran.stderr.contains("as in 90% or 0.9"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("such as 90% or 0.9"), "{}", ran.stderr);
     }
     let full = usage("--fail-at=80%");
     assert_eq!(full.code, 10);
@@ -139,7 +139,7 @@ fn usage_can_fail_a_check_before_the_seats_are_gone() {
 
 #[test]
 fn one_seat_without_a_limit_is_singular() {
-    for (seats, told) in [(1, "1 seat in use, without limit\n"), (2, "2 seats in use, without")] {
+    for (seats, told) in [(1, "1 seat in use, no limit\n"), (2, "2 seats in use, no limit")] {
         let server = FakeServer::answering(move |request| {
             if !request.path.contains("/usage") {
                 return answer(request);
@@ -225,7 +225,7 @@ fn holders_cost_few_requests_where_there_are_many_and_none_for_programs() {
     assert_eq!(requests(&["licenses", "usage", LICENSE, "-o", "json"]).0, 2);
     let (count, card) = requests(&["licenses", "get", LICENSE]);
     assert_eq!(count, 5 + 25);
-    let more = format!("and 1 more: licctl licenses usage {LICENSE}\n");
+    let more = format!("1 more: licctl licenses usage {LICENSE}\n");
     assert!(card.contains(&more), "{card}");
 }
 
@@ -243,15 +243,15 @@ fn the_page_of_a_user_shows_all_of_it() {
     updated | 2026-01-31T12:00:00.000Z
     answer | exceeded_seats: So it is.
 
-    Licenses, in the order in which a validation looks at them:
+    Licenses, in the order in which they are checked:
     LICENSE | PRODUCT | PLAN | STATUS | SEATS | OWN SEAT CHECKED | VERDICT
     LICENSE | Acme Studio | Pro annual | active | 5/5 | no seat | exceeded_seats
 
-    Last refusals, the newest first:
+    Recent refusals, newest first:
     REASON | TIMES | LAST | LICENSE
     expired | 3 | 2026-02-01T12:00:00.000Z | LICENSE
 
-    Last events, the newest at the end:
+    Recent events, newest last:
     TIME | TYPE | SUBJECT | BY | WHAT CHANGED
     2026-02-01T12:00:00.000Z | license.created | LICENSE | ops | maxSeats: 3
     2026-02-01T12:00:00.000Z | license.updated | LICENSE | ops | maxSeats: 3 → 5

@@ -148,9 +148,9 @@ fn an_old_key_stays_while_the_new_secret_is_not_printed() {
     let home = Home::with(&server);
     let ran = unread(&home, &AT_ONCE);
     assert_eq!(writes(&server).len(), 1);
-    assert!(ran.stderr.contains("The old one expires in 1h."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("The old key expires in 1h."), "{}", ran.stderr);
     let ran = unread(&home, &ROLL);
-    assert!(ran.stderr.contains("The old one expires in 1d."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("The old key expires in 1d."), "{}", ran.stderr);
 }
 
 #[cfg(target_os = "linux")]
@@ -174,7 +174,7 @@ fn a_revocation_that_fails_after_a_roll_is_an_error_that_names_the_old_key() {
     });
     let ran = Home::with(&server).run(&AT_ONCE);
     assert_eq!((ran.code, ran.stdout.trim()), (1, OTHER_KEY), "{}", ran.stderr);
-    let told = "note: the old key is not revoked. The old one expires in 1h. Now: licctl keys \
+    let told = "note: the old key is not revoked. The old key expires in 1h. Revoke it: licctl keys \
                 revoke key_01h455vb4pex5vsknk084sn02q\n";
     assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
 }
@@ -186,7 +186,7 @@ fn the_expiry_of_a_new_key_is_said() {
     let home = Home::with(&server);
     let ran = on_screen(&home, &ROLL, 200);
     assert!(ran.stdout.starts_with(&format!("{OTHER_KEY}\nexpires  ")), "{ran:?}");
-    assert!(ran.stderr.contains(" by one that expires in 30d. Store"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(" The new key expires in 30d. Save"), "{}", ran.stderr);
     // What a script reads is the secret alone.
     assert_eq!(home.run(&ROLL).stdout, format!("{OTHER_KEY}\n"));
     let ran = on_screen(&Home::with(&with_new_key(Value::Null)), &ROLL, 200);

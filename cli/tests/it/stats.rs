@@ -83,7 +83,7 @@ fn nothing_at_all_is_said_in_words() {
     });
     let ran = on_screen(&Home::with(&server), &["stats"], 80);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
-    assert!(ran.stderr.contains("no validation"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("No validations"), "{}", ran.stderr);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_time_asked_for_is_bounded() {
 #[test]
 fn hours_that_share_a_column_are_told_in_the_plural() {
     let ran = on_screen(&Home::with(&service()), &["stats"], 200);
-    assert!(ran.stdout.contains("valid, at most 16 in one hour\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("valid, up to 16 in one hour\n"), "{}", ran.stdout);
     let narrow = on_screen(&Home::with(&service()), &["stats"], 2);
     assert!(narrow.stdout.contains(" in 2 hours\n"), "{}", narrow.stdout);
 }

@@ -63,15 +63,15 @@ fn a_subject_is_named_as_any_other_record() {
 #[test]
 fn what_is_not_known_is_an_error() {
     for (args, told) in [
-        (&["events", "list", "--subject", "typo"][..], "No record typo is known."),
+        (&["events", "list", "--subject", "typo"][..], "No record matches typo."),
         (
             &["events", "list", "--subject", "lic_01h455vb4pex5vsknk084sn0zz"],
-            "No record lic_01h455vb4pex5vsknk084sn0zz is known.",
+            "No record matches lic_01h455vb4pex5vsknk084sn0zz.",
         ),
-        (&["events", "tail", "--subject", "typo"], "No record typo is known."),
-        (&["events", "list", "--user", "alic"], "There is no user alic.\n  Did you mean alice ("),
-        (&["refusals", "list", "typo"], "There is no user typo."),
-        (&["refusals", "list", "typo", "--since", "1h"], "There is no user typo."),
+        (&["events", "tail", "--subject", "typo"], "No record matches typo."),
+        (&["events", "list", "--user", "alic"], "User alic not found.\n  Did you mean alice ("),
+        (&["refusals", "list", "typo"], "User typo not found."),
+        (&["refusals", "list", "typo", "--since", "1h"], "User typo not found."),
     ] {
         let (ran, _) = run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{args:?}: {}", ran.stderr);
@@ -101,5 +101,5 @@ fn a_deleted_or_quiet_user_is_no_error() {
 fn an_unknown_user_is_followed_with_a_note() {
     let (ran, _) = run(&["events", "tail", "--user", "newguy", "--for", "100ms"]);
     assert_eq!(ran.code, 0);
-    assert!(ran.stderr.starts_with("note: There is no user newguy."), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("note: User newguy not found."), "{}", ran.stderr);
 }

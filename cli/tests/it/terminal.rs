@@ -65,7 +65,7 @@ fn a_part_of_an_id_is_shown_whole() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "revoke", &LICENSE[20..]]);
-    terminal.exp_string(&format!("Revoke {LICENSE}? The users in 4 seats lose access.")).unwrap();
+    terminal.exp_string(&format!("Revoke {LICENSE}? 4 users in seats will lose access.")).unwrap();
     press(&mut terminal, "y\r");
     let same = format!("Without prompts: licctl licenses revoke {LICENSE} --yes");
     terminal.exp_string(&same).unwrap();
@@ -78,16 +78,16 @@ fn a_part_of_an_id_is_shown_whole() {
 fn a_loss_is_confirmed_with_its_place() {
     let server = service();
     for (key, mode, args, question) in [
-        (KEY, "live", &["licenses", "revoke", LICENSE][..], "The users in 4 seats lose access."),
+        (KEY, "live", &["licenses", "revoke", LICENSE][..], "4 users in seats will lose access."),
         (KEY, "live", &["users", "delete", "alice"], "Delete user alice"),
-        (KEY, "live", &["keys", "revoke", "ci"], "Applications that use it lose access."),
+        (KEY, "live", &["keys", "revoke", "ci"], "Applications that use it will lose access."),
         (OTHER_KEY, "test", &["keys", "revoke", "ci"], "licctl itself uses this key now"),
         (KEY, "live", &["keys", "roll", "ci", "--overlap", "0"], "Applications that use it"),
     ] {
         let home = Home::bare().set("LICCTL_SERVER", &server.address).set("LICCTL_API_KEY", key);
         let mut terminal = on_a_terminal(&home, args);
-        terminal.exp_string(&format!("At {mode} mode")).unwrap();
-        terminal.exp_string(&format!(" {}:", server.address)).unwrap();
+        terminal.exp_string(&format!("Target: {mode} mode")).unwrap();
+        terminal.exp_string(&format!(" {}", server.address)).unwrap();
         terminal.exp_string(question).unwrap();
         terminal.send_control('c').unwrap();
         terminal.exp_eof().unwrap();
@@ -178,7 +178,7 @@ fn a_key_pasted_at_a_confirmation_is_no_answer_and_is_not_shown() {
     let mut terminal = on_a_terminal(&home, &["login", "--server", &server.address]);
     terminal.exp_string("Replace it and remove its key?").unwrap();
     press(&mut terminal, &format!("{KEY}\r"));
-    let mut seen = terminal.exp_string("Please answer y or n, and press Enter.").unwrap();
+    let mut seen = terminal.exp_string("Type y or n and press Enter.").unwrap();
     seen += &terminal.exp_string("Replace it and remove its key?").unwrap();
     assert!(server.received().is_empty());
     press(&mut terminal, "ys\u{8}\r");
@@ -219,10 +219,10 @@ fn an_address_that_is_none_is_asked_for_again() {
     let mut terminal = on_a_terminal(&home, &["login"]);
     terminal.exp_string("Server").unwrap();
     press(&mut terminal, "ftp://there\r");
-    terminal.exp_string("The input is not a server address.").unwrap();
+    terminal.exp_string("The input is not a valid server URL.").unwrap();
     let bare = server.address.strip_prefix("http://").unwrap();
     press(&mut terminal, &format!("{}{bare}\r", "\u{8}".repeat("ftp://there".len())));
-    terminal.exp_string("profile default is now in use").unwrap();
+    terminal.exp_string("profile default is now the current profile").unwrap();
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 0);
 }
@@ -250,7 +250,7 @@ fn validating_an_unknown_user_needs_a_confirmation() {
     let server = service();
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["validate", "nobody"]);
-    terminal.exp_string("User nobody does not exist yet").unwrap();
+    terminal.exp_string("User nobody does not exist").unwrap();
     press(&mut terminal, "n\r");
     terminal.exp_eof().unwrap();
     assert_eq!(exit(&terminal), 130);
@@ -265,7 +265,10 @@ fn the_key_is_not_shown_while_it_is_typed() {
     terminal.exp_string("API key for").unwrap();
     press(&mut terminal, &format!("{KEY}\r"));
     let seen = terminal.exp_eof().unwrap();
-    assert!(seen.contains("profile default is now in use") && !seen.contains(KEY), "{seen}");
+    assert!(
+        seen.contains("profile default is now the current profile") && !seen.contains(KEY),
+        "{seen}"
+    );
     assert_eq!(exit(&terminal), 0);
     assert_eq!(server.received()[0].key.as_deref(), Some(KEY));
 }
@@ -302,8 +305,8 @@ fn a_narrow_terminal_hides_and_names_columns() {
     let [titles, license, hidden, rest] = lines[..] else { panic!("{seen}") };
     assert_eq!(titles.split_whitespace().collect::<Vec<_>>(), ["ID", "PLAN", "STATUS", "EXPIRES"]);
     assert!(license.starts_with(LICENSE) && license.len() <= 60, "{license}");
-    assert_eq!(hidden, "hidden columns: PRODUCT, NAME, SEATS, FEATURES (-c shows");
-    assert_eq!(rest, "them)", "a word stays whole");
+    assert_eq!(hidden, "hidden columns: PRODUCT, NAME, SEATS, FEATURES (show with");
+    assert_eq!(rest, "-c)", "a word stays whole");
 }
 
 /// A wait counts down on a line that is gone afterwards.
@@ -318,7 +321,7 @@ fn a_wait_is_shown_until_it_ends() {
     });
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["products", "list", "-q"]);
-    terminal.exp_string("the server limits the rate; continuing in 1 s, Ctrl-C stops").unwrap();
+    terminal.exp_string("rate limited; retrying in 1 s (Ctrl-C to stop)").unwrap();
     let after = terminal.exp_eof().unwrap();
     let cleared = after.find("\u{1b}[2K").expect("the line is cleared");
     assert!(after[cleared..].contains(PRODUCT), "{after:?}");
@@ -366,7 +369,7 @@ fn a_run_that_is_to_be_continued_shows_that_command_alone() {
     terminal.exp_string("Assign the license to 30 users?").unwrap();
     press(&mut terminal, "y\r");
     let same = format!(
-        "to continue: licctl licenses assign {LICENSE} --from {from} --yes --resume {report}"
+        "resume with: licctl licenses assign {LICENSE} --from {from} --yes --resume {report}"
     );
     terminal.exp_string(&same).unwrap();
     let rest = terminal.exp_eof().unwrap();

@@ -182,7 +182,7 @@ fn one_refusal_among_several_is_printed_and_exits_9() {
     let ran = run(&server, &["licenses", "assign", LICENSE, "alice", "bad", "carol", "-q"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (9, "alice\ncarol\n"));
     insta::assert_snapshot!(ran.stderr, @r#"
-    error: bad: The server refused the request. "userId: no"
+    error: bad: The server rejected the request. "userId: no"
     note: 2 succeeded, 1 failed
     "#);
     // When nothing was done, the error itself stands.
@@ -274,7 +274,7 @@ fn a_dry_run_shows_every_write_and_sends_none() {
       "userId": "bob"
     }
     "#);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "No change was sent.\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "Dry run: nothing was changed.\n"));
     assert!(server.received().iter().all(|request| request.method == "GET"));
 }
 

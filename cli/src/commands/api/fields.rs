@@ -87,16 +87,16 @@ pub fn body(fields: &[FieldArg]) -> Result<Value> {
 }
 
 fn conflict(field: &FieldArg) -> Error {
-    Error::usage(format!("--field {} does not fit the fields before it.", field.key))
-        .because("A field is either a value, an object or a list.")
+    Error::usage(format!("--field {} conflicts with an earlier field.", field.key))
+        .because("A field is a value, an object or an array.")
 }
 
 /// The pairs of a query, which has no nested fields.
 pub fn query(fields: &[FieldArg]) -> Result<Vec<(String, String)>> {
     let pair = |field: &FieldArg| {
         if !field.inner.is_empty() {
-            return Err(Error::usage(format!("--field {} needs a body.", field.key))
-                .because("A query has no nested fields."));
+            return Err(Error::usage(format!("--field {} requires a body.", field.key))
+                .because("A query cannot have nested fields."));
         }
         let text = field.value.as_str().map_or_else(|| field.value.to_string(), str::to_owned);
         Ok((field.name.clone(), text))

@@ -1,4 +1,4 @@
-//! Compares the service's catalog with the file, as steps in executable order: a product before its
+//! Compares the server's catalog with the file, as steps in executable order: a product before its
 //! plans.
 
 use std::cell::Cell;

@@ -1,7 +1,6 @@
 //! The catalog file of products and plans: its fields, and how it is read and written.
 
 use std::collections::HashSet;
-use std::fs;
 
 use common::{ExpiresInDays, Features, Line, MaxSeats, Name};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -61,13 +60,7 @@ fn edit<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 impl Manifest {
     /// Reads a file, or stdin for `-`. JSON is YAML too.
     pub async fn read(ctx: &Context, file: &str) -> Result<Self> {
-        let text = match file {
-            "-" => ctx.io.read_stdin().await?,
-            path => fs::read_to_string(path).map_err(|error| {
-                Error::usage(format!("{path} cannot be read.")).because(error.to_string())
-            })?,
-        };
-        Self::parse(&text).map_err(|why| {
+        Self::parse(&ctx.io.read_text(file).await?).map_err(|why| {
             Error::usage(format!("{file} is not a valid catalog."))
                 .because(why)
                 .fix("licctl apply --help")
@@ -75,12 +68,12 @@ impl Manifest {
     }
 
     fn parse(text: &str) -> std::result::Result<Self, String> {
-        // Editors on Windows begin a file with the mark.
+        // Editors on Windows write a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let manifest: Self =
             yaml_serde::from_str(text).map_err(|error| in_plain_words(&error.to_string()))?;
         if manifest.version != MANIFEST_VERSION {
-            return Err(format!("version {} is not supported, only 1", manifest.version));
+            return Err(format!("version {} is not supported; use 1", manifest.version));
         }
         let mut products = HashSet::new();
         for product in &manifest.products {
@@ -131,9 +124,9 @@ pub fn only<'a, T>(
     let first = records.next();
     if records.next().is_some() {
         let message =
-            format!("Several {noun}s have the name {name}; a file cannot tell them apart.");
+            format!("Several {noun}s are named {name}, so a file cannot refer to one of them.");
         return Err(Error::new(Exit::NotFound, "ambiguous", message)
-            .fix(format!("give them different names with licctl {noun}s update ID --name NAME")));
+            .fix(format!("rename them with licctl {noun}s update ID --name NAME")));
     }
     Ok(first)
 }

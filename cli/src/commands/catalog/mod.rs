@@ -15,8 +15,8 @@ use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::clean;
+use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
-use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
 use difference::{Action, CatalogStep};
@@ -24,10 +24,9 @@ use manifest::Manifest;
 
 /// Create and update products and plans from a file
 ///
-/// A product matches by its name, and a plan by its name within the product. Applying deletes
-/// nothing, and leaves as it is what the file leaves out, records and fields; a field that is null
-/// is cleared. Applying a file a second time changes nothing. With --dry-run nothing changes: the
-/// differences are shown, as by the diff command.
+/// Products are matched by name, and plans by name within their product. Nothing is deleted: records
+/// and fields that the file omits stay as they are, and null clears a field. Applying a file again
+/// changes nothing. With --dry-run, only the differences are shown, as by licctl diff.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -44,15 +43,15 @@ The file:
           expiresInDays: 365      null for no expiry
           features: [export, sso]
 
-The changes that were made are shown even if a later one fails; the exit code
-is 9 then, and applying the file again continues.")]
+If a change fails, those before it are still shown, and the exit code is 9;
+apply the file again to continue.")]
 pub struct ApplyArgs {
-    /// File in YAML or JSON; - for stdin
+    /// YAML or JSON file, - for stdin
     #[arg(short, long, value_hint = ValueHint::FilePath)]
     file: String,
 }
 
-/// Show the changes that apply would make; exits with 10 if there are any
+/// Show the changes that apply would make; exit with 10 if there are any
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -62,10 +61,10 @@ Examples:
 Signs:
   + create   ~ update (field: have → want)   ? only on the server (--strict)")]
 pub struct DiffArgs {
-    /// File in YAML or JSON; - for stdin
+    /// YAML or JSON file, - for stdin
     #[arg(short, long, value_hint = ValueHint::FilePath)]
     file: String,
-    /// Count products and plans that are only on the server as differences, and list them
+    /// Also list products and plans that exist only on the server, as differences
     #[arg(long)]
     strict: bool,
 }
@@ -111,7 +110,7 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
         return planned_steps(ctx, &steps).await;
     }
     if ctx.globals.dry_run {
-        return Ok(preview(&steps, false)?.changed("No change was sent."));
+        return Ok(preview(&steps, false)?.changed("Dry run: nothing was changed."));
     }
     let client = ctx.client().await?;
     let new_product = Cell::new(None);
@@ -119,10 +118,10 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     confirm(ctx, &open).await?;
     let take = async |step: &&CatalogStep| {
         let taken = step.take(client, &new_product).await;
-        // What a request without an answer created has its name by then.
-        taken.map_err(|error| error.fix_in_doubt("apply the file again; this is safe"))
+        // If a request without a response took effect, applying again finds the record by name.
+        taken.map_err(|error| error.fix_in_doubt("apply the file again; that is safe"))
     };
-    let advice = |_: &[&CatalogStep]| "to continue, apply the file again".to_owned();
+    let advice = |_: &[&CatalogStep]| "apply the file again to continue".to_owned();
     let taken = in_order(ctx, &open, take, advice).await?;
     let sentence = match taken.done.len() {
         1 => "Applied 1 change.".to_owned(),
@@ -135,13 +134,13 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
         let id = if step.action.is_change() { ids.next() } else { step.id() };
         shown.extend(id.map(|id| (step, Some(id))));
     }
-    let view = show(&shown, false)?.or_when_empty("There is nothing to change.");
+    let view = show(&shown, false)?.or_when_empty("Nothing to change.");
     Ok(view.changed(sentence).exit(taken.exit))
 }
 
 /// Shows a person the changes, and asks before they are made in live mode.
 async fn confirm(ctx: &Context, open: &[&CatalogStep<'_>]) -> Result<()> {
-    if open.is_empty() || !prompt::asks_in_live_mode(ctx).await? {
+    if open.is_empty() || !prompt::confirms_in_live_mode(ctx).await? {
         return Ok(());
     }
     open.iter().for_each(|step| ctx.io.say(&format!("{}\n", clean(&step.line()))));
@@ -158,9 +157,11 @@ async fn planned_steps(ctx: &Context, steps: &[CatalogStep<'_>]) -> Result<View>
     let no_product = Cell::new(None);
     for step in steps.iter().filter(|step| step.action.is_change()) {
         if step.needs_new_product() {
-            return Err(Error::usage("apply cannot print the requests of this file.")
-                .because(format!("That of {step} needs the id of a product that is new, too."))
-                .fix("use --dry-run, which shows the differences"));
+            return Err(Error::usage("Cannot print the requests for this file.")
+                .because(format!(
+                    "The request for {step} needs the id of a product that does not exist yet."
+                ))
+                .fix("use --dry-run to see the differences"));
         }
         step.take(client, &no_product).await?;
     }
@@ -194,8 +195,7 @@ fn preview(steps: &[CatalogStep], is_strict: bool) -> Result<View> {
 fn show(steps: &[(&CatalogStep, Option<String>)], is_strict: bool) -> Result<View> {
     let json: Vec<Value> = steps.iter().map(|(step, id)| json_of(step, id.as_deref())).collect();
     let ids = steps.iter().filter_map(|(_, id)| id.clone()).collect();
-    let fields = Field::members(["action", "kind", "name", "id", "changes"]);
-    let mut view = View::new(json, ids)?.fields(&fields);
+    let mut view = View::new(json, ids)?.fields(&["action kind name id changes"]);
     for (step, _) in steps.iter().filter(|(step, _)| is_difference(step.action, is_strict)) {
         let line = TextCell::text(step.line());
         view = view.line(match step.action {

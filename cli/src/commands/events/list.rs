@@ -13,10 +13,9 @@ use crate::time::PastTime;
 /// How many events are shown unless a flag says where to begin.
 const DEFAULT_LIMIT: usize = 50;
 
-/// List the last events, the newest at the end
+/// List recent events, newest last
 ///
-/// Without --since and --after these are the last 50. The service applies the filters, and licctl
-/// finds the place in the history with some 25 requests for a million events.
+/// Without --since and --after, the last 50 are shown.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +27,7 @@ Examples:
 pub struct ListArgs {
     #[command(flatten)]
     filters: EventFilters,
-    /// Only events from this time on: a span before now, a date (its beginning in UTC) or a time
+    /// Only events since this time: a duration before now, a date (midnight UTC) or a time
     #[arg(long, value_name = "TIME")]
     since: Option<PastTime>,
     /// Only events before this time
@@ -38,7 +37,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "SEQUENCE", conflicts_with = "since")]
     #[arg(value_parser = value_parser!(i64).range(0..))]
     after: Option<i64>,
-    /// Show the last N events at most; with --after the first N
+    /// Show at most the last N events; with --after, the first N
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -51,7 +50,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     if let (Some(since), Some(until)) = (since, until)
         && since >= until
     {
-        return Err(Error::usage("--since is not before --until."));
+        return Err(Error::usage("--since must be before --until."));
     }
     let mut events = match (args.after, since) {
         (Some(after), _) => {
@@ -68,9 +67,10 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         filters.refuse_unknown(ctx).await?;
     }
     let ids = events.iter().map(|event| event.id.to_string()).collect();
-    let view = View::new(&events, ids)?.fields(&FIELDS).table(table(ctx, &events)).or_when_empty(
-        "No event matches. Changes are recorded as they happen; follow them: licctl events tail",
-    );
+    let view = View::new(&events, ids)?
+        .fields(&[FIELDS])
+        .table(table(ctx, &events))
+        .or_when_empty("No event matches. Follow new events: licctl events tail");
     Ok(match events.last() {
         Some(last) => {
             view.next(format!("licctl events tail --after {}{}", last.sequence, filters.flags()))

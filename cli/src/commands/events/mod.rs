@@ -21,9 +21,9 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("TIME", 0),
@@ -34,20 +34,9 @@ pub const COLUMNS: [Column; 5] = [
 ];
 
 /// The columns of CSV.
-const FIELDS: [Field; 12] = [
-    Field::at("id", "/id"),
-    Field::at("sequence", "/sequence"),
-    Field::at("type", "/type"),
-    Field::at("time", "/time"),
-    Field::at("actorType", "/actor/type"),
-    Field::at("actorName", "/actor/name"),
-    Field::at("subjectType", "/subject/type"),
-    Field::at("subjectId", "/subject/id"),
-    Field::at("externalId", "/related/externalId"),
-    Field::at("previous", "/data/previous"),
-    Field::at("object", "/data/object"),
-    Field::at("requestId", "/requestId"),
-];
+const FIELDS: &str = "id sequence type time actorType=/actor/type actorName=/actor/name \
+    subjectType=/subject/type subjectId=/subject/id externalId=/related/externalId \
+    previous=/data/previous object=/data/object requestId";
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -59,11 +48,11 @@ pub enum Verb {
 /// Which events are shown. The service filters, so that no others are read.
 #[derive(Args, Clone)]
 pub struct EventFilters {
-    /// Only events of this type, as in license.status_changed
+    /// Only events of this type, such as license.status_changed
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<EventType>,
-    /// Only events about this record: an id, a part of it from 6 characters, an exact name, or a
-    /// user's external id
+    /// Only events about this record: an id, at least 6 characters from either end of it, an exact
+    /// name, or a user's external id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// Only events that concern this user (external id)
@@ -122,7 +111,7 @@ pub async fn last_of_user(
     read(&filters, client, after, Kept::Last(limit), None).await
 }
 
-/// When the license got the status that it has, and from whom.
+/// The event that gave the license its current status.
 pub async fn last_status_change(
     client: &Client,
     license: LicenseId,
@@ -141,8 +130,8 @@ enum Kept {
     Last(usize),
 }
 
-/// How much later than a time the events are read that may be from before it: the order is that of
-/// commits, and a time is that of the request.
+/// How far past a time to read for events from before it: events are ordered by commit, but their
+/// times are those of the requests.
 const STRAGGLERS: TimeDelta = TimeDelta::minutes(1);
 
 /// Reads the events after a sequence number and before a time, page after page.
@@ -216,7 +205,7 @@ fn change(event: &Event) -> String {
     changes.collect::<Vec<_>>().join(", ")
 }
 
-/// The record in the words of its owner, as ids say little.
+/// The record by its name, because ids say little.
 fn identity(event: &Event) -> String {
     let member = |name: &str| event.data.object.get(name).and_then(Value::as_str);
     match (&event.subject.kind, &event.related.external_id) {
@@ -233,7 +222,7 @@ fn identity(event: &Event) -> String {
     }
 }
 
-/// A value as a person writes it.
+/// A value for a person.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),

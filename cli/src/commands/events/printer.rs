@@ -49,7 +49,7 @@ impl Printer {
                 Ok(Self::Table(columns, width))
             }
             Format::Csv => {
-                let sheet = Sheet::new(&FIELDS, chosen, headers)?;
+                let sheet = Sheet::new(&[FIELDS], chosen, headers)?;
                 ctx.io.data(&sheet.header()?)?;
                 Ok(Self::Csv(sheet))
             }

@@ -1,5 +1,5 @@
-//! The record and the user that filters mean. What outlives its record is found by the record's
-//! whole id or the user's external id; an empty answer to a mistyped one would look like no event.
+//! The record and user that filters name. Events of deleted records are found by the full id or the
+//! external id. A mistyped id is an error: an empty list would look as if there were no events.
 
 use super::EventFilters;
 use crate::client::Client;
@@ -8,7 +8,7 @@ use crate::error::{Error, Exit, Result};
 use crate::named::Named;
 use crate::resolve;
 
-/// The shortest part of an id that counts.
+/// The shortest partial id that matches.
 const MIN_ID_PART_LEN: usize = 6;
 
 impl EventFilters {
@@ -24,7 +24,7 @@ impl EventFilters {
         Ok(self)
     }
 
-    /// Refuses filters of a record or user that nothing is known of, after no event matched.
+    /// Rejects filters for an unknown record or user, after no event matched.
     pub async fn refuse_unknown(&self, ctx: &Context) -> Result<()> {
         let client = ctx.client().await?;
         let of = |subject, user| EventFilters { kind: None, subject, user };
@@ -49,9 +49,9 @@ impl EventFilters {
 }
 
 fn unknown(subject: &str) -> Error {
-    Error::not_found(format!("No record {subject} is known.")).fix(
-        "give the whole id, a part of 6 or more characters from either end, an exact name, or a \
-         user's external id",
+    Error::not_found(format!("No record matches {subject}.")).fix(
+        "use an id, at least 6 characters from either end of it, an exact name, or a user's \
+         external id",
     )
 }
 
@@ -76,7 +76,7 @@ async fn subject_id(ctx: &Context, given: &str) -> Result<String> {
     found.extend(named(&plans, given));
     found.extend(named(&keys, given));
     if found.is_empty() && given.len() >= MIN_ID_PART_LEN {
-        let licenses = client.licenses().list(&[]).await?;
+        let licenses = client.licenses().list(&[("search", given)]).await?;
         found.extend(with_id_part(&products, given));
         found.extend(with_id_part(&plans, given));
         found.extend(with_id_part(&keys, given));
@@ -88,7 +88,7 @@ async fn subject_id(ctx: &Context, given: &str) -> Result<String> {
         many => {
             let message = format!("{given} matches {} records.", many.len());
             let error = Error::new(Exit::NotFound, "ambiguous", message);
-            Err(error.because(many.join("; ")).fix("give one of these ids"))
+            Err(error.because(many.join("; ")).fix("use one of these ids"))
         }
     }
 }

@@ -1,5 +1,4 @@
-//! `licctl events tail`: prints events as they happen. It asks the service again and again, and waits
-//! while the service cannot answer.
+//! `licctl events tail`: prints events as they happen. It polls the server, and waits during outages.
 
 use std::time::Duration;
 
@@ -16,15 +15,14 @@ use crate::time::{PastTime, Span};
 
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest pause while the service cannot answer.
+/// The longest pause during an outage.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Print events as they happen
 ///
-/// Begins with the next event, or where --after or --since says. Asks the service every second, and
-/// waits while it restarts or limits the rate: each event is printed once, in order. Times are
-/// absolute, so that they stay true. With --until-type the exit code is 0 after the first event of
-/// that type, and 10 when --for ends before; Ctrl-C ends with 130.
+/// Starts with the next event, or at --after or --since. Each event is printed once, in order, even
+/// if the server restarts. With --until-type, the exit code is 0 after the first event of that type,
+/// and 10 if --for ends first; after Ctrl-C it is 130.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -36,39 +34,40 @@ Examples:
 pub struct TailArgs {
     #[command(flatten)]
     filters: EventFilters,
-    /// Begin with the events of this time: a span before now, a date (its beginning in UTC) or a time
+    /// Start at this time: a duration before now, a date (midnight UTC) or a time
     #[arg(long, value_name = "TIME")]
     since: Option<PastTime>,
-    /// Begin after this sequence number
+    /// Start after this sequence number
     #[arg(long, value_name = "SEQUENCE", conflicts_with = "since")]
     #[arg(value_parser = value_parser!(i64).range(0..))]
     after: Option<i64>,
-    /// End after the first event of this type
+    /// Stop after the first event of this type
     #[arg(long = "until-type", alias = "until", value_name = "TYPE", hide_possible_values = true)]
     until: Option<EventType>,
-    /// End after this time
+    /// Stop after this time, such as 5m
     #[arg(long = "for", value_name = "SPAN")]
     bound: Option<Span>,
 }
 
 pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
     if ctx.output.format == Format::Yaml {
-        return Err(Error::usage("events tail prints tables, csv, json, jsonl and ids.")
-            .fix("licctl events tail -o jsonl"));
+        return Err(
+            Error::usage("events tail cannot print YAML.").fix("licctl events tail -o jsonl")
+        );
     }
     if let (Some(kind), Some(until)) = (args.filters.kind, args.until)
         && kind != until
     {
         return Err(Error::usage(format!(
-            "--type {kind} leaves out all events of --until-type {until}."
+            "--type {kind} excludes the events of --until-type {until}."
         ))
         .fix("omit --type"));
     }
     args.filters = args.filters.settle(ctx).await?;
-    // What is not known yet may be what one waits for.
+    // The record may be created later.
     match args.filters.refuse_unknown(ctx).await {
         Err(error) if error.exit == Exit::NotFound => {
-            ctx.note(&format!("{} Waiting for it.", error.message()));
+            ctx.note(&format!("{} Waiting.", error.message()));
         }
         known => known?,
     }
@@ -87,7 +86,7 @@ pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
     }
 }
 
-/// Prints events until the last one that is wanted, or until nobody reads them.
+/// Prints events until the last requested one, or until the reader closes the pipe.
 async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
     let client = ctx.client().await?;
     let printer = Printer::begin(ctx)?;
@@ -131,20 +130,20 @@ async fn end(client: &Client) -> Result<i64> {
     Ok(page.data.last().map_or(after, |event| event.sequence))
 }
 
-/// Whether the service answers, and how long to wait when it does not.
+/// Whether the server has responded, and how long to pause if it does not.
 struct Outage {
     answered: bool,
     pause: Option<Duration>,
 }
 
 impl Outage {
-    /// The answer; none after a pause. An error is passed on when it would not go away, and when the
-    /// service never answered, as the address may be wrong.
+    /// The response; none after a pause. An error is returned if it is permanent, or if the server
+    /// has never responded, because the URL may be wrong.
     async fn watch<T>(&mut self, ctx: &Context, answer: Result<T>) -> Result<Option<T>> {
         let error = match answer {
             Ok(answer) => {
                 if self.pause.take().is_some() {
-                    ctx.note("the server answers again");
+                    ctx.note("the server is back");
                 }
                 self.answered = true;
                 return Ok(Some(answer));
@@ -155,7 +154,7 @@ impl Outage {
             return Err(error);
         }
         if self.pause.is_none() {
-            ctx.note(&format!("{} Waiting for it.", error.message()));
+            ctx.note(&format!("{} Waiting.", error.message()));
         }
         let pause = self.pause.map_or(POLL_INTERVAL, |pause| (pause * 2).min(MAX_PAUSE));
         self.pause = Some(pause);

@@ -1,5 +1,5 @@
-//! `licctl help`: the help of a command, or a page about a topic. The pages are the text files beside
-//! this one.
+//! `licctl help`: the help of a command, or a page about a topic. The pages are the text files in
+//! this directory.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, Command};
@@ -20,7 +20,7 @@ Examples:
   licctl help plans create
   licctl help ci"))]
 pub struct HelpArgs {
-    /// Command or topic; everything when absent
+    /// Command or topic
     #[arg(value_name = "COMMAND or TOPIC", add = completion::commands("help"))]
     words: Vec<String>,
 }
@@ -35,22 +35,22 @@ struct Topic {
 const TOPICS: [Topic; 6] = [
     Topic {
         name: "environment",
-        about: "variables and files",
+        about: "environment variables and files",
         page: |_| format!("{ENVIRONMENT}\n{FILES}"),
     },
     Topic { name: "exit-codes", about: "exit codes and errors", page: |_| EXIT_CODES.to_owned() },
-    Topic { name: "ci", about: "a whole CI job", page: |_| include_str!("ci.txt").to_owned() },
+    Topic { name: "ci", about: "a complete CI job", page: |_| include_str!("ci.txt").to_owned() },
     Topic {
         name: "output",
-        about: "formats, --jq and pipes",
+        about: "output formats, --jq and pipes",
         page: |_| include_str!("output.txt").to_owned(),
     },
     Topic {
         name: "bulk",
-        about: "files of users, reports and --resume",
+        about: "files of users, reports, --resume",
         page: |_| include_str!("bulk.txt").to_owned(),
     },
-    Topic { name: "flags", about: "the flags that every command takes", page: flags },
+    Topic { name: "flags", about: "global flags", page: flags },
 ];
 
 /// A text, and the topics below it.
@@ -79,7 +79,7 @@ pub fn run(ctx: &Context, args: &HelpArgs, mut grammar: Command) -> Result<View>
     Ok(View::text(text))
 }
 
-/// The error for words that are neither; the parser offers a near command.
+/// The error for unknown words; the parser suggests a similar command.
 fn unknown(words: &[String], error: &clap::Error) -> Error {
     let wrong = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(wrong)) => wrong.as_str(),
@@ -97,23 +97,23 @@ fn unknown(words: &[String], error: &clap::Error) -> Error {
     if let [word] = words
         && let Some(topic) = topic(word)
     {
-        let message = format!("There is no command or topic {word}.");
+        let message = format!("Unknown command or topic {word}.");
         return Error::usage(message).fix(format!("licctl help{topic}"));
     }
     let fix = near.map_or_else(String::new, |near| {
         let right = words.iter().map(|word| if word == wrong { near } else { word });
         right.map(|word| format!(" {word}")).collect()
     });
-    let message = format!("There is no command or topic {}.", words.join(" "));
+    let message = format!("Unknown command or topic {}.", words.join(" "));
     Error::usage(message).fix(format!("licctl help{fix}"))
 }
 
-/// All flags that every command takes.
+/// All global flags.
 fn flags(grammar: &Command) -> String {
     flags_of(grammar, |_| true)
 }
 
-/// The flags that every command takes, or some of them.
+/// The global flags, or some of them.
 pub fn flags_of(grammar: &Command, is_shown: impl Fn(&Arg) -> bool) -> String {
     let shown = grammar.get_arguments().filter(|arg| arg.is_global_set() && is_shown(arg));
     let shown = shown.map(|arg| arg.clone().hide_short_help(false).hide_long_help(false));

@@ -1,11 +1,12 @@
-//! The table of keys, with what is to be said of each.
+//! The table of keys, with the state of each.
 
-use common::{Key, KeyState, Timestamp};
+use common::{KeyState, Timestamp};
 
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
+use crate::records::Key;
 
 pub const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),
@@ -25,7 +26,7 @@ pub fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
             TextCell::of(key.id),
             TextCell::text(key.name.as_str()),
             TextCell::text(&key.prefix),
-            TextCell::of(key.role),
+            TextCell::of(&key.role),
             TextCell::of(key.mode),
             TextCell::past(key.created_at, ctx.now),
             TextCell::time_or("never", key.last_used_at, ctx.now),
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_nobody_needs_any_more_is_marked() {
+    fn a_stale_key_is_marked() {
         let now: Timestamp = "2026-06-30T12:00:00Z".parse().unwrap();
         let days = |days| now.plus(TimeDelta::days(days));
         let key: Key = serde_json::from_value(json!({

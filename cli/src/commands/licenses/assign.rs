@@ -1,7 +1,7 @@
 //! `licctl licenses assign` and `unassign`.
 
 use clap::Args;
-use common::{Assignment, ExternalId, LicenseWithSeats};
+use common::{Assignment, ExternalId};
 use serde::Serialize;
 
 use super::{assign_from_file, given_or_chosen};
@@ -14,21 +14,21 @@ use crate::error::{Error, Result};
 use crate::escape::quote;
 use crate::metadata::{self, MetadataFlags};
 use crate::new_users::NewUserFlags;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::prompt;
+use crate::records::LicenseWithSeats;
 use crate::resolve::Purpose;
 
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
-const FIELDS: [Field; 6] =
-    Field::members(["id", "externalId", "userId", "licenseId", "assignedAt", "metadata"]);
+const FIELDS: &str = "id externalId userId licenseId assignedAt metadata";
 
 /// Assign a license to users; unknown users are created
 ///
 /// An assignment takes no seat; the first successful validation does. On a terminal licctl asks
-/// before it creates a user, and elsewhere it notes the user; --create-user does neither.
+/// before it creates a user, unless --create-user is set.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -39,10 +39,10 @@ Examples:
   licctl licenses assign --plan \"Pro annual\" --from users.csv --report r.jsonl
   licctl licenses assign --plan \"Pro annual\" --from users.csv --resume r.jsonl
 
-JSON is an array, also for one user. externalId is the user as given here,
-userId the service's own id.")]
+JSON output is an array, even for one user. externalId is the user as given,
+userId is licd's own id.")]
 pub struct AssignArgs {
-    /// License id, or at least 6 characters from its end
+    /// License id or name, or at least 6 characters from the end of the id
     #[arg(add = completion::licenses())]
     license: Option<String>,
     /// External ids of the users; - reads a list from stdin
@@ -56,13 +56,13 @@ pub struct AssignArgs {
     rows: assign_from_file::FromFile,
 }
 
-/// Unassign users from a license, which frees their seats
+/// Unassign users from a license and free their seats
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl licenses unassign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice")]
 pub struct UnassignArgs {
-    /// License id, or at least 6 characters from its end
+    /// License id or name, or at least 6 characters from the end of the id
     #[arg(add = completion::licenses())]
     license: Option<String>,
     /// External ids of the users; - reads a list from stdin
@@ -70,7 +70,7 @@ pub struct UnassignArgs {
     users: Vec<String>,
 }
 
-/// An assignment with the user's external id, which the answer lacks.
+/// An assignment with the user's external id, which the response lacks.
 struct AssignmentResult {
     user: ExternalId,
     /// Whether this command created the assignment.
@@ -106,7 +106,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let license = found.id;
     let users = read_items(ctx, &given).await?;
     if users.is_empty() {
-        return nothing_to_do(ctx, &FIELDS);
+        return nothing_to_do(ctx, &[FIELDS]);
     }
     let question = format!("Assign license {} to {} users?", license, users.len());
     prompt::confirm_many(ctx, users.len(), &question).await?;
@@ -123,7 +123,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     })
     .await?;
     let Some(first) = assigned.done.first() else { return planned() };
-    // A validation would find no seat.
+    // A validation would be refused.
     let is_full = found.seats.allowed.is_some_and(|allowed| found.seats.used >= allowed.get());
     let next = match is_full {
         true => format!("licctl licenses usage {license}"),
@@ -131,8 +131,8 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     };
     let sentence = match assigned.done.as_slice() {
         [one] if one.new => format!("Assigned license {} to {}.", license, one.user),
-        [one] => format!("{} already had license {}.", one.user, license),
-        all => format!("{} users have license {}.", all.len(), license),
+        [one] => format!("{} already has license {}.", one.user, license),
+        all => format!("{} users now have license {}.", all.len(), license),
     };
     Ok(show(ctx, &assigned, &COLUMNS)?.changed(sentence).next(next))
 }
@@ -142,16 +142,16 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     let license = found.id;
     let users = read_items(ctx, &given).await?;
     if users.is_empty() {
-        return nothing_to_do(ctx, &FIELDS);
+        return nothing_to_do(ctx, &[FIELDS]);
     }
     let question = match users.as_slice() {
-        [one] => format!("Unassign {one} from license {license}? The seat becomes free."),
+        [one] => format!("Unassign {one} from license {license} and free the seat?"),
         all => {
             let count = all.len();
-            format!("Unassign {count} users from license {license}? Their seats become free.")
+            format!("Unassign {count} users from license {license} and free their seats?")
         }
     };
-    if users.len() > prompt::MAX_UNCONFIRMED || prompt::asks_in_live_mode(ctx).await? {
+    if users.len() > prompt::MAX_UNCONFIRMED || prompt::confirms_in_live_mode(ctx).await? {
         prompt::confirm_loss(ctx, &question).await?;
     }
     let client = ctx.client().await?;
@@ -189,7 +189,7 @@ pub fn external_id(text: &str) -> Result<ExternalId> {
     text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
-/// Rewrites the error of a 404, whose sentence names the path.
+/// Rewrites a 404, which names the path.
 fn not_on_it(error: Error, user: &ExternalId) -> Error {
     if error.exit == crate::error::Exit::NotFound {
         let what = format!("{user} is not assigned to this license.");
@@ -213,6 +213,6 @@ fn show(
     };
     let users = assigned.done.iter().map(|it| it.user.to_string()).collect();
     let table = Table::new(columns).with(assigned.done.iter().map(row));
-    let view = View::new(&assigned.done, users)?.fields(&FIELDS).table(table);
+    let view = View::new(&assigned.done, users)?.fields(&[FIELDS]).table(table);
     Ok(view.exit(assigned.exit))
 }

@@ -18,21 +18,21 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::metadata::{self, MetadataChange};
 use crate::new_users::NewUserFlags;
-use crate::output::{Field, View};
+use crate::output::View;
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
 /// Flags that assign to the users of a file.
 #[derive(Args)]
 pub struct FromFile {
-    /// Assign to the users of this file: CSV with a column userId or externalId, or JSON
-    /// lines; - for stdin
+    /// Assign to the users in this file: CSV with a column userId or externalId, or JSON lines; - for
+    /// stdin
     #[arg(long, value_name = "FILE", conflicts_with = "users", value_hint = ValueHint::FilePath)]
     pub from: Option<String>,
-    /// With --from: create a license of this plan for each user
+    /// With --from, create a license of this plan for each user
     #[arg(long, requires = "from", conflicts_with = "license", add = completion::plans())]
     plan: Option<String>,
-    /// With --plan: the product of the plan, by name or id
+    /// Product of the plan, by name or id
     #[arg(long, requires = "plan")]
     product: Option<String>,
     #[command(flatten)]
@@ -69,13 +69,11 @@ pub async fn run(
         })
         .await?
     };
-    let [line, user, state] = LINE_FIELDS;
-    let license = Field::at("licenseId", "/answer/licenseId");
-    let assigned = Field::at("assignedAt", "/answer/assignedAt");
-    bulk_view(&finished, &[line, user, state, license, assigned, ERROR_FIELD])
+    let assignment = "licenseId=/answer/licenseId assignedAt=/answer/assignedAt";
+    bulk_view(&finished, &[LINE_FIELDS, assignment, ERROR_FIELD])
 }
 
-/// A row's own metadata comes before that of the flags.
+/// A row's own metadata takes precedence over the flags.
 async fn assign(
     client: &Client,
     license: Option<LicenseId>,
@@ -88,9 +86,8 @@ async fn assign(
     Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
 }
 
-/// Creates the row's license, unless an earlier attempt did. The idempotency key is written to the
-/// report before the request is sent: a resumed run sends the same key, and receives the license
-/// that the first request created.
+/// Creates the row's license, unless an earlier attempt did. The idempotency key is in the report
+/// before the request is sent: a resumed run sends the same key and gets the same license.
 async fn own_license(
     client: &Client,
     plan: &ApiRecord<Plan>,
@@ -100,7 +97,9 @@ async fn own_license(
     let name = match report.unfinished(row.user.as_str()) {
         Some(line) if line.state == RowState::Partly => {
             let id = line.answer["licenseId"].as_str().and_then(|id| id.parse().ok());
-            return id.map(Some).ok_or_else(|| Error::usage("The report lacks the license id."));
+            return id
+                .map(Some)
+                .ok_or_else(|| Error::usage("The report has no license id for this user."));
         }
         Some(line) => match line.answer["idempotencyKey"].as_str() {
             Some(name) if is_remembered(name) => name.to_owned(),
@@ -130,12 +129,12 @@ fn is_remembered(name: &str) -> bool {
     Timestamp::now().millis() / 1000 < made + 23 * 60 * 60
 }
 
-/// The error for a key that the service has deleted: a retry could create a second license.
+/// The error for a key that has lapsed: a retry could create a second license.
 fn in_doubt(plan: &Plan, row: &UserRow) -> Error {
     let message = "An earlier run may have created a license for this user.";
     Error::new(Exit::Rejected, "in_doubt", message)
         .because(format!(
-            "Look for a license without users: licctl licenses list --plan {}",
+            "Look for a license without users with licctl licenses list --plan {}",
             plan.id
         ))
         .fix(format!("licctl licenses assign LICENSE {}", row.user))

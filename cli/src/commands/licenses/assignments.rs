@@ -1,17 +1,17 @@
-//! `licctl licenses assignments`: who has a license, with and without a seat.
+//! `licctl licenses assignments`: the users of a license, with and without a seat.
 
 use clap::Args;
 use common::LicenseAssignment;
 
 use super::given_or_chosen;
 use crate::client::ApiRecord;
-use crate::commands::lists::{self, Kind, ListFlags};
+use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::resolve::Purpose;
 
 pub const COLUMNS: [Column; 5] = [
@@ -21,24 +21,14 @@ pub const COLUMNS: [Column; 5] = [
     Column::new("SEAT CHECKED", 1),
     Column::new("ASSIGNED", 3),
 ];
-const FIELDS: [Field; 10] = [
-    Field::at("id", "/id"),
-    Field::at("licenseId", "/licenseId"),
-    Field::at("externalId", "/externalId"),
-    Field::at("userId", "/userId"),
-    Field::at("email", "/email"),
-    Field::at("name", "/name"),
-    Field::at("assignedAt", "/assignedAt"),
-    Field::at("activatedAt", "/activation/activatedAt"),
-    Field::at("lastCheckedAt", "/activation/lastCheckedAt"),
-    Field::at("metadata", "/metadata"),
-];
-const KIND: Kind<ApiRecord<LicenseAssignment>> =
-    Kind { fields: &FIELDS, id: |it| it.external_id.to_string(), remember: |_, _, _| () };
+const FIELDS: &str = "id licenseId externalId userId email name assignedAt \
+    activatedAt=/activation/activatedAt lastCheckedAt=/activation/lastCheckedAt metadata";
+const SPEC: ListSpec<ApiRecord<LicenseAssignment>> =
+    ListSpec { fields: &[FIELDS], id: |it| it.external_id.to_string(), remember: |_, _, _| () };
 
-/// List the users to whom a license is assigned
+/// List the users assigned to a license
 ///
-/// A user without a seat takes one with the first successful validation.
+/// A user without a seat takes one at the first successful validation.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -58,12 +48,13 @@ pub async fn run(ctx: &Context, args: AssignmentsArgs) -> Result<View> {
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
     let client = ctx.client().await?;
     let pages = client.licenses().assignments(license.id, args.flags.limit());
-    let Some(assigned) = lists::read(ctx, &KIND, &args.flags, true, pages).await? else {
+    let Some(assigned) = lists::print_or_collect(ctx, &SPEC, &args.flags, true, pages).await?
+    else {
         return Ok(View::printed());
     };
-    let ids = assigned.iter().map(KIND.id).collect();
+    let ids = assigned.iter().map(SPEC.id).collect();
     let hint = format!(
-        "Nobody has this license yet. Assign it: licctl licenses assign {} USER",
+        "No users are assigned yet. Assign one: licctl licenses assign {} USER",
         license.id
     );
     Ok(View::new(&assigned, ids)?.table(table(ctx, &assigned)).or_when_empty(hint))

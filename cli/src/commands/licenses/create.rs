@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use clap::Args;
-use common::{AssignLicense, CreateLicense, ExternalId, License, LicenseId, Name, Plan, PlanId};
+use common::{AssignLicense, CreateLicense, ExternalId, LicenseId, Name, Plan, PlanId};
 
 use super::assign::external_id;
 use super::{FIELDS, effective, table, with_state};
@@ -19,11 +19,12 @@ use crate::metadata::MetadataFlags;
 use crate::new_users::NewUserFlags;
 use crate::output::View;
 use crate::prompt;
+use crate::records::License;
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::time::Days;
 use crate::values::IdempotencyKey;
 
-const REPEAT: &str = "run the command again with the same --idempotency-key; this is safe";
+const REPEAT: &str = "run the command again with the same --idempotency-key; that is safe";
 
 /// Create licenses from a plan
 #[derive(Args)]
@@ -36,19 +37,19 @@ Examples:
   licctl licenses create --plan \"Acme Studio/Pro annual\"
   licctl licenses create --plan \"Pro annual\" --idempotency-key order-4711
 
-With --count, the licenses that were created are printed even if a later one
-fails; the exit code is 9 then. JSON is an array of licenses, also for one.")]
+With --count, if a license cannot be created, those before it are still printed,
+and the exit code is 9. JSON output is an array, even for one license.")]
 pub struct CreateArgs {
-    /// Plan of the license, by name or id; Product/Plan where several products have one of the name
+    /// Plan of the license, by name or id; Product/Plan if several products share the name
     #[arg(long, add = completion::plans())]
     plan: Option<String>,
     /// Product of the plan, by name or id
     #[arg(long)]
     product: Option<String>,
-    /// Name of the license, such as that of a customer or an order
+    /// Name of the license, such as a customer or an order
     #[arg(long)]
     name: Option<Name>,
-    /// How long the license is valid, as in 90d or 1y, instead of the plan's term
+    /// How long the license is valid, such as 90d or 1y [default: the plan's term]
     #[arg(long, value_name = "SPAN", alias = "expires-in-days", allow_negative_numbers = true)]
     expires_in: Option<Days>,
     /// Assign the license to this user, by external id (repeatable); - reads a list from stdin
@@ -60,8 +61,8 @@ pub struct CreateArgs {
     count: Option<u32>,
     #[command(flatten)]
     metadata: MetadataFlags,
-    /// Text that makes it safe to run this command again: within a day, the same text and flags
-    /// give the same licenses
+    /// Makes it safe to repeat the command: within a day, the same text and flags return the same
+    /// licenses
     #[arg(long, value_name = "TEXT")]
     idempotency_key: Option<IdempotencyKey>,
     #[command(flatten)]
@@ -116,7 +117,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
             });
             let made = made?.map(|written| {
                 let state = effective(&written.data, ctx.now);
-                with_state(written.data, state)
+                with_state(written.data, &state)
             });
             new.set(made.as_ref().map(|license| license.id));
             Ok(made.map(Some))
@@ -126,7 +127,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
             let id = new.get().map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
             let body = AssignLicense { user_id: user.clone(), metadata: None };
             let assigned = client.licenses().assign(&id, &body).await;
-            // The whole command again would create another license.
+            // Repeating the whole command would create another license.
             let fix = format!("licctl licenses assign {id} {}", quote(user.as_str()));
             Ok(assigned.map_err(|error| error.fix_in_doubt(fix))?.map(|_| None))
         }
@@ -135,10 +136,10 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         ([Step::Assign(_), ..], Some(id)) => {
             let users = untried.iter().filter_map(Step::user).map(|user| quote(user.as_str()));
             let users: Vec<_> = users.collect();
-            format!("to continue: licctl licenses assign {id} {}", users.join(" "))
+            format!("continue with licctl licenses assign {id} {}", users.join(" "))
         }
         _ if args.idempotency_key.is_some() => REPEAT.to_owned(),
-        _ => format!("to create the rest, give --count {}", untried.len()),
+        _ => format!("create the rest with --count {}", untried.len()),
     };
     let taken = in_order(ctx, &steps, take, advice).await?;
     let made: Vec<ApiRecord<License>> = taken.done.into_iter().flatten().collect();
@@ -174,7 +175,7 @@ fn show(
 ) -> Result<View> {
     let names = NameIndex::of(&[], std::slice::from_ref(plan));
     let ids = made.iter().map(|license| license.id.to_string()).collect();
-    let view = View::new(made, ids)?.fields(&FIELDS).table(table(ctx, made, &names));
+    let view = View::new(made, ids)?.fields(&[FIELDS]).table(table(ctx, made, &names));
     let what = match made {
         [one] => format!("license {}", one.id),
         _ => format!("{} licenses", made.len()),

@@ -1,7 +1,7 @@
 //! `licctl licenses get`.
 
 use clap::Args;
-use common::{LicenseAssignment, LicenseDetails, LicenseId, Usage};
+use common::{LicenseAssignment, LicenseId};
 
 use super::usage::{MAX_EMAILS, summary, table};
 use super::{FIELDS, assignments, effective, given_or_chosen, status_cell, with_state};
@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::output::cell::TextCell;
 use crate::output::{Format, View};
+use crate::records::{LicenseDetails, Usage};
 use crate::resolve::{NameIndex, Purpose};
 
 /// How many assignments are read to find those without a seat.
@@ -19,7 +20,7 @@ const READ_ASSIGNMENTS: usize = 1000;
 /// How many users without a seat are shown.
 const SHOWN_WAITING: usize = 10;
 
-/// Show a license, its seats, and who has it without a seat
+/// Show a license, its seats, and assigned users without a seat
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +28,7 @@ Examples:
   licctl licenses get lic_01k2v4p8qsf8brz6c7y0sjvkd3
   licctl licenses get lic_01k2v4p8qsf8brz6c7y0sjvkd3 --jq .expiresAt")]
 pub struct GetArgs {
-    /// License id, or at least 6 characters from either end of it
+    /// License id or name, or at least 6 characters from the end of the id
     #[arg(add = completion::licenses())]
     license: Option<String>,
 }
@@ -35,21 +36,21 @@ pub struct GetArgs {
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
     let state = effective(&license, ctx.now);
-    let license = with_state(license, state);
+    let license = with_state(license, &state);
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(MAX_EMAILS));
     let waiting = Waiting::read(ctx, license.id);
     let (usage, waiting, names) = tokio::try_join!(usage, waiting, NameIndex::load(ctx))?;
     let holders = table(ctx, &usage.activations).await?;
     let mut view = View::new(&license, vec![license.id.to_string()])?
-        .fields(&FIELDS)
+        .fields(&[FIELDS])
         .card(card(ctx, &license, &usage, &names));
     if !usage.activations.is_empty() {
         view = view.line(TextCell::text("")).table(holders);
     }
     let more = usage.total_activations - usage.activations.len() as i64;
     if more > 0 {
-        let more = format!("and {more} more: licctl licenses usage {}", license.id);
+        let more = format!("{more} more: licctl licenses usage {}", license.id);
         view = view.line(TextCell::text(more));
     }
     view = waiting.show(ctx, view);
@@ -65,7 +66,7 @@ struct Waiting {
 
 impl Waiting {
     async fn read(ctx: &Context, license: LicenseId) -> Result<Self> {
-        // A program has licenses assignments, and chosen columns are those of the holders.
+        // Programs use licenses assignments, and --columns chooses those of the holders.
         if ctx.output.format != Format::Table || ctx.output.columns.is_some() {
             return Ok(Self { license, users: Vec::new(), is_all: true });
         }
@@ -89,7 +90,7 @@ impl Waiting {
         if count == shown.len() && self.is_all {
             return view;
         }
-        let all = format!("all of them: licctl licenses assignments {}", self.license);
+        let all = format!("See all: licctl licenses assignments {}", self.license);
         view.line(TextCell::text(all))
     }
 }

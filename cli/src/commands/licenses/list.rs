@@ -1,13 +1,13 @@
 //! `licctl licenses list`.
 
 use clap::Args;
-use common::{ExternalId, LicenseWithSeats, MaxSeats, Seats, Status};
+use common::{ExternalId, MaxSeats, Seats, Status};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
 use super::{FIELDS, effective, status_cell, with_state};
 use crate::client::ApiRecord;
-use crate::commands::lists::{self, Kind, ListFlags};
+use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::commands::plans::{joined, seats};
 use crate::completion;
 use crate::completion_cache;
@@ -15,7 +15,8 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, Format, View};
+use crate::output::{Format, View};
+use crate::records::LicenseWithSeats;
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::time::Span;
 
@@ -31,28 +32,18 @@ pub const COLUMNS: [Column; 10] = [
     Column::extra("CREATED"),
     Column::extra("UPDATED"),
 ];
-const NONE_YET: &str = "There are no licenses yet. Create one: licctl licenses create";
+const NONE_YET: &str = "No licenses yet. Create one: licctl licenses create";
 const NO_MATCH: &str = "No license matches.";
 
-const KIND: Kind<ApiRecord<LicenseWithSeats>> = Kind {
-    fields: &FIELDS,
+const SPEC: ListSpec<ApiRecord<LicenseWithSeats>> = ListSpec {
+    fields: &[FIELDS],
     id: |license| license.id.to_string(),
     remember: completion_cache::remember,
 };
 
-/// The columns of CSV, which names products and plans: a spreadsheet cannot look ids up.
-const CSV_FIELDS: [Field; FIELDS.len() + 2] = {
-    let mut fields = [Field::at("productName", "/productName"); FIELDS.len() + 2];
-    let mut at = 0;
-    while at < FIELDS.len() {
-        fields[at] = FIELDS[at];
-        at += 1;
-    }
-    fields[at + 1] = Field::at("planName", "/planName");
-    fields
-};
-const CSV_KIND: Kind<WithNames> = Kind {
-    fields: &CSV_FIELDS,
+/// CSV names products and plans: a spreadsheet cannot look ids up.
+const CSV_SPEC: ListSpec<WithNames> = ListSpec {
+    fields: &[FIELDS, "productName planName"],
     id: |it| it.license.id.to_string(),
     remember: |client, env, page| {
         let licenses: Vec<_> = page.iter().map(|it| it.license.clone()).collect();
@@ -81,8 +72,8 @@ Examples:
   licctl licenses list -c id,status,expires --limit 20
   licctl licenses list -o csv > licenses.csv
 
-With -o csv, jsonl or ids the licenses are printed as they arrive. If the list
-ends early, those that came stay printed, and the exit code is the error's.")]
+With -o csv, jsonl or ids, licenses are printed as they arrive. If an error ends
+the list early, the exit code shows it.")]
 pub struct ListArgs {
     /// Only licenses of this plan
     #[arg(long, add = completion::plans())]
@@ -90,16 +81,16 @@ pub struct ListArgs {
     /// Only licenses of this product
     #[arg(long, add = completion::products())]
     product: Option<String>,
-    /// Only licenses of this effective status; an active license past its date counts as expired
+    /// Only licenses with this effective status; an active license past its date counts as expired
     #[arg(long)]
     status: Option<Status>,
     /// Only licenses assigned to this user
     #[arg(long, add = completion::users())]
     user: Option<ExternalId>,
-    /// Only active licenses that expire within this time
+    /// Only active licenses that expire within this time, such as 30d
     #[arg(long, value_name = "SPAN", conflicts_with = "status")]
     expiring_within: Option<Span>,
-    /// Only licenses whose names have words that begin so, or whose ids end so
+    /// Only licenses with a word in the name that starts with this text, or an id that ends with it
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     #[command(flatten)]
@@ -118,7 +109,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         }
         None => None,
     };
-    // An unknown user is an error, so that a typo is not taken for a user without licenses.
+    // An unknown user is an error, so that a typo does not look like a user without licenses.
     let user = match &args.user {
         Some(given) => Some(resolve::user(ctx, given.as_str()).await?.external_id.to_string()),
         None => None,
@@ -139,7 +130,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let pages = pages.map_ok(|page: Vec<ApiRecord<LicenseWithSeats>>| {
         let shown = |license: ApiRecord<LicenseWithSeats>| {
             let state = effective(&license, ctx.now);
-            with_state(license, state)
+            with_state(license, &state)
         };
         page.into_iter().map(shown).collect::<Vec<_>>()
     });
@@ -152,13 +143,14 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
             license,
         };
         let pages = pages.map_ok(|page| page.into_iter().map(with_names).collect());
-        lists::read(ctx, &CSV_KIND, &args.flags, whole, pages).await?;
+        lists::print_or_collect(ctx, &CSV_SPEC, &args.flags, whole, pages).await?;
         return Ok(View::printed());
     }
-    let Some(licenses) = lists::read(ctx, &KIND, &args.flags, whole, pages).await? else {
+    let Some(licenses) = lists::print_or_collect(ctx, &SPEC, &args.flags, whole, pages).await?
+    else {
         return Ok(View::printed());
     };
-    let ids = licenses.iter().map(KIND.id).collect();
+    let ids = licenses.iter().map(SPEC.id).collect();
     let view = View::new(&licenses, ids)?.or_when_empty(if whole { NONE_YET } else { NO_MATCH });
     if !ctx.output.format.has_columns() || licenses.is_empty() {
         return Ok(view.table(Table::new(&COLUMNS)));

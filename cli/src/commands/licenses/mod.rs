@@ -15,7 +15,7 @@ pub mod usage;
 pub use list::COLUMNS as LIST_COLUMNS;
 
 use clap::Subcommand;
-use common::{License, LicenseWithSeats, Status, Timestamp};
+use common::{Open, Status, Timestamp};
 use serde::Serialize;
 
 use crate::client::ApiRecord;
@@ -23,10 +23,11 @@ use crate::commands::plans::seats;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::named::Named;
+use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::prompt;
+use crate::records::{License, LicenseWithSeats};
 use crate::resolve::{self, NameIndex, Purpose};
 use crate::time::relative;
 
@@ -37,22 +38,10 @@ const COLUMNS: [Column; 5] = [
     Column::new("SEATS", 3),
     Column::new("EXPIRES", 2),
 ];
-const FIELDS: [Field; 12] = [
-    Field::at("id", "/id"),
-    Field::at("productId", "/productId"),
-    Field::at("planId", "/planId"),
-    Field::at("status", "/status"),
-    Field::at("maxSeats", "/maxSeats"),
-    Field::at("seatsUsed", "/seats/used"),
-    Field::at("expiresAt", "/expiresAt"),
-    Field::at("features", "/features"),
-    Field::at("createdAt", "/createdAt"),
-    Field::at("updatedAt", "/updatedAt"),
-    Field::at("state", "/state"),
-    Field::at("name", "/name"),
-];
+const FIELDS: &str = "id productId planId status maxSeats seatsUsed=/seats/used expiresAt \
+    features createdAt updatedAt state name";
 
-/// A license before and after; only the latter is the service's answer.
+/// A license before and after a change; only the latter is output.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct BeforeAndAfter {
@@ -75,16 +64,16 @@ pub enum Verb {
     Unassign(assign::UnassignArgs),
     Usage(usage::UsageArgs),
     Assignments(assignments::AssignmentsArgs),
-    /// Suspend licenses until they are activated again
+    /// Suspend licenses until you reactivate them
     #[command(after_help = status::SUSPEND_EXAMPLES)]
     Suspend(status::LicenseArgs),
     /// Activate licenses
     #[command(after_help = status::ACTIVATE_EXAMPLES)]
     Activate(status::LicenseArgs),
-    /// Revoke licenses, after a confirmation
+    /// Revoke licenses
     #[command(after_help = status::REVOKE_EXAMPLES)]
     Revoke(status::LicenseArgs),
-    /// Expire licenses, regardless of their date
+    /// Expire licenses now, regardless of their date
     #[command(after_help = status::EXPIRE_EXAMPLES)]
     Expire(status::LicenseArgs),
 }
@@ -123,33 +112,34 @@ fn table(ctx: &Context, licenses: &[ApiRecord<License>], names: &NameIndex) -> T
 
 /// The status as a validation treats it: an active license past its date counts as expired.
 pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
-    let word = license.status.as_str();
-    match (license.status, past(license, now)) {
-        (Status::Active, Some(end)) => TextCell::word(
+    let word = license.status.to_string();
+    match (license.status.known(), past(license, now)) {
+        (Some(Status::Active), Some(end)) => TextCell::word(
             format!("{word} (expired {})", relative(end, now)),
             format!("{word} (expired {end})"),
         )
         .toned(Tone::Warning),
-        (Status::Active, None) => TextCell::text(word).toned(Tone::Good),
-        (Status::Suspended | Status::Expired, _) => TextCell::text(word).toned(Tone::Warning),
-        (Status::Revoked, _) => TextCell::text(word).toned(Tone::Bad),
+        (Some(Status::Active), None) => TextCell::text(word).toned(Tone::Good),
+        (Some(Status::Suspended | Status::Expired), _) => TextCell::text(word).toned(Tone::Warning),
+        (Some(Status::Revoked), _) => TextCell::text(word).toned(Tone::Bad),
+        (None, _) => TextCell::text(word),
     }
 }
 
 /// The status as a validation treats it, in a word.
-fn effective(license: &License, now: Timestamp) -> Status {
-    match license.status {
-        Status::Active if license.has_ended(now) => Status::Expired,
-        status => status,
+fn effective(license: &License, now: Timestamp) -> Open<Status> {
+    match &license.status {
+        Open::Known(Status::Active) if license.has_ended(now) => Open::Known(Status::Expired),
+        status => status.clone(),
     }
 }
 
 /// A license as data shows it: with its effective status, as `status` is what somebody set.
-fn with_state<T>(license: ApiRecord<T>, state: Status) -> ApiRecord<T> {
-    license.with_member("status", "state", state.as_str())
+fn with_state<T>(license: ApiRecord<T>, state: &Open<Status>) -> ApiRecord<T> {
+    license.with_member("status", "state", state.to_string())
 }
 
-/// Since when the license's date is past.
+/// The license's end, if it has passed.
 fn past(license: &License, now: Timestamp) -> Option<Timestamp> {
     license.expires_at.filter(|_| license.has_ended(now))
 }
@@ -173,7 +163,7 @@ async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
     let all = client.licenses();
     let (licenses, names) = tokio::try_join!(all.list(&[]), NameIndex::load(ctx))?;
     if licenses.is_empty() {
-        return Err(Error::not_found("There are no licenses yet.").fix("licctl licenses create"));
+        return Err(Error::not_found("No licenses yet.").fix("licctl licenses create"));
     }
     let label = |license: &ApiRecord<LicenseWithSeats>| {
         let (product, plan) = (names.product(license.product_id), names.plan(license.plan_id));
@@ -185,7 +175,7 @@ async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
     };
     let labels: Vec<_> = licenses.iter().map(label).collect();
     let chosen = &licenses[prompt::choose(ctx, "License", &labels)?];
-    ctx.answered(None, &Named::id(chosen));
+    ctx.record_prompt(None, &Named::id(chosen));
     Ok(chosen.clone())
 }
 

@@ -2,9 +2,7 @@
 
 use chrono::TimeDelta;
 use clap::Args;
-use common::{
-    ExpiresInDays, License, LicenseId, LicenseWithSeats, Plan, SetStatus, Status, UpdateLicense,
-};
+use common::{ExpiresInDays, LicenseId, Plan, SetStatus, Status, UpdateLicense};
 
 use super::{BeforeAndAfter, FIELDS, choose, effective, with_state};
 use crate::client::ApiRecord;
@@ -17,15 +15,16 @@ use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::prompt;
+use crate::records::{License, LicenseWithSeats};
 use crate::resolve::{self, Purpose};
 use crate::time::Days;
 
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 
-/// Make licenses valid for another term
+/// Renew licenses for another term
 ///
-/// A term is that of the plan, or as long as --days says. It begins when the license expires, or now
-/// if it has expired already. An expired license is activated; a suspended or revoked one stays so.
+/// The term is the plan's, or --days. It begins when the license expires, or now if it has already
+/// expired. Expired licenses are reactivated; suspended and revoked ones are not.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -33,10 +32,10 @@ Examples:
   licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3 --days 30
   licctl licenses list --expiring-within 7d -q | licctl licenses renew - --yes")]
 pub struct RenewArgs {
-    /// License ids, or at least 6 characters from the end of each; - reads a list from stdin
+    /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
     #[arg(value_name = "LICENSE", add = completion::licenses())]
     licenses: Vec<String>,
-    /// Length of the term, as in 30 or 1y; the plan's when absent
+    /// Length of the term, such as 30 or 1y [default: the plan's term]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     days: Option<Days>,
 }
@@ -50,7 +49,7 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
     };
     let items = read_items(ctx, &given).await?;
     if items.is_empty() {
-        return nothing_to_do(ctx, &FIELDS);
+        return nothing_to_do(ctx, &[FIELDS]);
     }
     let question = format!("Renew {} licenses?", items.len());
     prompt::confirm_many(ctx, items.len(), &question).await?;
@@ -111,17 +110,17 @@ async fn renew(
     let end = end.max(ctx.now).plus(TimeDelta::days(days.get().into()));
     let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
     let client = ctx.client().await?;
-    // Two renewals at the same time are one, as both begin at the same end. The second is refused.
+    // Concurrent renewals would begin at the same end, so the second is refused.
     let mut now = client.licenses().update_seen(&was, was.id, &body).await?;
     if was.status == Status::Expired {
         let body = SetStatus { status: Status::Active };
-        // Whoever revokes the license meanwhile means it.
+        // A license that is revoked in the meantime stays revoked.
         let etag = now.and_then(|now| now.etag);
         now = client.licenses().set_status_version(was.id, &body, etag.as_deref()).await?;
     }
     Ok(now.map(|now| {
         let state = effective(&now.data, ctx.now);
-        BeforeAndAfter { was, now: with_state(now.data, state) }
+        BeforeAndAfter { was, now: with_state(now.data, &state) }
     }))
 }
 
@@ -135,7 +134,7 @@ fn show(ctx: &Context, renewed: &[BeforeAndAfter]) -> Result<View> {
     };
     let ids = renewed.iter().map(|it| it.now.id.to_string()).collect();
     let view = View::new(renewed, ids)?
-        .fields(&FIELDS)
+        .fields(&[FIELDS])
         .table(Table::new(&COLUMNS).with(renewed.iter().map(row)));
     for it in renewed.iter().filter(|it| it.now.status != Status::Active) {
         ctx.note(&format!("license {} is still {}", it.now.id, it.now.status));

@@ -38,7 +38,7 @@ const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Colum
 
 #[derive(Args)]
 pub struct LicenseArgs {
-    /// License ids, or at least 6 characters from the end of each; - reads a list from stdin
+    /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
     #[arg(value_name = "LICENSE", add = completion::licenses())]
     licenses: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
     };
     let items = read_items(ctx, &given).await?;
     if items.is_empty() {
-        return nothing_to_do(ctx, &FIELDS);
+        return nothing_to_do(ctx, &[FIELDS]);
     }
     ask_first(ctx, &items, status).await?;
     let client = ctx.client().await?;
@@ -64,7 +64,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
             let now = client.licenses().set_status(was.id, body).await?;
             Ok(now.map(|now| {
                 let state = effective(&now.data, ctx.now);
-                BeforeAndAfter { was, now: with_state(now.data, state) }
+                BeforeAndAfter { was, now: with_state(now.data, &state) }
             }))
         }
     })
@@ -75,8 +75,8 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
     show(ctx, &changed.done, status).map(|view| view.exit(changed.exit))
 }
 
-/// Asks before licenses stop working: a person in live mode always, and a script for a revocation
-/// and for many.
+/// Asks before licenses stop working: a person in live mode always, a script for revocations and for
+/// many licenses.
 async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
     let verb = match status {
         Status::Active => "Activate",
@@ -92,13 +92,13 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         return prompt::confirm_many(ctx, items.len(), &question).await;
     }
     let is_many = items.len() > prompt::MAX_UNCONFIRMED;
-    let asks = status == Status::Revoked || is_many || prompt::asks_in_live_mode(ctx).await?;
-    if !prompt::would_ask(ctx) || !asks {
+    let asks = status == Status::Revoked || is_many || prompt::confirms_in_live_mode(ctx).await?;
+    if !prompt::needs_confirmation(ctx) || !asks {
         return Ok(());
     }
     let (what, seats) = match items {
-        // The error needs no request.
-        _ if !ctx.may_ask() => return prompt::confirm(ctx, &question),
+        // The error requires no request.
+        _ if !ctx.can_prompt() => return prompt::confirm(ctx, &question),
         [one] => {
             let license = resolve::license(ctx, one, Purpose::Write).await?;
             (license.id.to_string(), i64::from(license.seats.used))
@@ -106,9 +106,9 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         _ => (format!("{} licenses", items.len()), seats_in_use(ctx, items).await?),
     };
     let loss = match seats {
-        0 => "No seat is in use.".to_owned(),
-        1 => "The user in 1 seat loses access.".to_owned(),
-        many => format!("The users in {many} seats lose access."),
+        0 => "No seats are in use.".to_owned(),
+        1 => "1 user in a seat will lose access.".to_owned(),
+        many => format!("{many} users in seats will lose access."),
     };
     prompt::confirm_loss(ctx, &format!("{verb} {what}? {loss}")).await
 }
@@ -131,14 +131,14 @@ fn show(ctx: &Context, changed: &[BeforeAndAfter], status: Status) -> Result<Vie
     };
     let ids = changed.iter().map(|changed| changed.now.id.to_string()).collect();
     let view = View::new(changed, ids)?
-        .fields(&FIELDS)
+        .fields(&[FIELDS])
         .table(Table::new(&COLUMNS).with(changed.iter().map(row)));
     let Some(BeforeAndAfter { now: first, .. }) = changed.first() else { return Ok(view) };
     let view = match changed {
-        [_] => view.changed(format!("License {} is {status}.", first.id)),
-        _ => view.changed(format!("{} licenses are {status}.", changed.len())),
+        [_] => view.changed(format!("License {} is now {status}.", first.id)),
+        _ => view.changed(format!("{} licenses are now {status}.", changed.len())),
     };
-    // Activating does not change the date, so an expired license stays unusable.
+    // Activation does not change the date, so a license past its date stays unusable.
     if status == Status::Active && past(first, ctx.now).is_some() {
         return Ok(view.next(format!("licctl licenses renew {}", first.id)));
     }

@@ -16,7 +16,7 @@ use crate::values::{self, Edit, cleared, is_empty};
 
 /// Change the name, metadata, seats, expiry or features of a license
 ///
-/// A limit below the seats in use takes no seat away; it only prevents new ones.
+/// A limit below the seats in use frees no seats; it only prevents new ones.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -27,20 +27,20 @@ Examples:
       --expires-at never
   licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3     by the plan's term")]
 pub struct UpdateArgs {
-    /// License id, or at least 6 characters from its end
+    /// License id or name, or at least 6 characters from the end of the id
     #[arg(add = completion::licenses())]
     license: Option<String>,
-    /// New name, such as that of a customer or an order, or none
+    /// New name, such as a customer or an order, or none
     #[arg(long, value_name = "NAME or none")]
     name: Option<Edit<Name>>,
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
-    /// Time from which the license is no longer valid, as in 2028-01-31T12:00:00Z, or a date for
-    /// its beginning in UTC, or never
+    /// When the license expires: a time such as 2028-01-31T12:00:00Z, a date (midnight UTC), or
+    /// never
     #[arg(long, value_name = "TIME or never", conflicts_with = "expires_in")]
     expires_at: Option<Edit<Moment>>,
-    /// Time from now until the license is no longer valid, as in 90d or 1y
+    /// Time from now until the license expires, such as 90d or 1y
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
     /// New features (repeatable, or comma-separated), or none
@@ -70,13 +70,11 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     };
     let change = args.metadata.read()?;
     if is_empty(&body) && change.is_none() {
-        return Err(
-            Error::usage("There is nothing to change.").fix("see licctl licenses update --help")
-        );
+        return Err(Error::usage("Nothing to change.").fix("see licctl licenses update --help"));
     }
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Write).await?;
     let client = ctx.client().await?;
-    let updated = match (&change, ctx.may_ask()) {
+    let updated = match (&change, ctx.can_prompt()) {
         (Some(change), _) => metadata::update_license(client, license.id, &body, change).await?,
         (None, true) => client.licenses().update_seen(&license, license.id, &body).await?,
         (None, false) => client.licenses().update(license.id, &body).await?,
@@ -84,12 +82,14 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let Some(now) = updated else { return planned() };
     let held = i64::from(license.seats.used);
     if let Some(max) = now.data.max_seats.filter(|max| held > i64::from(max.get())) {
-        ctx.note(&format!("{held} seats are in use; a new one is free below {max}"));
+        ctx.note(&format!(
+            "{held} seats are in use; new ones are available once fewer than {max} are"
+        ));
     }
     let state = effective(&now.data, ctx.now);
-    let now = with_state(now.data, state);
+    let now = with_state(now.data, &state);
     let names = NameIndex::for_display(ctx).await;
-    let view = View::new(&now, vec![license.id.to_string()])?.fields(&FIELDS);
+    let view = View::new(&now, vec![license.id.to_string()])?.fields(&[FIELDS]);
     let table = table(ctx, std::slice::from_ref(&now), &names);
     let changed = format!("Updated license {}.", license.id);
     Ok(view.table(table).changed(changed).next(format!("licctl licenses get {}", license.id)))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use clap::Args;
-use common::{LicenseAssignment, Line, Usage, UsageActivation, UserId};
+use common::{LicenseAssignment, Line, UsageActivation, UserId};
 use futures_util::stream::TryStreamExt;
 
 use super::given_or_chosen;
@@ -14,7 +14,8 @@ use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, Format, View};
+use crate::output::{Format, View};
+use crate::records::Usage;
 use crate::resolve::{self, Purpose};
 
 pub const COLUMNS: [Column; 4] = [
@@ -24,8 +25,7 @@ pub const COLUMNS: [Column; 4] = [
     Column::new("LAST CHECKED", 1),
 ];
 /// CSV has a line for each holder.
-const FIELDS: [Field; 5] =
-    Field::members(["licenseId", "externalId", "userId", "activatedAt", "lastCheckedAt"]);
+const FIELDS: &str = "licenseId externalId userId activatedAt lastCheckedAt";
 
 /// The most holders whose emails are read one by one.
 pub const MAX_EMAILS: usize = 25;
@@ -37,10 +37,10 @@ Examples:
   licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3
   licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-at 90%
 
-With --fail-at the exit code is 10 from that share on, and 0 below it. CSV has a
-line for each holder.")]
+With --fail-at, the exit code is 10 at that share or above. CSV output has a
+line per holder.")]
 pub struct UsageArgs {
-    /// License id, or at least 6 characters from either end of it
+    /// License id or name, or at least 6 characters from the end of the id
     #[arg(add = completion::licenses())]
     license: Option<String>,
     /// Exit with 10 when at least this share of the seats is in use
@@ -63,7 +63,7 @@ impl FromStr for Share {
         };
         let share = share.filter(|share| (100.0..=10_000.0).contains(share));
         let share = share.map(|share| Self(share.round() as u32));
-        share.ok_or("must be a share from 1% to 100%, as in 90% or 0.9")
+        share.ok_or("must be a share from 1% to 100%, such as 90% or 0.9")
     }
 }
 
@@ -74,7 +74,7 @@ pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
     let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));
     let ids = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();
     let view = View::new(&usage, ids)?
-        .rows(usage.activations.iter().map(to_json).collect(), &FIELDS)
+        .rows(usage.activations.iter().map(to_json).collect(), &[FIELDS])
         .line(TextCell::text(summary(&usage)))
         .table(table);
     Ok(view.exit(if over { Exit::Negative } else { Exit::Success }))
@@ -88,8 +88,8 @@ fn to_json(seat: &UsageActivation) -> serde_json::Value {
 pub fn summary(usage: &Usage) -> String {
     match usage.license.max_seats {
         Some(max) => format!("{} of {max} seats in use", usage.active_seats),
-        None if usage.active_seats == 1 => "1 seat in use, without limit".to_owned(),
-        None => format!("{} seats in use, without limit", usage.active_seats),
+        None if usage.active_seats == 1 => "1 seat in use, no limit".to_owned(),
+        None => format!("{} seats in use, no limit", usage.active_seats),
     }
 }
 

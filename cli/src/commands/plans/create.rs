@@ -33,19 +33,19 @@ pub struct CreateArgs {
     /// Description of the plan, one line
     #[arg(long, value_name = "TEXT")]
     description: Option<Line>,
-    /// Number of seats of a license; no limit when absent
+    /// Number of seats of a license [default: no limit]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_seats: Option<MaxSeats>,
-    /// How long a license is valid, as in 90d or 1y; no expiry when absent
+    /// How long a license is valid, such as 90d or 1y [default: no expiry]
     #[arg(long, value_name = "SPAN", alias = "expires-in-days", allow_negative_numbers = true)]
     expires_in: Option<Days>,
     /// Feature of the plan (repeatable, or comma-separated)
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
-    /// Show the existing plan if the product has one of this name
+    /// If the product has a plan with this name, show it instead
     #[arg(long)]
     if_not_exists: bool,
-    /// Create the plan even if the product has another one of this name
+    /// Create the plan even if the name is taken
     #[arg(long, conflicts_with = "if_not_exists")]
     allow_duplicate: bool,
 }
@@ -58,10 +58,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         Some(given) => resolve::product(ctx, given, Purpose::Write).await?,
         None => products::choose(ctx, Some("--product")).await?,
     };
-    let name = match args.name {
-        Some(name) => name,
-        None => prompt::text(ctx, "Name of the plan", Some("--name"))?,
-    };
+    let name = prompt::given_or_text(ctx, args.name, "Name of the plan", "--name")?;
     let body = CreatePlan {
         product_id: product.id,
         name,
@@ -94,10 +91,10 @@ fn existing(known: &ApiRecord<Plan>, wanted: &CreatePlan, names: &NameIndex) -> 
     if differences.is_empty() {
         return Ok(show(known, names)?.changed(format!("Plan {} already exists.", known.name)));
     }
-    let message = format!("Plan {} exists with other settings.", known.name);
+    let message = format!("Plan {} exists with different settings.", known.name);
     Err(Error::new(Exit::Rejected, "differs", message)
         .because(differences.join("; "))
-        .fix(format!("licctl plans update {} with the same flags", known.id)))
+        .fix(format!("run licctl plans update {} with the same flags", known.id)))
 }
 
 /// The differences between a plan and the given flags; absent flags match anything.

@@ -8,15 +8,15 @@ use clap::Subcommand;
 use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
 
 use crate::client::ApiRecord;
-use crate::commands::lists::{self, Kind, ListFlags};
+use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve::{self, NameIndex, PlanOfProduct, Purpose};
 
@@ -29,19 +29,13 @@ pub const COLUMNS: [Column; 7] = [
     Column::flexible("FEATURES", 5),
     Column::extra("DESCRIPTION"),
 ];
-const FIELDS: [Field; 9] = Field::members([
-    "id",
-    "productId",
-    "name",
-    "description",
-    "maxSeats",
-    "expiresInDays",
-    "features",
-    "createdAt",
-    "updatedAt",
-]);
-const KIND: Kind<ApiRecord<Plan>> =
-    Kind { fields: &FIELDS, id: |plan| plan.id.to_string(), remember: completion_cache::remember };
+const FIELDS: &str = "id productId name description maxSeats expiresInDays features createdAt \
+    updatedAt";
+const SPEC: ListSpec<ApiRecord<Plan>> = ListSpec {
+    fields: &[FIELDS],
+    id: |plan| plan.id.to_string(),
+    remember: completion_cache::remember,
+};
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -69,8 +63,8 @@ Examples:
   licctl plans get pln_01k2v4p8qsf8brz6c7y0sjvkd3 --jq .maxSeats"
     )]
     Get {
-        /// Plan id or name, or at least 6 characters from either end of the id; Product/Plan where
-        /// several products have one of the name
+        /// Plan id or name, or at least 6 characters from either end of the id; Product/Plan if
+        /// several products share the name
         #[arg(add = completion::plans())]
         plan: Option<String>,
         /// Product of the plan, by name or id
@@ -89,7 +83,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
             let (plan, product) = (plan.as_deref(), product.as_deref());
             let plan = given_or_chosen(ctx, plan, product, Purpose::Read).await?;
             let names = NameIndex::for_display(ctx).await;
-            let view = View::new(&plan, vec![plan.id.to_string()])?.fields(&FIELDS);
+            let view = View::new(&plan, vec![plan.id.to_string()])?.fields(&[FIELDS]);
             Ok(view.card(card(ctx, &plan, &names)))
         }
         Verb::Create(args) => create::run(ctx, args).await,
@@ -119,13 +113,13 @@ pub async fn choose(
 ) -> Result<ApiRecord<Plan>> {
     let plans = resolve::plans_by_product(ctx, product, Purpose::Write).await?;
     if plans.is_empty() {
-        return Err(Error::not_found("There are no plans yet.").fix("licctl plans create"));
+        return Err(Error::not_found("No plans yet.").fix("licctl plans create"));
     }
     let labels: Vec<_> = plans.iter().map(PlanOfProduct::title).collect();
     let chosen = &plans[prompt::choose(ctx, "Plan", &labels)?].plan;
     let same_name = plans.iter().filter(|it| it.plan.name == chosen.name).count();
     let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
-    ctx.answered(flag, &word);
+    ctx.record_prompt(flag, &word);
     Ok(chosen.clone())
 }
 
@@ -136,7 +130,7 @@ async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Resu
     };
     let filter: Vec<_> = of.iter().map(|id| ("productId", id.as_str())).collect();
     let pages = ctx.client().await?.plans().pages(&filter, flags.limit());
-    let plans = lists::read(ctx, &KIND, flags, filter.is_empty(), pages).await?;
+    let plans = lists::print_or_collect(ctx, &SPEC, flags, filter.is_empty(), pages).await?;
     let Some(plans) = plans else { return Ok(View::printed()) };
     let products = resolve::products(ctx).await?;
     let ids = plans.iter().map(|plan| plan.id.to_string()).collect();
@@ -147,13 +141,13 @@ async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Resu
              licctl plans create --product {} --name NAME",
             quote(&product)
         ),
-        None => "There are no plans yet. Create one: licctl plans create".to_owned(),
+        None => "No plans yet. Create one: licctl plans create".to_owned(),
     };
     Ok(view.or_when_empty(hint))
 }
 
 fn show(plan: &ApiRecord<Plan>, names: &NameIndex) -> Result<View> {
-    let view = View::new(plan, vec![plan.id.to_string()])?.fields(&FIELDS);
+    let view = View::new(plan, vec![plan.id.to_string()])?.fields(&[FIELDS]);
     Ok(view.table(table(std::slice::from_ref(plan), names)))
 }
 

@@ -20,7 +20,7 @@ Examples:
   licctl plans update \"Pro annual\" --max-seats 10
   licctl plans update \"Pro annual\" --expires-in never --feature none")]
 pub struct UpdateArgs {
-    /// Plan id or name; Product/Plan where several products have one of the name
+    /// Plan id or name; Product/Plan if several products share the name
     #[arg(add = completion::plans())]
     plan: Option<String>,
     /// Product of the plan, by name or id
@@ -35,14 +35,14 @@ pub struct UpdateArgs {
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
-    /// How long new licenses are valid, as in 90d or 1y, or never for no expiry
+    /// How long new licenses are valid, such as 90d or 1y, or never for no expiry
     #[arg(long, value_name = "SPAN or never", alias = "expires-in-days")]
     #[arg(allow_negative_numbers = true)]
     expires_in: Option<Edit<Days>>,
     /// New features (repeatable, or comma-separated), or none
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
-    /// Change the name even if another plan of the product has it
+    /// Change the name even if it is taken
     #[arg(long, requires = "name")]
     allow_duplicate: bool,
 }
@@ -62,9 +62,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         clear,
     };
     if is_empty(&body) {
-        return Err(
-            Error::usage("There is nothing to change.").fix("see licctl plans update --help")
-        );
+        return Err(Error::usage("Nothing to change.").fix("see licctl plans update --help"));
     }
     let (plan, product) = (args.plan.as_deref(), args.product.as_deref());
     let plan = given_or_chosen(ctx, plan, product, Purpose::Write).await?;
@@ -73,7 +71,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         resolve::refuse_taken_name(&all, &plan.id.to_string(), name)?;
     }
     let client = ctx.client().await?;
-    let updated = match ctx.may_ask() {
+    let updated = match ctx.can_prompt() {
         true => client.plans().update_seen(&plan, plan.id, &body).await?,
         false => client.plans().update(plan.id, &body).await?,
     };

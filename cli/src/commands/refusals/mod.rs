@@ -1,4 +1,4 @@
-//! `licctl refusals`: the users whose validations were refused, and why.
+//! `licctl refusals`: refused validations, and the reasons.
 
 use chrono::TimeDelta;
 use clap::{Args, Subcommand, value_parser};
@@ -9,9 +9,9 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
+use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::resolve;
 use crate::time::Span;
 
@@ -24,8 +24,7 @@ pub const COLUMNS: [Column; 5] = [
 ];
 
 /// The columns of CSV.
-const FIELDS: [Field; 8] =
-    Field::members(["id", "userId", "reason", "licenseId", "hour", "count", "firstAt", "lastAt"]);
+const FIELDS: &str = "id userId reason licenseId hour count firstAt lastAt";
 
 /// How many records are shown unless a flag says how many or since when.
 const DEFAULT_LIMIT: usize = 50;
@@ -37,10 +36,10 @@ pub enum Verb {
     List(ListArgs),
 }
 
-/// List refused validations, the newest first
+/// List refused validations, newest first
 ///
-/// There is a record for each user, reason and hour. The service writes them some seconds after the
-/// answers and keeps them for 30 days. Without --since and --limit the newest 50 are shown.
+/// There is one record per user, reason and hour. Records appear within seconds and are kept for 30
+/// days. Without --since and --limit, the newest 50 are shown.
 #[derive(Args, Clone)]
 #[command(after_help = "\
 Examples:
@@ -54,10 +53,10 @@ pub struct ListArgs {
     /// Only refusals for this reason
     #[arg(long)]
     reason: Option<Reason>,
-    /// Only users who were refused in this last time
+    /// Only users refused within this time, such as 24h
     #[arg(long, value_name = "SPAN")]
     since: Option<Span>,
-    /// Show the newest N records at most
+    /// Show at most the newest N records
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -84,11 +83,11 @@ async fn list(ctx: &Context, args: &ListArgs) -> Result<View> {
         refuse_unknown(ctx, user).await?;
     }
     if more && args.limit.is_none() {
-        ctx.note(&format!("these are the newest {limit}; --limit shows more"));
+        ctx.note(&format!("showing the newest {limit}; use --limit to see more"));
     }
     let ids = refusals.iter().map(|refusal| refusal.user_id.to_string()).collect();
     let view = View::new(&refusals, ids)?
-        .fields(&FIELDS)
+        .fields(&[FIELDS])
         .table(table(ctx, &refusals))
         .or_when_empty(hint(args));
     Ok(match refusals.first() {
@@ -99,7 +98,7 @@ async fn list(ctx: &Context, args: &ListArgs) -> Result<View> {
     })
 }
 
-/// Refuses a user that does not exist, unless there are refusals, from before it was deleted.
+/// Rejects a user that does not exist, unless there are refusals from before its deletion.
 async fn refuse_unknown(ctx: &Context, user: &ExternalId) -> Result<()> {
     let query = [("userId", user.as_str()), ("limit", "1")];
     let has_some = !ctx.client().await?.refusals().page(&query).await?.data.is_empty();
@@ -114,7 +113,7 @@ fn hint(args: &ListArgs) -> String {
         Some(user) => format!("licctl validate {} --explain", quote(user.as_str())),
         None => "licctl stats".to_owned(),
     };
-    format!("No refusals match. See how validations are answered: {next}")
+    format!("No refusals match. See also: {next}")
 }
 
 /// Reads the refusals that match, and whether there are more than the limit.
@@ -133,7 +132,7 @@ async fn read(
         query.extend(args.user.iter().map(|user| ("userId", user.as_str())));
         query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
         let page = client.refusals().page(&query).await?;
-        // Records stay where they began; what began two hours before counts no more since then.
+        // A record is listed by its hour; those two hours earlier ended before that time.
         let over = page.data.last().is_none_or(|last| {
             since.is_some_and(|since| last.hour.plus(TimeDelta::hours(2)) < since)
         });

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::time::Span;
 use chart::{Chart, Glyphs};
 
@@ -27,14 +27,14 @@ const OUTCOMES: [(&str, &str); 6] = [
     ("suspended", "SUSPENDED"),
     ("exceededSeats", "EXCEEDED SEATS"),
 ];
-/// Outcomes are kept so long.
+/// How long counts are kept.
 const MAX_DAYS: i64 = 30;
 
-/// Show how validations were answered, by hour or day
+/// Show validation statistics by hour or day
 ///
-/// A terminal shows a chart of the valid and the refused validations and the totals; elsewhere each
-/// hour is a row. Hours and days are those of UTC, and the first one is whole. Answers are counted
-/// some seconds late and kept for 30 days.
+/// On a terminal, charts show the valid and the refused validations with totals; otherwise each hour
+/// is a row. Hours and days are in UTC, and the first one is complete. Counts appear within seconds
+/// and are kept for 30 days.
 #[derive(Args)]
 #[command(visible_alias = "statistics")]
 #[command(after_help = "\
@@ -43,10 +43,10 @@ Examples:
   licctl stats --since 7d --by day
   licctl stats --since 30d -o json")]
 pub struct StatsArgs {
-    /// Show this last time, up to 30d
+    /// How far back to go, up to 30d
     #[arg(long, value_name = "SPAN", default_value = "24h")]
     since: Span,
-    /// Count by hour or by day
+    /// Unit of time
     #[arg(long, value_name = "UNIT", default_value = "hour")]
     by: Unit,
 }
@@ -76,7 +76,7 @@ impl Period {
 
 pub async fn run(ctx: &Context, args: StatsArgs) -> Result<View> {
     if args.since.delta().num_hours() > MAX_DAYS * 24 {
-        return Err(Error::usage("--since must be at most 30d: older answers are not kept."));
+        return Err(Error::usage("--since must be at most 30d; older counts are not kept."));
     }
     let from = ctx.now.plus(-args.since.delta()).to_string();
     let statistics = ctx.client().await?.statistics(&[("from", &from)]).await?;
@@ -91,14 +91,13 @@ pub async fn run(ctx: &Context, args: StatsArgs) -> Result<View> {
     let starts = periods.iter().map(|period| period.start.clone()).collect();
     let unit = if args.by == Unit::Hour { "hour" } else { "day" };
     let records = json[format!("{unit}s")].as_array().cloned().unwrap_or_default();
-    let fields = [unit, "total"].into_iter().chain(OUTCOMES.map(|(outcome, _)| outcome));
-    let fields: Vec<Field> = fields.flat_map(|name| Field::members([name])).collect();
+    let fields: Vec<&str> = [unit, "total"].into_iter().chain(OUTCOMES.map(|it| it.0)).collect();
     let view = View::new(json, starts)?.rows(records, &fields);
     if !ctx.io.terminals.stdout {
         return Ok(view.table(rows(args.by, &periods)));
     }
     if periods.iter().all(|period| period.count("total") == 0) {
-        let hint = "There was no validation in this time. Try one: licctl validate --help";
+        let hint = "No validations in this time. Try one: licctl validate --help";
         return Ok(view.table(Table::new(&[])).or_when_empty(hint));
     }
     let next = periods.iter().any(|period| period.refused() > 0).then_some("licctl refusals list");
@@ -160,7 +159,7 @@ fn rows(by: Unit, periods: &[Period]) -> Table {
     Table::new(&columns).with(periods.iter().map(row))
 }
 
-/// A chart of the valid validations and one of the refused, as few refusals would not be seen beside
+/// A chart of the valid validations and one of the refused: a few refusals would be invisible next to
 /// many valid ones.
 fn charts(ctx: &Context, mut view: View, by: Unit, periods: &[Period]) -> View {
     let width = ctx.io.width.unwrap_or(80);
@@ -177,7 +176,7 @@ fn charts(ctx: &Context, mut view: View, by: Unit, periods: &[Period]) -> View {
         }
         let (share, most) = (chart.periods_per_column(), chart.most());
         let unit = if share == 1 { format!("one {unit}") } else { format!("{share} {unit}s") };
-        view = view.line(TextCell::text(format!("{title}, at most {most} in {unit}")));
+        view = view.line(TextCell::text(format!("{title}, up to {most} in {unit}")));
         for line in chart.lines(glyphs) {
             view = view.line(TextCell::text(line).toned(tone));
         }

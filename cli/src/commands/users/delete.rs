@@ -12,7 +12,7 @@ use crate::output::View;
 use crate::prompt;
 use crate::resolve;
 
-/// Delete a user and free the seats
+/// Delete a user and free their seats
 ///
 /// The user loses all licenses. A later validation creates the user again, without licenses.
 #[derive(Args)]
@@ -21,7 +21,7 @@ Examples:
   licctl users delete alice
   licctl users delete alice --yes")]
 pub struct DeleteArgs {
-    /// External id of the user, or the service's own (usr_…)
+    /// External id of the user, or licd's own id (usr_…)
     #[arg(add = completion::users())]
     user: Option<ExternalId>,
 }

@@ -1,7 +1,7 @@
-//! `licctl users get`: all that a support engineer needs to know of a user on one page.
+//! `licctl users get`: everything about a user that support needs, on one page.
 
 use clap::Args;
-use common::{Event, Explain, ExplainedLicense, Explanation, ExternalId, User};
+use common::{Event, Explain, ExternalId, User};
 use serde_json::{Value, json};
 
 use super::{FIELDS, given_or_asked, metadata_cell};
@@ -17,6 +17,7 @@ use crate::escape::quote;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
 use crate::output::{Format, View};
+use crate::records::{ExplainedLicense, Explanation};
 use crate::resolve;
 
 const COLUMNS: [Column; 7] = [
@@ -32,17 +33,17 @@ const COLUMNS: [Column; 7] = [
 /// How many events are shown.
 const SHOWN_EVENTS: usize = 10;
 
-/// Show a user with licenses, seats, the last refusals and the last events
+/// Show a user with licenses, seats, refusals and events
 ///
-/// JSON is the user's record with the members licenses, validation, refusals and events. Nothing
-/// changes: the validation is an explanation.
+/// In JSON, the user's record has the additional members licenses, validation, refusals and events.
+/// The validation is only an explanation and changes nothing.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl users get alice
   licctl users get alice --jq .email")]
 pub struct GetArgs {
-    /// External id of the user, or the service's own (usr_…)
+    /// External id of the user, or licd's own id (usr_…)
     #[arg(add = completion::users())]
     user: Option<ExternalId>,
 }
@@ -66,12 +67,12 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     card.push(("answer", answer));
     let licenses = licenses(ctx, &explained.licenses);
     let mut view = View::new(json(&user, &explained, &events), vec![user.external_id.to_string()])?
-        .fields(&FIELDS)
+        .fields(&[FIELDS])
         .card(card);
     for (title, table) in [
-        ("Licenses, in the order in which a validation looks at them:", licenses),
-        ("Last refusals, the newest first:", refusals::table_of_user(ctx, &explained.refusals)),
-        ("Last events, the newest at the end:", events::table(ctx, &events)),
+        ("Licenses, in the order in which they are checked:", licenses),
+        ("Recent refusals, newest first:", refusals::table_of_user(ctx, &explained.refusals)),
+        ("Recent events, newest last:", events::table(ctx, &events)),
     ] {
         if !table.is_empty() {
             view = view.line(TextCell::text("")).line(TextCell::text(title)).table(table);
@@ -85,7 +86,7 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     })
 }
 
-/// The user's record with all else as further members.
+/// The user's record with everything else as further members.
 fn json(
     user: &ApiRecord<User>,
     explained: &ApiRecord<Explanation>,

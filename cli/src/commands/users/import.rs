@@ -11,15 +11,15 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::metadata;
 use crate::new_users::NewUserFlags;
-use crate::output::{Field, View};
+use crate::output::View;
 
 /// Create or update users from a file
 ///
-/// CSV with a header line, separated by commas, semicolons or tabs, or JSON lines. Columns:
-/// externalId (or userId), email, name, and metadata as a JSON object, which replaces all metadata,
-/// or metadata.KEY for each entry to add or replace; others are ignored. An empty cell changes
-/// nothing. So users list -o csv and -o jsonl write files to import. The file is UTF-8, and every
-/// row is checked before the first is sent.
+/// The file is CSV with a header line (separated by commas, semicolons or tabs) or JSON lines, in
+/// UTF-8, such as users list -o csv and -o jsonl write. Columns: externalId (or userId), email, name,
+/// and metadata as a JSON object, which replaces all metadata, or metadata.KEY for single entries.
+/// Other columns are ignored, and empty cells change nothing. Every row is checked before the first
+/// is sent.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +31,7 @@ pub struct ImportArgs {
     /// File to read, - for stdin
     #[arg(value_hint = ValueHint::FilePath)]
     file: String,
-    /// Refuse the file if it has users that do not exist yet
+    /// Fail if a user does not exist
     #[arg(long)]
     existing_only: bool,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     let client = ctx.client().await?;
     let name = format!("users import at {}", client.label());
     let existing_only = args.existing_only;
-    // An import is there to create users, so that these are only counted, by the answers.
+    // An import creates users on purpose, so they are only counted.
     let new_users = NewUserFlags { create_user: !existing_only, existing_only };
     let task = BulkTask { verb: "Import", name, always_reports: true, new_users };
     let created = &Cell::new(0);
@@ -56,10 +56,8 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     .await?;
     match created.get() {
         0 => {}
-        1 => ctx.note("1 user is new"),
-        many => ctx.note(&format!("{many} users are new")),
+        1 => ctx.note("1 new user"),
+        many => ctx.note(&format!("{many} new users")),
     }
-    let [line, user, state] = LINE_FIELDS;
-    let id = Field::at("id", "/answer/id");
-    bulk_view(&finished, &[line, user, state, id, ERROR_FIELD])
+    bulk_view(&finished, &[LINE_FIELDS, "id=/answer/id", ERROR_FIELD])
 }

@@ -6,9 +6,8 @@ mod import;
 
 use clap::{Args, Subcommand};
 use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
-use futures_util::stream::TryStreamExt;
 
-use super::lists::{self, Kind, ListFlags};
+use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
 use crate::client::ApiRecord;
 use crate::completion;
@@ -18,9 +17,9 @@ use crate::error::{Error, Result};
 use crate::escape::quote;
 use crate::metadata::{self, MetadataFlags};
 use crate::new_users::NewUserFlags;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
-use crate::output::{Field, View};
 use crate::prompt;
 use crate::resolve;
 use crate::values::{Edit, cleared};
@@ -34,18 +33,9 @@ pub const COLUMNS: [Column; 7] = [
     Column::extra("METADATA"),
     Column::extra("UPDATED"),
 ];
-const FIELDS: [Field; 8] = Field::members([
-    "id",
-    "tenantId",
-    "externalId",
-    "email",
-    "name",
-    "metadata",
-    "createdAt",
-    "updatedAt",
-]);
-const KIND: Kind<ApiRecord<User>> = Kind {
-    fields: &FIELDS,
+const FIELDS: &str = "id tenantId externalId email name metadata createdAt updatedAt";
+const SPEC: ListSpec<ApiRecord<User>> = ListSpec {
+    fields: &[FIELDS],
     id: |user| user.external_id.to_string(),
     remember: |client, env, users| {
         completion_cache::remember_users(
@@ -63,17 +53,17 @@ pub enum Verb {
         visible_alias = "ls",
         after_help = "\
 Examples:
-  licctl users list --search example.com
-  licctl users list -o csv > users.csv   users import reads it back
+  licctl users list --search ali
+  licctl users list -o csv > users.csv   to read with users import
   licctl users list -o jsonl --limit 100
 
-With -o csv, jsonl or ids the users are printed as they arrive. If the list
-ends early, those that came stay printed, and the exit code is the error's."
+With -o csv, jsonl or ids, users are printed as they arrive. If an error ends
+the list early, the exit code shows it."
     )]
     List(ListArgs),
     #[command(visible_alias = "show")]
     Get(get::GetArgs),
-    /// Create or update a user; validation also creates unknown users
+    /// Create or update a user
     #[command(
         visible_alias = "new",
         after_help = "\
@@ -96,7 +86,7 @@ pub struct ListArgs {
     /// Only the user with this external id
     #[arg(long, value_name = "USER", add = completion::users())]
     external_id: Option<ExternalId>,
-    /// Only users with this text in their external id, email or name, in any case
+    /// Only users whose external id starts with this text, or whose email or name does in any case
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     #[command(flatten)]
@@ -105,7 +95,7 @@ pub struct ListArgs {
 
 #[derive(Args)]
 pub struct CreateArgs {
-    /// External id of the user, kept exactly as given
+    /// External id of the user, used exactly as given
     #[arg(long, value_name = "USER")]
     external_id: Option<ExternalId>,
     /// Email address of the user
@@ -159,43 +149,27 @@ fn given_or_asked(ctx: &Context, given: Option<ExternalId>) -> Result<ExternalId
 }
 
 async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
-    let filter: Vec<_> = args.external_id.iter().map(|id| ("externalId", id.as_str())).collect();
-    let text = args.search.as_ref().map(|text| text.to_lowercase());
-    // The service finds beginnings only, so licctl searches, and reads until it has enough.
-    let limit = args.flags.limit().filter(|_| text.is_none());
-    let pages = ctx.client().await?.users().pages(&filter, limit).map_ok(
-        |mut page: Vec<ApiRecord<User>>| {
-            page.retain(|user| text.as_ref().is_none_or(|text| contains(user, text)));
-            page
-        },
-    );
-    let whole = filter.is_empty() && text.is_none();
-    let Some(users) = lists::read(ctx, &KIND, &args.flags, whole, pages).await? else {
+    let external_id = args.external_id.iter().map(|id| ("externalId", id.as_str()));
+    let search = args.search.iter().map(|text| ("search", text.as_str()));
+    let filters: Vec<_> = external_id.chain(search).collect();
+    let pages = ctx.client().await?.users().pages(&filters, args.flags.limit());
+    let whole = filters.is_empty();
+    let Some(users) = lists::print_or_collect(ctx, &SPEC, &args.flags, whole, pages).await? else {
         return Ok(View::printed());
     };
-    let ids = users.iter().map(|user| user.external_id.to_string()).collect();
-    let hint = match (&args.external_id, &args.search) {
-        (None, None) => "There are no users yet. Create one: licctl users create",
-        _ => "No user matches.",
+    let ids = users.iter().map(SPEC.id).collect();
+    let hint = match whole {
+        true => "No users yet. Create one: licctl users create",
+        false => "No user matches.",
     };
     Ok(View::new(&users, ids)?.table(table(ctx, &users)).or_when_empty(hint))
-}
-
-/// Whether the external id, email or name contains the lower-case text.
-fn contains(user: &User, text: &str) -> bool {
-    let email = user.email.as_ref().map(Line::as_str);
-    let name = user.name.as_ref().map(Name::as_str);
-    let words = [Some(user.external_id.as_str()), email, name];
-    words.into_iter().flatten().any(|word| word.to_lowercase().contains(text))
 }
 
 async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--external-id", args.external_id.is_some())])?;
     let metadata = args.metadata.read()?;
-    let external_id = match args.external_id {
-        Some(id) => id,
-        None => prompt::text(ctx, "External id of the user", Some("--external-id"))?,
-    };
+    let external_id =
+        prompt::given_or_text(ctx, args.external_id, "External id of the user", "--external-id")?;
     let external_id = args.new_users.settle_created(ctx, external_id).await?;
     let body = CreateUser { external_id, email: args.email, name: args.name, metadata: None };
     let client = ctx.client().await?;
@@ -226,13 +200,11 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     };
     let given = body.email.is_some() || body.name.is_some() || metadata.is_some();
     if !given && body.clear.is_none() {
-        return Err(
-            Error::usage("There is nothing to change.").fix("see licctl users update --help")
-        );
+        return Err(Error::usage("Nothing to change.").fix("see licctl users update --help"));
     }
     let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
     let client = ctx.client().await?;
-    let updated = match (&metadata, ctx.may_ask()) {
+    let updated = match (&metadata, ctx.can_prompt()) {
         (None, true) => client.users().update_seen(&user, user.id, &body).await?,
         (change, _) => metadata::update_user(client, &user, body, change.as_ref()).await?,
     };
@@ -242,7 +214,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
 }
 
 fn show(ctx: &Context, user: &ApiRecord<User>) -> Result<View> {
-    let view = View::new(user, vec![user.external_id.to_string()])?.fields(&FIELDS);
+    let view = View::new(user, vec![user.external_id.to_string()])?.fields(&[FIELDS]);
     Ok(view.table(table(ctx, std::slice::from_ref(user))))
 }
 

@@ -1,50 +1,48 @@
-//! Suggests commands after which a validation would succeed. Each can be pasted as it is: where the
-//! right record is not known, the command or its error lists the candidates.
+//! Suggests commands that would make a validation succeed. Each can be pasted as it is: if the right
+//! record is unknown, the command lists the candidates.
 
-use common::{
-    ExplainedLicense, Explanation, ExternalId, Feature, MaxSeats, Open, ProductId, Reason,
-    Timestamp, Verdict,
-};
+use common::{ExternalId, Feature, MaxSeats, Open, ProductId, Reason, Timestamp, Verdict};
 
 use crate::commands::licenses::renew;
 use crate::escape::quote;
+use crate::records::{ExplainedLicense, Explanation};
 use crate::resolve::FoundElsewhere;
 
-/// What is known beside the explanation.
-pub struct Circumstances<'a> {
+/// What is known in addition to the explanation.
+pub struct AdviceInput<'a> {
     pub product: Option<ProductId>,
     /// The holders of the seats, least recently checked first.
     pub idle: Vec<&'a ExternalId>,
-    /// Users whom an unknown one may mean.
+    /// Users similar to an unknown one.
     pub similar: Vec<&'a ExternalId>,
-    /// Other profiles that know an unknown user.
+    /// Other profiles that have an unknown user.
     pub elsewhere: &'a [FoundElsewhere],
     pub user: &'a ExternalId,
     /// Required features that the license lacks.
-    pub lacking: &'a [Feature],
+    pub missing: &'a [Feature],
     /// Whether the plan of the expired license says for how long it is renewed.
     pub has_term: bool,
 }
 
-/// What to say before the commands, where they alone could mislead.
+/// A remark before the commands, if they alone could mislead.
 pub fn remark(explained: &Explanation) -> Option<&'static str> {
     match &explained.reason {
         None => Some(
-            "If the application still says no, it may use another user id, mode, product or server:",
+            "If the application still refuses, it may use another user id, mode, product or server:",
         ),
         Some(Open::Known(Reason::Revoked)) => Some(
-            "A license is usually revoked for good. Find out why before you activate it again:",
+            "Revocations are usually permanent. Find out why before you reactivate the license:",
         ),
         _ => None,
     }
 }
 
 /// The commands, the least drastic first.
-pub fn advice(explained: &Explanation, about: &Circumstances<'_>) -> Vec<String> {
+pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
     let with = |verdict| explained.licenses.iter().find(|license| license.verdict == verdict);
     match &explained.reason {
-        None if about.lacking.is_empty() => vec!["licctl refusals list --since 1h".to_owned()],
-        None => with(Verdict::Valid).map_or_else(Vec::new, |it| add_features(it, about.lacking)),
+        None if about.missing.is_empty() => vec!["licctl refusals list --since 1h".to_owned()],
+        None => with(Verdict::Valid).map_or_else(Vec::new, |it| add_features(it, about.missing)),
         Some(Open::Known(Reason::UserNotFound)) => find_user(about),
         Some(Open::Known(Reason::NoLicense)) => candidates(about),
         Some(Open::Known(Reason::ExceededSeats)) => {
@@ -70,8 +68,8 @@ fn word(user: &ExternalId) -> String {
     quote(user.as_str()).into_owned()
 }
 
-/// The user in other profiles, or who may be meant instead.
-fn find_user(about: &Circumstances<'_>) -> Vec<String> {
+/// The user in other profiles, or similar users.
+fn find_user(about: &AdviceInput<'_>) -> Vec<String> {
     let explain =
         |user, profile: &str| format!("licctl validate {} --explain{profile}", word(user));
     let elsewhere = about.elsewhere.iter();
@@ -79,8 +77,8 @@ fn find_user(about: &Circumstances<'_>) -> Vec<String> {
     elsewhere.chain(about.similar.iter().map(|user| explain(user, ""))).collect()
 }
 
-/// A new license, or one that could be assigned; which is right only a person knows.
-fn candidates(about: &Circumstances<'_>) -> Vec<String> {
+/// A new license, or existing ones to assign: a person must decide.
+fn candidates(about: &AdviceInput<'_>) -> Vec<String> {
     let product = about.product.map_or_else(String::new, |id| format!(" --product {id}"));
     vec![
         format!("licctl licenses create --plan PLAN{product} --assign {}", word(about.user)),
@@ -90,7 +88,7 @@ fn candidates(about: &Circumstances<'_>) -> Vec<String> {
 
 fn make_room(full: &ExplainedLicense, idle: &[&ExternalId]) -> Vec<String> {
     let id = full.license.id;
-    // A limit that was lowered leaves more than one seat to be freed.
+    // After a limit was lowered, more than one seat must be freed.
     let max = full.license.max_seats.map_or(0, MaxSeats::get);
     let too_many = usize::try_from(full.seats_used - max + 1).unwrap_or(1);
     let leave: Vec<String> = idle.iter().take(too_many).map(|user| word(user)).collect();
@@ -100,8 +98,7 @@ fn make_room(full: &ExplainedLicense, idle: &[&ExternalId]) -> Vec<String> {
     unassign.into_iter().chain([more]).collect()
 }
 
-/// Whether a renewal is what the license needs: it may have the status expired, a date in the past,
-/// or both.
+/// Whether the license needs a renewal: it may have the status expired, a date in the past, or both.
 pub fn needs_a_term(expired: &ExplainedLicense, now: Timestamp) -> bool {
     expired.verdict == Verdict::Expired && expired.license.has_ended(now)
 }
@@ -110,12 +107,12 @@ fn activate(license: Option<&ExplainedLicense>) -> Vec<String> {
     license.iter().map(|it| format!("licctl licenses activate {}", it.license.id)).collect()
 }
 
-/// The features of an update replace the former ones.
-fn add_features(valid: &ExplainedLicense, lacking: &[Feature]) -> Vec<String> {
-    if lacking.is_empty() {
+/// An update replaces all features.
+fn add_features(valid: &ExplainedLicense, missing: &[Feature]) -> Vec<String> {
+    if missing.is_empty() {
         return Vec::new();
     }
-    let all = valid.license.features.iter().chain(lacking).map(Feature::as_str);
+    let all = valid.license.features.iter().chain(missing).map(Feature::as_str);
     let all = all.collect::<Vec<_>>().join(",");
     vec![format!("licctl licenses update {} --feature {}", valid.license.id, quote(&all))]
 }

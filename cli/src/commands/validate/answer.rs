@@ -1,9 +1,8 @@
-//! The answer for one user: the service's, which is turned into a refusal if the license lacks a
-//! feature that the command requires.
+//! The answer for one user. It is a refusal if the license lacks a feature that the command requires.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
-use common::{ExternalId, Feature, Features, License, Reason, Validation};
-use serde::{Deserialize, Serialize};
+use common::{ExternalId, Feature, Features, Reason};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::ApiRecord;
@@ -13,7 +12,8 @@ use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::{Column, Table};
-use crate::output::{Field, Format, View};
+use crate::output::{Format, View};
+use crate::records::Validation;
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),
@@ -24,20 +24,12 @@ pub const COLUMNS: [Column; 5] = [
 ];
 
 /// The columns of CSV, which are the same for every answer.
-pub const FIELDS: [Field; 8] = [
-    Field::at("userId", "/userId"),
-    Field::at("valid", "/valid"),
-    Field::at("reason", "/reason"),
-    Field::at("licenseId", "/license/id"),
-    Field::at("planId", "/license/planId"),
-    Field::at("expiresAt", "/license/expiresAt"),
-    Field::at("features", "/features"),
-    Field::at("missingFeatures", "/missingFeatures"),
-];
+pub const FIELDS: &str = "userId valid reason licenseId=/license/id planId=/license/planId \
+    expiresAt=/license/expiresAt features missingFeatures";
 
 /// The word of `--expect` for a licensed user; the others are reasons.
 const VALID: &str = "valid";
-/// The reason of licctl's own, beyond those of the service.
+/// licctl's own reason, in addition to the server's.
 const MISSING_FEATURE: &str = "missing_feature";
 
 /// The answer that a script expects.
@@ -67,7 +59,7 @@ pub fn missing(features: &Features, required: &[Feature]) -> Vec<Feature> {
     required.iter().filter(|feature| !features.contains(feature)).cloned().collect()
 }
 
-/// Turns an answer into a refusal if features are missing. All its other members stay.
+/// Turns an answer into a refusal if features are missing. All other members stay.
 pub fn judge(mut answer: Value, missing: &[Feature]) -> Value {
     if !missing.is_empty() {
         answer["valid"] = false.into();
@@ -82,43 +74,27 @@ pub fn judge_validation(
     answer: &ApiRecord<Validation>,
     required: &[Feature],
 ) -> serde_json::Result<Value> {
-    let missing = match &**answer {
-        Validation::Valid(grant) => missing(&grant.features, required),
-        Validation::Invalid(_) => Vec::new(),
-    };
-    Ok(judge(serde_json::to_value(answer)?, &missing))
+    let missing = answer.features.as_ref().map(|features| missing(features, required));
+    Ok(judge(serde_json::to_value(answer)?, &missing.unwrap_or_default()))
 }
 
-/// The members of a judged answer.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Judged {
-    valid: bool,
-    reason: Option<String>,
-    license: Option<License>,
-    features: Option<Features>,
-    #[serde(default)]
-    missing_features: Vec<Feature>,
-}
-
-/// The answer for one user. The service's own lacks the user.
+/// The answer for one user, which is not part of the server's answer.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct UserAnswer {
+pub struct ValidationResult {
     #[serde(rename = "userId")]
     pub user: ExternalId,
     #[serde(flatten)]
-    answer: ApiRecord<Judged>,
+    answer: ApiRecord<Validation>,
 }
 
-impl UserAnswer {
+impl ValidationResult {
     pub fn new(
         user: ExternalId,
         answer: &ApiRecord<Validation>,
         required: &[Feature],
     ) -> Result<Self> {
-        let internal =
-            |error: serde_json::Error| Error::new(Exit::Internal, "internal", error.to_string());
+        let internal = Error::internal;
         let judged = judge_validation(answer, required).map_err(internal)?;
         Ok(Self { user, answer: serde_json::from_value(judged).map_err(internal)? })
     }
@@ -166,21 +142,21 @@ fn list(features: &[Feature]) -> String {
     features.iter().map(Feature::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Names missing features to a person who reads data and no table.
-pub fn note_missing(ctx: &Context, asked: &[UserAnswer]) {
+/// Notes missing features if the output is not a table.
+pub fn note_missing(ctx: &Context, asked: &[ValidationResult]) {
     for it in asked.iter().filter(|_| ctx.output.format != Format::Table) {
         match it.answer.missing_features.as_slice() {
             [] => {}
-            [one] => ctx.note(&format!("{} lacks the feature {one}", it.user)),
-            missing => ctx.note(&format!("{} lacks the features {}", it.user, list(missing))),
+            [one] => ctx.note(&format!("{} is missing the feature {one}", it.user)),
+            missing => ctx.note(&format!("{} is missing the features {}", it.user, list(missing))),
         }
     }
 }
 
-pub fn show(asked: &[UserAnswer]) -> Result<View> {
+pub fn show(asked: &[ValidationResult]) -> Result<View> {
     let users = asked.iter().map(|it| it.user.to_string()).collect();
-    let view = View::new(asked, users)?.fields(&FIELDS);
-    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(UserAnswer::cells)));
+    let view = View::new(asked, users)?.fields(&[FIELDS]);
+    let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(ValidationResult::cells)));
     let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
     Ok(match refused {
         Some(it) => view.next(format!("licctl validate {} --explain", quote(it.user.as_str()))),

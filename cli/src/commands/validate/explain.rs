@@ -4,13 +4,12 @@
 use std::collections::HashMap;
 
 use common::{
-    CurrentKey, Event, Explain, ExplainedLicense, Explanation, ExternalId, Feature, License,
-    LicenseId, Line, Name, Open, ProductId, Reason, Status, UsageActivation, User, UserRefusal,
-    Verdict,
+    Event, Explain, ExternalId, Feature, LicenseId, Line, Name, Open, ProductId, Reason, Status,
+    UsageActivation, User, UserRefusal, Verdict,
 };
 use serde::Serialize;
 
-use super::advice::{Circumstances, advice, needs_a_term, remark};
+use super::advice::{AdviceInput, advice, needs_a_term, remark};
 use super::answer::{ExpectedAnswer, judge, missing};
 use super::{external_id, verdict_tone};
 use crate::client::ApiRecord;
@@ -23,7 +22,8 @@ use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::cell::{TextCell, Tone};
 use crate::output::table::Table;
-use crate::output::{Field, Format, View};
+use crate::output::{Format, View};
+use crate::records::{CurrentKey, ExplainedLicense, Explanation, License};
 use crate::resolve::{self, FoundElsewhere};
 use crate::time::relative;
 
@@ -31,16 +31,15 @@ use crate::time::relative;
 const LABEL_WIDTH: usize = 9;
 /// How many holders of a full license are shown.
 const SHOWN_HOLDERS: usize = 10;
-/// How many seats are read to find the least recently checked ones. The service lists the oldest
-/// seats first, which are the most likely to be idle.
+/// How many seats are read to find the least recently checked ones. The oldest seats, which come
+/// first, are the most likely to be idle.
 const READ_SEATS: usize = 1000;
 
-/// Of how many licenses the last change of the status is looked up.
+/// For how many licenses the last status change is looked up.
 const SHOWN_CHANGES: usize = 5;
 
 /// The columns of CSV, a line for each user.
-const FIELDS: [Field; 6] =
-    Field::members(["userId", "valid", "reason", "summary", "checkedAt", "missingFeatures"]);
+const FIELDS: &str = "userId valid reason summary checkedAt missingFeatures";
 
 /// What is asked of each user.
 pub struct Question<'a> {
@@ -49,7 +48,7 @@ pub struct Question<'a> {
     pub features: &'a [Feature],
 }
 
-/// The explanation for one user. The service's own lacks the user when it is unknown.
+/// The explanation for one user, whom the server's does not name if unknown.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct UserExplanation {
@@ -61,10 +60,10 @@ struct UserExplanation {
     suggested_commands: Vec<String>,
     #[serde(skip)]
     holders_table: Option<HoldersTable>,
-    /// Users whom an unknown one may mean.
+    /// Users similar to an unknown one.
     #[serde(skip)]
     similar: Vec<ApiRecord<User>>,
-    /// Other profiles that know an unknown user.
+    /// Other profiles that have an unknown user.
     #[serde(skip)]
     elsewhere: Vec<FoundElsewhere>,
     /// The events that gave the licenses their statuses.
@@ -92,18 +91,18 @@ pub async fn run(ctx: &Context, users: &[String], question: &Question<'_>) -> Re
     let read = read.await?;
     let ids = read.done.iter().map(|it| it.user_id.to_string()).collect();
     let judged = |it: &UserExplanation| {
-        serde_json::to_value(it).map(|json| judge(json, &it.lacking(question.features)))
+        serde_json::to_value(it).map(|json| judge(json, &it.missing(question.features)))
     };
     let json = read.done.iter().map(judged).collect::<serde_json::Result<Vec<_>>>();
-    let json = json.map_err(|error| Error::new(Exit::Internal, "internal", error.to_string()))?;
-    let mut view = View::new(json, ids)?.fields(&FIELDS).line(key_line(&key));
+    let json = json.map_err(Error::internal)?;
+    let mut view = View::new(json, ids)?.fields(&[FIELDS]).line(key_line(&key));
     let mut exit = read.exit;
     for (at, it) in read.done.iter().enumerate() {
         if at > 0 {
             view = view.line(TextCell::text(""));
         }
         view = it.show(ctx, view, question);
-        if exit == Exit::Success && !it.fits(question) {
+        if exit == Exit::Success && !it.is_expected(question) {
             exit = Exit::Negative;
         }
     }
@@ -125,16 +124,16 @@ impl UserExplanation {
             changes: HashMap::new(),
             has_term: false,
         };
-        // Neither CSV nor ids show more than the answer.
+        // CSV and ids show only the answer.
         if !matches!(ctx.output.format, Format::Csv | Format::Ids) {
-            it.look_around(ctx).await?;
+            it.load_context(ctx).await?;
             it.suggested_commands = it.advice(question);
         }
         Ok(it)
     }
 
-    /// Reads what leads from the answer to a remedy.
-    async fn look_around(&mut self, ctx: &Context) -> Result<()> {
+    /// Reads what the suggestions depend on.
+    async fn load_context(&mut self, ctx: &Context) -> Result<()> {
         let client = ctx.client().await?;
         if let Some(license) = full_license(&self.explained) {
             let (holders, table) = HoldersTable::read(ctx, license.license.id).await?;
@@ -162,29 +161,29 @@ impl UserExplanation {
     }
 
     fn advice(&self, question: &Question<'_>) -> Vec<String> {
-        let about = Circumstances {
+        let about = AdviceInput {
             user: &self.user_id,
             product: question.product,
             idle: self.holders.iter().map(|seat| &seat.external_id).collect(),
             similar: self.similar.iter().map(|user| &user.external_id).collect(),
             elsewhere: &self.elsewhere,
-            lacking: &self.lacking(question.features),
+            missing: &self.missing(question.features),
             has_term: self.has_term,
         };
         advice(&self.explained, &about)
     }
 
-    fn fits(&self, question: &Question<'_>) -> bool {
+    fn is_expected(&self, question: &Question<'_>) -> bool {
         let answer = match &self.explained.reason {
             Some(reason) => reason.known().map(ExpectedAnswer::Invalid),
-            None if self.lacking(question.features).is_empty() => Some(ExpectedAnswer::Valid),
+            None if self.missing(question.features).is_empty() => Some(ExpectedAnswer::Valid),
             None => Some(ExpectedAnswer::MissingFeature),
         };
         answer == Some(question.expected.unwrap_or(ExpectedAnswer::Valid))
     }
 
     /// The required features that the selected license lacks.
-    fn lacking(&self, wanted: &[Feature]) -> Vec<Feature> {
+    fn missing(&self, wanted: &[Feature]) -> Vec<Feature> {
         let Some(selected) = self.selected() else { return Vec::new() };
         missing(&selected.license.features, wanted)
     }
@@ -207,15 +206,15 @@ impl UserExplanation {
         if let Some(selected) = self.selected() {
             view = view.line(checks_line(ctx, selected, &explained.refusals));
         }
-        let lacking = self.lacking(question.features);
+        let missing = self.missing(question.features);
         if let Some(selected) = self.selected().filter(|_| !question.features.is_empty()) {
-            view = view.line(feature_line(selected, &lacking));
+            view = view.line(feature_line(selected, &missing));
         }
         if let Some(holders) = &self.holders_table {
             view = holders.show(view);
         }
         if !explained.refusals.is_empty() {
-            let title = TextCell::text("Last refusals, the newest first:");
+            let title = TextCell::text("Recent refusals, newest first:");
             let table = refusals::table_of_user(ctx, &explained.refusals);
             view = view.line(TextCell::text("")).line(title).table(table);
         }
@@ -223,7 +222,7 @@ impl UserExplanation {
             return view;
         }
         view = view.line(TextCell::text(""));
-        if let Some(remark) = remark(explained).filter(|_| lacking.is_empty()) {
+        if let Some(remark) = remark(explained).filter(|_| missing.is_empty()) {
             view = view.line(TextCell::text(remark));
         }
         view = view.line(TextCell::text("Suggested commands:"));
@@ -242,7 +241,7 @@ impl UserExplanation {
                 text += &format!(" {}", resolve::did_you_mean(&self.similar));
             }
             for FoundElsewhere { profile, mode } in &self.elsewhere {
-                text += &format!(" Profile {profile} ({mode} mode) has this user.");
+                text += &format!(" The user exists in profile {profile} ({mode} mode).");
             }
             return step(false, "user", &text);
         };
@@ -282,7 +281,7 @@ impl HoldersTable {
         if self.more <= 0 {
             return view;
         }
-        let more = format!("and {} more: licctl licenses usage {}", self.more, self.license);
+        let more = format!("{} more: licctl licenses usage {}", self.more, self.license);
         view.line(TextCell::text(more))
     }
 }
@@ -300,16 +299,15 @@ fn step(good: bool, label: &str, text: &str) -> TextCell {
 }
 
 fn key_line(key: &CurrentKey) -> TextCell {
-    let (role, mode) = (key.role, key.mode);
-    let tenant = &key.tenant.name;
-    step(true, "key", &format!("{}… is active: {role}, {mode}, tenant {tenant}", key.prefix))
+    let CurrentKey { prefix, role, mode, tenant, .. } = key;
+    step(true, "key", &format!("{prefix}… is active: {role}, {mode}, tenant {}", tenant.name))
 }
 
 fn licenses_line(explained: &Explanation) -> TextCell {
     match explained.licenses.len() {
-        0 => step(false, "licenses", "the user has none"),
-        1 => step(true, "licenses", "the user has 1:"),
-        many => step(true, "licenses", &format!("the user has {many}, checked in this order:")),
+        0 => step(false, "licenses", "none"),
+        1 => step(true, "licenses", "1 assigned:"),
+        many => step(true, "licenses", &format!("{many} assigned, checked in this order:")),
     }
 }
 
@@ -333,17 +331,17 @@ fn checks_line(ctx: &Context, selected: &ExplainedLicense, refusals: &[UserRefus
 }
 
 /// Whether the license has the required features.
-fn feature_line(selected: &ExplainedLicense, lacking: &[Feature]) -> TextCell {
+fn feature_line(selected: &ExplainedLicense, missing: &[Feature]) -> TextCell {
     let listed = |features: &mut dyn Iterator<Item = &Feature>| {
         let names: Vec<&str> = features.map(Feature::as_str).collect();
         if names.is_empty() { "no features".to_owned() } else { names.join(", ") }
     };
     let own = listed(&mut selected.license.features.iter());
-    match lacking {
+    match missing {
         [] => step(true, "features", &format!("the license has {own}")),
         _ => {
-            let lacking = listed(&mut lacking.iter());
-            step(false, "features", &format!("the license lacks {lacking}; it has {own}"))
+            let missing = listed(&mut missing.iter());
+            step(false, "features", &format!("the license is missing {missing}; it has {own}"))
         }
     }
 }
@@ -352,14 +350,14 @@ fn feature_line(selected: &ExplainedLicense, lacking: &[Feature]) -> TextCell {
 fn expiry(ctx: &Context, license: &License) -> String {
     let time = TextCell::time_or("never", license.expires_at, ctx.now);
     let time = time.shown(ctx.io.terminals.stdout);
-    match (license.has_ended(ctx.now), license.status) {
-        (true, Status::Active) => String::new(),
-        (true, _) => format!(", expired {time}"),
-        (false, _) => format!(", expires {time}"),
+    match license.has_ended(ctx.now) {
+        true if license.status == Status::Active => String::new(),
+        true => format!(", expired {time}"),
+        false => format!(", expires {time}"),
     }
 }
 
-/// One license: its product and plan, its state, who gave it that, and the verdict.
+/// One license: its product and plan, its status with who set it, and the verdict.
 fn license_lines(
     ctx: &Context,
     number: usize,

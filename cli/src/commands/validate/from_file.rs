@@ -2,20 +2,26 @@
 
 use common::{Feature, ProductId, Validate};
 
-use super::answer::{COLUMNS, ExpectedAnswer, UserAnswer, judge_validation};
+use super::answer::{COLUMNS, ExpectedAnswer, ValidationResult, judge_validation};
 use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::new_users::NewUserFlags;
+use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::Table;
-use crate::output::{Field, View};
+
+/// The columns of an answer; those before and after it are of the row.
+const ANSWER_FIELDS: &str = "valid=/answer/valid reason=/answer/reason \
+    licenseId=/answer/license/id planId=/answer/license/planId \
+    expiresAt=/answer/license/expiresAt features=/answer/features \
+    missingFeatures=/answer/missingFeatures";
 
 /// Flags that validate the users of a file.
 #[derive(clap::Args)]
 pub struct FromFile {
-    /// Validate the users of this file: CSV with a column userId or externalId, or JSON
-    /// lines; - for stdin
+    /// Validate the users in this file: CSV with a column userId or externalId, or JSON lines; - for
+    /// stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub from: Option<String>,
@@ -32,7 +38,7 @@ pub async fn run(
 ) -> Result<View> {
     let client = ctx.client().await?;
     let of_product = product.map_or_else(String::new, |product| format!(" --product {product}"));
-    // The report holds judged answers, which are those of one question.
+    // A report is for one product and one set of required features.
     let required: String = features.iter().map(|feature| format!(" --feature {feature}")).collect();
     let name = format!("validate{of_product}{required} at {}", client.label());
     let task = BulkTask { verb: "Validate", name, always_reports: false, new_users };
@@ -43,13 +49,13 @@ pub async fn run(
         Ok(judged.transpose().ok().flatten().unwrap_or_default())
     })
     .await?;
-    // Answers of an earlier run count too: the exit code covers all users of the file.
+    // The exit code covers all users of the file, including those of earlier runs.
     let mut lines = [finished.before, finished.lines].concat();
     lines.sort_by_key(|line| line.line);
     let mut table = Table::new(&COLUMNS);
     let mut fits = true;
     for line in &lines {
-        let Some(asked) = UserAnswer::reported(&line.user, &line.answer) else {
+        let Some(asked) = ValidationResult::reported(&line.user, &line.answer) else {
             let why = line.error["message"].as_str().unwrap_or("not sent");
             let [empty, last] = [TextCell::text(""), TextCell::text("")];
             table.row(vec![
@@ -66,19 +72,8 @@ pub async fn run(
     }
     let ids = lines.iter().map(|line| line.user.clone()).collect();
     let exit = if finished.exit == Exit::Success && !fits { Exit::Negative } else { finished.exit };
-    Ok(View::new(&lines, ids)?.fields(&fields()).table(table).exit(exit))
-}
-
-/// The columns of CSV: the line, its answer, and the error of a row without one.
-fn fields() -> Vec<Field> {
-    let answer = [
-        Field::at("valid", "/answer/valid"),
-        Field::at("reason", "/answer/reason"),
-        Field::at("licenseId", "/answer/license/id"),
-        Field::at("planId", "/answer/license/planId"),
-        Field::at("expiresAt", "/answer/license/expiresAt"),
-        Field::at("features", "/answer/features"),
-        Field::at("missingFeatures", "/answer/missingFeatures"),
-    ];
-    [&LINE_FIELDS[..], &answer, &[ERROR_FIELD]].concat()
+    Ok(View::new(&lines, ids)?
+        .fields(&[LINE_FIELDS, ANSWER_FIELDS, ERROR_FIELD])
+        .table(table)
+        .exit(exit))
 }

@@ -20,13 +20,13 @@ use crate::output::cell::Tone;
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 pub use answer::COLUMNS;
-use answer::{ExpectedAnswer, UserAnswer};
+use answer::{ExpectedAnswer, ValidationResult};
 
 /// Validate users, as your application does
 ///
-/// A successful validation takes a seat, and the service creates unknown users: on a terminal licctl
-/// asks first, and elsewhere it notes the user; --create-user does neither. With --explain nothing
-/// changes, and each license of the user is shown with its verdict.
+/// A successful validation takes a seat, and creates unknown users. On a terminal licctl asks before
+/// it creates a user, unless --create-user is set. With --explain nothing changes, and each license
+/// of the user is shown with its verdict.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -34,11 +34,11 @@ Examples:
   licctl validate alice --explain
   licctl validate alice bob carol --product \"Acme Studio\"
   licctl validate --from users.csv --report answers.jsonl --yes
-  licctl validate ci-probe --expect no_license   exits 0 when that is the answer
+  licctl validate ci-probe --expect no_license   exits 0 if that is the answer
   licctl validate alice --feature sso --expect missing_feature
 
-The exit code is 0 when all users are licensed, and 10 otherwise. JSON is an
-array of answers, each with its userId, also for one user.")]
+The exit code is 0 if all users are licensed, and 10 otherwise. JSON output is
+an array of answers with a userId, even for one user.")]
 pub struct ValidateArgs {
     /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER", add = completion::users())]
@@ -46,14 +46,14 @@ pub struct ValidateArgs {
     /// Consider only licenses of this product
     #[arg(long, add = completion::products())]
     product: Option<String>,
-    /// Explain each answer without changing anything; needs a key of role read or admin
+    /// Explain each answer without changing anything; requires a read or admin key
     #[arg(long)]
     explain: bool,
-    /// Require this feature (repeatable, or comma-separated); without it the answer is
+    /// Require this feature (repeatable, or comma-separated); a license without it is answered with
     /// missing_feature
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
-    /// The expected answer, for which the exit code is 0
+    /// Exit with 0 if this is the answer, and with 10 otherwise
     #[arg(long, value_name = "ANSWER")]
     expect: Option<ExpectedAnswer>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     };
     let users = read_items(ctx, &given).await?;
     if users.is_empty() {
-        return nothing_to_do(ctx, &answer::FIELDS);
+        return nothing_to_do(ctx, &[answer::FIELDS]);
     }
     let product = match &args.product {
         Some(text) => Some(product_id(ctx, text).await?),
@@ -101,7 +101,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
             let user = external_id(&user)?;
             let body = common::Validate { user_id: user.clone(), product_id: product };
             let written = client.validate(&body).await?;
-            written.map(|it| UserAnswer::new(user, &it.data, features)).transpose()
+            written.map(|it| ValidationResult::new(user, &it.data, features)).transpose()
         }
     })
     .await?;
@@ -117,7 +117,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     })
 }
 
-/// The product's id. An id needs no look-up, which a key of role validate could not make.
+/// The product's id. An id is not looked up, because a key of role validate could not.
 async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
     match given.parse() {
         Ok(id) => Ok(id),
@@ -129,7 +129,7 @@ fn external_id(text: &str) -> Result<ExternalId> {
     text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
 }
 
-/// How good the verdict on a license is.
+/// The colour of a verdict.
 pub fn verdict_tone(verdict: &Open<Verdict>) -> Tone {
     match verdict {
         Open::Known(Verdict::Valid) => Tone::Good,

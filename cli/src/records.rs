@@ -1,0 +1,28 @@
+//! The records with statuses and roles, to which a later licd may add: licctl shows unknown words as
+//! they are.
+
+use common::{Feature, Features, Open, Role, Status};
+use serde::Deserialize;
+
+pub type CreatedKey = common::CreatedKey<Open<Role>>;
+pub type CurrentKey = common::CurrentKey<Open<Role>>;
+pub type ExplainedLicense = common::ExplainedLicense<Open<Status>>;
+pub type Explanation = common::Explanation<Open<Status>>;
+pub type Key = common::Key<Open<Role>>;
+pub type License = common::License<Open<Status>>;
+pub type LicenseDetails = common::LicenseDetails<Open<Status>>;
+pub type LicenseWithSeats = common::LicenseWithSeats<Open<Status>>;
+pub type Usage = common::Usage<Open<Status>>;
+
+/// The answer to a validation.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Validation {
+    pub valid: bool,
+    pub reason: Option<String>,
+    pub license: Option<License>,
+    pub features: Option<Features>,
+    /// Required features that the license lacks, which licctl adds.
+    #[serde(default)]
+    pub missing_features: Vec<Feature>,
+}
