@@ -46,13 +46,7 @@ pub enum Error {
     IdempotencyKeyInUse,
     /// Another request used the Idempotency-Key before.
     IdempotencyKeyReused,
-    /// Not an error, though it ends the handler: the stored answer to the same request.
-    Replayed {
-        status: i32,
-        body: String,
-        etag: Option<String>,
-    },
-    /// Nor this: the same request created the record with this id before, and showed its secret.
+    /// The same request created the record with this id before, and showed its secret.
     ShownOnce(String),
     /// Too many requests wait already.
     Overloaded,

@@ -23,15 +23,16 @@ pub mod usage;
 pub mod users;
 pub mod view;
 
+use std::future::Future;
 use std::sync::Arc;
 
-use crate::db::{AdminTurns, Db};
+use crate::db::{AdminTurns, Db, Tx};
 use crate::error::Error;
 use crate::events::Origin;
 use crate::store::Scope;
 use crate::validation::LastChecks;
 use change::Change;
-use idempotency::{IdempotencyKey, InFlight};
+use idempotency::{IdempotencyKey, InFlight, Once};
 use view::View;
 
 /// Begins all operations, so that tenants take turns. Cloning it is cheap.
@@ -60,18 +61,38 @@ impl Operations {
         View::new(self.db.clone(), self.last_checks.clone(), self.turns.reads.clone(), scope)
     }
 
-    /// Begins a change. When the very same request was answered before, ends with that answer.
-    pub async fn change(
+    /// Begins a change.
+    pub async fn change(&self, origin: Origin) -> Result<Change, Error> {
+        let tx = self.begin(&origin).await?;
+        Ok(Change::new(tx, origin, None, self.last_checks.clone()))
+    }
+
+    /// Runs an operation, unless the very same request had its effect before.
+    pub async fn once<T, F>(
         &self,
         origin: Origin,
         key: Option<IdempotencyKey>,
-    ) -> Result<Change, Error> {
+        operation: impl FnOnce(Change) -> F,
+    ) -> Result<Once<T>, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
         let attempt = key.map(|key| self.in_flight.enter(origin.scope, key)).transpose()?;
-        let turn = self.turns.writes.take(origin.scope.tenant).await?;
-        let mut tx = self.db.begin().await?.with_turn(turn);
+        let (mut tx, mut stored) = (self.begin(&origin).await?, None);
         if let Some(attempt) = &attempt {
-            attempt.claim(&mut tx).await?;
+            stored = attempt.claim(&mut tx).await?;
         }
-        Ok(Change::new(tx, origin, attempt, self.last_checks.clone()))
+        match stored {
+            Some(stored) => Ok(Once::Replayed(stored)),
+            None => {
+                let change = Change::new(tx, origin, attempt, self.last_checks.clone());
+                operation(change).await.map(Once::Done)
+            }
+        }
+    }
+
+    async fn begin(&self, origin: &Origin) -> Result<Tx, Error> {
+        let turn = self.turns.writes.take(origin.scope.tenant).await?;
+        Ok(self.db.begin().await?.with_turn(turn))
     }
 }

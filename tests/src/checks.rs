@@ -1,8 +1,10 @@
 //! The times of the last checks, which are written behind the answers: shown at once where they were
 //! made, elsewhere some seconds later, and never of another seat.
 
-use common::Timestamp;
+use chrono::TimeDelta;
+use common::{Activation, Timestamp};
 use licd::db::Db;
+use licd::validation::LastChecks;
 use serde_json::{Value, json};
 
 use crate::harness::{App, Caller, TestDatabase, Visitor, find, until};
@@ -102,6 +104,28 @@ async fn a_seat_that_is_taken_again_has_its_own_times() {
     until("the check is written", async || app.number(stored).await == 0).await;
     assert_eq!(last_check(&app, &license).await, checked);
     assert_eq!(app.usage(&license).await["activations"][0]["activatedAt"], taken["activatedAt"]);
+}
+
+/// The clock of another node may be ahead, so that it notes the former seat later than the new one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_of_a_former_seat_changes_no_other() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.assign(&license, "ada").await.data();
+    let former = app.validate("ada").await["activation"].clone();
+    app.unassign(&license, "ada").await.data();
+    app.assign(&license, "ada").await.data();
+    let taken = app.validate("ada").await["activation"].clone();
+
+    let former: Activation = serde_json::from_value(former).unwrap();
+    let ahead = Timestamp::now().plus(TimeDelta::hours(1));
+    let world = app.number("select cast(world as bigint) from assignments").await as i32;
+    let noted = LastChecks::default();
+    noted.note([(world.into(), &Activation { last_checked_at: ahead, ..former })].into_iter());
+    let db = app.database.open().await;
+    noted.write(&db).await.unwrap();
+    db.close().await;
+    assert_eq!(last_check(&app, &license).await, taken["lastCheckedAt"]);
 }
 
 /// The one seat's times of activation and of the last check, as they are stored.

@@ -11,6 +11,7 @@ use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Admin, Caller, Reader};
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
+use crate::ops::idempotency::Once;
 use crate::ops::keys;
 use crate::ops::outcome::{Changed, Created};
 
@@ -19,9 +20,9 @@ pub async fn create(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Json(body): Json<CreateKey>,
-) -> Result<Created<CreatedKey>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
-    keys::create(change, body).await
+) -> Result<Once<Created<CreatedKey>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| keys::create(change, body)).await
 }
 
 /// The query of the list of keys.
@@ -50,9 +51,9 @@ pub async fn roll(
     idempotency: Idempotency,
     Id(id): Id<KeyId>,
     Json(body): Json<RollKey>,
-) -> Result<Created<CreatedKey>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
-    keys::roll(change, id, &body).await
+) -> Result<Once<Created<CreatedKey>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| keys::roll(change, id, &body)).await
 }
 
 pub async fn revoke(
@@ -61,9 +62,9 @@ pub async fn revoke(
     idempotency: Idempotency,
     Id(id): Id<KeyId>,
     _: NoQuery,
-) -> Result<Changed<Key>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&())?).await?;
-    keys::revoke(change, id).await
+) -> Result<Once<Changed<Key>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops.once(caller.origin(), key, |change| keys::revoke(change, id)).await
 }
 
 /// The key of the request, and its tenant.

@@ -16,6 +16,7 @@ use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{ExternalIdParam, Id, Json, Limit, NoQuery, Query, filter};
 use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
+use crate::ops::idempotency::Once;
 use crate::ops::licenses::{self, LicenseQuery};
 use crate::ops::outcome::{Changed, Created, Upserted};
 
@@ -24,9 +25,9 @@ pub async fn create(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Json(body): Json<CreateLicense>,
-) -> Result<Created<LicenseDetails>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
-    licenses::create(change, body).await
+) -> Result<Once<Created<LicenseDetails>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| licenses::create(change, body)).await
 }
 
 /// The query of the list of licenses.
@@ -96,9 +97,11 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Json(body): Json<UpdateLicense>,
-) -> Result<Changed<LicenseDetails>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
-    licenses::update(change, id, body).await
+) -> Result<Once<Changed<LicenseDetails>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops
+        .once(caller.origin(), key, |change| licenses::update(change.expecting(expected), id, body))
+        .await
 }
 
 pub async fn set_status(
@@ -108,9 +111,13 @@ pub async fn set_status(
     IfMatch(expected): IfMatch,
     Id(id): Id<LicenseId>,
     Json(body): Json<SetStatus>,
-) -> Result<Changed<LicenseDetails>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
-    licenses::set_status(change, id, body.status).await
+) -> Result<Once<Changed<LicenseDetails>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops
+        .once(caller.origin(), key, |change| {
+            licenses::set_status(change.expecting(expected), id, body.status)
+        })
+        .await
 }
 
 pub async fn assign(
@@ -119,9 +126,9 @@ pub async fn assign(
     idempotency: Idempotency,
     Id(id): Id<LicenseId>,
     Json(body): Json<AssignLicense>,
-) -> Result<Upserted<Assignment>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
-    licenses::assign(change, id, body).await
+) -> Result<Once<Upserted<Assignment>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| licenses::assign(change, id, body)).await
 }
 
 /// The query of the list of a license's assignments.
@@ -153,9 +160,13 @@ pub async fn unassign(
     Id(id): Id<LicenseId>,
     ExternalIdParam(user): ExternalIdParam,
     _: NoQuery,
-) -> Result<Changed<Assignment>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&())?).await?;
-    Ok(Changed(licenses::unassign(change, id, user).await?.assignment))
+) -> Result<Once<Changed<Assignment>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops
+        .once(caller.origin(), key, |change| async move {
+            Ok(Changed(licenses::unassign(change, id, user).await?.assignment))
+        })
+        .await
 }
 
 /// The query that names the user to be unassigned.
@@ -174,7 +185,11 @@ pub async fn unassign_by_query(
     idempotency: Idempotency,
     Id(id): Id<LicenseId>,
     Query(query): Query<UnassignUser>,
-) -> Result<Changed<Assignment>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&query)?).await?;
-    Ok(Changed(licenses::unassign(change, id, Some(query.user_id)).await?.assignment))
+) -> Result<Once<Changed<Assignment>>, Error> {
+    let key = idempotency.of(&query)?;
+    app.ops
+        .once(caller.origin(), key, |change| async move {
+            Ok(Changed(licenses::unassign(change, id, Some(query.user_id)).await?.assignment))
+        })
+        .await
 }

@@ -12,6 +12,7 @@ use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query, filter};
 use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
+use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::plans;
 
@@ -20,9 +21,9 @@ pub async fn create(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Json(body): Json<CreatePlan>,
-) -> Result<Created<Plan>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
-    plans::create(change, body).await
+) -> Result<Once<Created<Plan>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| plans::create(change, body)).await
 }
 
 /// The query of the list of plans.
@@ -66,7 +67,9 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<PlanId>,
     Json(body): Json<UpdatePlan>,
-) -> Result<Changed<Plan>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
-    plans::update(change, id, body).await
+) -> Result<Once<Changed<Plan>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops
+        .once(caller.origin(), key, |change| plans::update(change.expecting(expected), id, body))
+        .await
 }

@@ -12,6 +12,7 @@ use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
+use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Created};
 use crate::ops::products;
 
@@ -20,9 +21,9 @@ pub async fn create(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Json(body): Json<CreateProduct>,
-) -> Result<Created<Product>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
-    products::create(change, body).await
+) -> Result<Once<Created<Product>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| products::create(change, body)).await
 }
 
 /// The query of the list of products.
@@ -61,7 +62,9 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<ProductId>,
     Json(body): Json<UpdateProduct>,
-) -> Result<Changed<Product>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
-    products::update(change, id, body).await
+) -> Result<Once<Changed<Product>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops
+        .once(caller.origin(), key, |change| products::update(change.expecting(expected), id, body))
+        .await
 }

@@ -12,6 +12,7 @@ use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query};
 use crate::http::idempotency::Idempotency;
 use crate::http::if_match::IfMatch;
+use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Upserted};
 use crate::ops::users::{self, UserQuery};
 
@@ -20,9 +21,9 @@ pub async fn create(
     Admin(caller): Admin,
     idempotency: Idempotency,
     Json(body): Json<CreateUser>,
-) -> Result<Upserted<User>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?;
-    users::create(change, body).await
+) -> Result<Once<Upserted<User>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops.once(caller.origin(), key, |change| users::create(change, body)).await
 }
 
 /// The query of the list of users.
@@ -66,9 +67,11 @@ pub async fn update(
     IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
     Json(body): Json<UpdateUser>,
-) -> Result<Changed<User>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&body)?).await?.expecting(expected);
-    users::update(change, id, body).await
+) -> Result<Once<Changed<User>>, Error> {
+    let key = idempotency.of(&body)?;
+    app.ops
+        .once(caller.origin(), key, |change| users::update(change.expecting(expected), id, body))
+        .await
 }
 
 pub async fn delete(
@@ -78,7 +81,7 @@ pub async fn delete(
     IfMatch(expected): IfMatch,
     Id(id): Id<UserId>,
     _: NoQuery,
-) -> Result<Changed<User>, Error> {
-    let change = app.ops.change(caller.origin(), idempotency.of(&())?).await?.expecting(expected);
-    users::delete(change, id).await
+) -> Result<Once<Changed<User>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops.once(caller.origin(), key, |change| users::delete(change.expecting(expected), id)).await
 }

@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::http::extract::Limit;
 use crate::http::json::{text, with_json};
+use crate::ops::idempotency::{Once, Stored};
 use crate::ops::outcome::{Changed, Created, Outcome, Record, Upserted};
 use crate::store::Page;
 
@@ -52,6 +53,20 @@ macro_rules! outcomes {
 }
 
 outcomes!(Created, Changed, Upserted);
+
+impl<T: IntoResponse> IntoResponse for Once<T> {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Done(outcome) => outcome.into_response(),
+            Self::Replayed(Stored { status, body, etag }) => {
+                let status =
+                    u16::try_from(status).ok().and_then(|it| StatusCode::from_u16(it).ok());
+                let response = with_json(status.unwrap_or_default(), body.into());
+                ([("idempotency-replayed", "true")], tag(etag), response).into_response()
+            }
+        }
+    }
+}
 
 fn respond_tagged(status: StatusCode, record: &impl Record) -> Response {
     (tag(record.tag()), respond(status, record.shown())).into_response()

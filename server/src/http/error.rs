@@ -8,8 +8,6 @@ use axum::response::{IntoResponse, Response};
 use common::{ConstBool, ErrorCode, Failure};
 
 use crate::error::Error;
-use crate::http::answer;
-use crate::http::json::with_json;
 
 /// The bounds of `Retry-After` in seconds when the service is overloaded or its database does not
 /// answer. Each answer has a random number between them, so that callers do not return at once.
@@ -17,34 +15,27 @@ const RETRY_AFTER: RangeInclusive<u64> = 1..=4;
 
 impl Error {
     pub fn status(&self) -> StatusCode {
-        match self {
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::RateLimited(_) | Self::TooManyNewUsers(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::Invalid { .. } | Self::Several(_) => StatusCode::BAD_REQUEST,
-            Self::NotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
-                StatusCode::UNSUPPORTED_MEDIA_TYPE
+        match self.code() {
+            ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+            ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+            ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+            ErrorCode::NotFound => StatusCode::NOT_FOUND,
+            ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            ErrorCode::Conflict | ErrorCode::Changed | ErrorCode::IdempotencyKeyInUse => {
+                StatusCode::CONFLICT
             }
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Conflict(_)
-            | Self::Changed(_)
-            | Self::ChangedMeanwhile(_)
-            | Self::IdempotencyKeyInUse
-            | Self::ShownOnce(_) => StatusCode::CONFLICT,
-            Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Replayed { status, .. } => u16::try_from(*status)
-                .ok()
-                .and_then(|it| StatusCode::from_u16(it).ok())
-                .unwrap_or_default(),
-            Self::Overloaded | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            ErrorCode::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ErrorCode::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            ErrorCode::RequestHeaderFieldsTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            ErrorCode::Overloaded | ErrorCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
-    /// The kind of the error, for programs. A replay is none, and no answer shows its code.
+    /// The kind of the error, for programs.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized => ErrorCode::Unauthorized,
@@ -64,7 +55,7 @@ impl Error {
             Self::IdempotencyKeyReused => ErrorCode::IdempotencyKeyReused,
             Self::Overloaded => ErrorCode::Overloaded,
             Self::Unavailable => ErrorCode::Unavailable,
-            Self::Internal | Self::Replayed { .. } => ErrorCode::Internal,
+            Self::Internal => ErrorCode::Internal,
         }
     }
 
@@ -113,7 +104,6 @@ impl Error {
             }
             Self::IdempotencyKeyReused => "Another request used this Idempotency-Key before".into(),
             Self::ShownOnce(_) => "This was done before, and its answer is shown only once".into(),
-            Self::Replayed { .. } => String::new(),
             Self::Overloaded => "The service is overloaded. Please try again shortly.".into(),
             Self::Unavailable => "The service is unavailable. Please try again shortly.".into(),
             Self::Internal => {
@@ -156,12 +146,7 @@ impl Error {
 /// the extensions.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let status = self.status();
-        if let Self::Replayed { body, etag, .. } = self {
-            let replayed = [("idempotency-replayed", "true")];
-            return (replayed, answer::tag(etag), with_json(status, body.into())).into_response();
-        }
-        let mut response = status.into_response();
+        let mut response = self.status().into_response();
         response.headers_mut().extend(self.header());
         response.extensions_mut().insert(self);
         response

@@ -44,6 +44,31 @@ impl InFlight {
     }
 }
 
+/// What came of a request that may be sent again.
+pub enum Once<T> {
+    Done(T),
+    /// It was done before.
+    Replayed(Stored),
+}
+
+impl<T> Once<T> {
+    /// The outcome of an operation that shows a secret. Its response is never stored: the second
+    /// request fails with [`Error::ShownOnce`].
+    pub fn of_secret(self) -> Result<T, Error> {
+        match self {
+            Self::Done(outcome) => Ok(outcome),
+            Self::Replayed(_) => Err(Error::Internal),
+        }
+    }
+}
+
+/// The response to a request, as it was stored.
+pub struct Stored {
+    pub status: i32,
+    pub body: String,
+    pub etag: Option<String>,
+}
+
 /// What is kept of an outcome.
 pub enum Kept {
     Answer {
@@ -74,16 +99,18 @@ impl Drop for Attempt {
 }
 
 impl Attempt {
-    /// Claims the key. When the very same request was answered before, ends with that answer.
-    pub async fn claim(&self, conn: &mut Conn) -> Result<(), Error> {
+    /// Claims the key, or returns the stored response to the very same request.
+    pub async fn claim(&self, conn: &mut Conn) -> Result<Option<Stored>, Error> {
         let (scope, name, now) = (self.scope, &*self.name, Timestamp::now());
         let horizon = now.plus(-KEPT);
         idempotency::forget(conn, scope, name, horizon).await?;
         if idempotency::claim(conn, scope, name, &self.fingerprint, now).await? {
-            return Ok(());
+            return Ok(None);
         }
         match idempotency::find(conn, scope, name, horizon).await? {
-            Some(answered) if answered.fingerprint == self.fingerprint => Err(replay(answered)),
+            Some(answered) if answered.fingerprint == self.fingerprint => {
+                replay(answered).map(Some)
+            }
             Some(_) => Err(Error::IdempotencyKeyReused),
             None => Err(Error::Unavailable),
         }
@@ -100,10 +127,10 @@ impl Attempt {
     }
 }
 
-fn replay(Answered { status, body, etag, .. }: Answered) -> Error {
+fn replay(Answered { status, body, etag, .. }: Answered) -> Result<Stored, Error> {
     match body {
-        Some(body) if status != SHOWN_ONCE => Error::Replayed { status, body, etag },
-        id => Error::ShownOnce(id.unwrap_or_default()),
+        Some(body) if status != SHOWN_ONCE => Ok(Stored { status, body, etag }),
+        id => Err(Error::ShownOnce(id.unwrap_or_default())),
     }
 }
 

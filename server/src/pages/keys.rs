@@ -17,6 +17,7 @@ use super::{
 use crate::App;
 use crate::error::Error;
 use crate::http::extract::{Form, Id, Query};
+use crate::ops::change::Change;
 use crate::ops::keys::EXPIRES_SOON;
 use crate::ops::outcome::Created;
 use crate::ops::{keys, sessions};
@@ -154,9 +155,12 @@ pub async fn create(
     Form { fields, idempotency, .. }: Form<KeyForm>,
 ) -> Result<Response, Error> {
     let created = Box::pin(async {
-        let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
-        let new = fields.read(visitor.layout.mode, change.now)?;
-        let Created(created) = keys::create(change, new).await?;
+        let once = idempotency.of(&fields)?;
+        let create = async |change: Change| {
+            let new = fields.read(visitor.layout.mode, change.now)?;
+            keys::create(change, new).await
+        };
+        let Created(created) = app.ops.once(visitor.origin(), once, create).await?.of_secret()?;
         Ok(show_created(&visitor, created, None)?)
     });
     let created = created.await;

@@ -146,8 +146,7 @@ async fn open(
     let actor = Actor::Key { id: key.id, name: Some(key.name) };
     let origin = Origin { actor, scope, request_id: Some(context.id.clone()) };
     let device = connection.device();
-    let opened =
-        async { sessions::open(app.ops.change(origin, None).await?, key.id, device).await };
+    let opened = async { sessions::open(app.ops.change(origin).await?, key.id, device).await };
     match opened.await {
         Ok(token) => Ok(Some((token, key.mode))),
         Err(Error::Unavailable) => Ok(None),

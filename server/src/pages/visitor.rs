@@ -22,6 +22,7 @@ use crate::http::extract::path_param;
 use crate::http::idempotency::Idempotency;
 use crate::ops::change::Change;
 use crate::ops::etag::Expected;
+use crate::ops::idempotency::Once;
 use crate::ops::sessions::{self, SessionToken};
 use crate::store::Scope;
 use crate::validation::gate::Permission;
@@ -48,7 +49,7 @@ impl Visitor {
 
     /// Begins a change of a record that was last changed at `seen` when the form was shown.
     pub async fn change(&self, app: &App, seen: Option<Timestamp>) -> Result<Change, Error> {
-        let change = app.ops.change(self.origin(), None).await?;
+        let change = app.ops.change(self.origin()).await?;
         Ok(change.expecting(Expected::seen(seen)))
     }
 
@@ -68,13 +69,12 @@ impl Visitor {
         struct Record<Id> {
             id: Id,
         }
-        match app.ops.change(self.origin(), once.of(fields)?).await {
-            Ok(change) => create(change).await,
-            Err(Error::Replayed { body, .. }) => {
-                let body: Body<Id> = serde_json::from_str(&body).map_err(|_| Error::Internal)?;
-                Ok(body.data.id)
+        match app.ops.once(self.origin(), once.of(fields)?, create).await? {
+            Once::Done(id) => Ok(id),
+            Once::Replayed(stored) => {
+                let body: Result<Body<Id>, _> = serde_json::from_str(&stored.body);
+                body.map(|body| body.data.id).map_err(|_| Error::Internal)
             }
-            Err(error) => Err(error),
         }
     }
 

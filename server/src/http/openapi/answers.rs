@@ -9,6 +9,7 @@ use super::examples::Example;
 use super::{headers, parameters, schemas};
 use crate::http::answer::{Data, Single, Streamed};
 use crate::http::newest_first::NewestFirst;
+use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Created, Record, Upserted};
 
 macro_rules! answers {
@@ -59,6 +60,17 @@ answers! {
     Streamed<List<T>> as List<T>: 200 "The whole list or a page, oldest first";
     Streamed<Paged<T>> as Paged<T>: 200 "The whole list or a page, oldest first";
     NewestFirst<T> as List<T>: 200 "A page, newest first";
+}
+
+impl<T: OperationOutput> OperationOutput for Once<T> {
+    type Inner = T::Inner;
+
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<u16>, Response)> {
+        T::inferred_responses(ctx, operation)
+    }
 }
 
 fn success<T: Example>(ctx: &mut GenContext, operation: &Operation, description: &str) -> Response {

@@ -112,8 +112,9 @@ pub async fn roll(
         ask_about_roll(&app, &visitor, id, &fields).await?;
         let overlap = required::<OverlapSeconds>("overlap", "The overlap", &fields.overlap)?;
         let roll = RollKey { overlap_seconds: Some(overlap) };
-        let change = app.ops.change(visitor.origin(), idempotency.of(&fields)?).await?;
-        let Created(created) = keys::roll(change, id, &roll).await?;
+        let once = idempotency.of(&fields)?;
+        let rolled = app.ops.once(visitor.origin(), once, |change| keys::roll(change, id, &roll));
+        let Created(created) = rolled.await?.of_secret()?;
         let end = roll.end(created.record.created_at, created.record.expires_at);
         Ok(show_created(&visitor, created, Some(end))?)
     });
