@@ -124,7 +124,8 @@ fn unknown_reasons_and_verdicts_are_shown_as_they_are() {
 fn unknown_statuses_and_roles_are_shown_as_they_are() {
     let server = FakeServer::answering(|request| {
         let reply = answer(request).saying(r#""status":"active""#, r#""status":"on_trial""#);
-        reply.saying(r#""role":"admin""#, r#""role":"auditor""#)
+        let reply = reply.saying(r#""role":"admin""#, r#""role":"auditor""#);
+        reply.saying(r#""role":"validate""#, r#""role":"auditor""#)
     });
     for (line, word) in [
         ("licenses list", "on_trial"),

@@ -42,7 +42,7 @@ fn what_customers_feel_is_asked_about_in_live_mode() {
     for (args, question) in [
         (&["licenses", "suspend", LICENSE][..], "4 users in seats will lose access."),
         (&["licenses", "expire", LICENSE], "4 users in seats will lose access."),
-        (&["licenses", "unassign", LICENSE, "alice"], "The seat becomes free."),
+        (&["licenses", "unassign", LICENSE, "alice"], "and free the seat?"),
         (&["apply", "-f", "FILE"], "~ plan Acme Studio"),
     ] {
         let args = |home: &Home| {

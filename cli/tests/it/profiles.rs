@@ -322,7 +322,7 @@ fn a_keyring_that_hangs_is_given_up() {
     assert_eq!(fs::read_to_string(&path).unwrap(), config, "nothing is half removed");
     let ran = home.run_with_input(&["login", "--api-key-file", "-"], OTHER_KEY);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let note = "note: the old key of profile default is still in the system's keyring";
+    let note = "note: the old key of profile default is still in the system keyring";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     assert_eq!(home.run(&["whoami"]).code, 0);
     assert_eq!(keys_used(&server).last().unwrap(), OTHER_KEY);

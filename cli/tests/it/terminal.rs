@@ -81,7 +81,7 @@ fn a_loss_is_confirmed_with_its_place() {
         (KEY, "live", &["licenses", "revoke", LICENSE][..], "4 users in seats will lose access."),
         (KEY, "live", &["users", "delete", "alice"], "Delete user alice"),
         (KEY, "live", &["keys", "revoke", "ci"], "Applications that use it will lose access."),
-        (OTHER_KEY, "test", &["keys", "revoke", "ci"], "licctl itself uses this key now"),
+        (OTHER_KEY, "test", &["keys", "revoke", "ci"], "licctl uses this key too"),
         (KEY, "live", &["keys", "roll", "ci", "--overlap", "0"], "Applications that use it"),
     ] {
         let home = Home::bare().set("LICCTL_SERVER", &server.address).set("LICCTL_API_KEY", key);

@@ -68,7 +68,7 @@ async fn refusals_are_listed_and_counted() {
     assert_eq!((sum(hours, "valid"), sum(hours, "exceededSeats")), (1, 3));
 
     let page = shell.get("licctl users get bob");
-    for part in [&*license, "exceeded_seats", "1/1", "Last refusals", "license.assigned"] {
+    for part in [&*license, "exceeded_seats", "1/1", "Recent refusals", "license.assigned"] {
         assert!(page.contains(part), "{part}: {page}");
     }
     let wrong = shell.run("licctl users get Bob");
