@@ -47,8 +47,8 @@ fn nothing_is_left_over() {
 }
 
 /// A test that waits for time to pass is slow where it is right, and wrong where it is slow. A loop
-/// that waits takes a core from what it waits for. Tests wait in `harness::until`, in a channel, or for
-/// a process in a thread.
+/// that waits takes a core from what it waits for. Tests wait in `harness::until`, in a channel, or
+/// for a process in a thread.
 #[test]
 fn no_test_sleeps_or_spins() {
     let tests = |path: &str| {
