@@ -117,7 +117,7 @@ impl Serve {
         for network in self.trusted_proxies.iter().flat_map(TrustedProxies::everybody) {
             tracing::warn!(
                 %network,
-                "LICD_TRUSTED_PROXIES trusts every address, so that any client can claim another's; \
+                "LICD_TRUSTED_PROXIES trusts every address, so any client can claim any address; \
                  name the proxies' own addresses"
             );
         }
@@ -171,15 +171,16 @@ fn show_metrics(listener: TcpListener) -> anyhow::Result<MetricsEndpoint> {
 }
 /// Keys would cross the network unencrypted.
 const REFUSED_HTTP: &str = "other machines could connect, and would send their keys in plain HTTP. \
-    Give licd a certificate (--tls-cert and --tls-key), or name the proxy in front of it that ends \
-    TLS (--trusted-proxies), or allow it, in a network that nobody else can read (--allow-http)";
+    Give licd a certificate (--tls-cert and --tls-key), or name the proxy in front of it that \
+    terminates TLS (--trusted-proxies), or, on a network that nobody else can read, allow HTTP \
+    (--allow-http)";
 
 /// Shows the first key. Returns whether it was written; if not, the key must not be kept, since
 /// nobody would know it.
 fn announce(key: &ApiKey) -> bool {
     let written = log::line(format_args!(
         "This database is empty. It gets the tenant `default`, and this admin key, which is shown
-only this once (`licd keys create --tenant default` creates another):
+only once (`licd keys create --tenant default` creates another):
 
     {}
 ",

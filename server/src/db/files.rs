@@ -82,7 +82,7 @@ fn refuse_lost(path: &Path) -> Result<(), OpenError> {
 
 /// The path of a file's write-ahead log.
 pub(super) fn log_of(path: &Path) -> PathBuf {
-    beside(path, "-wal")
+    with_suffix(path, "-wal")
 }
 
 /// A way for other users of this machine to read or change a database.
@@ -102,7 +102,7 @@ impl fmt::Display for PermissionProblem {
 /// creates them for their owner only.
 pub(super) fn permission_problems(path: &Path) -> Vec<PermissionProblem> {
     let mut found = Vec::new();
-    let files = ["", "-wal", "-shm"].map(|suffix| beside(path, suffix));
+    let files = ["", "-wal", "-shm"].map(|suffix| with_suffix(path, suffix));
     let is_exposed = |file: &&PathBuf| file.is_file() && mode(file) & EXPOSED_FILE != 0;
     let files: Vec<&PathBuf> = files.iter().filter(is_exposed).collect();
     if !files.is_empty() {
@@ -127,7 +127,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()

@@ -62,17 +62,17 @@ impl Requests {
         let (answers, in_flight) = (Family::default(), Gauge::default());
         registry.register(
             "licd_http_requests",
-            "Requests that were answered, by route, method, status, and code of the error",
+            "Completed requests, by route, method, status, and error code",
             answers.clone(),
         );
         registry.register(
             "licd_http_request_seconds",
-            "How long requests took, from their head to the beginning of the answer, by route",
+            "How long requests took, from their head to the start of the response, by route",
             times.clone(),
         );
         registry.register(
             "licd_http_requests_in_flight",
-            "Requests that are being answered",
+            "Requests in progress",
             in_flight.clone(),
         );
         Self { answers, times, in_flight, known: RwLock::default() }
@@ -84,7 +84,7 @@ impl Requests {
         InFlight(&self.in_flight)
     }
 
-    /// A request was answered.
+    /// A request was completed.
     pub fn answered(&self, route: &str, answer: ResponseKind, time: Duration) {
         if !self.count(route, answer, time) {
             self.add_kind(route, answer);

@@ -30,8 +30,8 @@ use crate::supervise::supervise;
 const MAX_WAITING: usize = 4096;
 /// The most requests in a batch.
 const MAX_BATCH: usize = 256;
-/// The most requests in a batch of each waiting tenant, or of each key if only one tenant waits,
-/// when there are several: those with few requests then wait for a shorter batch.
+/// The most requests in a batch per waiting tenant (or per key, if only one tenant waits) when there
+/// are several, so that callers with few requests wait for a shorter batch.
 const MAX_SHARED: usize = 32;
 /// The most that a batch may cost; a typical request costs 1.
 const MAX_BATCH_COST: usize = 1024;

@@ -285,7 +285,7 @@ pub const REQUEST_ID: &str = "01a2024ada1f7d10b1a3b0a8bb3f2c61";
 /// A key that is not in use anywhere.
 const KEY: &str = "sk_test_ExampleExampleExampleExampleExam1jM1PX";
 
-#[expect(clippy::expect_used, reason = "the texts stand here, and a test makes the document")]
+#[expect(clippy::expect_used, reason = "the texts are constants, and a test builds the document")]
 fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().expect("the text is valid")
 }
