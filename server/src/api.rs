@@ -1,5 +1,5 @@
-//! The handlers, one file for each resource. They translate: from the caller, the path, the query
-//! and the body to one call of `ops`, and from its outcome to an answer.
+//! The handlers, one file per resource. They translate the caller, the path, the query and the body
+//! into one call of `ops`, and its outcome into a response.
 
 pub mod events;
 pub mod explain;

@@ -1,7 +1,7 @@
-//! A copy of an SQLite database in a file of its own, taken while others read and write.
+//! Copies an SQLite database to a file while others read and write it.
 //!
-//! The copy appears under its name only when it is whole, checked and on disk: a backup that was
-//! interrupted leaves nothing that could be taken for one. PostgreSQL has tools of its own.
+//! The copy gets its name only when it is complete, checked and on disk, so an interrupted backup
+//! leaves nothing that looks like one. PostgreSQL has its own tools.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -17,11 +17,11 @@ use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
 use crate::db::{OpenError, find_file};
-use crate::store::backup::{self, CopyError};
+use crate::store::backup::{self, CopyFileError};
 
-/// What a copy is called before it is whole.
+/// The prefix of an unfinished copy's name.
 const DRAFT: &str = ".licd-backup-";
-/// What SQLite keeps beside a file that it is writing.
+/// The suffix of SQLite's journal next to a file that it is writing.
 const JOURNAL: &str = "-journal";
 
 /// Why a backup failed. The messages are for the operator.
@@ -32,7 +32,7 @@ pub enum BackupError {
          and archived WAL to go back to any moment; see docs/deployment.md"
     )]
     Postgres,
-    #[error("there is a file {0} already; a backup never replaces one. Name another")]
+    #[error("{0} already exists, and a backup never replaces a file. Choose another name")]
     Exists(PathBuf),
     #[error("cannot write {0}: {1}")]
     Write(PathBuf, std::io::Error),
@@ -42,14 +42,14 @@ pub enum BackupError {
     Read(PathBuf, sqlx::Error),
     #[error("sqlite://{}: {error}", file.display())]
     Open { file: PathBuf, error: OpenError },
-    #[error("the copy of {0} is damaged, and was thrown away: {1}")]
+    #[error("the copy of {0} is damaged and was deleted: {1}")]
     Damaged(PathBuf, String),
     #[error("interrupted; no backup was made")]
     Interrupted,
 }
 
-/// Writes what is committed in the database at `from` to the new file `to`, for its owner alone to
-/// read, and answers its size. When `stop` completes first, there is no backup.
+/// Writes everything committed in the database at `from` to the new file `to`, readable only by its
+/// owner, and returns its size. If `stop` completes first, no backup is made.
 pub async fn write(
     from: &Path,
     to: &Path,
@@ -72,26 +72,26 @@ pub async fn write(
     let draft = draft(folder).map_err(failed)?;
     let _journal = Journal(with_journal(draft.path()));
     fill(from, draft.path(), stop).await.map_err(|error| match error {
-        FillError::Copy(CopyError::Empty) => unusable(OpenError::Empty),
-        FillError::Copy(CopyError::Read(error)) => BackupError::Read(from.to_owned(), error),
-        FillError::Copy(CopyError::Write(error)) => BackupError::Copy(to.to_owned(), error),
+        FillError::Copy(CopyFileError::Empty) => unusable(OpenError::Empty),
+        FillError::Copy(CopyFileError::Read(error)) => BackupError::Read(from.to_owned(), error),
+        FillError::Copy(CopyFileError::Write(error)) => BackupError::Copy(to.to_owned(), error),
         FillError::Damaged(faults) => BackupError::Damaged(from.to_owned(), faults),
         FillError::Interrupted => BackupError::Interrupted,
     })?;
     draft.as_file().sync_all().map_err(failed)?;
     let file = draft.persist_noclobber(to).map_err(|error| failed(error.error))?;
-    // The name is on disk once its folder is.
+    // Syncing the folder makes the name durable.
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
     Ok(file.metadata().map_err(failed)?.len())
 }
 
 enum FillError {
-    Copy(CopyError),
+    Copy(CopyFileError),
     Damaged(String),
     Interrupted,
 }
 
-/// Copies the database into the draft and checks it there.
+/// Copies the database into the draft and checks it.
 async fn fill(from: &Path, draft: &Path, stop: impl Future<Output = ()>) -> Result<(), FillError> {
     let stopped = Arc::new(AtomicBool::new(false));
     let mut work = pin!(async {
@@ -106,28 +106,28 @@ async fn fill(from: &Path, draft: &Path, stop: impl Future<Output = ()>) -> Resu
         filled = &mut work => filled,
         () = stop => {
             stopped.store(true, Ordering::Relaxed);
-            // SQLite must be done with the draft before it is deleted.
+            // SQLite must close the draft before it is deleted.
             drop(work.await);
             Err(FillError::Interrupted)
         }
     }
 }
 
-/// A file for its owner alone, deleted unless it gets its name. It is locked as long as it is
-/// written, so that [`sweep`] knows it from those that were left behind.
+/// A file accessible only to its owner, deleted unless it gets its final name. It stays locked
+/// while it is written, so that [`sweep`] can tell it from abandoned ones.
 fn draft(folder: &Path) -> std::io::Result<NamedTempFile> {
     loop {
         let draft = tempfile::Builder::new().prefix(DRAFT).tempfile_in(folder)?;
         draft.as_file().lock()?;
-        // Before it was locked, another backup may have swept it away.
+        // Before it was locked, another backup may have deleted it.
         if draft.as_file().metadata()?.nlink() > 0 {
             return Ok(draft);
         }
     }
 }
 
-/// Deletes the drafts of this user's backups that were killed in this folder. A draft that cannot be
-/// deleted is left alone, and harms nothing.
+/// Deletes the drafts that killed backups of this user left in this folder. A draft that cannot be
+/// deleted is ignored.
 fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -146,7 +146,7 @@ fn sweep(folder: &Path) {
 }
 
 fn remove_unlocked(path: &Path) {
-    // Others may put what they like into the folder, such as a pipe or a link.
+    // Others may have put anything into the folder, such as a pipe or a link.
     let careful = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
     if let Ok(file) = File::options().read(true).custom_flags(careful).open(path)
         && is_own(file.metadata())
@@ -157,12 +157,12 @@ fn remove_unlocked(path: &Path) {
     }
 }
 
-/// Whether this is a file of licd's own user, as drafts are.
+/// Whether this is a file of licd's user, as drafts are.
 fn is_own(metadata: std::io::Result<Metadata>) -> bool {
     metadata.is_ok_and(|file| file.is_file() && file.uid() == geteuid().as_raw())
 }
 
-/// A draft's journal, which SQLite leaves behind when the disk is full.
+/// A draft's journal, which SQLite leaves behind if the disk is full.
 struct Journal(PathBuf);
 
 impl Drop for Journal {

@@ -28,13 +28,13 @@ use exposed_files::ExposedFiles;
 use secret_file::SecretFile;
 use url_parser::UrlParser;
 
-/// The licensing service: is this user licensed?
+/// The licensing service, which tells whether a user is licensed.
 #[derive(Parser)]
 #[command(version, propagate_version = true)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
-    /// What to log: a level (error, warn, info, debug, trace, off), also for one module, as in
+    /// What to log: a level (error, warn, info, debug, trace, off), optionally per module, such as
     /// info,sqlx=warn.
     #[arg(long, env = "LICD_LOG", value_name = "LEVEL", global = true)]
     log: Option<LogFilter>,
@@ -45,38 +45,38 @@ pub struct Args {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run the service until SIGTERM, SIGHUP or Ctrl-C; a second one ends it at once. With a TLS
-    /// certificate, SIGHUP has it read again instead.
+    /// Run the service until SIGTERM, SIGHUP or Ctrl-C; a second one ends it immediately. With a
+    /// TLS certificate, SIGHUP reloads it instead.
     Serve(serve::Serve),
     /// Run the service with sample data on a temporary database, and print sample validations.
     Demo(demo::Demo),
     /// Create and list tenants.
     #[command(subcommand)]
     Tenants(tenants::Tenants),
-    /// Create API keys on the server's host, such as when all keys are lost.
+    /// Create API keys on the server's host, for example when all keys are lost.
     #[command(subcommand)]
     Keys(keys::Keys),
-    /// Migrate the database's schema ahead of a roll-out, and print each step.
+    /// Migrate the database's schema ahead of a rollout, and print each step.
     Migrate(migrate::Migrate),
-    /// Copy a whole database into an empty one, such as from SQLite to PostgreSQL.
+    /// Copy a whole database into an empty one, for example from SQLite to PostgreSQL.
     Copy(copy::Copy),
-    /// Write a copy of an SQLite database to a file, also while licd serves it.
+    /// Write a copy of an SQLite database to a file, even while licd is running.
     Backup(backup::Backup),
-    /// Check what the service needs, and print a fix for each fault.
+    /// Check everything the service needs, and print a fix for each problem.
     Doctor(doctor::Doctor),
     /// Print the OpenAPI document of the service.
     Openapi,
 }
 
 impl Args {
-    /// The demo and the commands that print what they did keep quiet unless something is wrong.
+    /// The demo and the commands that print their results log only problems.
     pub fn log_filter(&self) -> LogFilter {
         match (&self.log, &self.command) {
             (Some(filter), _) => filter.clone(),
             (None, Command::Serve(_)) => LogFilter::from_static("info"),
-            // It prints what it finds.
+            // Doctor prints its findings.
             (None, Command::Doctor(_)) => LogFilter::from_static("error"),
-            // Moving a database takes long statements, which are nothing to warn of.
+            // Moving a database needs long statements, which sqlx would warn about.
             (None, _) => LogFilter::from_static("warn,sqlx=error"),
         }
     }
@@ -96,11 +96,11 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-/// Which database a command works on.
+/// The database that a command works on.
 #[derive(clap::Args)]
 pub struct Database {
     /// sqlite://PATH or postgres://USER@HOST/DATABASE; by default an SQLite file in the user's data
-    /// folder. LICD_DATABASE_URL_FILE may name a file that holds it.
+    /// folder. LICD_DATABASE_URL_FILE may name a file that contains it.
     #[arg(long, env = "LICD_DATABASE_URL", value_name = "URL", value_parser = UrlParser,
         hide_env_values = true)]
     database_url: Option<DatabaseUrl>,
@@ -109,14 +109,14 @@ pub struct Database {
 }
 
 impl Database {
-    /// The database, unless others on this machine may read or change its files.
+    /// The database, unless other users of this machine can read or change its files.
     fn url(&self) -> anyhow::Result<DatabaseUrl> {
         let url = self.named()?;
         self.exposed_files.check(&url)?;
         Ok(url)
     }
 
-    /// As everywhere, the flag goes before the environment.
+    /// As everywhere, a flag takes precedence over the environment.
     fn named(&self) -> anyhow::Result<DatabaseUrl> {
         match (&self.database_url, SecretFile::of("LICD_DATABASE_URL")?) {
             (Some(url), _) => Ok(url.clone()),
@@ -130,14 +130,14 @@ impl Database {
         Db::open(&url).await.with_context(|| url.to_string())
     }
 
-    /// Opens it without migrating, so that a mistyped path creates no new file.
+    /// Opens it without migrating, so that a mistyped path does not create a file.
     async fn open_as_it_is(&self) -> anyhow::Result<Db> {
         let url = self.url()?;
         Db::open_as_it_is(&url).await.with_context(|| url.to_string())
     }
 }
 
-/// Writes a line to standard error, where everything goes that is not data.
+/// Writes a line to standard error, which gets everything but data.
 pub fn say(line: impl fmt::Display) {
     log::line(line);
 }

@@ -6,7 +6,7 @@ use crate::http::{ConnectionLimits, Tls, TrustedProxies};
 use crate::ops::events::Retention;
 use crate::validation::limit::{NewUserLimit, RateLimit};
 
-/// The settings of a service, beside its database.
+/// The settings of a service, except its database.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     pub rate_limit: RateLimit,
@@ -18,7 +18,7 @@ pub struct Config {
     pub events_kept: Retention,
 }
 
-/// The database by default: a file in the user's data folder.
+/// The default database: a file in the user's data folder.
 pub fn default_database() -> PathBuf {
     match directories::ProjectDirs::from("", "", "licd") {
         Some(folders) => folders.data_dir().join("licd.db"),

@@ -1,9 +1,9 @@
-//! A whole database, moved to another place: from SQLite to PostgreSQL when one machine is
-//! outgrown, or the other way.
+//! Copies a whole database to another place: from SQLite to PostgreSQL when one machine is no
+//! longer enough, or back.
 //!
-//! All is read at one moment and written in one transaction, in portions, so that the size of the
-//! database does not matter. Before the transaction is committed everything is read back and
-//! compared; what is not exactly the same is not kept.
+//! Everything is read as of one moment and written in one transaction, in portions, so that the
+//! size of the database does not matter. Before the commit everything is read back and compared; if
+//! anything differs, the transaction is rolled back.
 
 use sha2::{Digest, Sha256};
 
@@ -32,37 +32,36 @@ pub enum CopyError {
     Unconfirmed(sqlx::Error),
 }
 
-/// A digest of a table's rows. Tables with the same rows have the same digest.
+/// A digest of a table's rows. Tables with equal rows have equal digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDigest {
     pub table: &'static str,
     pub rows: u64,
-    /// The sum of the seats used of all licenses.
+    /// The sum of the seats in use on all licenses.
     pub seats: i64,
-    /// The sum of the rows' hashes, which does not depend on the order: the databases sort texts
-    /// differently.
+    /// The sum of the rows' hashes. It does not depend on their order, since the databases sort
+    /// texts differently.
     pub sum: [u64; 4],
 }
 
-/// A step of the copying.
+/// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Copying(&'static str),
     Verifying(&'static str),
 }
 
-/// Receives the step of each portion and its number of rows.
+/// Called for each portion, with the step and the number of rows.
 pub trait Progress: FnMut(Step, u64) {}
 
 impl<F: FnMut(Step, u64)> Progress for F {}
 
-/// How many rows there are to copy.
 pub async fn count(db: &Db) -> Result<u64, sqlx::Error> {
     let mut conn = db.read().await?;
     Ok(for_each_table!(T => store::count::<T>(&mut conn).await?).into_iter().sum())
 }
 
-/// Copies everything, or nothing, and answers what there is now in each table.
+/// Copies everything or nothing, and returns the digest of each table.
 pub async fn copy(
     from: &Db,
     to: &Db,
@@ -109,7 +108,7 @@ async fn send<T: Table>(
         let full = rows.len() == PORTION;
         last = rows.into_iter().next_back().filter(|_| full);
         if last.is_none() {
-            // A plan made for a table that was analyzed while it was empty reads all of it later.
+            // A plan made for a table that was analyzed while empty would later scan all of it.
             if count.rows > 0 {
                 store::measure::<T>(target).await.map_err(CopyError::Target)?;
             }
@@ -136,7 +135,7 @@ async fn digest<T: Table>(
     }
 }
 
-/// A digest in the making.
+/// A digest in progress.
 #[derive(Default)]
 struct Count {
     rows: u64,

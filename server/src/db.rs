@@ -1,9 +1,9 @@
-//! The one door to the database, whichever it is.
+//! The only access to the database, whichever it is.
 //!
-//! [`Db`] hands out connections and transactions; a statement is written once and runs on SQLite
-//! and on PostgreSQL alike (see [`query`]). The statements are in `store`.
+//! [`Db`] provides connections and transactions. A statement is written once and runs on both
+//! SQLite and PostgreSQL (see [`query`]). The statements are in `store`.
 //!
-//! The caller decides on the order of users; the [`Turn`] for which it waited lives as long as the
+//! The caller decides whose turn it is; the [`Turn`] that a request waited for lives as long as its
 //! connection.
 
 mod connect;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use crate::fair::{Turn, Turns};
 
-pub use files::{Exposure, find as find_file};
+pub use files::{PermissionProblem, find as find_file};
 pub use hosts::Hosts;
 pub use json::AsWritten;
 pub use open_error::OpenError;
@@ -38,15 +38,15 @@ pub use url::{DatabaseUrl, InvalidUrl};
 
 pub type Result<T, E = sqlx::Error> = std::result::Result<T, E>;
 
-/// How long one step may take (to connect, to run a statement, to commit) before the database
+/// How long one step may take (connecting, running a statement, committing) before the database
 /// counts as unavailable. PostgreSQL gets the same limit, so that it gives up too.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits for a step no longer than [`STATEMENT_TIMEOUT`]. A connection whose step timed out is
-/// closed, or cleaned by its pool, before it is used again.
+/// Limits a step to [`STATEMENT_TIMEOUT`]. A connection whose step timed out is closed, or cleaned
+/// up by its pool, before its next use.
 ///
-/// The step is boxed here: sqlx's futures take tens of kilobytes, and whatever awaits one would be as
-/// large from its beginning, also while it waits for the rest of a request.
+/// The step is boxed: sqlx's futures take tens of kilobytes, and every future that awaits one would
+/// be as large from the start, even while it waits for the rest of a request.
 fn within_statement_timeout<T>(
     step: impl Future<Output = Result<T>>,
 ) -> impl Future<Output = Result<T>> {
@@ -60,31 +60,32 @@ async fn with_timeout<T>(time: Duration, step: impl Future<Output = Result<T>>) 
     }
 }
 
-/// A database. Cloning it is cheap and shares its connections.
+/// A database. Cheap to clone; clones share its connections.
 #[derive(Clone)]
 pub enum Db {
     Sqlite(SqliteConnections),
     Postgres { connections: PgConnections, pooler: bool, most_reading: u32 },
 }
 
-/// How many administrative requests use PostgreSQL at once. The other connections are for
-/// validations, the look-ups of keys and the background tasks.
+/// How many administrative requests use PostgreSQL at the same time. The other connections are for
+/// validations, look-ups of keys and background tasks.
 const POSTGRES_TURNS: usize = 11;
-/// How many administrative requests read SQLite at once; the remaining reader looks up keys.
+/// How many administrative requests read SQLite at the same time; the remaining reader looks up
+/// keys.
 const SQLITE_READ_TURNS: usize = 3;
-/// How many administrative requests wait for SQLite's one writer at once: a validation that comes
-/// then waits for one of them at most.
+/// How many administrative requests wait for SQLite's only writer at the same time. So a validation
+/// waits for at most one of them.
 const SQLITE_WRITE_TURNS: usize = 1;
-/// How many look-ups of keys use PostgreSQL at once, and SQLite. Unknown keys, of which strangers
-/// may send as many as they like, so take no connection from validations.
+/// How many look-ups of keys use PostgreSQL, or SQLite, at the same time. So even a flood of
+/// unknown keys takes no connections from validations.
 const POSTGRES_LOOKUPS: usize = 2;
 const SQLITE_LOOKUPS: usize = 1;
-/// The connections that these leave are for new users and seats, and for the background tasks.
+/// The remaining connections are for new users and seats, and for background tasks.
 const _: () =
     assert!(POSTGRES_TURNS + POSTGRES_LOOKUPS + 2 <= connect::POSTGRES_CONNECTIONS as usize);
 const _: () = assert!(SQLITE_READ_TURNS + SQLITE_LOOKUPS <= connect::SQLITE_READERS as usize);
 
-/// The turns in which administrative requests use the database, fair to each tenant.
+/// The turns of administrative requests at the database, fair to each tenant.
 #[derive(Clone)]
 pub struct AdminTurns {
     pub reads: Turns,
@@ -92,7 +93,7 @@ pub struct AdminTurns {
 }
 
 impl AdminTurns {
-    /// Each kind of turn once, with its name.
+    /// Each kind of turn with its name.
     pub fn kinds(&self) -> Vec<(&'static str, &Turns)> {
         if self.reads.is_same(&self.writes) {
             return vec![("any", &self.reads)];
@@ -106,12 +107,12 @@ pub struct PoolState {
     pub name: &'static str,
     pub in_use: usize,
     pub idle: usize,
-    /// How many there may be.
+    /// The limit of the pool.
     pub max: usize,
 }
 
 impl Db {
-    /// The state of each pool at this moment.
+    /// The current state of each pool.
     pub fn pools(&self) -> Vec<PoolState> {
         match self {
             Self::Sqlite(connections) => connections.pools().into(),
@@ -132,7 +133,7 @@ impl Db {
         }
     }
 
-    /// How many batches of validations may read at once.
+    /// How many batches of validations may read at the same time.
     pub fn most_reading(&self) -> u32 {
         match self {
             Self::Sqlite(connections) => connections.most_reading(),
@@ -140,7 +141,7 @@ impl Db {
         }
     }
 
-    /// How many keys may be looked up at once.
+    /// How many keys may be looked up at the same time.
     pub fn lookups(&self) -> usize {
         match self {
             Self::Sqlite(_) => SQLITE_LOOKUPS,
@@ -148,7 +149,7 @@ impl Db {
         }
     }
 
-    /// Copies SQLite's write-ahead log into the file once it has grown. PostgreSQL does the same by
+    /// Copies SQLite's write-ahead log into the file once it has grown. PostgreSQL does this
     /// itself.
     pub async fn checkpoint(&self) -> Result<()> {
         match self {
@@ -157,7 +158,7 @@ impl Db {
         }
     }
 
-    /// Waits until all connections are given back and closed.
+    /// Waits until all connections are returned and closed.
     pub async fn close(&self) {
         match self {
             Self::Sqlite(connections) => connections.close().await,
@@ -165,7 +166,7 @@ impl Db {
         }
     }
 
-    /// A connection for statements that each stand alone and only read.
+    /// A connection for independent statements that only read.
     pub async fn read(&self) -> Result<Conn> {
         Ok(Conn::new(match self {
             Self::Sqlite(connections) => Inner::Sqlite(connections.read().await?),
@@ -175,8 +176,9 @@ impl Db {
         }))
     }
 
-    /// The same for a batch of validations, which waits for no other reader. Fails at once when the
-    /// files at the path of SQLite's database are no longer those that were opened.
+    /// Like [`read`](Self::read), for a batch of validations, which does not wait for other
+    /// readers. Fails immediately if the files at the path of the SQLite database are not the
+    /// opened ones.
     pub async fn read_for_validations(&self) -> Result<Conn> {
         match self {
             Self::Sqlite(connections) => {
@@ -186,7 +188,7 @@ impl Db {
         }
     }
 
-    /// A connection for statements that each stand alone and write.
+    /// A connection for independent statements that write.
     pub async fn write(&self) -> Result<Conn> {
         match self {
             Self::Sqlite(connections) => Ok(Conn::new(Inner::Sqlite(connections.write().await?))),
@@ -194,7 +196,7 @@ impl Db {
         }
     }
 
-    /// A transaction whose reads all see the database as it is at one moment.
+    /// A transaction whose reads all see the same state of the database.
     pub async fn snapshot(&self) -> Result<Tx> {
         Ok(Tx(Conn::new(match self {
             Self::Sqlite(connections) => {
@@ -210,9 +212,9 @@ impl Db {
 
     /// A transaction that writes.
     ///
-    /// On SQLite it holds the write lock from the start: taking it only at the first write fails
-    /// when another writer came in between. On PostgreSQL each statement sees what was committed
-    /// before it began.
+    /// On SQLite it holds the write lock from the start, since taking it at the first write fails
+    /// if another transaction has written meanwhile. On PostgreSQL each statement sees what was
+    /// committed before it began.
     pub async fn begin(&self) -> Result<Tx> {
         match self {
             Self::Sqlite(connections) => begin_immediate(connections.write().await?).await,
@@ -230,7 +232,7 @@ async fn begin_immediate(conn: SqliteConn) -> Result<Tx> {
     Ok(Tx(Conn::new(Inner::Sqlite(begun))))
 }
 
-/// A connection: what store functions take to run their statements on.
+/// A connection, on which store functions run their statements.
 pub struct Conn {
     inner: Inner,
     _turn: Option<Turn>,
@@ -238,7 +240,8 @@ pub struct Conn {
 
 enum Inner {
     Sqlite(SqliteConn),
-    /// And whether it comes from a pooler that lends connections for a transaction each.
+    /// The flag: whether the connection belongs to a pooler that assigns connections per
+    /// transaction.
     Postgres(PgConn, bool),
 }
 
@@ -247,17 +250,17 @@ impl Conn {
         Self { inner, _turn: None }
     }
 
-    /// Ends `turn` together with the use of this connection.
+    /// Ends `turn` when this connection is dropped.
     pub fn with_turn(self, turn: Turn) -> Self {
         Self { _turn: Some(turn), ..self }
     }
 }
 
-/// A transaction. Dropped without [`commit`](Self::commit), it never happened.
+/// A transaction. It is rolled back unless [`commit`](Self::commit) is called.
 pub struct Tx(Conn);
 
 impl Tx {
-    /// When this returns, all that was written is on disk.
+    /// On return, all writes are on disk.
     pub async fn commit(self) -> Result<()> {
         match self.0.inner {
             Inner::Sqlite(tx) => within_statement_timeout(tx.commit()).await,
@@ -265,7 +268,7 @@ impl Tx {
         }
     }
 
-    /// Ends `turn` together with the transaction.
+    /// Ends `turn` when the transaction is dropped.
     pub fn with_turn(self, turn: Turn) -> Self {
         Self(self.0.with_turn(turn))
     }

@@ -1,7 +1,7 @@
-//! The events that changes record. A constructor for each type says what the event is about and
-//! what it shows; [`record`] gives events their numbers.
+//! The events that record changes. A constructor for each type defines its subject and its object;
+//! [`record`] assigns the sequence numbers.
 //!
-//! Nothing secret can get into an event: a constructor takes records as callers see them.
+//! Nothing secret can get into an event, since constructors take records as callers see them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::db::{Conn, Result};
 use crate::store::Scope;
 use crate::store::events::{self, EventRow};
 
-/// Who causes a change.
+/// The author of a change.
 #[derive(Clone, Debug)]
 pub enum Actor {
-    /// An API key. Without a name, the stored one is recorded.
+    /// An API key. If the name is missing, the stored one is recorded.
     Key { id: KeyId, name: Option<Name> },
-    /// A session in the dashboard, and the key with which it was opened.
+    /// A session in the dashboard, and the key that opened it.
     Session { id: SessionId, key: KeyId, name: Name },
-    /// A command of licd on the server's host.
+    /// A licd command on the server's host.
     Host { command: &'static str },
 }
 
@@ -65,9 +65,9 @@ impl Actor {
 #[derive(Clone, Debug)]
 pub struct Origin {
     pub actor: Actor,
-    /// The world that the actor acts in.
+    /// The world in which the actor acts.
     pub scope: Scope,
-    /// The request that asks for the change, if one does.
+    /// The request that made the change, if there is one.
     pub request_id: Option<Arc<str>>,
 }
 
@@ -79,7 +79,7 @@ pub struct NewEvent {
     related: RelatedRecords,
     object: Value,
     previous: Option<Map<String, Value>>,
-    /// The world of a record that is not in that of its origin.
+    /// The world of the record, if it differs from that of the origin.
     scope: Option<Scope>,
 }
 
@@ -128,7 +128,7 @@ impl NewEvent {
         self
     }
 
-    /// The event belongs to this world.
+    /// Sets the world of the event.
     pub fn in_scope(mut self, scope: Scope) -> Self {
         self.scope = Some(scope);
         self
@@ -159,8 +159,8 @@ impl NewEvent {
         Self::new(kind, subject, RelatedRecords::default(), key)
     }
 
-    /// Of a record that binds a user to a license. The license is the subject, so that its history
-    /// is whole.
+    /// An event about a record that connects a user and a license. The license is its subject, so
+    /// that the license's history is complete.
     fn of_binding(
         kind: EventType,
         license: &License,
@@ -207,7 +207,7 @@ impl NewEvent {
         Self::of_binding(kind, license, assignment.user_id, user, assignment)
     }
 
-    /// The license was assigned again, with other metadata.
+    /// The license was assigned again, with different metadata.
     pub fn license_reassigned(
         license: &License,
         user: &ExternalId,
@@ -266,23 +266,23 @@ impl NewEvent {
 
 /// A record as callers see it.
 fn as_json(record: &impl Serialize) -> Value {
-    // Only a map whose keys are no strings fails, and no record has one.
+    // Fails only for maps whose keys are not strings, and no record has one.
     serde_json::to_value(record).unwrap_or_default()
 }
 
 fn as_text(json: &impl Serialize) -> String {
-    // Fails for the same cause alone.
+    // Cannot fail for the same reason.
     serde_json::to_string(json).unwrap_or_default()
 }
 
-/// The members of `before` that `after` has another value for, or none.
+/// The members of `before` whose values differ in `after`.
 fn changed_members(before: Value, after: &Value) -> Map<String, Value> {
     let Value::Object(before) = before else { return Map::new() };
     before.into_iter().filter(|(name, value)| after.get(name) != Some(value)).collect()
 }
 
-/// Records events in the order of `events`. They must be the last statements before the commit: a
-/// world's events are numbered under a lock, so that they are in the order of commit without gaps.
+/// Records events in the given order. This must be the last statement before the commit: events are
+/// numbered under a lock, so that each world's sequence follows the order of commits, without gaps.
 pub async fn record(conn: &mut Conn, events: &[(Origin, NewEvent)], now: Timestamp) -> Result<()> {
     if events.is_empty() {
         return Ok(());

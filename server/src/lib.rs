@@ -44,7 +44,9 @@ use ops::readiness::Readiness;
 use pages::SignInLimit;
 use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
-use validation::{Answer, Claim, LastChecks, OutcomeCounts, Read, ValidationRequest, Validator};
+use validation::{
+    Claim, LastChecks, OutcomeCounts, Read, ValidationRequest, ValidationResult, Validator,
+};
 
 /// The state that every handler can use. A request clones it several times, and so it is one pointer.
 #[derive(Clone)]
@@ -54,7 +56,7 @@ pub struct Parts {
     db: Db,
     ops: Operations,
     validations: BatchQueue<ValidationRequest, Read>,
-    claims: BatchQueue<Claim, Answer>,
+    claims: BatchQueue<Claim, ValidationResult>,
     gate: Arc<KeyGate>,
     outcomes: Arc<OutcomeCounts>,
     last_checks: Arc<LastChecks>,
@@ -212,5 +214,5 @@ pub async fn serve(
 }
 
 async fn go_on_after_stored_ids(db: &Db) -> db::Result<()> {
-    store::ids::go_on(&mut db.read().await?).await
+    store::ids::advance_past_stored(&mut db.read().await?).await
 }

@@ -1,8 +1,8 @@
-//! Metrics in the terms of Prometheus: what is counted while requests are answered, and what is read
-//! when somebody asks. `api::metrics` does the reading; docs/operations.md explains each of them.
+//! Metrics for Prometheus: those counted while requests are handled, and those read at a scrape.
+//! `api::metrics` does the reading; docs/operations.md explains each metric.
 //!
-//! No label holds anything of a caller, so their number is bounded: routes, methods, statuses, codes,
-//! outcomes and names of the program's own.
+//! No label comes from a caller, so their number is bounded: routes, methods, statuses, codes,
+//! outcomes and the program's own names.
 
 mod process;
 mod requests;
@@ -19,19 +19,19 @@ use prometheus_client::registry::Registry;
 use process::Process;
 pub use prometheus_client::metrics::gauge::Gauge;
 use requests::Requests;
-pub use requests::{Answer, InFlight};
+pub use requests::{InFlight, ResponseKind};
 
-/// Buckets of the time that a caller waits, in seconds.
+/// Buckets for waiting times, in seconds.
 const TIMES: [f64; 14] =
     [0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.0, 5.0];
-/// Buckets of the number of requests in a batch, of which 256 is the most.
+/// Buckets for the number of requests in a batch, of which 256 is the maximum.
 const SIZES: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
-/// Declares the metrics: each field's comment is its help, and its text is its name. The library
-/// adds `_total` to the names of counters.
+/// Declares the metrics: a field's comment is its help text, and the string its name. The library
+/// appends `_total` to the names of counters.
 macro_rules! metrics {
     ($(#[doc = $help:literal] $field:ident: $type:ty = $name:literal, $made:expr;)*) => {
-        /// The metrics of a process. Counting takes no lock for longer than it takes to count.
+        /// The metrics of a process. Locks are held only for the moment of counting.
         pub struct Metrics {
             $(#[doc = $help] pub $field: $type,)*
             pub requests: Requests,
@@ -57,7 +57,7 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// Connections of clients that are open.
+    /// Open connections of clients.
     connections: Gauge = "licd_http_connections", Gauge::default();
     /// How many connections of clients may be open.
     connections_max: Gauge = "licd_http_connections_max", Gauge::default();
@@ -70,7 +70,7 @@ metrics! {
     /// How long validations waited for their batch to begin.
     queue_wait: Family<QueueLabel, Histogram> = "licd_validation_queue_wait_seconds",
         Family::new_with_constructor(|| Histogram::new(TIMES));
-    /// How many validations were answered together.
+    /// How many validations were in a batch.
     batch_size: Family<QueueLabel, Histogram> = "licd_validation_batch_size",
         Family::new_with_constructor(|| Histogram::new(SIZES));
     /// How long batches of validations took.
@@ -84,34 +84,34 @@ metrics! {
     pool: Family<PoolLabels, Gauge> = "licd_database_connections", Family::default();
     /// How many connections each pool may have.
     pool_max: Family<PoolLabel, Gauge> = "licd_database_connections_max", Family::default();
-    /// When each background task last did all of its work.
+    /// When each background task last succeeded.
     task_success: Family<TaskLabel, Gauge> =
         "licd_task_last_success_timestamp_seconds", Family::default();
-    /// How often each background task could not do its work.
+    /// How often each background task failed.
     task_failures: Family<TaskLabel, Counter> = "licd_task_failures", Family::default();
-    /// How often supervised tasks broke off and were restarted.
+    /// How often supervised tasks panicked and were restarted.
     task_restarts: Family<TaskLabel, Counter> = "licd_task_restarts", Family::default();
-    /// Keys whose last uses are in memory alone.
+    /// Keys whose last uses are only in memory.
     key_uses_unwritten: Gauge = "licd_key_uses_unwritten", Gauge::default();
-    /// Counts of outcomes, and refused users, that are in memory alone.
+    /// Counts of outcomes, and refused users, that are only in memory.
     outcomes_unwritten: Gauge = "licd_outcomes_unwritten", Gauge::default();
-    /// Seats whose last checks are in memory alone.
+    /// Seats whose last checks are only in memory.
     last_checks_unwritten: Gauge = "licd_last_checks_unwritten", Gauge::default();
-    /// Checks of seats whose times were dropped.
+    /// Checks of seats that were dropped.
     last_checks_dropped: Counter = "licd_last_checks_dropped", Counter::default();
     /// Log lines that could not be written.
     log_lines_lost: Counter = "licd_log_lines_lost", Counter::default();
-    /// Log lines about requests without a key or past its rate that were left out.
+    /// Log lines about requests without a key, or over its rate, that were left out.
     log_lines_omitted: Counter = "licd_log_lines_omitted", Counter::default();
-    /// Whether this node can serve, as /readyz would answer.
+    /// Whether this node can serve, as in /readyz.
     ready: Gauge = "licd_ready", Gauge::default();
-    /// Whether this node can write, as /readyz?for=writes would answer.
+    /// Whether this node can write, as in /readyz?for=writes.
     writable: Gauge = "licd_writable", Gauge::default();
     /// The version of licd, as a label of a constant 1.
     build: Family<VersionLabel, Gauge> = "licd_build_info", Family::default();
 }
 
-/// The text of a comment. The library adds the full stop.
+/// The text of a comment. The library appends the full stop.
 fn help(comment: &str) -> &str {
     comment.trim().trim_end_matches('.')
 }
@@ -121,7 +121,7 @@ pub struct OutcomeLabel {
     outcome: &'static str,
 }
 
-/// The validations that only read, or those that write.
+/// Whether batches only read, or write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct QueueLabel {
     pub queue: &'static str,
@@ -160,8 +160,8 @@ impl OutcomeLabel {
 }
 
 impl Metrics {
-    /// Shows the version, and every outcome and fault of validations from the start: what appears
-    /// with its first count has no rate before the second.
+    /// Shows the version, and every outcome and failure of validations from the start: a metric
+    /// that appears with its first count has no rate before the second.
     fn begin(&self) {
         let version = env!("CARGO_PKG_VERSION");
         self.build.get_or_create(&VersionLabel { version }).set(1);
@@ -169,16 +169,17 @@ impl Metrics {
             drop(self.validations.get_or_create(&OutcomeLabel::of(reason)));
         }
         for (status, code) in [(500, "internal"), (503, "overloaded"), (503, "unavailable")] {
-            self.requests.learn("/api/v1/validate", Answer { method: "POST", status, code });
+            self.requests
+                .add_kind("/api/v1/validate", ResponseKind { method: "POST", status, code });
         }
     }
 
-    /// A validation was answered: it is valid, or there is a reason why not.
+    /// A validation was decided: valid, or with the reason why not.
     pub fn decided(&self, reason: Option<Reason>) {
         self.validations.get_or_create(&OutcomeLabel::of(reason)).inc();
     }
 
-    /// A background task has run once, and did all of its work or failed.
+    /// A background task has run once, and succeeded or failed.
     pub fn task_ran(&self, task: &'static str, is_done: bool) {
         let label = TaskLabel { task };
         let failures = self.task_failures.get_or_create_owned(&label);
@@ -189,23 +190,23 @@ impl Metrics {
         }
     }
 
-    /// A task that is supervised begins, or begins anew after a panic.
+    /// A supervised task starts, or restarts after a panic.
     pub fn task_began(&self, task: &'static str, is_restart: bool) {
         self.task_restarts.get_or_create(&TaskLabel { task }).inc_by(u64::from(is_restart));
     }
 
-    /// How many checks were dropped since the process began.
+    /// How many checks were dropped since the process started.
     pub fn set_last_checks_dropped(&self, dropped: u64) {
         self.last_checks_dropped.inner().store(dropped, Ordering::Relaxed);
     }
 
-    /// How many lines were lost and left out of the log since the process began.
+    /// How many log lines were lost and left out since the process started.
     pub fn set_log_lines(&self, lost: u64, omitted: u64) {
         self.log_lines_lost.inner().store(lost, Ordering::Relaxed);
         self.log_lines_omitted.inner().store(omitted, Ordering::Relaxed);
     }
 
-    /// All metrics in OpenMetrics' text. Reads files of the system, and so blocks for some
+    /// All metrics in the OpenMetrics text format. Reads files under /proc, and so blocks for some
     /// microseconds.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
         self.process.read();

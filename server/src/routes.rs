@@ -32,14 +32,14 @@ pub fn router(app: App) -> Router {
         .merge(dashboard::routes())
         .fallback(async || Error::RouteNotFound)
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
-        // As one layer: each by itself would box every request's future once more.
+        // Combined into one layer: each separate one would box every request's future once more.
         .layer(
             ServiceBuilder::new().layer(context).layer(CatchPanicLayer::custom(context::panicked)),
         )
         .with_state(app)
 }
 
-/// The router of the listener for metrics, which has no keys.
+/// The router of the metrics listener, which requires no keys.
 pub fn metrics(scrape: metrics::Scrape) -> Router {
     Router::new().route("/metrics", get(metrics::show)).with_state(scrape)
 }
@@ -50,7 +50,7 @@ pub fn document() -> OpenApi {
 }
 
 fn api() -> (Router<App>, OpenApi) {
-    openapi::begin();
+    openapi::configure_generator();
     let mut document = OpenApi::default();
     let routes = routes().finish_api_with(&mut document, |document| {
         GROUPS.iter().fold(openapi::preface(document), |document, (name, text, _)| {
@@ -64,8 +64,8 @@ fn api() -> (Router<App>, OpenApi) {
 /// A group's name, its description and its routes.
 type Group = (&'static str, &'static str, fn() -> ApiRouter<App>);
 
-/// The groups of operations, in the order in which a reference shows them. A group is one class of
-/// a generated client.
+/// The groups of operations, in the order of the reference. A generated client has one class for
+/// each.
 const GROUPS: [Group; 10] = [
     // For the vendor's application.
     ("Validation", "Whether a user is licensed, and why.", validation),
@@ -78,7 +78,7 @@ const GROUPS: [Group; 10] = [
     ("Events", "The changes of records, in the order of commit.", events),
     ("Refusals", "The users whose validations were refused.", refusals),
     ("Statistics", "The number of validations by outcome.", statistics),
-    // For whatever runs the service.
+    // For operators.
     ("Health", "The state of a node. It takes no key and has no rate limit.", health),
 ];
 
@@ -284,7 +284,7 @@ fn health() -> ApiRouter<App> {
                  while it cannot. With `for=writes` it is also 503 while nothing can be written.")))
 }
 
-/// Sets an operation's name, for generated clients, its summary and its description.
+/// Sets an operation's id, for generated clients, its summary and its description.
 fn op(
     id: &'static str,
     summary: &'static str,

@@ -1,4 +1,4 @@
-//! Small files that an operator names, such as secrets and certificates.
+//! Reads small files that an operator names, such as secrets and certificates.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,10 +8,10 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
-/// The most bytes of a file: what belongs in one is much smaller.
+/// The largest allowed size, which is far more than such a file needs.
 const MAX_SIZE: u64 = 64 * 1024;
 
-/// Reads a file whole, which may be a secret. Waits for no writer of a pipe.
+/// Reads a whole file, which may be a secret. Does not wait for the writer of a pipe.
 pub fn read(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     let no_wait = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(no_wait).open(path)?;

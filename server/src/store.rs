@@ -1,11 +1,11 @@
 //! All SQL, one file for each table, and nothing but SQL.
 //!
-//! A function takes the connection, then the [`Scope`] it may not leave. Records come in and go out
-//! as the types of `common`; the meaning of a missing one is the caller's to decide.
+//! A function takes the connection, then the [`Scope`] that it must not leave. Records come in and
+//! go out as the types of `common`; the caller decides what a missing record means.
 //!
-//! A look-up names an id or another selective column, and the world beside it. A list has the
-//! condition `world > 0` as well: the partial indexes for lists require it, so that PostgreSQL
-//! cannot use them for a look-up.
+//! A look-up names an id or another selective column, and the world. A list also has the condition
+//! `world > 0`: the partial indexes for lists require it, and so PostgreSQL cannot use them for a
+//! look-up.
 
 pub mod assignments;
 pub mod backup;
@@ -35,8 +35,8 @@ use crate::db::{Conn, Query, Result, Sql, Value};
 pub use page::{Cursor, Order, Page};
 pub use text_range::TextRange;
 
-/// A filter that matches more is read in the order of the list, without what does not match. One that
-/// matches fewer reads all that match, and sorts them.
+/// If a filter matches more than this, rows are read in the order of the list and filtered. If it
+/// matches fewer, all of them are read and sorted.
 pub const MANY_FOUND: i64 = 2000;
 
 /// The number of a world.
@@ -51,13 +51,12 @@ impl World {
 }
 
 impl From<i32> for World {
-    /// A world as the database numbers it.
     fn from(number: i32) -> Self {
         Self(number)
     }
 }
 
-/// One mode of one tenant: a world of its own, whose records no other sees.
+/// One mode of one tenant. No other world sees its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::FromRow)]
 pub struct Scope {
     pub world: World,
@@ -72,17 +71,17 @@ impl Query<'_> {
         self.bind(scope.world)
     }
 
-    /// Binds the next two placeholders to where the range begins and ends.
+    /// Binds the next two placeholders to the bounds of the range.
     pub fn bind_range(self, range: &TextRange) -> Self {
         self.bind(&range.from).bind(&range.until)
     }
 }
 
-/// How many rows one statement deletes at most: it holds SQLite's one writer.
+/// The most rows that one statement deletes, since it holds SQLite's only writer.
 const PORTION: i64 = 500;
 
-/// Executes `delete`, which deletes at most `$2` of the rows before `$1`, and answers whether there
-/// may be more.
+/// Executes `delete`, which deletes at most `$2` of the rows before `$1`. Returns whether more may
+/// remain.
 async fn delete_portion<'q>(conn: &mut Conn, delete: Sql, horizon: impl Value<'q>) -> Result<bool> {
     let deleted = conn.query(delete).bind(horizon).bind(PORTION).execute().await?;
     Ok(deleted == PORTION as u64)

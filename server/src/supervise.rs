@@ -1,5 +1,5 @@
-//! Background tasks that outlive a panic: a task that panics is restarted, so that a fault costs
-//! its current work and not the service.
+//! Restarts background tasks that panic, so that a bug affects only their current work and not the
+//! service.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,25 +10,24 @@ use tokio::time::sleep;
 
 use crate::metrics::Metrics;
 
-/// Between a task's end by a panic and its next start, so that one that panics at once does not
-/// take a core.
+/// The delay before a restart, so that a task that panics immediately does not use up a core.
 const RESTART_DELAY: Duration = Duration::from_millis(100);
 
-/// Runs the future of `task`, again after each panic, until it returns. Dropping the future ends
-/// the task.
+/// Runs the future of `task`, and again after each panic, until it returns. Dropping this future
+/// ends the task.
 pub async fn supervise<F, T>(name: &'static str, metrics: Arc<Metrics>, task: F)
 where
     F: Fn() -> T,
     T: Future<Output = ()> + Send + 'static,
 {
-    // A set ends its tasks when it is dropped.
+    // A `JoinSet` aborts its tasks when it is dropped.
     let mut running = JoinSet::new();
     metrics.task_began(name, false);
     loop {
         running.spawn(task());
         match running.join_next().await {
             Some(Err(error)) if error.is_panic() => {
-                tracing::error!(task = name, %error, "a background task broke off, and is restarted");
+                tracing::error!(task = name, %error, "a background task panicked and is restarted");
                 sleep(RESTART_DELAY).await;
                 metrics.task_began(name, true);
             }

@@ -1,9 +1,9 @@
 //! Validations: the decision, and the batches that make it fast.
 //!
-//! [`verdict`] decides and knows neither SQL nor time. `reading` decides for many requests at once
-//! and writes nothing; what needs a new user or a seat comes to `claims`. What happens with every
-//! validation, but need not be on disk with its answer, is noted in memory: [`last_checks`],
-//! [`last_uses`] and [`outcome_counts`].
+//! [`verdict`] makes the decision, without SQL or a clock. `reading` decides many requests together
+//! and writes nothing; requests that need a new user or a seat go on to `claims`. Whatever every
+//! validation leaves behind that need not be on disk before its response is collected in memory:
+//! [`last_checks`], [`last_uses`] and [`outcome_counts`].
 
 mod batch;
 mod claims;
@@ -12,13 +12,13 @@ pub mod last_checks;
 pub mod last_uses;
 pub mod limit;
 pub mod outcome_counts;
-mod placements;
 pub mod queue;
+mod queue_hints;
 mod reading;
 mod request;
 pub mod verdict;
 
-pub use batch::{Answer, Validator};
+pub use batch::{ValidationResult, Validator};
 pub use claims::Claim;
 pub use last_checks::LastChecks;
 pub use last_uses::LastUses;

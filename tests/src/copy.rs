@@ -311,7 +311,7 @@ async fn the_command_prints_the_copied_tables() {
     sessions                  0
     products                 10
     plans                     6
-    licenses                  6  with 6 seats taken
+    licenses                  6  with 6 seats in use
     license_phrases           3
     users                    12
     assignments              18

@@ -86,7 +86,7 @@ async fn another_schema_is_a_problem() {
             "update _sqlx_migrations set version = 9999 where version = 1",
             "a newer licd has upgraded it",
         ),
-        ("delete from _sqlx_migrations", "there is nothing of licd in this database"),
+        ("delete from _sqlx_migrations", "this database contains no tables of licd"),
     ] {
         let database = TestDatabase::ready().await;
         change(&database, version).await;
@@ -130,7 +130,7 @@ async fn settings_of_postgresql_are_checked() {
             "alter database {} set default_transaction_read_only = on",
             "all",
             "problem",
-            "database: it takes no writes",
+            "database: it does not accept writes",
         ),
         (clock, "search_path", "problem", "clock: this machine is 20.0 s ahead of the database"),
         ("alter database {} connection limit 16", "all", "problem", "connections: 16 are room"),

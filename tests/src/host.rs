@@ -138,7 +138,7 @@ async fn a_key_that_cannot_be_printed_is_not_made() {
         let output = command(&[args, &at[..]].concat()).stdout(full).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success(), "{args:?}: {told}");
-        let said = "licd: the key could not be shown, so that nothing was created\n";
+        let said = "licd: the key could not be shown, so nothing was created\n";
         assert!(told.ends_with(said), "{args:?}: {told}");
     }
     let db = database.open().await;
@@ -152,10 +152,10 @@ async fn a_key_that_cannot_be_printed_is_not_made() {
 #[test]
 fn a_malformed_address_is_not_repeated() {
     for (url, said) in [
-        ("postgres://licd:TOP/SECRET@db/licd", "must be percent-encoded, as %2F"),
-        ("postgres://licd:TOP?SECRET@db/licd", "must be percent-encoded, as %2F"),
-        ("postgres://licd:TOP#SECRET@db/licd", "must be percent-encoded, as %2F"),
-        ("postgres://licd:12/SECRET@db/licd", "must be percent-encoded, as %2F"),
+        ("postgres://licd:TOP/SECRET@db/licd", "must be percent-encoded, such as %2F"),
+        ("postgres://licd:TOP?SECRET@db/licd", "must be percent-encoded, such as %2F"),
+        ("postgres://licd:TOP#SECRET@db/licd", "must be percent-encoded, such as %2F"),
+        ("postgres://licd:12/SECRET@db/licd", "must be percent-encoded, such as %2F"),
         ("postgres://licd:SECRET@db:54321x/licd", "the port must be a number"),
         ("postgres://licd:SECRET@db:0/licd", "the port must be a number"),
         ("postgres://licd:SECRET@db/licd?sslmode=maybe", "sslmode must be one of disable, allow"),
@@ -163,7 +163,7 @@ fn a_malformed_address_is_not_repeated() {
         ("mysql://licd:SECRET@db/licd", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),
         ("licd:SECRET@db/licd", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),
         ("sqlite://", "must be sqlite://PATH or postgres://USER@HOST/DATABASE"),
-        ("sqlite://:memory:", "a database in memory would be lost"),
+        ("sqlite://:memory:", "a database in memory is not persistent"),
         ("sqlite:///var/lib/licd/", "must name a file"),
     ] {
         for (settings, args) in [
@@ -190,7 +190,7 @@ fn a_database_that_is_not_there_is_not_made_by_the_way() {
     let url = format!("sqlite://{}", path.display());
     for args in [&["keys", "create", "--tenant", "default"][..], &["tenants", "list"]] {
         let told = refused(&[("LICD_DATABASE_URL", &url)], args, &url);
-        assert!(told.starts_with("licd: <database>: there is no such file; "), "{told}");
+        assert!(told.starts_with("licd: <database>: no such file; "), "{told}");
     }
     let is_folder = format!("sqlite://{}", folder.path().display());
     for args in [&["serve"][..], &["tenants", "list"], &["tenants", "create", "Acme"]] {
@@ -202,7 +202,7 @@ fn a_database_that_is_not_there_is_not_made_by_the_way() {
     // A tenant may well be what a new database begins with. That it is new is worth a line.
     let output = licd_with(&[("LICD_DATABASE_URL", &url)], &["tenants", "create", "Acme"]);
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with(&format!("There was no database of licd at {url}; created one.\n")));
+    assert!(told.starts_with(&format!("Created a new database at {url}.\n")));
     let again = licd_with(&[("LICD_DATABASE_URL", &url)], &["tenants", "create", "Other"]);
     assert!(String::from_utf8(again.stderr).unwrap().starts_with("Created tenant Other"));
 }

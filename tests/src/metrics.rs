@@ -43,7 +43,7 @@ fn address_of_metrics(licd: &Process) -> Option<String> {
     let log = licd.log();
     let entries = log.lines().filter_map(|line| serde_json::from_str(line).ok());
     let mut shown =
-        entries.filter(|entry: &serde_json::Value| entry["message"] == "showing metrics");
+        entries.filter(|entry: &serde_json::Value| entry["message"] == "serving metrics");
     Some(format!("http://{}", shown.next()?["address"].as_str()?))
 }
 

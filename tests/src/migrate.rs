@@ -56,8 +56,8 @@ async fn a_source_without_a_schema_is_left_alone() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     let expected = match empty.is_postgres() {
-        true => "there is nothing of licd in this database",
-        false => "there is no such file",
+        true => "this database contains no tables of licd",
+        false => "no such file",
     };
     assert!(said.contains(expected), "{said}");
     insta::assert_snapshot!(

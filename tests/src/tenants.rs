@@ -20,7 +20,7 @@ async fn tenants_are_made_and_listed_on_the_host() {
     assert_eq!(whose(&licd, &one).await, "Acme first key admin live");
     assert_eq!(whose(&licd, &other).await, "Übel & Co first key admin live");
     let again = ["tenants", "create", "Acme", "--database-url", &database.url];
-    assert_snapshot!(refused(&[], &again, &database.url), @"licd: there is a tenant named Acme already");
+    assert_snapshot!(refused(&[], &again, &database.url), @"licd: a tenant named Acme already exists");
 }
 
 /// A new key for a tenant that lost all of its own, by the tenant's name or id.
@@ -37,5 +37,5 @@ async fn a_key_made_on_the_host_is_the_way_back_in() {
         made(&[tenant.as_str().unwrap(), "--name", "CI", "--role", "validate", "--mode", "test"]);
     assert_eq!(whose(&licd, &by_id).await, "default CI validate test");
     let unknown = [&create[..], &["nobody"]].concat();
-    assert_snapshot!(refused(&[], &unknown, &database.url), @"licd: there is no tenant nobody; `licd tenants list` shows those there are");
+    assert_snapshot!(refused(&[], &unknown, &database.url), @"licd: there is no tenant nobody; `licd tenants list` shows the tenants");
 }

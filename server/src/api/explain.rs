@@ -1,4 +1,4 @@
-//! The answer of a validation and its reasons, without any of its effects.
+//! The result of a validation with its reasons, without its effects.
 
 use axum::extract::State;
 use common::{Explain, Explanation};

@@ -1,4 +1,4 @@
-//! Whether the process is up, and whether it can serve. No key, no limit.
+//! Whether the process is up, and whether it can serve. Requires no key and has no rate limit.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -10,10 +10,10 @@ use crate::http::answer::Data;
 use crate::http::extract::Query;
 use crate::http::openapi::examples::Example;
 
-/// The state of a node that is well.
+/// The state of a healthy node.
 #[derive(Serialize, JsonSchema)]
 pub struct Health {
-    /// Always `ok`: a node that is not well answers an error.
+    /// Always `ok`: a node that is not healthy returns an error.
     status: &'static str,
 }
 
@@ -25,22 +25,21 @@ impl Example for Health {
     }
 }
 
-/// The process is up.
 pub async fn healthz() -> Data<Health> {
     Data(OK)
 }
 
-/// The query of the readiness.
+/// The query of the readiness check.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct ReadinessQuery {
-    /// `writes`: ready is only a node that can write as well.
+    /// `writes`: the node must also be able to write.
     #[schemars(with = "Purpose")]
     #[serde(default)]
     r#for: Option<Purpose>,
 }
 
-/// What a node is to be ready for.
+/// What a node must be ready for.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "camelCase")]
@@ -48,13 +47,13 @@ enum Purpose {
     Writes,
 }
 
-/// The state of a node that is ready.
+/// The state of a ready node.
 #[derive(Serialize, JsonSchema)]
 pub struct Readiness {
-    /// Always `ok`: a node that is not ready answers an error.
+    /// Always `ok`: a node that is not ready returns an error.
     status: &'static str,
     /// Whether the node can write. While it cannot, it validates users who hold their seats, and
-    /// answers everything that changes something with 503.
+    /// refuses every change with 503.
     writes: bool,
 }
 
@@ -64,7 +63,7 @@ impl Example for Readiness {
     }
 }
 
-/// The node can answer validations, and write if that is asked for.
+/// Whether the node can validate users, and write if required.
 pub async fn readyz(
     State(app): State<App>,
     Query(query): Query<ReadinessQuery>,

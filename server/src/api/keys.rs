@@ -67,7 +67,7 @@ pub async fn revoke(
     app.ops.once(caller.origin(), key, |change| keys::revoke(change, id)).await
 }
 
-/// The key of the request, and its tenant.
+/// The request's key, and its tenant.
 pub async fn current(caller: Caller) -> Result<Data<CurrentKey>, Error> {
     let Caller { key, tenant, .. } = caller;
     Ok(Data(CurrentKey {

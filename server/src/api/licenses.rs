@@ -1,4 +1,4 @@
-//! Licenses, and the users they are assigned to.
+//! Licenses, and the users to whom they are assigned.
 
 use axum::extract::State;
 use common::{
@@ -43,18 +43,18 @@ pub struct ListLicenses {
     #[serde(default, deserialize_with = "filter")]
     #[schemars(with = "Option<String>")]
     product_id: Option<ProductId>,
-    /// Only licenses with this status, which an administrator sets. A license that has ended keeps
-    /// its own: `status=expired` does not list it, `state=expired` does.
+    /// Only licenses with this status, which an administrator sets. It does not change when a
+    /// license ends: `status=expired` does not list such a license, `state=expired` does.
     status: Option<Status>,
-    /// Only licenses in this state: that of their status, but `expired` for an active license that
-    /// has ended.
+    /// Only licenses in this state: their status, or `expired` for an active license that has
+    /// ended.
     state: Option<Status>,
     /// Only licenses assigned to this user: the caller's own identifier.
     user_id: Option<String>,
     /// Only licenses that expire before this time in RFC 3339, or have expired.
     expiring_before: Option<Timestamp>,
-    /// Only licenses whose ids end with these characters, or whose names read so from one of their
-    /// words on, in whatever case: "studio ber" finds "Acme Studio, Berlin".
+    /// Only licenses whose ids end with these characters, or whose names contain this text from the
+    /// start of a word, ignoring case: "studio ber" finds "Acme Studio, Berlin".
     search: Option<String>,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
@@ -169,7 +169,7 @@ pub async fn unassign(
         .await
 }
 
-/// The query that names the user to be unassigned.
+/// The query that names the user to unassign.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -178,7 +178,7 @@ pub struct UnassignUser {
     user_id: ExternalId,
 }
 
-/// As [`unassign`], for users whose ids cannot stand in a path: `.` and `..`.
+/// Like [`unassign`], for users whose ids cannot be part of a path: `.` and `..`.
 pub async fn unassign_by_query(
     State(app): State<App>,
     Admin(caller): Admin,

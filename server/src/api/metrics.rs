@@ -1,4 +1,5 @@
-//! The metrics for Prometheus. What is not counted while it happens is read here, when somebody asks.
+//! The metrics for Prometheus. Values that are not counted as they change are read here, at each
+//! scrape.
 
 use axum::extract::State;
 use axum::http::header;
@@ -16,12 +17,12 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 #[derive(Clone)]
 pub struct Scrape {
     pub app: App,
-    /// How many log lines were lost since the process began.
+    /// How many log lines were lost since the process started.
     pub log_lines_lost: fn() -> u64,
 }
 
-/// All metrics, as they are now. Readiness is asked for as `/readyz` does, so this takes two seconds
-/// while the database does not answer.
+/// All current metrics. Readiness is probed as for `/readyz`, so this takes two seconds if the
+/// database does not respond.
 pub async fn show(State(scrape): State<Scrape>) -> Response {
     let Abilities { validates, writes } = health::check(&scrape.app).await;
     scrape.app.metrics.ready.set(validates.into());

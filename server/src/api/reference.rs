@@ -1,5 +1,5 @@
-//! The reference for people: a page on which Redoc renders the OpenAPI document in the browser. Both
-//! are in the program, and the page contacts no other host. No key, no limit.
+//! The reference for people: a page on which Redoc renders the OpenAPI document. Both are part of
+//! the program, and the page contacts no other host. Requires no key and has no rate limit.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
@@ -10,12 +10,13 @@ static PAGE: &str = include_str!("../../assets/docs.html");
 /// Redoc, as `assets/pack` compressed it.
 static REDOC: &[u8] = include_bytes!("../../assets/redoc.js.gz");
 
-/// The address of Redoc, with the beginning of its hash: another one has another address.
+/// The address of Redoc. It contains the beginning of Redoc's hash, so that a new version has a new
+/// address.
 pub const REDOC_PATH: &str = "/docs/redoc-a1a7d9bb.js";
 
-/// The page loads from this host alone. Beside that, Redoc needs a worker for its search, images in
-/// `data:`, and style elements. Each style is permitted by its hash: the page's own, that of the
-/// scrollbars, and the empty one, whose rules are added by Redoc.
+/// The page loads only from this host. Redoc also needs a worker for its search, images in `data:`,
+/// and style elements. Each style is permitted by its hash: the page's own, that of the scrollbars,
+/// and the empty one, to which Redoc adds rules.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; \
     style-src 'sha256-IAdwN3biDCQ3brrgp1m8kBEsPQYyqfREKOEfeoREopc=' \
     'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc=' \
@@ -27,7 +28,7 @@ pub async fn page() -> impl IntoResponse {
     ([content_type, (CONTENT_SECURITY_POLICY, POLICY), (REFERRER_POLICY, "no-referrer")], PAGE)
 }
 
-/// Always compressed, as every browser accepts that.
+/// Always compressed, since every browser accepts gzip.
 pub async fn redoc() -> impl IntoResponse {
     let content_type = (CONTENT_TYPE, "text/javascript; charset=utf-8");
     let lasting = (CACHE_CONTROL, "public, max-age=31536000, immutable");
@@ -42,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// Browsers keep what they have under an old name.
+    /// Browsers cache a name's content forever.
     #[test]
     fn another_redoc_has_another_address() {
         let hash: String = Sha256::digest(REDOC).iter().map(|byte| format!("{byte:02x}")).collect();

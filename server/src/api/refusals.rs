@@ -9,7 +9,7 @@ use crate::App;
 use crate::error::Error;
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, Query};
-use crate::http::newest_first::{DEFAULT_LIMIT, NewestFirst};
+use crate::http::newest_first::{DEFAULT_LIMIT, DescendingPage};
 use crate::ops::outcomes;
 
 /// The query of the list of refusals.
@@ -19,7 +19,7 @@ use crate::ops::outcomes;
 pub struct ListRefusals {
     /// Only the refusals of this user, by the caller's own identifier.
     user_id: Option<String>,
-    /// How many records to answer at most; 100, when absent.
+    /// The greatest number of records; 100 if absent.
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<RefusalId>,
@@ -29,10 +29,10 @@ pub async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
     Query(query): Query<ListRefusals>,
-) -> Result<NewestFirst<UserRefusal>, Error> {
+) -> Result<DescendingPage<UserRefusal>, Error> {
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.0);
-    // One more than is answered shows whether more follow.
+    // One record more than requested shows whether more follow.
     let (view, user) = (app.ops.view(caller.scope), query.user_id.as_deref());
     let refusals = outcomes::refusals(view, user, query.after, limit + 1).await?;
-    Ok(NewestFirst::page(refusals, limit, |refusal| refusal.id.to_string()))
+    Ok(DescendingPage::page(refusals, limit, |refusal| refusal.id.to_string()))
 }

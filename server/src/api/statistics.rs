@@ -1,4 +1,4 @@
-//! How many validations had which outcome.
+//! The number of validations by outcome.
 
 use axum::extract::State;
 use common::{Statistics, Timestamp};
@@ -17,11 +17,11 @@ use crate::ops::outcomes;
 #[schemars(inline)]
 #[serde(deny_unknown_fields)]
 pub struct Period {
-    /// A time in the first hour, in RFC 3339; when absent, 24 hours are answered. At most 31 days
+    /// A time in the first hour, in RFC 3339; if absent, the result covers 24 hours. At most 31 days
     /// before `to`.
     #[schemars(example = "2027-01-31T00:00:00.000Z")]
     from: Option<Timestamp>,
-    /// The end of the last hour, or a time in it, in RFC 3339; now, when absent.
+    /// The end of the last hour, or a time in it, in RFC 3339; now if absent.
     to: Option<Timestamp>,
 }
 

@@ -31,9 +31,10 @@ pub async fn create(
 #[schemars(inline)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListUsers {
-    /// Only the user of this name.
+    /// Only the user with this external id.
     external_id: Option<String>,
-    /// Only users whose external id begins so, or whose email or name does in whatever case.
+    /// Only users whose external id begins with this text, or whose email or name does, ignoring
+    /// case.
     search: Option<String>,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.

@@ -1,4 +1,4 @@
-//! The question the service exists for.
+//! Validation of a user, the purpose of the service.
 
 use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
@@ -12,15 +12,15 @@ use crate::http::credentials::{Validator, bearer};
 use crate::http::extract::{Json, VALIDATION_BODY};
 use crate::validation::{Read, ValidationRequest};
 
-/// Bodies declared no longer than this are read before the key is checked: several times what a
-/// validation needs.
+/// Bodies declared no longer than this are read before the key is checked. A validation needs much
+/// less.
 const SHORT: u64 = 4096;
 
 pub async fn validate(
     State(app): State<App>,
     request: ValidationRequest,
 ) -> Result<Data<Validation>, Error> {
-    let placement = app.gate.placements.of(&request.key);
+    let placement = app.gate.hints.of(&request.key);
     let answer = match app.validations.submit(placement, request).await? {
         Read::Answered(answer) => answer,
         Read::Left(claim) => app.claims.submit(placement, claim).await?,
@@ -28,8 +28,8 @@ pub async fn validate(
     answer.map(Data)
 }
 
-/// The key of a good request is looked up together with those of its neighbours. The key of a bad
-/// request is looked up here, as 401 comes before 400.
+/// The key of a valid request is looked up together with those of its batch. The key of an invalid
+/// one is looked up here, since 401 takes precedence over 400.
 impl FromRequest<App> for ValidationRequest {
     type Rejection = Error;
 
@@ -38,7 +38,7 @@ impl FromRequest<App> for ValidationRequest {
         let key = bearer(&parts)?;
         let RequestContext { id: request_id, caller } = RequestContext::of(&parts.extensions);
         let mut is_admitted = false;
-        // Boxed, as what is seldom needed would make every request's future larger.
+        // Boxed, since this rarely used part would enlarge every request's future.
         if body.size_hint().upper().is_none_or(|length| length > SHORT) {
             Box::pin(Validator::from_request_parts(&mut parts, app)).await?;
             is_admitted = true;

@@ -1,4 +1,4 @@
-//! `licd backup`: a copy of an SQLite database in a file, also while licd serves it.
+//! `licd backup`: copies an SQLite database to a file, even while licd is running.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! `licd copy`: a whole database into an empty one.
+//! `licd copy`: copies a whole database into an empty one.
 //!
-//! The library copies; this command shows the progress, as a bar on a terminal and in plain lines
+//! The library does the work; this command shows the progress, as a bar on a terminal and as lines
 //! elsewhere.
 
 use anyhow::Context;
@@ -12,7 +12,7 @@ use super::{ExposedFiles, UrlParser, print, say};
 
 #[derive(clap::Args)]
 pub struct Copy {
-    /// The database to copy. Stop the licd that serves it first: later writes are not copied.
+    /// The database to copy. Stop its licd first, since later writes are not copied.
     ///
     /// Flags are visible to all users of the machine. Keep passwords in the environment, here or in
     /// PGPASSWORD, or in PostgreSQL's password file (PGPASSFILE, ~/.pgpass).
@@ -51,22 +51,22 @@ impl Copy {
 fn line(digest: &TableDigest) -> String {
     let TableDigest { table, rows, seats, .. } = digest;
     let rows = format!("{table:<16} {rows:>10}");
-    if *table == "licenses" { format!("{rows}  with {seats} seats taken") } else { rows }
+    if *table == "licenses" { format!("{rows}  with {seats} seats in use") } else { rows }
 }
 
-/// Shows the progress: as a bar on a terminal, as a line for each table elsewhere.
+/// The progress: a bar on a terminal, a line for each table elsewhere.
 struct Meter {
     bar: ProgressBar,
     step: Option<Step>,
 }
 
 impl Meter {
-    /// Each row counts twice: it is copied, and then verified.
+    /// Each row counts twice: once copied, once verified.
     fn new(rows: Option<u64>) -> Self {
         let bar =
             ProgressBar::with_draw_target(rows.map(|rows| rows * 2), ProgressDrawTarget::stderr());
         let style = "{msg:<24} {wide_bar} {percent:>3}%  {eta} left";
-        // Without its style the bar would only look plainer.
+        // Without the template the bar only looks plainer.
         bar.set_style(ProgressStyle::with_template(style).unwrap_or(ProgressStyle::default_bar()));
         Self { bar, step: None }
     }

@@ -1,7 +1,7 @@
 //! `licd demo`: the service with sample data.
 //!
-//! A new database in a temporary folder, so that every run begins the same and leaves nothing
-//! behind. All data goes in, and every answer comes out, over HTTP, as for any caller.
+//! Each run starts with the same new database in a temporary folder and leaves nothing behind. All
+//! data is written and read over HTTP, as by any client.
 
 mod sample;
 
@@ -30,11 +30,11 @@ pub struct Demo {
 impl Demo {
     pub async fn run(self) -> anyhow::Result<()> {
         signals::until_stopped(None, async move |stop| self.show(stop).await).await?;
-        say("Stopped. The demo's data is gone; `licd serve` keeps its own.");
+        say("Stopped. The demo's data was deleted; `licd serve` keeps its data.");
         Ok(())
     }
 
-    /// The folder goes when this ends, and also when it is dropped.
+    /// The folder is deleted at the end, and also on drop.
     async fn show(self, stop: signals::Stop) -> anyhow::Result<()> {
         let own = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("licd-demo-").permissions(own).tempdir()?;
@@ -43,7 +43,7 @@ impl Demo {
         let listener = self.listen().await?;
         let server = format!("http://{}", listener.local_addr()?);
         print(format_args!(
-            "licd serves {} at {server}, on a database of its own.\n",
+            "licd serves {} at {server}, with a temporary database.\n",
             tenant.name
         ))?;
 
@@ -70,8 +70,7 @@ impl Demo {
     }
 }
 
-/// One line for each validation.
-fn table(answers: &[sample::Answer]) -> Table {
+fn table(answers: &[sample::DemoRow]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(["USER", "VALID", "REASON", "FEATURES", "WHAT IT SHOWS"]);
     for answer in answers {

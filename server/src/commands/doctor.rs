@@ -1,5 +1,5 @@
-//! `licd doctor`: checks what a service needs, and prints a fix for each fault. It changes nothing,
-//! and may run beside a licd that serves.
+//! `licd doctor`: checks what the service needs, and prints a fix for each problem. It changes
+//! nothing, and can be run while licd is serving.
 
 mod clock;
 mod finding;
@@ -21,8 +21,8 @@ use tokio::time::sleep;
 use super::{Database, print};
 use finding::{Finding, State, in_time};
 
-/// After so long a terminal shows that something goes on.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// After this time a terminal shows a spinner.
+const SPINNER_DELAY: Duration = Duration::from_secs(1);
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(clap::Args)]
@@ -33,7 +33,7 @@ no problem, else 1.")]
 pub struct Doctor {
     #[command(flatten)]
     database: Database,
-    /// Print a JSON array with the members check, state, detail and fix.
+    /// Print a JSON array whose objects have the members check, state, detail and fix.
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +56,7 @@ impl Doctor {
 
 async fn findings(database: Database) -> Vec<Finding> {
     let is_allowed = database.exposed_files.allowed;
-    // A file that holds a secret may be a pipe into which nobody writes.
+    // A file with a secret may be a pipe without a writer.
     let reading = spawn_blocking(move || (settings::check(), database.named()));
     let reading =
         async { reading.await.map_err(|error| Finding::problem("settings", error.to_string())) };
@@ -78,11 +78,11 @@ async fn findings(database: Database) -> Vec<Finding> {
     findings
 }
 
-/// Shows on a terminal that something goes on, if it takes long.
+/// Shows a spinner on a terminal if the work takes long.
 async fn with_spinner<T>(work: impl Future<Output = T>) -> T {
     let spinner = ProgressBar::new_spinner();
     let spin = async {
-        sleep(PATIENCE).await;
+        sleep(SPINNER_DELAY).await;
         spinner.set_message("Checking the database");
         spinner.enable_steady_tick(SPINNER_INTERVAL);
         pending::<Infallible>().await

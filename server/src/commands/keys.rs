@@ -1,4 +1,4 @@
-//! `licd keys`: keys created on the server's host.
+//! `licd keys`: creates keys on the server's host.
 
 use clap::Subcommand;
 use common::{ApiKey, Mode, Name, Role};
@@ -25,7 +25,7 @@ pub enum Keys {
         #[command(flatten)]
         database: Database,
     },
-    /// Print a new live key, not stored in any database, for LICD_BOOTSTRAP_KEY.
+    /// Print a new live key for LICD_BOOTSTRAP_KEY, without storing it.
     Generate,
 }
 

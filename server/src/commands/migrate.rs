@@ -1,4 +1,4 @@
-//! `licd migrate`: the schema, migrated ahead of a roll-out.
+//! `licd migrate`: migrates the schema ahead of a rollout.
 
 use anyhow::Context;
 use licd::db::Db;

@@ -24,11 +24,11 @@ With LICD_BOOTSTRAP_KEY, an empty database gets this first admin key instead of 
 printed one. `licd keys generate` prints such a key. LICD_BOOTSTRAP_KEY_FILE may
 name a file that holds it.")]
 pub struct Serve {
-    /// The address to listen on; port 0 takes a free port.
+    /// The address to listen on; port 0 selects a free port.
     #[arg(long, env = "LICD_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: String,
-    /// The address to show metrics for Prometheus on, at /metrics, such as 127.0.0.1:9464; by
-    /// default none. It asks for no key, so keep it private.
+    /// The address that serves metrics for Prometheus, at /metrics, such as 127.0.0.1:9464; none by
+    /// default. It requires no key, so keep it private.
     #[arg(long, env = "LICD_METRICS_LISTEN", value_name = "ADDRESS")]
     metrics_listen: Option<String>,
     #[command(flatten)]
@@ -36,25 +36,26 @@ pub struct Serve {
     /// How many requests each API key may make: 10000/s, 600/m, or off.
     #[arg(long, env = "LICD_RATE_LIMIT", default_value_t, value_name = "RATE")]
     rate_limit: RateLimit,
-    /// How many users the validations of each API key may create: 100/s, 600/m, or off. 100
-    /// seconds' worth may come at once.
+    /// How many users the validations of each API key may create: 100/s, 600/m, or off. Bursts of
+    /// 100 seconds' worth are allowed.
     #[arg(long, env = "LICD_NEW_USERS", default_value_t, value_name = "RATE")]
     new_users: NewUserLimit,
     /// How long events are kept: a number of days, such as 400d, or forever.
     #[arg(long, env = "LICD_EVENTS_KEEP", default_value_t, value_name = "DAYS")]
     events_keep: Retention,
-    /// The proxies in front of licd, whose X-Forwarded-For and X-Forwarded-Proto are believed:
-    /// addresses and networks, as 10.0.0.0/8,192.0.2.7,::1.
+    /// The proxies in front of licd whose X-Forwarded-For and X-Forwarded-Proto are trusted:
+    /// addresses and networks, such as 10.0.0.0/8,192.0.2.7,::1.
     #[arg(long, env = "LICD_TRUSTED_PROXIES", value_name = "NETWORKS")]
     trusted_proxies: Option<TrustedProxies>,
-    /// The certificate for TLS, followed by those between it and its authority: a file in PEM. It is
-    /// read again when it changes, and at SIGHUP, which then does not stop licd.
+    /// The TLS certificate, followed by its intermediate certificates: a PEM file. It is reloaded
+    /// when it changes, and at SIGHUP, which then does not stop licd.
     #[arg(long, env = "LICD_TLS_CERT", value_name = "FILE")]
     tls_cert: Option<PathBuf>,
-    /// The certificate's private key: a file in PEM.
+    /// The certificate's private key: a PEM file.
     #[arg(long, env = "LICD_TLS_KEY", value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Listen in plain HTTP where others than this machine can connect, who may then read all keys.
+    /// Listen in plain HTTP on an address that other machines can reach, where keys could be
+    /// intercepted.
     #[arg(long, env = "LICD_ALLOW_HTTP", value_parser = BoolishValueParser::new())]
     allow_http: bool,
 }
@@ -65,7 +66,8 @@ impl Serve {
         let tls = self.tls()?;
         #[cfg(feature = "otel")]
         let _traces = super::traces::start()?;
-        // First of all: a port that is taken must not cost a first key that is shown only once.
+        // Do this first: if the port is taken, no first key must be created, since it is shown only
+        // once.
         let listener = listen(&self.listen).await?;
         let address = listener.local_addr()?;
         self.refuse_http(tls.as_ref(), address)?;
@@ -101,7 +103,8 @@ impl Serve {
         Ok(())
     }
 
-    /// Fails where a start would for its addresses or TLS. It does not listen: licd may be running.
+    /// Fails if `licd serve` would, because of its addresses or TLS. Does not listen, since licd
+    /// may be running.
     pub fn check(&self) -> anyhow::Result<()> {
         let tls = self.tls()?;
         for address in resolve(&self.listen)? {
@@ -114,7 +117,7 @@ impl Serve {
         for network in self.trusted_proxies.iter().flat_map(TrustedProxies::everybody) {
             tracing::warn!(
                 %network,
-                "LICD_TRUSTED_PROXIES trusts every address, so that any client can claim another's; \
+                "LICD_TRUSTED_PROXIES trusts every address, so any client can claim any address; \
                  name the proxies' own addresses"
             );
         }
@@ -126,7 +129,8 @@ impl Serve {
         Ok(())
     }
 
-    /// What the two settings name. As everywhere, an empty one is as good as none.
+    /// The certificate and key in the two settings. As everywhere, an empty setting counts as
+    /// unset.
     fn tls(&self) -> anyhow::Result<Option<Tls>> {
         let [certificate, key] = [&self.tls_cert, &self.tls_key]
             .map(|path| path.clone().filter(|path| !path.as_os_str().is_empty()));
@@ -136,15 +140,15 @@ impl Serve {
             }
             (None, None) => Ok(None),
             (Some(_), None) => bail!(
-                "--tls-cert (LICD_TLS_CERT) is given without --tls-key (LICD_TLS_KEY): TLS needs both"
+                "--tls-cert (LICD_TLS_CERT) is set without --tls-key (LICD_TLS_KEY): TLS needs both"
             ),
             (None, Some(_)) => bail!(
-                "--tls-key (LICD_TLS_KEY) is given without --tls-cert (LICD_TLS_CERT): TLS needs both"
+                "--tls-key (LICD_TLS_KEY) is set without --tls-cert (LICD_TLS_CERT): TLS needs both"
             ),
         }
     }
 
-    /// Whether plain HTTP on this address is what the operator knows of.
+    /// Whether plain HTTP on this address is safe, or allowed by the operator.
     fn may_speak_http(&self, address: SocketAddr) -> bool {
         let has_proxy = self.trusted_proxies.as_ref().is_some_and(|proxies| !proxies.is_empty());
         address.ip().to_canonical().is_loopback() || has_proxy || self.allow_http
@@ -156,25 +160,27 @@ async fn listen(address: &str) -> anyhow::Result<TcpListener> {
     listener.with_context(|| format!("cannot listen on {address}"))
 }
 
-/// All that a name stands for.
+/// All addresses that a name resolves to.
 fn resolve(address: &str) -> anyhow::Result<impl Iterator<Item = SocketAddr>> {
     address.to_socket_addrs().with_context(|| format!("cannot listen on {address}"))
 }
 
 fn show_metrics(listener: TcpListener) -> anyhow::Result<MetricsEndpoint> {
-    tracing::info!(address = %listener.local_addr()?, "showing metrics");
+    tracing::info!(address = %listener.local_addr()?, "serving metrics");
     Ok(MetricsEndpoint { listener, log_lines_lost: log::lines_lost })
 }
-/// Keys would cross the network in the clear.
+/// Keys would cross the network unencrypted.
 const REFUSED_HTTP: &str = "other machines could connect, and would send their keys in plain HTTP. \
-    Give licd a certificate (--tls-cert and --tls-key), or name the proxy in front of it that ends \
-    TLS (--trusted-proxies), or allow it, in a network that nobody else can read (--allow-http)";
+    Give licd a certificate (--tls-cert and --tls-key), or name the proxy in front of it that \
+    terminates TLS (--trusted-proxies), or, on a network that nobody else can read, allow HTTP \
+    (--allow-http)";
 
-/// Shows the first key. It is kept only if it was written, as nobody would know it otherwise.
+/// Shows the first key. Returns whether it was written; if not, the key must not be kept, since
+/// nobody would know it.
 fn announce(key: &ApiKey) -> bool {
     let written = log::line(format_args!(
         "This database is empty. It gets the tenant `default`, and this admin key, which is shown
-only this once (`licd keys create --tenant default` creates another):
+only once (`licd keys create --tenant default` creates another):
 
     {}
 ",
@@ -189,7 +195,7 @@ only this once (`licd keys create --tenant default` creates another):
     written
 }
 
-/// From the environment or a file: a flag would show the key in the process list.
+/// From the environment or a file; a flag would show the key in the process list.
 pub fn bootstrap_key() -> anyhow::Result<Option<ApiKey>> {
     let variable = "LICD_BOOTSTRAP_KEY";
     let value = std::env::var(variable).map(Zeroizing::new);

@@ -5,9 +5,9 @@ use licd::http::Tls;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Runs a command that finishes soon after the future it is given completes, as it does at the
-/// first SIGTERM, SIGHUP or Ctrl-C. With the second the command is dropped where it is. If there is
-/// a TLS certificate, SIGHUP has it read again instead.
+/// Runs a command, and completes the future passed to it at the first SIGTERM, SIGHUP or Ctrl-C, so
+/// that the command finishes. The second signal drops the command. With a TLS certificate, SIGHUP
+/// reloads it instead.
 pub async fn until_stopped<T>(
     tls: Option<Tls>,
     command: impl AsyncFnOnce(Stop) -> anyhow::Result<T>,
@@ -17,7 +17,7 @@ pub async fn until_stopped<T>(
     let twice = async {
         let first = signals.next().await;
         tracing::info!(signal = first, "stopping");
-        // Fails when the command waits for no signal any more; it is about to end then.
+        // Fails if the command no longer waits for a signal, since it is about to end.
         stop.send(()).ok();
         signals.next().await
     };
@@ -27,7 +27,7 @@ pub async fn until_stopped<T>(
     }
 }
 
-/// Completes when the command shall finish.
+/// Completes when the command should finish.
 pub struct Stop(oneshot::Receiver<()>);
 
 impl Stop {
@@ -48,7 +48,7 @@ struct Signals {
 
 impl Signals {
     fn listen(tls: Option<Tls>) -> std::io::Result<Self> {
-        // `nohup` has its programs ignore it, to survive the end of the session.
+        // `nohup` makes its programs ignore SIGHUP, so that they survive the end of the session.
         let stays_ignored = tls.is_none() && ignores_hangup();
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -58,7 +58,7 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal to stop, and answers its name.
+    /// Waits for a signal to stop, and returns its name.
     async fn next(&mut self) -> &'static str {
         loop {
             let signal = self.any().await;
@@ -84,8 +84,8 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP, the first of the signals, was ignored when licd was started. Where the kernel
-/// does not show it, it was not.
+/// Whether SIGHUP, the first of the signals, was ignored when licd started. False if the kernel
+/// does not show it.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

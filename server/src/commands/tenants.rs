@@ -1,4 +1,4 @@
-//! `licd tenants`: the customers of the service.
+//! `licd tenants`: creates and lists the customers of the service.
 
 use anyhow::Context;
 use clap::Subcommand;
@@ -11,7 +11,7 @@ use super::{Database, print, say};
 #[derive(Subcommand)]
 pub enum Tenants {
     /// Create a tenant, and print its first admin key once, to standard output. Creates the
-    /// database too, if there is none.
+    /// database if there is none.
     Create {
         name: Name,
         #[command(flatten)]
@@ -47,13 +47,13 @@ impl Tenants {
     }
 }
 
-/// A tenant may be created before the first `licd serve`. As a mistyped path would look the same, a
-/// new database is reported.
+/// A tenant may be created before the first `licd serve`. A new database is reported, since a
+/// mistyped path would look the same.
 async fn open_or_create(database: &Database) -> anyhow::Result<Db> {
     let url = database.url()?;
     let (db, upgrade) = Db::upgrade(&url).await.with_context(|| url.to_string())?;
     if upgrade.is_first() {
-        say(format_args!("There was no database of licd at {url}; created one."));
+        say(format_args!("Created a new database at {url}."));
     }
     Ok(db)
 }

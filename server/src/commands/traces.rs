@@ -1,8 +1,8 @@
-//! Where traces go: to the collector that OpenTelemetry's standard variables name, over HTTP, in the
-//! background.
+//! Sends traces over HTTP, in the background, to the collector set by OpenTelemetry's standard
+//! variables.
 //!
-//! Spans wait in a bounded queue, and those that find it full are dropped. So a collector that is
-//! away or silent holds up no request, and the end of licd for two seconds at most.
+//! Spans wait in a bounded queue and are dropped if it is full. So a collector that is down or
+//! silent delays no request, and the end of licd by at most two seconds.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
-/// How long the last spans may take to be sent.
+/// How long sending the last spans may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Sends spans until it is dropped, which sends the last.
+/// Sends spans until it is dropped, when it sends the remaining ones.
 pub struct Traces(SdkTracerProvider);
 
 impl Drop for Traces {
@@ -27,7 +27,7 @@ impl Drop for Traces {
     }
 }
 
-/// Starts to send spans, if a collector is named.
+/// Starts sending spans, if a collector is set.
 pub fn start() -> anyhow::Result<Option<Traces>> {
     let variables = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
     if !variables.into_iter().any(is_set) {
@@ -50,7 +50,7 @@ fn is_set(variable: &str) -> bool {
     std::env::var(variable).is_ok_and(|value| !value.is_empty())
 }
 
-/// Who sends the spans, as the variables say, by default a service named licd.
+/// The service that sends the spans, from the variables; by default named licd.
 fn resource() -> Resource {
     if is_set("OTEL_SERVICE_NAME") {
         return Resource::builder().build();
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// A collector that only listens, and traces that go there.
+    /// A collector that only listens, and traces sent to it.
     fn traces() -> (TcpListener, Traces) {
         drop(rustls::crypto::ring::default_provider().install_default());
         let collector = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -80,7 +80,7 @@ mod tests {
         (collector, Traces::to(exporter.with_endpoint(endpoint).build().unwrap()))
     }
 
-    /// Ten times what the queue holds.
+    /// Ten times what the queue can hold.
     #[test]
     fn a_silent_collector_holds_up_nothing() {
         let (_collector, traces) = traces();

@@ -1,5 +1,5 @@
-//! Reading the address of a database from the command line or the environment. It may hold a
-//! password, which clap would repeat in its message about an address that is malformed.
+//! Parses a database URL from the command line or the environment. It may contain a password, which
+//! clap's own message about a malformed value would repeat.
 
 use std::ffi::OsStr;
 

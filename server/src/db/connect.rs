@@ -1,4 +1,4 @@
-//! Opening a database: its settings, its connections, its schema.
+//! Opens a database: its settings, connections and schema.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -18,22 +18,22 @@ use super::sqlite::{LOCK_WAIT, SqliteConnections, is_locked};
 use super::url::DatabaseUrl;
 use super::{Db, STATEMENT_TIMEOUT, files, with_timeout};
 
-/// The page cache of connections that write, and of those that read for validations: 12 MB, in KiB as
-/// a negative number. Other readers keep the default of 2 MB.
+/// The page cache of connections that write or read for validations: 12 MB, in KiB as a negative
+/// number. Other readers keep the default of 2 MB.
 const SQLITE_LARGE_CACHE: &str = "-12000";
-/// How long the write-ahead log grows before the writer itself copies it into the file: 100 MB, in
-/// pages. A background task does so much sooner; this is for when it does not get that far.
+/// The size at which the writer itself copies the write-ahead log into the file: 100 MB, in pages.
+/// Normally a background task copies it much earlier.
 const SQLITE_LOG_PAGES: &str = "25000";
 pub(super) const SQLITE_READERS: u32 = 4;
-/// How many batches of validations read at once on a large machine.
+/// How many batches of validations read at the same time on a large machine.
 const MOST_READING: u32 = 8;
-/// Beside those that read for validations.
+/// In addition to those that read for validations.
 pub(super) const POSTGRES_CONNECTIONS: u32 = 15;
-/// Every statement finds its rows by key, and a batch is small. PostgreSQL, which cannot know how
-/// many items its JSON holds, would guess a hundred and scan whole tables for them: 43 µs of its
-/// time for each validation instead of 111, with 10 thousand users. Without bitmap scans a list is
-/// read in the order of its index, and never sorts its whole world. Tables are joined in the order
-/// in which a statement names them, as what PostgreSQL believes of empty tables is no guide.
+/// Every statement finds its rows by key, and a batch is small. PostgreSQL does not know how many
+/// items its JSON holds, would assume a hundred, and scan whole tables for them: 111 µs per
+/// validation instead of 43, with 10 thousand users. Without bitmap scans, a list is read in the
+/// order of its index and the whole world is never sorted. Tables are joined in the order in which
+/// a statement names them, since PostgreSQL's statistics of empty tables are misleading.
 const PLANS: [(&str, &str); 8] = [
     ("enable_material", "off"),
     ("join_collapse_limit", "1"),
@@ -44,7 +44,7 @@ const PLANS: [(&str, &str); 8] = [
     ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
 ];
-/// Before a file that another process has locked is tried again.
+/// How long to wait before trying a file again that another process has locked.
 const WAL_RETRY: Duration = Duration::from_millis(20);
 
 impl Db {
@@ -53,12 +53,12 @@ impl Db {
         Self::open_for(url, most_reading()).await
     }
 
-    /// As [`open`](Self::open), for so many batches of validations at once, whatever the machine.
+    /// Like [`open`](Self::open), with a given number of parallel batches of validations.
     pub async fn open_for(url: &DatabaseUrl, most_reading: u32) -> Result<Self, OpenError> {
         Ok(Self::migrate(url, most_reading).await?.0)
     }
 
-    /// As [`open`](Self::open), and returns the migrations that were applied.
+    /// Like [`open`](Self::open), and returns the migrations that were applied.
     pub async fn upgrade(url: &DatabaseUrl) -> Result<(Self, Upgrade), OpenError> {
         Self::migrate(url, most_reading()).await
     }
@@ -72,7 +72,7 @@ impl Db {
         Ok((db, upgrade))
     }
 
-    /// Connects to a database that exists and has the schema of this licd, and changes nothing.
+    /// Connects to an existing database with the schema of this licd, and changes nothing.
     pub async fn open_as_it_is(url: &DatabaseUrl) -> Result<Self, OpenError> {
         if let DatabaseUrl::Sqlite(path) = url {
             files::find(path)?;
@@ -96,11 +96,11 @@ async fn connect_sqlite(path: &Path, most_reading: u32) -> super::Result<Db> {
         .filename(path)
         .foreign_keys(true)
         .journal_mode(SqliteJournalMode::Wal)
-        // What a commit wrote is on disk before it returns, power cuts included.
+        // A commit is on disk before it returns, even if the power fails.
         .synchronous(SqliteSynchronous::Full)
-        // For another process that writes, such as `licd keys create`.
+        // While another process writes, such as `licd keys create`.
         .busy_timeout(STATEMENT_TIMEOUT)
-        // Rows wait here for the task that takes them; waking it for each would cost more.
+        // Rows are buffered here for the reading task; waking it for each would cost more.
         .row_buffer_size(1024);
     let pool = SqlitePoolOptions::new()
         .max_connections(SQLITE_READERS)
@@ -120,8 +120,8 @@ async fn connect_sqlite(path: &Path, most_reading: u32) -> super::Result<Db> {
     Ok(Db::Sqlite(connections))
 }
 
-/// The first connection, which switches the file to a write-ahead log for good. Of two processes
-/// that do so at the same moment, SQLite refuses one at once, whatever its busy timeout.
+/// The first connection, which switches the file to a write-ahead log permanently. If two processes
+/// do so at the same moment, SQLite refuses one immediately, whatever its busy timeout.
 async fn switch_to_wal(options: &SqliteConnectOptions) -> super::Result<SqliteConnection> {
     loop {
         match options.connect().await {
@@ -132,10 +132,10 @@ async fn switch_to_wal(options: &SqliteConnectOptions) -> super::Result<SqliteCo
     }
 }
 
-/// The servers, with the settings that each connection asks for.
+/// The servers, with the settings for each connection.
 pub(super) fn with_settings(hosts: &Hosts) -> Hosts {
     let timeout = format!("{}ms", STATEMENT_TIMEOUT.as_millis());
-    // The locks of a node that is cut off are free again after the same time.
+    // The locks of a disconnected node are released after the same time.
     let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
     hosts.with(|options| {
         let options = options.application_name("licd");
@@ -143,7 +143,7 @@ pub(super) fn with_settings(hosts: &Hosts) -> Hosts {
     })
 }
 
-/// How many batches of validations read at once on this machine: one for each two cores.
+/// How many batches of validations read at the same time on this machine: one for each two cores.
 fn most_reading() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     u32::try_from(cores / 2).unwrap_or(MOST_READING).clamp(1, MOST_READING)
@@ -155,7 +155,7 @@ async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> super::Result<Db>
         .max_connections(POSTGRES_CONNECTIONS + most_reading)
         .max_lifetime(POSTGRES_MAX_AGE)
         .acquire_timeout(STATEMENT_TIMEOUT)
-        // A wait that is too long ends, and licd logs it itself.
+        // licd logs waits that are too long itself.
         .acquire_slow_threshold(STATEMENT_TIMEOUT);
     let connections = PgConnections::open(pool, hosts.primary().await?).await?;
     hosts.clone().spawn_failover_watch(connections.clone());

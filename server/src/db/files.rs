@@ -1,5 +1,5 @@
-//! The files of an SQLite database: making them for their owner alone, and noticing when others may
-//! read or write them.
+//! The files of an SQLite database: creates them for their owner only, and detects if other users
+//! can read or write them.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use super::open_error::OpenError;
 use crate::permissions::{mode, quoted};
 
-/// Of a file: others may read, write or run it, or its group may write it.
+/// For a file: others may read, write or run it, or its group may write it.
 const EXPOSED_FILE: u32 = 0o027;
-/// Of a folder: others or its group may put files into it, and so replace the database.
+/// For a folder: others or its group may create files in it, and so replace the database.
 const EXPOSED_FOLDER: u32 = 0o022;
-/// Of a folder such as /tmp: no user may replace the files of another.
+/// For a folder such as /tmp: users cannot replace each other's files.
 const STICKY: u32 = 0o1000;
 
-/// How many links may lead from one to the next, as on Linux.
+/// The most links that may lead from one to the next, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Makes the file, and its folder, if they do not exist: for nobody else to read. SQLite gives its
-/// side files the same permissions.
+/// Creates the file and its folder if they do not exist, accessible only to the owner. SQLite gives
+/// its side files the same permissions.
 pub(super) fn make(path: &Path) -> Result<(), OpenError> {
     refuse_unusable(path)?;
     refuse_lost(path)?;
@@ -32,7 +32,7 @@ pub(super) fn make(path: &Path) -> Result<(), OpenError> {
     made.map_err(|error| OpenError::File(path.to_owned(), error))
 }
 
-/// Finds the file, and does not create it.
+/// Checks that the file exists, without creating it.
 pub fn find(path: &Path) -> Result<(), OpenError> {
     refuse_unusable(path)?;
     refuse_lost(path)?;
@@ -43,7 +43,7 @@ pub fn find(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Where the file really is. SQLite keeps its log next to that, not next to a link that leads to it.
+/// Follows links to the real file, since SQLite keeps its log next to that.
 pub(super) fn resolve(path: PathBuf) -> PathBuf {
     let mut resolved = path.clone();
     for _ in 0..MAX_LINKS {
@@ -52,12 +52,11 @@ pub(super) fn resolve(path: PathBuf) -> PathBuf {
             Err(_) => return resolved,
         }
     }
-    // A circle, which fails when it is opened.
+    // A cycle, which makes opening fail.
     path
 }
 
-/// Fails when there is something at the path that is no file. To open a pipe would wait for somebody
-/// who writes to it.
+/// Fails if the path is neither a regular file nor free. Opening a pipe would wait for a writer.
 fn refuse_unusable(path: &Path) -> Result<(), OpenError> {
     match path.metadata() {
         Ok(file) if file.is_dir() => Err(OpenError::Folder),
@@ -66,14 +65,14 @@ fn refuse_unusable(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Fails when the file is missing or empty and its write-ahead log is not: the log then has what was
-/// written, and SQLite would delete it when it opens the file.
+/// Fails if the file is missing or empty but its write-ahead log is not: the log then contains the
+/// latest data, and SQLite would delete it on opening the file.
 fn refuse_lost(path: &Path) -> Result<(), OpenError> {
     let is_empty = |path: &Path| match path.metadata() {
         Ok(file) => file.len() == 0,
         Err(error) => error.kind() == ErrorKind::NotFound,
     };
-    // The log first: a new file has a page before it has a log.
+    // The log first, since a new file has a page before it has a log.
     let log = log_of(path);
     if !is_empty(&log) && is_empty(path) {
         return Err(OpenError::Lost { file: path.to_owned(), log });
@@ -81,34 +80,34 @@ fn refuse_lost(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Where SQLite keeps the write-ahead log of a file.
+/// The path of a file's write-ahead log.
 pub(super) fn log_of(path: &Path) -> PathBuf {
-    beside(path, "-wal")
+    with_suffix(path, "-wal")
 }
 
-/// A way in which others on this machine may read or change a database.
-pub struct Exposure {
+/// A way for other users of this machine to read or change a database.
+pub struct PermissionProblem {
     pub what: &'static str,
-    /// The command that ends it.
+    /// The command that fixes it.
     pub fix: String,
 }
 
-impl fmt::Display for Exposure {
+impl fmt::Display for PermissionProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; fix it with: {}", self.what, self.fix)
     }
 }
 
-/// Looks at the file, at those that SQLite keeps beside it, and at their folder. What does not exist
-/// is not exposed: licd makes it for its owner alone.
-pub(super) fn exposures(path: &Path) -> Vec<Exposure> {
+/// Checks the file, SQLite's side files, and their folder. Missing files are no problem, since licd
+/// creates them for their owner only.
+pub(super) fn permission_problems(path: &Path) -> Vec<PermissionProblem> {
     let mut found = Vec::new();
-    let files = ["", "-wal", "-shm"].map(|suffix| beside(path, suffix));
+    let files = ["", "-wal", "-shm"].map(|suffix| with_suffix(path, suffix));
     let is_exposed = |file: &&PathBuf| file.is_file() && mode(file) & EXPOSED_FILE != 0;
     let files: Vec<&PathBuf> = files.iter().filter(is_exposed).collect();
     if !files.is_empty() {
         let files = files.into_iter().map(|file| quoted(file)).collect::<Vec<_>>().join(" ");
-        found.push(Exposure {
+        found.push(PermissionProblem {
             what: "others can read or change the database",
             fix: format!("chmod 600 {files}"),
         });
@@ -116,7 +115,7 @@ pub(super) fn exposures(path: &Path) -> Vec<Exposure> {
     let folder = folder(path);
     let mode = mode(folder);
     if mode & EXPOSED_FOLDER != 0 && mode & STICKY == 0 {
-        found.push(Exposure {
+        found.push(PermissionProblem {
             what: "others can replace the database",
             fix: format!("chmod go-w {}", quoted(folder)),
         });
@@ -128,7 +127,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()

@@ -1,9 +1,10 @@
-//! One PostgreSQL database on several servers, of which one at a time takes writes: the primary and
-//! its standbys.
+//! One PostgreSQL database on several servers, only one of which accepts writes at a time: the
+//! primary and its standbys.
 //!
-//! `postgres://licd@one,two:5433/licd` names them all. The driver knows one host for each pool, so
-//! the pool is pointed at whichever takes writes, and a watch notices when that is another.
-//! Replication, promotion, and that two servers never take writes at once, are the operator's.
+//! `postgres://licd@one,two:5433/licd` lists them all. The driver supports one host per pool, so
+//! the pool is pointed at the server that accepts writes, and a watch notices when that changes.
+//! Replication, promotion, and preventing two servers from accepting writes at the same time are up
+//! to the operator.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,19 +17,19 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::postgres::PgConnections;
 use super::{Result, with_timeout};
 
-/// How often the watch checks whether the primary still takes writes.
+/// How often the watch checks whether the primary still accepts writes.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a server may take to show whether it takes writes.
+/// How long a server may take to show whether it accepts writes.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The option of a URL that names a pooler which lends connections for one transaction each.
+/// The URL option for a pooler that assigns connections per transaction.
 pub(super) const POOLER: &str = "pooler=transaction";
 
-/// The servers, in the order in which they are tried; alike in all but host and port.
+/// The servers, in the order in which they are tried. They differ only in host and port.
 #[derive(Clone)]
 pub struct Hosts {
     each: Vec<PgConnectOptions>,
-    /// The hosts are such poolers.
+    /// Whether the hosts are such poolers.
     pub pooler: bool,
 }
 
@@ -40,7 +41,7 @@ impl FromStr for Hosts {
         let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
         let hosts = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
         let (path, query) = url[end..].split_once('?').unwrap_or((&url[end..], ""));
-        // The driver does not know this option.
+        // The driver does not support this option.
         let known: Vec<&str> = query.split('&').filter(|option| *option != POOLER).collect();
         let one = |host| {
             let url = format!("{}{host}{path}?{}", &url[..hosts], known.join("&"));
@@ -66,7 +67,7 @@ impl fmt::Display for Hosts {
 }
 
 impl Hosts {
-    /// The same servers with further options.
+    /// The same servers with additional options.
     pub fn with(&self, change: impl Fn(PgConnectOptions) -> PgConnectOptions) -> Self {
         Self { each: self.each.iter().cloned().map(change).collect(), ..*self }
     }
@@ -75,7 +76,7 @@ impl Hosts {
         self.each.into_iter()
     }
 
-    /// The first server that takes writes, or why the last one does not.
+    /// The first server that accepts writes, or the last one's error.
     pub async fn primary(&self) -> Result<PgConnectOptions> {
         Ok(self.find().await?.0)
     }
@@ -91,8 +92,8 @@ impl Hosts {
         Err(reason)
     }
 
-    /// Keeps connections pointed at the server that takes writes, until they are closed. With one
-    /// server there is nothing to choose.
+    /// Keeps connections pointed at the server that accepts writes, until they are closed. Does
+    /// nothing if there is only one server.
     pub fn spawn_failover_watch(self, connections: PgConnections) {
         if self.each.len() > 1 {
             tokio::spawn(async move {
@@ -118,12 +119,12 @@ impl Hosts {
             primary = match self.find().await {
                 Ok((options, conn)) => {
                     let (host, port) = (options.get_host(), options.get_port());
-                    tracing::info!(host, port, "this server takes writes");
+                    tracing::info!(host, port, "this server accepts writes");
                     connections.turn_to(options);
                     Some(conn)
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "no server takes writes");
+                    tracing::warn!(%error, "no server accepts writes");
                     None
                 }
             };
@@ -131,7 +132,6 @@ impl Hosts {
     }
 }
 
-/// Host and port.
 pub(super) fn address(options: &PgConnectOptions) -> String {
     match (options.get_host(), options.get_port()) {
         (host, port) if host.contains(':') => format!("[{host}]:{port}"),
@@ -139,7 +139,7 @@ pub(super) fn address(options: &PgConnectOptions) -> String {
     }
 }
 
-/// In a URL an IPv6 address stands in brackets, with which no resolver knows it.
+/// A URL has an IPv6 address in brackets, which resolvers do not understand.
 fn without_brackets(options: PgConnectOptions) -> PgConnectOptions {
     let host = options.get_host();
     match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).map(str::to_owned) {
@@ -148,13 +148,13 @@ fn without_brackets(options: PgConnectOptions) -> PgConnectOptions {
     }
 }
 
-/// A connection to the server, if it takes writes.
+/// A connection to the server, if it accepts writes.
 async fn connect_writable(options: &PgConnectOptions) -> Result<PgConnection> {
     let mut conn = options.connect().await?;
     if takes_writes(&mut conn).await? { Ok(conn) } else { Err(read_only()) }
 }
 
-/// A standby and a server that is set to read-only do not.
+/// False for a standby, and for a server that is set to read-only.
 async fn takes_writes(conn: &mut PgConnection) -> Result<bool> {
     let row = conn.fetch_one("show transaction_read_only").await?;
     Ok(row.try_get::<&str, _>(0)? == "off")

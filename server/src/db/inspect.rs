@@ -1,5 +1,5 @@
-//! What `licd doctor` reads of a database: on a connection of its own, whatever the schema, and
-//! without changing anything. What the facts mean is decided there.
+//! What `licd doctor` reads from a database: on a connection of its own, whatever the schema, and
+//! without changing anything. Doctor interprets the facts.
 
 mod postgres;
 mod sqlite;

@@ -1,5 +1,5 @@
-//! JSON that comes back from either database as it was written: members in their order, numbers
-//! with their digits. PostgreSQL's `jsonb`, which the driver takes JSON for, would change both.
+//! JSON that both databases return as it was written, with the order of members and the digits of
+//! numbers. PostgreSQL's `jsonb`, which the driver assumes for JSON, changes both.
 
 use serde::{Deserialize, Serialize};
 use sqlx::encode::IsNull;
@@ -10,10 +10,10 @@ use sqlx::sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef};
 use sqlx::types::Json;
 use sqlx::{Decode, Encode, Postgres, Sqlite, Type};
 
-/// PostgreSQL's number for its type `json`, which it keeps as text.
+/// PostgreSQL's type id of `json`, which it stores as text.
 const JSON: Oid = Oid(114);
 
-/// A value of a column of type `json`.
+/// The value of a `json` column.
 #[derive(Clone)]
 pub struct AsWritten<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! The reasons why a database cannot be opened.
+//! Errors of opening a database.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use sqlx::migrate::MigrateError;
 
 use crate::error::has_code;
 
-/// Why a database could not be opened. The messages are for the operator who starts licd.
+/// Why a database could not be opened. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("cannot open the database: {0}")]
@@ -17,14 +17,12 @@ pub enum OpenError {
     NotAFile(PathBuf),
     #[error("this is a folder; name a file in it, such as licd.db")]
     Folder,
-    #[error(
-        "there is no such file; `licd serve`, `licd tenants create` and `licd migrate` create one"
-    )]
+    #[error("no such file; `licd serve`, `licd tenants create` and `licd migrate` create one")]
     Missing,
     #[error(
-        "{} is empty or missing, but {} is not: what was written last is in that log alone. Copy it \
-         to a safe place. Then put the file back that belongs to it; or move the log away and \
-         restore a backup, or without one begin anew",
+        "{} is empty or missing, but {} is not: only that log contains the latest changes. Copy it \
+         to a safe place. Then put back the file that it belongs to; or move the log away and \
+         restore a backup, or start with a new database if there is none",
         file.display(), log.display()
     )]
     Lost { file: PathBuf, log: PathBuf },
@@ -38,14 +36,14 @@ pub enum OpenError {
          date with `licd migrate`"
     )]
     Older { database: i64, licd: i64 },
-    #[error("there is nothing of licd in this database")]
+    #[error("this database contains no tables of licd")]
     Empty,
     #[error("cannot bring the database's schema up to date: {0}")]
     Migrate(MigrateError),
 }
 
 impl OpenError {
-    /// A migration did not get the lock of a table in time.
+    /// Whether a migration could not lock a table in time.
     pub(super) fn is_lock_timeout(&self) -> bool {
         let cause = match self {
             Self::Connect(error)

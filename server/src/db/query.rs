@@ -1,7 +1,7 @@
-//! Statements: one text, bound and fetched the same way on both databases.
+//! Statements: one text, with the same bindings and fetches on both databases.
 //!
-//! PostgreSQL's names of types and its placeholders (`$1`) are legal in SQLite too, so nearly every
-//! statement is one text. Where the two really differ, [`Sql::Each`] holds both side by side.
+//! SQLite accepts PostgreSQL's type names and placeholders (`$1`), so nearly every statement is one
+//! text. Where the two differ, [`Sql::Each`] contains both.
 
 use serde::de::DeserializeOwned;
 use sqlx::error::BoxDynError;
@@ -14,7 +14,7 @@ use super::postgres::PgConn;
 use super::sqlite::{SqliteConn, is_locked};
 use super::{Conn, Inner, Result, within_statement_timeout};
 
-/// A value that both databases know how to store.
+/// A value that both databases can store.
 pub trait Value<'q>:
     Encode<'q, Sqlite> + Type<Sqlite> + Encode<'q, Postgres> + Type<Postgres>
 {
@@ -25,7 +25,7 @@ impl<'q, T> Value<'q> for T where
 {
 }
 
-/// A record that can be read from a row of either database.
+/// A record that can be decoded from a row of either database.
 pub trait Row: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 impl<T> Row for T
@@ -36,15 +36,14 @@ where
 {
 }
 
-/// The text of a statement.
 #[derive(Clone, Copy)]
 pub enum Sql {
     Both(&'static str),
     Each { sqlite: &'static str, postgres: &'static str },
 }
 
-/// A `select` whose rows stay locked until the transaction ends. On SQLite a transaction that
-/// writes is alone anyway, and has no word for it.
+/// A `select` whose rows stay locked until the end of the transaction. SQLite needs no such clause,
+/// since it allows only one writing transaction.
 macro_rules! locking {
     ($($select:tt)+) => {
         $crate::db::Sql::Each {
@@ -93,7 +92,7 @@ impl Conn {
     }
 }
 
-/// A statement on its way to a connection.
+/// A statement with its bindings and connection.
 #[must_use = "a statement does nothing until it is executed or fetched"]
 pub struct Query<'c>(Bound<'c>);
 
@@ -102,18 +101,18 @@ enum Bound<'c> {
     Postgres(&'c mut PgConn, &'static str, Result<PgArguments>, StatementReuse),
 }
 
-/// The reuse of a statement that PostgreSQL has planned.
+/// Whether PostgreSQL's plan of a statement is reused.
 ///
-/// A statement is sent to be planned, and then to be run. Behind a pooler that lends connections
-/// for a transaction each, only a transaction keeps the two together, and a plan kept for later
-/// would be another client's.
+/// A statement is first sent to be planned, then to be run. A pooler that assigns connections per
+/// transaction keeps the two together only within a transaction, and a plan kept for later would
+/// belong to another client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StatementReuse {
     /// Kept under a name for the next use.
     Kept,
-    /// Forgotten after this use.
+    /// Dropped after this use.
     Once,
-    /// Forgotten, and the statement is a transaction of its own.
+    /// Dropped, and the statement runs in its own transaction.
     Alone,
 }
 
@@ -137,7 +136,7 @@ macro_rules! run {
     }};
 }
 
-/// Runs the statement on SQLite, and again for as long as another process has the file locked.
+/// Runs the statement on SQLite, and repeats it while another process has the file locked.
 macro_rules! run_sqlite {
     ($query:path, $fetch:ident, $conn:ident, $sql:ident, $args:ident) => {{
         let args = $args?;
@@ -177,7 +176,7 @@ impl Query<'_> {
         self
     }
 
-    /// Answers how many rows it changed.
+    /// Returns the number of changed rows.
     pub async fn execute(self) -> Result<u64> {
         Ok(match self.0 {
             Bound::Sqlite(conn, sql, args) => {
@@ -205,9 +204,9 @@ impl Query<'_> {
         self.fetch_optional().await?.ok_or(sqlx::Error::RowNotFound)
     }
 
-    /// Fetches what may be many rows at the least cost. On SQLite each row costs a wake-up between
-    /// threads, and each column an allocation, so the statement's text for SQLite gives its rows as
-    /// one: a JSON array, each element of which reads as a `P`.
+    /// Fetches many rows at the lowest cost. On SQLite each row costs a switch between threads, and
+    /// each column an allocation, so the SQLite text returns all rows as one: a JSON array whose
+    /// elements are each decoded as a `P`.
     pub async fn fetch_packed<T, P>(self) -> Result<Vec<T>>
     where
         T: Row,

@@ -1,6 +1,6 @@
-//! The schema: bringing a database up to what this licd expects, one process at a time.
+//! The schema: migrates a database to the version of this licd, one process at a time.
 //!
-//! The tables are in `migrations/`; the rules for migrations beside older nodes are in
+//! The tables are in `migrations/`; the rules for migrations while older nodes run are in
 //! `docs/deployment.md`.
 
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ use super::open_error::OpenError;
 use super::postgres::PgConnections;
 use super::{Db, Result};
 
-/// The migrations, which bring no lock of their own: [`LOCK`] is the transaction's.
+/// The migrations. They take no lock of their own, because the transaction holds [`LOCK`].
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(migrations);
 
 fn migrations() -> Migrator {
@@ -24,7 +24,7 @@ fn migrations() -> Migrator {
     migrations
 }
 
-/// The same for PostgreSQL, where comparing texts byte by byte has another name.
+/// The same for PostgreSQL, which has another name for the collation by bytes.
 static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = migrations();
     for migration in migrations.migrations.to_mut() {
@@ -34,47 +34,48 @@ static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     migrations
 });
 
-/// Nodes that start at once take turns. The lock belongs to the transaction and not to the session,
-/// so that it works through a pooler too, and ends with the node. An arbitrary constant.
+/// Makes nodes that start at the same time take turns. The lock belongs to the transaction, not to
+/// the session, so that it also works through a pooler and ends with the node. An arbitrary
+/// constant.
 const LOCK: &str = "select pg_advisory_xact_lock(7017269530431091044)";
-/// The same, if it is free.
 const TRY_LOCK: &str = "select pg_try_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
 const NO_STATEMENT_TIMEOUT: &str = "set local statement_timeout = 0";
 const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0";
-/// How long a migration waits for a table that another session reads, such as a backup. What nodes
-/// ask of the table meanwhile waits behind it.
+/// How long a migration waits for a table that another session, such as a backup, is reading.
+/// Requests of other nodes for that table wait behind it.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '1s'";
-/// Before a migration that waited so long is tried again: nodes catch up in between.
+/// How long to wait before trying again, so that other nodes catch up.
 const LOCK_RETRY: Duration = Duration::from_secs(4);
-/// How often it is logged that a migration still waits.
+/// How often to log that a migration is still waiting.
 const LOCK_REPORT: Duration = Duration::from_secs(60);
-/// Migrating plans statements under names. Behind a pooler the server's connection is lent to
-/// others next, and they use the same names.
-const FORGET: &str = "deallocate all";
-/// That a table is there already is nothing to log.
+/// Migrating prepares named statements. A pooler assigns the connection to other clients next,
+/// which use the same names.
+const DROP_PLANS: &str = "deallocate all";
+/// Do not log that a table exists already.
 const NO_NOTICES: &str = "set local client_min_messages = warning";
 
 /// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upgrade {
-    /// The versions that were applied just now, with what each is about.
+    /// The versions that were just applied, with their descriptions.
     pub applied: Vec<(i64, String)>,
-    /// The version that the schema has now.
+    /// The current version of the schema.
     pub version: i64,
 }
 
 impl Upgrade {
-    /// There was nothing of licd in the database before.
+    /// Whether the database contained no tables of licd before.
     pub fn is_first(&self) -> bool {
         self.applied.len() == MIGRATIONS.iter().count()
     }
 }
 
-/// Brings the schema up to date, in one transaction: if a migration fails, it is what it was.
+/// Brings the schema up to date, in one transaction: if a migration fails, nothing has changed.
 pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
     match db {
-        // Under the write lock, so that two processes that start at once do not both migrate.
+        // Under the write lock, so that two processes that start at the same time do not both
+        // migrate.
         Db::Sqlite(connections) => {
             let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
             let mut tx = conn.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
@@ -93,8 +94,8 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
                 if reported.is_none_or(|at| at.elapsed() >= LOCK_REPORT) {
                     reported = Some(Instant::now());
                     tracing::warn!(
-                        "a session, perhaps a backup, uses a table that the new schema changes; \
-                         running nodes go on, and this waits until the session has ended"
+                        "another session, such as a backup, is using a table that the migration changes; \
+                         running nodes are not affected, and this one waits for the session to end"
                     );
                 }
                 sleep(LOCK_RETRY).await;
@@ -103,32 +104,32 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
     }
 }
 
-/// On a connection of its own, whose plans can be forgotten, and which lets go of all locks when it
-/// is closed.
+/// Uses a connection of its own, so that its plans can be dropped and closing it releases all
+/// locks.
 async fn upgrade_postgres(connections: &PgConnections) -> Result<Upgrade, OpenError> {
     let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
     let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
-    for statement in [FORGET, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES] {
+    for statement in [DROP_PLANS, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES] {
         tx.execute(statement).await.map_err(OpenError::Connect)?;
     }
     take_turn(&mut tx).await.map_err(OpenError::Connect)?;
     tx.execute(LOCK_TIMEOUT).await.map_err(OpenError::Connect)?;
     let upgrade = run(&POSTGRES_MIGRATIONS, &mut *tx).await?;
-    tx.execute(FORGET).await.map_err(OpenError::Connect)?;
+    tx.execute(DROP_PLANS).await.map_err(OpenError::Connect)?;
     tx.commit().await.map_err(OpenError::Connect)?;
     Ok(upgrade)
 }
 
-/// Waits, as long as that takes, until no other node migrates.
+/// Waits, without a time limit, until no other node is migrating.
 async fn take_turn(conn: &mut PgConnection) -> Result<()> {
     if !conn.fetch_one(TRY_LOCK).await?.try_get::<bool, _>(0)? {
-        tracing::info!("another licd migrates the database; this one waits until it is done");
+        tracing::info!("another licd is migrating the database; waiting for it to finish");
         conn.execute(LOCK).await?;
     }
     Ok(())
 }
 
-/// Refuses a database whose schema is not exactly the one this licd knows.
+/// Refuses a database whose schema version is not that of this licd.
 pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
     match db {
         Db::Sqlite(connections) => {
@@ -151,16 +152,16 @@ pub(super) async fn check_on(conn: &mut SqliteConnection) -> Result<(), OpenErro
 /// The same on a connection to PostgreSQL, perhaps through a pooler.
 pub(super) async fn check_on_postgres(conn: &mut PgConnection) -> Result<(), OpenError> {
     let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
-    tx.execute(FORGET).await.map_err(OpenError::Connect)?;
+    tx.execute(DROP_PLANS).await.map_err(OpenError::Connect)?;
     let applied = tx.list_applied_migrations(&MIGRATIONS.table_name).await;
     if applied.is_ok() {
-        tx.execute(FORGET).await.map_err(OpenError::Connect)?;
+        tx.execute(DROP_PLANS).await.map_err(OpenError::Connect)?;
     }
     fits(applied)
 }
 
 fn fits(applied: Result<Vec<AppliedMigration>, MigrateError>) -> Result<(), OpenError> {
-    // Without the table in which migrations are noted, none were.
+    // Without the table of migrations, none have been applied.
     let applied = applied.unwrap_or_default();
     let database = newest(&applied).ok_or(OpenError::Empty)?;
     match database.cmp(&version()) {
@@ -170,7 +171,7 @@ fn fits(applied: Result<Vec<AppliedMigration>, MigrateError>) -> Result<(), Open
     }
 }
 
-/// Fails when a migration was another then: the tables may be, too.
+/// Fails if an applied migration differs from ours, since its tables may differ as well.
 fn has_our_migrations(applied: &[AppliedMigration]) -> Result<(), OpenError> {
     let is_other = |applied: &&AppliedMigration| {
         let mut known = MIGRATIONS.iter().filter(|known| known.version == applied.version);
@@ -182,7 +183,7 @@ fn has_our_migrations(applied: &[AppliedMigration]) -> Result<(), OpenError> {
     }
 }
 
-/// The tables that the migrations make.
+/// The tables that the migrations create.
 pub(super) fn tables() -> impl Iterator<Item = &'static str> {
     let made = |sql: &'static str| {
         sql.split("create table ").skip(1).filter_map(|rest| rest.split([' ', '(', '\n']).next())

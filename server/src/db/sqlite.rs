@@ -1,13 +1,13 @@
-//! SQLite's connections: one that writes, several that read, and what happens to one that failed.
+//! SQLite's connections: one that writes, several that read, and the handling of failed ones.
 //!
-//! SQLite has one writer at a time, so the writing connection is behind a lock, and writers queue
-//! in order instead of polling the file's own lock. Readers come from a pool; thanks to the
-//! write-ahead log they never wait for the writer. Validations have readers of their own, each behind
-//! a lock as well: the pool pings a connection that is given back, which costs as much as their read.
+//! SQLite allows one writer at a time, so the writing connection is behind a lock, and writers
+//! queue in order instead of polling the lock of the file. Readers come from a pool; thanks to the
+//! write-ahead log they never wait for the writer. Validations have their own readers, each behind
+//! a lock as well: the pool pings a returned connection, which costs as much as their read.
 //!
-//! After a failed write (a full disk, an input/output error) SQLite may have rolled the transaction
-//! back by itself, and a statement that was given up on may still be running. So a connection on
-//! which anything failed is closed, and the next user opens a new one.
+//! After a failed write (disk full, input/output error) SQLite may have rolled the transaction back
+//! itself, and a statement that timed out may still be running. So a connection on which anything
+//! failed is closed, and the next user opens a new one.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -24,37 +24,37 @@ use super::identity::DatabaseFiles;
 use super::{PoolState, Result, STATEMENT_TIMEOUT, with_timeout};
 use crate::error::has_primary_code;
 
-/// How long the writer lets SQLite wait for another process that writes; then it begins the statement
-/// anew. The longer SQLite waits, the more rarely it looks, in the end ten times a second: beside a
-/// process that writes all the time it would wait for seconds.
+/// How long the writer lets SQLite wait for another writing process before it repeats the
+/// statement. SQLite polls less and less often, down to ten times a second, so with a busy other
+/// process it would wait for seconds.
 pub(super) const LOCK_WAIT: Duration = Duration::from_millis(10);
 
-/// How many pages of the write-ahead log, 16 MB, are worth a checkpoint. A page that is written often
-/// is copied once.
+/// How many pages of the write-ahead log, 16 MB, make a checkpoint worthwhile. A page that is
+/// written often is then copied once.
 const CHECKPOINT_PAGES: i64 = 4000;
 
-/// A connection for one user at a time: none until the first use, after a failure, and once it is
+/// A connection for one user at a time. None before the first use, after a failure, and once
 /// closed.
 type Slot = Arc<Mutex<Option<SqliteConnection>>>;
 type HeldSlot = OwnedMutexGuard<Option<SqliteConnection>>;
 
-/// The connections to one SQLite file. Cloning shares them.
+/// The connections to one SQLite file. Clones share them.
 #[derive(Clone)]
 pub struct SqliteConnections {
     writer_options: Arc<SqliteConnectOptions>,
     writer: Slot,
     readers: SqlitePool,
     validator_options: Arc<SqliteConnectOptions>,
-    /// Those that read for validations, one for each batch that may read at once.
+    /// The readers of validations, one for each batch that may read at the same time.
     validators: Arc<[Slot]>,
     files: Arc<DatabaseFiles>,
-    /// Open as long as the others may be, and closed last: SQLite deletes the write-ahead log with
-    /// the last connection, so that a log that is gone was deleted by somebody else.
+    /// Kept open and closed last: SQLite deletes the write-ahead log together with the last
+    /// connection, so if the log is missing, someone else has deleted it.
     first: Slot,
 }
 
 impl SqliteConnections {
-    /// The connection `first` is open already.
+    /// `first` is already open.
     pub fn new(
         path: PathBuf,
         first: SqliteConnection,
@@ -74,17 +74,17 @@ impl SqliteConnections {
     }
 
     pub async fn read(&self) -> Result<SqliteConn> {
-        Ok(SqliteConn::new(Held::Reader(Box::pin(self.readers.acquire()).await?)))
+        Ok(SqliteConn::new(CheckedOut::Reader(Box::pin(self.readers.acquire()).await?)))
     }
 
     pub fn most_reading(&self) -> u32 {
         self.validators.len() as u32
     }
 
-    /// Fails as [`write`](Self::write) does when the files are others.
+    /// Like [`write`](Self::write), fails if the files were replaced.
     pub async fn read_for_validations(&self) -> Result<SqliteConn> {
         self.files.check()?;
-        // All are taken only while readiness is probed, or one that failed is being closed.
+        // All are in use only while readiness is probed, or while a failed one is being closed.
         let free = self.validators.iter().find_map(|slot| slot.clone().try_lock_owned().ok());
         let slot = async {
             match free {
@@ -95,9 +95,8 @@ impl SqliteConnections {
         self.take(slot, &self.validator_options).await
     }
 
-    /// Waits for the writer at most [`STATEMENT_TIMEOUT`]. Fails at once when the files at the
-    /// database's path are no longer those that were opened: what would be written to the open ones
-    /// would be lost.
+    /// Waits at most [`STATEMENT_TIMEOUT`] for the writer. Fails immediately if the files at the
+    /// database's path are no longer the opened ones, since writes to those would be lost.
     pub async fn write(&self) -> Result<SqliteConn> {
         self.files.check()?;
         self.take(self.writer.clone().lock_owned(), &self.writer_options).await
@@ -110,7 +109,7 @@ impl SqliteConnections {
     ) -> Result<SqliteConn> {
         let opened = async { self.open(slot.await, options).await };
         let opened = tokio::time::timeout(STATEMENT_TIMEOUT, opened);
-        Ok(SqliteConn::new(Held::Slot(opened.await.map_err(|_| sqlx::Error::PoolTimedOut)??)))
+        Ok(SqliteConn::new(CheckedOut::Slot(opened.await.map_err(|_| sqlx::Error::PoolTimedOut)??)))
     }
 
     async fn open(
@@ -124,8 +123,8 @@ impl SqliteConnections {
         if slot.is_some() {
             return Ok(slot);
         }
-        // A task of its own: opening a file on a disk that hangs goes on when the caller has given
-        // up, and must not be begun again and again meanwhile.
+        // A separate task: opening a file on a hanging disk continues after the caller has given
+        // up, and must not be started again and again.
         let options = options.clone();
         let opening = tokio::spawn(async move {
             *slot = Some(options.connect().await?);
@@ -134,7 +133,7 @@ impl SqliteConnections {
         opening.await.map_err(|_| sqlx::Error::WorkerCrashed)?
     }
 
-    /// The state of the writer and of those that read.
+    /// The state of the writer and of the readers.
     pub fn pools(&self) -> [PoolState; 3] {
         let state = |name, slots: &[Slot]| {
             let (free, taken): (Vec<_>, Vec<_>) =
@@ -156,8 +155,8 @@ impl SqliteConnections {
         ]
     }
 
-    /// Copies the write-ahead log into the file once it has grown. Nobody waits for it, while a
-    /// checkpoint by the writer holds up all who write.
+    /// Copies the write-ahead log into the file once it has grown. This blocks nobody, whereas a
+    /// checkpoint by the writer would delay all writers.
     pub async fn checkpoint(&self) -> Result<()> {
         let mut first = self.first.lock().await;
         let Some(conn) = first.as_mut() else { return Ok(()) };
@@ -175,24 +174,24 @@ impl SqliteConnections {
         options.busy_timeout(STATEMENT_TIMEOUT).connect().await
     }
 
-    /// Waits until all connections are given back and closed.
+    /// Waits until all connections are returned and closed.
     pub async fn close(&self) {
         self.readers.close().await;
         for last in self.validators.iter().chain([&self.writer, &self.first]) {
             if let Some(conn) = last.lock().await.take() {
-                // The process ends; what was committed is on disk either way.
+                // The process is ending, and commits are on disk in any case.
                 drop(conn.close().await);
             }
         }
     }
 }
 
-enum Held {
+enum CheckedOut {
     Slot(HeldSlot),
     Reader(PoolConnection<Sqlite>),
 }
 
-impl Held {
+impl CheckedOut {
     fn conn(&mut self) -> Option<&mut SqliteConnection> {
         match self {
             Self::Slot(slot) => slot.as_mut(),
@@ -200,7 +199,7 @@ impl Held {
         }
     }
 
-    /// The next user gets a new one, once this one has let go of the file.
+    /// The next user gets a new one, once this one has closed the file.
     async fn close(self) {
         let closed = match self {
             Self::Slot(mut slot) => match slot.take() {
@@ -217,19 +216,19 @@ impl Held {
 
 /// A connection in use.
 pub struct SqliteConn {
-    /// None once it is given back.
-    held: Option<Held>,
+    /// None once it has been returned.
+    held: Option<CheckedOut>,
     in_transaction: bool,
-    /// False while a statement runs, and for good once one failed or was given up on.
+    /// False while a statement runs, and for good after one failed or was aborted.
     intact: bool,
 }
 
 impl SqliteConn {
-    fn new(held: Held) -> Self {
+    fn new(held: CheckedOut) -> Self {
         Self { held: Some(held), in_transaction: false, intact: true }
     }
 
-    /// Begins a transaction, which ends without effect unless it is committed.
+    /// Begins a transaction, which is rolled back unless it is committed.
     pub async fn begin(mut self, statement: &'static str) -> Result<Self> {
         self.in_transaction = true;
         loop {
@@ -246,11 +245,11 @@ impl SqliteConn {
         Ok(())
     }
 
-    /// The connection, to run a statement. Until [`done`](Self::done) is called it counts as
-    /// broken.
+    /// The connection, to run a statement. It counts as broken until [`done`](Self::done) is
+    /// called.
     pub fn start(&mut self) -> Result<&mut SqliteConnection> {
         self.intact = false;
-        self.held.as_mut().and_then(Held::conn).ok_or(sqlx::Error::WorkerCrashed)
+        self.held.as_mut().and_then(CheckedOut::conn).ok_or(sqlx::Error::WorkerCrashed)
     }
 
     pub fn done(&mut self) {
@@ -274,15 +273,15 @@ impl Drop for SqliteConn {
         if self.intact && !self.in_transaction {
             return;
         }
-        // Without a runtime the process ends, and no other use follows.
+        // Without a runtime the process is ending, and nobody needs the connection.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(give_back(held, self.intact));
         }
     }
 }
 
-/// Ends the transaction that `held` is in, or closes it.
-async fn give_back(mut held: Held, intact: bool) {
+/// Rolls back the transaction of `held`, or closes it.
+async fn give_back(mut held: CheckedOut, intact: bool) {
     if intact
         && let Some(conn) = held.conn()
         && with_timeout(STATEMENT_TIMEOUT, rollback(conn)).await.is_ok()
@@ -292,7 +291,7 @@ async fn give_back(mut held: Held, intact: bool) {
     held.close().await;
 }
 
-/// Another process has the file locked.
+/// Whether another process has locked the file.
 pub(super) fn is_locked(error: &sqlx::Error) -> bool {
     has_primary_code(error, &[5])
 }

@@ -1,16 +1,16 @@
 //! The address of a database: `sqlite://PATH` or `postgres://USER@HOST/DATABASE`.
 //!
-//! It may hold a password, so errors never repeat the address.
+//! It may contain a password, so errors never repeat it.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::files::{self, Exposure};
+use super::files::{self, PermissionProblem};
 use super::hosts::{Hosts, POOLER};
 
-/// The options after `?` that mean something to the driver or to licd. The driver ignores others,
-/// and with `sslmod=require` connections would silently be unencrypted.
+/// The options after `?` that the driver or licd knows. The driver ignores others, so
+/// `sslmod=require` would silently leave connections unencrypted.
 const OPTIONS: [&str; 19] = [
     "sslmode",
     "ssl-mode",
@@ -37,7 +37,7 @@ const SSL_MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-c
 /// Where the database is.
 #[derive(Clone)]
 pub enum DatabaseUrl {
-    /// The file itself, if its name is a link.
+    /// The path of the file itself, with links resolved.
     Sqlite(PathBuf),
     Postgres(Hosts),
 }
@@ -48,17 +48,17 @@ impl DatabaseUrl {
         Self::Sqlite(files::resolve(path))
     }
 
-    /// The ways in which others on this machine may read or change the files of an SQLite database.
-    pub fn exposures(&self) -> Vec<Exposure> {
+    /// How other users of this machine can read or change the files of an SQLite database.
+    pub fn permission_problems(&self) -> Vec<PermissionProblem> {
         match self {
-            Self::Sqlite(path) => files::exposures(path),
+            Self::Sqlite(path) => files::permission_problems(path),
             Self::Postgres(_) => Vec::new(),
         }
     }
 }
 
 impl fmt::Display for DatabaseUrl {
-    /// Where it is, for messages: without user and password.
+    /// For messages: without user and password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
@@ -67,19 +67,21 @@ impl fmt::Display for DatabaseUrl {
     }
 }
 
-/// The fault of an address. No message holds any part of the address.
+/// What is wrong with a URL. No message contains any part of it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
     #[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]
     Unknown,
-    #[error("a database in memory would be lost; must be sqlite://PATH with the path of a file")]
+    #[error(
+        "a database in memory is not persistent; must be sqlite://PATH with the path of a file"
+    )]
     InMemory,
     #[error("must name a file after sqlite://, not a folder")]
     Folder,
     #[error("sqlite:// takes no options; write the path without `?`")]
     SqliteOptions,
     #[error(
-        "`/`, `?`, `#` and `@` in a user or password must be percent-encoded, as %2F, %3F, %23 \
+        "`/`, `?`, `#` and `@` in a user or password must be percent-encoded, such as %2F, %3F, %23 \
          and %40"
     )]
     Unencoded,
@@ -87,7 +89,7 @@ pub enum InvalidUrl {
     Port,
     #[error("sslmode must be one of {}", SSL_MODES.join(", "))]
     SslMode,
-    #[error("pooler must be transaction, or be left out")]
+    #[error("pooler must be transaction or absent")]
     Pooler,
     #[error(
         "an option after `?` is unknown; licd knows sslmode, sslrootcert, sslcert, sslkey, host, \
@@ -114,16 +116,16 @@ fn sqlite(path: &str) -> Result<PathBuf, InvalidUrl> {
         "" => Err(InvalidUrl::Unknown),
         _ if path.contains('?') => Err(InvalidUrl::SqliteOptions),
         _ if path.ends_with('/') => Err(InvalidUrl::Folder),
-        // SQLite would take these for something else than the name of a file.
+        // SQLite would not interpret these as file names.
         _ if path == ":memory:" || path.starts_with("file:") => Err(InvalidUrl::InMemory),
         _ => Ok(path.into()),
     }
 }
 
-/// Finds what the driver would misunderstand or only refuse in general terms.
+/// Detects what the driver would misinterpret or reject with a vague message.
 fn postgres(rest: &str) -> Result<Hosts, InvalidUrl> {
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    // What belongs to the password would be taken for a part of the host's name.
+    // A part of the password would be interpreted as a part of the host name.
     if tail.contains(['@', '#']) {
         return Err(InvalidUrl::Unencoded);
     }
@@ -146,7 +148,7 @@ fn postgres(rest: &str) -> Result<Hosts, InvalidUrl> {
     format!("postgres://{rest}").parse().map_err(|_| InvalidUrl::Unknown)
 }
 
-/// A host without a port, or with one that can be one.
+/// Whether a host has no port, or a valid one.
 fn has_port(host: &str) -> bool {
     let after_address = host.rsplit_once(']').map_or(host, |(_, after)| after);
     after_address.rsplit_once(':').is_none_or(|(_, port)| is_port(port))
@@ -185,7 +187,7 @@ mod tests {
             ("postgres://u:TOP/SECRET@db/licd", InvalidUrl::Unencoded),
             ("postgres://u:TOP?SECRET@db/licd", InvalidUrl::Unencoded),
             ("postgres://u:TOP#SECRET@db/licd", InvalidUrl::Unencoded),
-            // The driver would look for the host `u`, and its port 12.
+            // The driver would look for the host `u` and its port 12.
             ("postgres://u:12/SECRET@db/licd", InvalidUrl::Unencoded),
             ("postgres://u:12?SECRET@db/licd", InvalidUrl::Unencoded),
             ("postgres://u:TOP@SEC/RET@db/licd", InvalidUrl::Unencoded),
@@ -211,7 +213,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever else is wrong with an address, nothing shows its password.
+        /// No error shows the password, whatever else is wrong with the URL.
         #[test]
         fn a_password_is_never_shown(
             scheme in "postgres(ql)?|sqlite|Postgres|[a-z]{0,4}",
@@ -220,7 +222,7 @@ mod tests {
         ) {
             let url = format!("{scheme}://user:{before}TOPSECRET{after}@db/licd");
             match url.parse::<DatabaseUrl>() {
-                // The path of a file is no secret.
+                // A file path is not secret.
                 Ok(DatabaseUrl::Sqlite(_)) => {}
                 Ok(url) => prop_assert!(!url.to_string().contains("TOPSECRET"), "{}", url),
                 Err(error) => prop_assert!(!error.to_string().contains("TOPSECRET")),

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::http::{Client, head};
-use crate::metrics::{Answer, Metrics};
+use crate::metrics::{Metrics, ResponseKind};
 use crate::validation::gate::CallerInfo;
 use crate::validation::limit::{Allowance, Policy};
 use access_log::{Entry, Outcome};
@@ -88,7 +88,7 @@ pub async fn run(
     let allowance = context.caller.allowance();
     let (status, took) = (response.status().as_u16(), started.elapsed());
     let code = error.map_or("", |error| error.code().as_str());
-    let answer = Answer { method: entry.method(), status, code };
+    let answer = ResponseKind { method: entry.method(), status, code };
     metrics.requests.answered(entry.route(), answer, took);
     #[cfg(feature = "otel")]
     span.end(&context.id, context.caller.key(), status);

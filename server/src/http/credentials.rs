@@ -1,8 +1,7 @@
 //! The caller of a request and its permissions.
 //!
-//! A permission is a parameter: a handler that changes records takes [`Admin`], so that the check
-//! cannot be forgotten, and takes it first, so that 401, 429 and 403 are decided before a body is
-//! read.
+//! A permission is a parameter: a handler that changes records takes [`Admin`], so the check cannot
+//! be forgotten, and takes it first, so that 401, 429 and 403 are decided before a body is read.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -33,13 +32,13 @@ impl Caller {
     }
 }
 
-/// A caller with the permission to change records.
+/// A caller that may change records.
 pub struct Admin(pub Caller);
 
-/// A caller with the permission to read records.
+/// A caller that may read records.
 pub struct Reader(pub Caller);
 
-/// A caller with the permission to validate users.
+/// A caller that may validate users.
 pub struct Validator(pub Caller);
 
 impl FromRequestParts<App> for Caller {
@@ -59,7 +58,7 @@ impl FromRequestParts<App> for Caller {
 /// The hash of the key in `Authorization: Bearer …`, which may be unknown.
 pub fn bearer(parts: &Parts) -> Result<Hash, Error> {
     let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
-    // Of two headers it is not known which one counts.
+    // If there are two headers, it is unclear which one counts.
     let (Some(header), None) = (headers.next(), headers.next()) else {
         return Err(Error::Unauthorized);
     };

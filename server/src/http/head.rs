@@ -1,14 +1,14 @@
-//! What HTTP demands of a request's head and hyper leaves to us (RFC 9112, sections 3.2 and 6.1).
-//! hyper itself refuses contradictory lengths. Of a length beside chunks it takes the chunks, and
-//! ends the connection after the answer.
+//! Requirements for a request's head that hyper does not check (RFC 9112, sections 3.2 and 6.1).
+//! hyper itself refuses contradictory lengths. If there is both a length and chunked encoding, it
+//! reads the chunks and closes the connection after the response.
 
 use axum::http::header::{HOST, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, HeaderValue, Version};
 
 use crate::error::Error;
 
-/// Refuses a head that another program on the way could read differently: one whose `Host` is
-/// missing, doubled or malformed, or whose body is encoded in another way than in chunks.
+/// Refuses a head that intermediaries could read differently: if `Host` is missing, repeated or
+/// malformed, or if the body has another encoding than chunked.
 pub fn check(version: Version, headers: &HeaderMap) -> Result<(), Error> {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -24,7 +24,7 @@ pub fn check(version: Version, headers: &HeaderMap) -> Result<(), Error> {
     Ok(())
 }
 
-/// The characters of a name, an address or a port. An empty value is legal.
+/// The characters of a name, an address or a port. An empty value is valid.
 fn is_host(value: &HeaderValue) -> bool {
     let legal = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:[]%".contains(byte);
     value.as_bytes().iter().all(legal)

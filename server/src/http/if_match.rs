@@ -1,4 +1,4 @@
-//! The header `If-Match`: a change that is done only while the record is as the caller saw it.
+//! The header `If-Match`: a change that is made only if the record is still as the caller saw it.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::IF_MATCH;
@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use crate::error::Error;
 use crate::ops::etag::Expected;
 
-/// What the request expects of the record that it changes.
+/// The state that the request expects of its record.
 pub struct IfMatch(pub Expected);
 
 impl<S: Sync> FromRequestParts<S> for IfMatch {
@@ -24,7 +24,7 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
-/// The lines are one list. Weak tags match nothing, as comparison is strong.
+/// Several lines form one list. Weak tags never match, because the comparison is strong.
 fn parse(lines: &[&str]) -> Option<Expected> {
     if lines.is_empty() || matches!(lines, [line] if line.trim() == "*") {
         return Some(Expected::Anything);

@@ -1,4 +1,4 @@
-//! JSON as the body of an answer.
+//! JSON as the body of a response.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -7,23 +7,23 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-/// From this length on, a text takes no more memory than it needs.
+/// From this length on, a text's spare capacity is released.
 const LARGE: usize = 64 * 1024;
 
 /// A value as JSON.
 pub fn text(value: &impl Serialize) -> Result<String, Error> {
     let mut text = serde_json::to_string(value).map_err(|error| {
-        tracing::error!(%error, "an answer cannot be written as JSON");
+        tracing::error!(%error, "a response could not be encoded as JSON");
         Error::Internal
     })?;
     if text.len() > LARGE {
-        // Up to half of the memory was for more text, and it may be long until all is sent.
+        // Up to half of the memory may be spare, and sending everything may take long.
         text.shrink_to_fit();
     }
     Ok(text)
 }
 
-/// An answer whose body is JSON.
+/// A response whose body is JSON.
 pub fn with_json(status: StatusCode, body: Body) -> Response {
     let content_type = HeaderValue::from_static("application/json");
     (status, [(header::CONTENT_TYPE, content_type)], body).into_response()

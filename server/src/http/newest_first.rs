@@ -1,5 +1,5 @@
-//! Lists that are newest first. They grow without end and are read from the end, so they come only
-//! in pages.
+//! Lists in descending order. They grow without limit and are read from the newest end, so they
+//! come only in pages.
 
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use crate::http::json::{text, with_json};
 
-/// How many records a page has when the caller names no limit.
+/// The size of a page if the caller sets no limit.
 pub const DEFAULT_LIMIT: i64 = 100;
 
-/// One page of a list, 200.
-pub struct NewestFirst<T>(List<T>);
+/// One page of a list, with status 200.
+pub struct DescendingPage<T>(List<T>);
 
-impl<T> NewestFirst<T> {
-    /// The first `limit` of `records`; that there are more shows that another page follows.
+impl<T> DescendingPage<T> {
+    /// The first `limit` of `records`. If there are more, another page follows.
     pub fn page(mut records: Vec<T>, limit: i64, cursor: impl Fn(&T) -> String) -> Self {
         let limit = limit as usize;
         let more_follow = records.len() > limit;
@@ -26,7 +26,7 @@ impl<T> NewestFirst<T> {
     }
 }
 
-impl<T: Serialize> IntoResponse for NewestFirst<T> {
+impl<T: Serialize> IntoResponse for DescendingPage<T> {
     fn into_response(self) -> Response {
         match text(&self.0) {
             Ok(json) => with_json(StatusCode::OK, Body::from(json)),

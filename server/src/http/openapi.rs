@@ -1,6 +1,6 @@
-//! The OpenAPI document. It follows from the types of the handlers' parameters and answers, each of
-//! which is described once: what extractors take in [`parameters`], what is answered in `answers`
-//! and [`refusals`], and which shape a type has in `schemas`.
+//! The OpenAPI document. It is generated from the types of the handlers' parameters and responses,
+//! each of which is described once: requests in [`parameters`], responses in `answers` and
+//! [`refusals`], and types in `schemas`.
 
 mod answers;
 pub mod examples;
@@ -16,20 +16,20 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 
-pub use schemas::begin;
+pub use schemas::configure_generator;
 
 const DESCRIPTION: &str =
-    "Every answer is an envelope: `success` with `data`, or `success: false` \
+    "Every response is an envelope: `success` with `data`, or `success: false` \
 with `error`, a sentence for people, and `code`, for programs. A user who is not licensed is a \
 success with `valid: false`.
 
-Clients ignore members that they do not know, and take an unknown `reason` for not valid: later \
-versions may have more. Beside the answers of each operation, every request may be answered with \
+Clients ignore members that they do not know, and treat an unknown `reason` as not valid: later \
+versions may have more. In addition to the responses of each operation, every request may get \
 400 if it is not well-formed HTTP/1.1, 404 if its address does not exist, and 431 if its head is \
-too large. A request may carry `X-Request-Id`, which its answer then has too.";
+too large. A request may carry `X-Request-Id`, which its response then repeats.";
 
-/// The document as JSON. The router is cloned for every connection, so what its handlers hold must
-/// be as cheap to clone as this.
+/// The document as JSON. The router is cloned for every connection, so whatever its handlers hold
+/// must be as cheap to clone as this.
 pub fn text(document: &OpenApi) -> Bytes {
     serde_json::to_vec(document).unwrap_or_default().into()
 }
@@ -38,7 +38,7 @@ pub fn serve(text: Bytes) -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], text)
 }
 
-/// The part before the operations, and what these refer to.
+/// The part before the operations, and the components that they refer to.
 pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
     let key = SecurityScheme::Http {
         scheme: "bearer".into(),
@@ -54,7 +54,7 @@ pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
     };
     let server = Server {
         url: "http://127.0.0.1:8080".into(),
-        description: Some("Where licd listens unless it is told otherwise.".into()),
+        description: Some("licd's default address.".into()),
         ..Server::default()
     };
     let mut document = document
@@ -71,7 +71,8 @@ pub fn preface(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
     document
 }
 
-/// Orders the answers of each operation by their status, and marks the operations that need no key.
+/// Orders the responses of each operation by their status, and marks the operations that need no
+/// key.
 pub fn complete(operation: &mut Operation) {
     if let Some(responses) = &mut operation.responses {
         responses.responses.sort_unstable_keys();

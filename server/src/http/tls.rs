@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::permissions::fix_of_exposure;
+use crate::permissions::chmod_hint;
 use pair::{Fingerprint, Pair, PairFiles};
 
 pub use pair::TlsError;
@@ -117,7 +117,7 @@ impl Tls {
     }
 
     fn warn_of_exposure(&self) {
-        if let Some(fix) = fix_of_exposure(&self.0.files.key) {
+        if let Some(fix) = chmod_hint(&self.0.files.key) {
             let setting = "LICD_TLS_KEY";
             tracing::warn!("others can read or change the file of {setting}; fix it with: {fix}");
         }

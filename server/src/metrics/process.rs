@@ -1,5 +1,4 @@
-//! The process as Linux shows it, under the names that all programs use. Elsewhere what is not known
-//! is 0.
+//! The process as Linux shows it, under the standard names. Elsewhere, unknown values are 0.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,11 +44,11 @@ impl Process {
         process
     }
 
-    /// Reads all of them anew.
+    /// Updates all of them.
     pub fn read(&self) {
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
         let cpu = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
-        // A counter of this type holds the bits of its value.
+        // This counter stores the bits of its value.
         self.cpu_seconds.inner().store(cpu.to_bits(), Ordering::Relaxed);
         self.resident_memory.set(resident_memory().unwrap_or_default());
         let files = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);

@@ -1,7 +1,7 @@
-//! Requests by route, method, status and code, and how long each route takes.
+//! Requests by route, method, status and code, and the duration by route.
 //!
-//! A route's text is not known to live as long as the program, and a look-up by labels would copy it
-//! for each request. So the counters that were used before are found by the text itself.
+//! Routes are not `'static`, and a look-up by labels would copy them for each request. So known
+//! counters are looked up by the borrowed route.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -29,31 +29,31 @@ struct AnswerLabels {
     code: &'static str,
 }
 
-/// The kind of an answer. All parts are from short lists.
+/// The kind of a response. All parts come from short lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ResponseKind {
     pub method: &'static str,
     pub status: u16,
-    /// Of the error; empty for an answer that is none.
+    /// The error code; empty for a success.
     pub code: &'static str,
 }
 
 /// A histogram for each route.
 type Times = Family<RouteLabel, Histogram, fn() -> Histogram>;
 
-/// What is counted of requests.
+/// The metrics of requests.
 pub struct Requests {
     answers: Family<AnswerLabels, Counter>,
     times: Times,
     in_flight: Gauge,
-    /// What was used before, by route.
+    /// The known counters, by route.
     known: RwLock<HashMap<Arc<str>, Route>>,
 }
 
 struct Route {
     time: Histogram,
-    /// A handful.
-    answers: Vec<(Answer, Counter)>,
+    /// Only a handful.
+    answers: Vec<(ResponseKind, Counter)>,
 }
 
 impl Requests {
@@ -62,38 +62,39 @@ impl Requests {
         let (answers, in_flight) = (Family::default(), Gauge::default());
         registry.register(
             "licd_http_requests",
-            "Requests that were answered, by route, method, status, and code of the error",
+            "Completed requests, by route, method, status, and error code",
             answers.clone(),
         );
         registry.register(
             "licd_http_request_seconds",
-            "How long requests took, from their head to the beginning of the answer, by route",
+            "How long requests took, from their head to the start of the response, by route",
             times.clone(),
         );
         registry.register(
             "licd_http_requests_in_flight",
-            "Requests that are being answered",
+            "Requests in progress",
             in_flight.clone(),
         );
         Self { answers, times, in_flight, known: RwLock::default() }
     }
 
-    /// A request has come. It is in flight until what this returns is dropped.
+    /// A request has arrived. It is in flight until the return value is dropped.
     pub fn begin(&self) -> InFlight<'_> {
         self.in_flight.inc();
         InFlight(&self.in_flight)
     }
 
-    /// A request was answered.
-    pub fn answered(&self, route: &str, answer: Answer, time: Duration) {
+    /// A request was completed.
+    pub fn answered(&self, route: &str, answer: ResponseKind, time: Duration) {
         if !self.count(route, answer, time) {
-            self.learn(route, answer);
+            self.add_kind(route, answer);
             self.count(route, answer, time);
         }
     }
 
-    /// Whether the route has given such an answer before. If not, nothing is counted.
-    fn count(&self, route: &str, answer: Answer, time: Duration) -> bool {
+    /// Counts a response whose kind is known for the route. Returns false, and counts nothing, if
+    /// it is not.
+    fn count(&self, route: &str, answer: ResponseKind, time: Duration) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let Some(route) = known.get(route) else { return false };
         let Some((_, counter)) = route.answers.iter().find(|(known, _)| *known == answer) else {
@@ -104,21 +105,21 @@ impl Requests {
         true
     }
 
-    /// Shows the count of such answers, which begins at 0.
-    pub(super) fn learn(&self, route: &str, answer: Answer) {
+    /// Adds a counter for such responses, starting at 0.
+    pub(super) fn add_kind(&self, route: &str, answer: ResponseKind) {
         let route: Arc<str> = route.into();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let known = known.entry(route.clone()).or_insert_with(|| {
             let time = self.times.get_or_create_owned(&RouteLabel { route: route.clone() });
             Route { time, answers: Vec::new() }
         });
-        let Answer { method, status, code } = answer;
+        let ResponseKind { method, status, code } = answer;
         let labels = AnswerLabels { route, method, status, code };
         known.answers.push((answer, self.answers.get_or_create_owned(&labels)));
     }
 }
 
-/// A request that is in flight.
+/// A request in flight.
 pub struct InFlight<'a>(&'a Gauge);
 
 impl Drop for InFlight<'_> {

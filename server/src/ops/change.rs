@@ -1,4 +1,4 @@
-//! Writing: what operations that change something take.
+//! The parameter of operations that write.
 
 use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
@@ -15,28 +15,28 @@ use crate::events::{self, Actor, NewEvent, Origin};
 use crate::store::Scope;
 use crate::validation::LastChecks;
 
-/// A transaction, with what is known of its cause. Dropped without [`commit`](Self::commit), it
-/// never happened.
+/// A transaction and the cause of its changes. It is rolled back unless [`commit`](Self::commit) is
+/// called.
 ///
-/// Locks are taken in one order everywhere: users, licenses, assignments, each by id, then the
-/// counter of events.
+/// Locks are always taken in one order: users, licenses, assignments, each by id, then the event
+/// counters.
 pub struct Change {
     tx: Tx,
     origin: Origin,
     attempt: Option<Attempt>,
     expected: Expected,
-    /// Newer than what the database has of seats.
+    /// The last checks that are not in the database yet.
     pub(super) last_checks: Arc<LastChecks>,
-    /// The time of the change, read after the transaction began: one that waited for others carries
-    /// no earlier time than theirs.
+    /// The time of the change. It is read after the transaction has begun, so that a change that
+    /// waited for others is not dated before them.
     pub now: Timestamp,
 }
 
-/// The events of a change, in their order.
+/// The events of a change, in order.
 pub struct Events(Vec<NewEvent>);
 
 impl Events {
-    /// For what changed nothing.
+    /// For operations that changed nothing.
     pub fn none() -> Self {
         Self(Vec::new())
     }
@@ -65,19 +65,19 @@ impl Change {
         Self { tx, origin, attempt, expected, last_checks, now }
     }
 
-    /// A change that a command of licd makes on the server's host.
+    /// A change made by a licd command on the server's host.
     pub(super) fn on_host(tx: Tx, command: &'static str, scope: Scope, now: Timestamp) -> Self {
         let origin = Origin { actor: Actor::Host { command }, scope, request_id: None };
         Self { now, ..Self::new(tx, origin, None, Arc::default()) }
     }
 
-    /// The change is done only to a record that is still as the caller saw it. Operations that
-    /// change or delete one record by its id keep to it.
+    /// Applies the change only if the record is still as the caller saw it. Operations that change
+    /// or delete one record by its id check this.
     pub fn expecting(self, expected: Expected) -> Self {
         Self { expected, ..self }
     }
 
-    /// Refuses the change if the record, which is locked, is not as the caller saw it.
+    /// Refuses the change if the record, which is locked, differs from what the caller saw.
     pub(super) fn check(
         &self,
         record: &impl Tagged,
@@ -90,7 +90,7 @@ impl Change {
         self.origin.scope
     }
 
-    /// Records the events and makes it all lasting. When this returns, it is on disk.
+    /// Records the events and commits. On return, everything is on disk.
     pub async fn commit<O: Outcome>(self, outcome: O, events: impl Into<Events>) -> Result<O> {
         let (is_new, record) = (outcome.is_new(), outcome.record());
         let body =
@@ -103,7 +103,7 @@ impl Change {
         self.finish(outcome, kept, events.into()).await
     }
 
-    /// As [`commit`](Self::commit), for an outcome that shows a secret: only its id is kept.
+    /// Like [`commit`](Self::commit), for an outcome that contains a secret: only its id is stored.
     pub async fn commit_secret<O: Outcome>(
         self,
         outcome: O,

@@ -1,5 +1,5 @@
-//! Tags of records, and changes that depend on them: two people who edit one record do not undo each
-//! other's work unseen.
+//! Entity tags of records, and conditional changes: two people who edit a record do not overwrite
+//! each other's changes unknowingly.
 
 use std::fmt;
 
@@ -13,14 +13,13 @@ use crate::store::keys::hex;
 /// How many hexadecimal digits of the hash a tag has.
 const LENGTH: usize = 32;
 
-/// What tells one state of a record from another: a hash of its members. HTTP writes it in
-/// quotes.
+/// Identifies the state of a record: a hash of its members. HTTP puts it in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ETag(String);
 
 impl ETag {
     fn of(record: &impl Serialize) -> Self {
-        // Only a map whose keys are no strings fails, and no record has one.
+        // Fails only for maps whose keys are not strings, and no record has one.
         let json = serde_json::to_vec(record).unwrap_or_default();
         let mut text = hex(&Sha256::digest(json).into());
         text.truncate(LENGTH);
@@ -34,10 +33,10 @@ impl fmt::Display for ETag {
     }
 }
 
-/// A record whose state has a tag. The tag covers what is stored of the record itself, not the seats
-/// that validations take, nor the last use of a key.
+/// A record whose state has a tag. The tag covers the stored record itself, not the seats that
+/// validations take or the last use of a key.
 pub trait Tagged {
-    /// The record's kind, for sentences.
+    /// The kind of record, for messages.
     const KIND: &'static str;
 
     fn etag(&self) -> ETag;
@@ -70,27 +69,27 @@ impl Tagged for Key {
     }
 }
 
-/// The state of the record on which a change is based. A handler gives it to the change with
-/// [`Change::expecting`](super::change::Change::expecting): the API from `If-Match`, a page from a
-/// hidden field of its form.
+/// The state of the record that a change is based on. Handlers pass it to
+/// [`Change::expecting`](super::change::Change::expecting): the API takes it from `If-Match`, a
+/// page from a hidden field of its form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
-    /// Any.
+    /// Any state.
     #[default]
     Anything,
-    /// One with any of these tags.
+    /// A state with one of these tags.
     OneOf(Vec<String>),
-    /// One that was last changed at this time.
+    /// The state last changed at this time.
     UpdatedAt(Timestamp),
 }
 
 impl Expected {
-    /// The state of a record that a form showed, if it says which.
+    /// The state of the record that a form showed, if it includes one.
     pub fn seen(updated_at: Option<Timestamp>) -> Self {
         updated_at.map_or(Self::Anything, Self::UpdatedAt)
     }
 
-    /// Refuses a record, which is locked, in another state.
+    /// Refuses the record, which is locked, if its state differs.
     pub(super) fn check<T: Tagged>(&self, record: &T, updated_at: Timestamp) -> Result<(), Error> {
         let is_as_seen = match self {
             Self::Anything => true,

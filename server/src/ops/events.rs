@@ -1,4 +1,4 @@
-//! The list of events, and how long they are kept.
+//! The list of events, and how long events are kept.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,14 +13,14 @@ use crate::error::Error;
 use crate::store::Page;
 use crate::store::events::{self, EventFilter};
 
-/// What a list of events is narrowed to, in the caller's own words.
+/// The filters of a list of events, as the caller wrote them.
 #[derive(Clone, Default)]
 pub struct EventQuery {
     /// The type of the events.
     pub kind: Option<String>,
     /// The id of their subject.
     pub subject: Option<String>,
-    /// The caller's own identifier of the user they are about.
+    /// The caller's own identifier of the user that they are about.
     pub user: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct EventQuery {
 pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<Event>, Error> {
     let line = |text: &Option<String>| text.as_ref().is_none_or(|text| is::<Line>(text));
     let user = query.user.as_ref().is_none_or(|text| is::<ExternalId>(text));
-    // No event has a text that cannot be stored.
+    // No event contains a text that cannot be stored.
     if !line(&query.kind) || !line(&query.subject) || !user {
         return Ok(Vec::new());
     }
@@ -54,9 +54,8 @@ impl Default for Retention {
     }
 }
 
-/// The text is no retention.
 #[derive(Debug, thiserror::Error)]
-#[error("must be a number of days from 1 to 10000, as 400 or 400d, or forever")]
+#[error("must be a number of days from 1 to 10000, such as 400 or 400d, or forever")]
 pub struct MalformedRetention;
 
 impl FromStr for Retention {
@@ -83,11 +82,11 @@ impl fmt::Display for Retention {
     }
 }
 
-/// Deletes the events that are older, a portion at a time, and lets others write in between.
+/// Deletes older events in portions, and lets others write in between.
 pub async fn forget_old(db: &Db, retention: Retention, now: Timestamp) -> db::Result<()> {
     let Some(days) = retention.0 else { return Ok(()) };
     let horizon = now.plus(-Duration::days(days.into()));
-    // An id begins with its time: 48 bits of milliseconds.
+    // An id starts with its time: 48 bits of milliseconds.
     let oldest = EventId::from(Uuid::from_u128(u128::from(horizon.millis()) << 80));
     while events::forget_old(&mut db.write().await?, oldest).await? {}
     Ok(())

@@ -1,4 +1,4 @@
-//! API keys. A live key sees and creates those of both modes, a test key only its own mode's.
+//! API keys. A live key sees and creates keys of both modes, a test key only those of test mode.
 
 use chrono::TimeDelta;
 use common::{
@@ -15,7 +15,7 @@ use crate::validation::gate;
 
 const NOT_FOUND: Error = Error::NotFound("key");
 
-/// Creates a key, which is shown this once.
+/// Creates a key, which is shown only in this result.
 pub async fn create(mut change: Change, new: CreateKey) -> Result<Created<CreatedKey>, Error> {
     let (own, now) = (change.scope(), change.now);
     let mode = new.mode.unwrap_or(own.mode);
@@ -74,15 +74,15 @@ pub async fn get(view: View, id: KeyId) -> Result<Key, Error> {
     found.map(|(key, _)| key).ok_or(NOT_FOUND)
 }
 
-/// How a key is used, some seconds late.
+/// How a key is used, with a delay of a few seconds.
 #[derive(Debug, PartialEq)]
 pub struct KeyUses {
     pub last_used_at: Option<Timestamp>,
-    /// Of the client, as far as a trusted proxy names it.
+    /// The address of the client, if it is known.
     pub last_used_address: Option<String>,
-    /// How many requests it made in the hour that has begun and the 23 before.
+    /// The number of requests in the current hour and the 23 before.
     pub last_24_hours: i64,
-    /// In the hour that has begun and the 167 before.
+    /// The number of requests in the current hour and the 167 before.
     pub last_7_days: i64,
 }
 
@@ -99,24 +99,25 @@ pub async fn uses(view: View, id: KeyId) -> Result<KeyUses, Error> {
     })
 }
 
-/// How long before its end a key is to be replaced.
+/// How long before its expiry a key should be replaced.
 pub const EXPIRES_SOON: TimeDelta = TimeDelta::days(14);
 
-/// The valid keys that expire soon or were not used for long, newest first.
+/// The valid keys that expire soon or have long been unused, newest first.
 pub async fn needing_attention(view: View, now: Timestamp, limit: i64) -> Result<Vec<Key>, Error> {
     let (soon, long_ago) = (now.plus(EXPIRES_SOON), now.plus(-Key::LONG_UNUSED));
     let mut conn = view.read().await?;
     Ok(keys::expiring_or_unused(&mut conn, view.scope, now, soon, long_ago, limit).await?)
 }
 
-/// How long an admin key must still be valid to keep its tenant from being locked out. A day leaves
-/// time to create another, and is far more than the clocks of nodes may differ.
+/// How long an admin key must remain valid to protect its tenant from being locked out. A day
+/// leaves time to create another, and far exceeds the differences between the clocks of nodes.
 const LASTING: TimeDelta = TimeDelta::days(1);
-/// The overlap with which the last such key may be rolled: who lost the answer can roll it again.
+/// The overlap with which the last such key may be rolled: a caller that lost the response can roll
+/// it again.
 const LAST_OVERLAP: TimeDelta = TimeDelta::minutes(5);
 
-/// Whether a tenant that loses this key would have no live admin key that lasts. Locks them all, so
-/// that no two keys end each other at the same moment.
+/// Whether the tenant would lose its last lasting live admin key with this one. Locks all of them,
+/// so that no two requests remove each other's remaining key.
 async fn is_last_admin(change: &mut Change, id: KeyId) -> Result<bool, Error> {
     let (own, now) = (change.scope(), change.now);
     let admins = keys::lock_live_admins(change, own, now).await?;
@@ -125,8 +126,8 @@ async fn is_last_admin(change: &mut Change, id: KeyId) -> Result<bool, Error> {
     Ok(!another_lasts && admins.iter().any(|(admin, _)| *admin == id))
 }
 
-/// Creates the key's successor, which is shown this once, and sets an end to the key, or revokes it
-/// if they shall not overlap.
+/// Creates the key's successor, which is shown only in this result. The old key gets an expiry, or
+/// is revoked if there is no overlap.
 pub async fn roll(
     mut change: Change,
     id: KeyId,
@@ -158,7 +159,7 @@ pub async fn roll(
     Ok(change.commit_secret(Created(CreatedKey { record, key }), id, events).await?)
 }
 
-/// Revokes the key, in force for every request that starts after this has returned.
+/// Revokes the key. Every request that starts after this returns is refused.
 pub async fn revoke(mut change: Change, id: KeyId) -> Result<Changed<Key>, Error> {
     let (own, now) = (change.scope(), change.now);
     let is_last = is_last_admin(&mut change, id).await?;

@@ -1,4 +1,4 @@
-//! Licenses, and the users they are assigned to.
+//! Licenses, and the users to whom they are assigned.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,12 +28,12 @@ pub use crate::store::licenses::ExpiryFilter;
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
 const NOT_ASSIGNED: Error = Error::NotFound("assignment");
 
-/// How many licenses a user may have. A validation reads them all.
+/// The most licenses that a user may have, since a validation reads all of them.
 const MAX_LICENSES: i64 = 100;
 const TOO_MANY_LICENSES: &str =
     "A user has at most 100 licenses, and this one has them: take the user off another one first";
 
-/// How far users without a seat are counted: a license may have a million.
+/// The most users without a seat that are counted: a license may have a million.
 pub const MAX_COUNTED: i64 = 1001;
 
 pub async fn create(
@@ -66,28 +66,28 @@ pub async fn get(view: View, id: LicenseId) -> Result<LicenseWithSeats, Error> {
     licenses::find_with_seats(&mut view.read().await?, view.scope, id).await?.ok_or(NOT_FOUND)
 }
 
-/// The filter of a list, in the caller's own words.
+/// The filter of a list, as the caller wrote it.
 #[derive(Clone, Default)]
 pub struct LicenseQuery {
     pub plan: Option<PlanId>,
     pub product: Option<ProductId>,
     pub status: Option<Status>,
-    /// The status at a moment: an active license that has ended by then is expired.
+    /// The status at a given time: an active license that has ended by then counts as expired.
     pub state: Option<(Status, Timestamp)>,
     /// The caller's own identifier of a user to whom the licenses are assigned.
     pub user: Option<String>,
     pub expiring_before: Option<Timestamp>,
-    /// How the ids end, or how the names read from one of their words on.
+    /// The end of the id, or words of the name from the start of one of them.
     pub search: Option<String>,
 }
 
-/// The licenses that match all of the query.
+/// The licenses that match the whole query.
 pub async fn page(
     view: View,
     query: LicenseQuery,
     page: Page<LicenseId>,
 ) -> Result<Vec<LicenseWithSeats>, Error> {
-    // A text that no external id and no id can have matches nothing.
+    // A text that can be neither an external id nor an id matches nothing.
     let Ok(user) = query.user.as_deref().map(str::parse).transpose() else {
         return Ok(Vec::new());
     };
@@ -112,7 +112,7 @@ pub async fn page(
         let suffixes = Some(Suffixes::ending_like(end.id, end.characters));
         let filter = LicenseFilter { suffixes, ..filter.clone() };
         let is_exact = end.characters <= Suffixes::CHARACTERS;
-        // Of the few that share their suffixes, those with the longer end may come last.
+        // Few licenses share a suffix, but those with the whole ending may come last.
         let limit = if is_exact { page.limit } else { i64::MAX };
         found = licenses::page(&mut conn, scope, &filter, Page { limit, ..page }).await?;
         found.retain(|license| end.is_of(license.id));
@@ -128,7 +128,7 @@ pub async fn page(
     Ok(found)
 }
 
-/// The licenses that expire in a period, soonest first, after the one with this end and id.
+/// The licenses that expire in a period, soonest first, after the one with this expiry and id.
 pub async fn by_expiry(
     view: View,
     filter: ExpiryFilter,
@@ -139,24 +139,24 @@ pub async fn by_expiry(
     Ok(licenses::by_expiry(&mut conn, view.scope, &filter, after, limit).await?)
 }
 
-/// The active licenses whose seats are all used. The end of some may have passed.
+/// The active licenses whose seats are all in use. Some may be past their expiry.
 pub async fn full(view: View, page: Page<LicenseId>) -> Result<Vec<LicenseWithSeats>, Error> {
     Ok(licenses::full(&mut view.read().await?, view.scope, page).await?)
 }
 
-/// The names of what licenses refer to.
+/// The names of the products and plans of licenses.
 pub struct Names {
     pub products: HashMap<ProductId, Name>,
     pub plans: HashMap<PlanId, Name>,
 }
 
 impl Names {
-    /// The name of the license's product; empty if it is not among these.
+    /// The name of the license's product; empty if it is unknown.
     pub fn product_of(&self, license: &License) -> &str {
         self.products.get(&license.product_id).map_or("", Name::as_str)
     }
 
-    /// The name of the license's plan; empty if it is not among these.
+    /// The name of the license's plan; empty if it is unknown.
     pub fn plan_of(&self, license: &License) -> &str {
         self.plans.get(&license.plan_id).map_or("", Name::as_str)
     }
@@ -173,7 +173,7 @@ pub async fn names(view: View, of: &[LicenseWithSeats]) -> Result<Names, Error> 
     })
 }
 
-/// The license's assignments, with their users and seats. A license that does not exist has none.
+/// The license's assignments, with their users and seats; empty if the license does not exist.
 pub async fn assignments(
     view: View,
     id: LicenseId,
@@ -187,8 +187,8 @@ pub async fn assignments(
     Ok(page)
 }
 
-/// The users who hold a seat on the license, in the order of their seats. A license that does not
-/// exist has none.
+/// The users who hold a seat on the license, in the order of their seats; empty if the license does
+/// not exist.
 pub async fn holders(
     view: View,
     id: LicenseId,
@@ -200,7 +200,7 @@ pub async fn holders(
     Ok(holders)
 }
 
-/// Moves the times of the last checks of the license's seats to those that are noted.
+/// Updates the last checks of the license's seats to the ones noted in memory.
 pub(super) fn show_checks(license: LicenseId, holders: &mut [SeatHolder], checks: &LastChecks) {
     for holder in holders {
         let place = (holder.user.user_id, license);
@@ -208,7 +208,7 @@ pub(super) fn show_checks(license: LicenseId, holders: &mut [SeatHolder], checks
     }
 }
 
-/// The users to whom the license is assigned and who hold no seat, in the order of assignment.
+/// The users who are assigned to the license but hold no seat, in the order of assignment.
 pub async fn waiting(
     view: View,
     id: LicenseId,
@@ -217,7 +217,7 @@ pub async fn waiting(
     Ok(assignments::waiting(&mut view.read().await?, view.scope, id, page).await?)
 }
 
-/// How many there are of [`waiting`], or [`MAX_COUNTED`] if there are as many or more.
+/// The number of users in [`waiting`], or [`MAX_COUNTED`] if there are more.
 pub async fn count_waiting(view: View, id: LicenseId) -> Result<i64, Error> {
     let mut conn = view.read().await?;
     Ok(assignments::count_waiting(&mut conn, view.scope, id, MAX_COUNTED).await?)
@@ -226,7 +226,7 @@ pub async fn count_waiting(view: View, id: LicenseId) -> Result<i64, Error> {
 /// The last characters of an id.
 #[derive(Clone, Copy)]
 struct IdEnd {
-    /// An id that ends so.
+    /// An id with this ending.
     id: LicenseId,
     characters: u32,
 }
@@ -280,7 +280,7 @@ pub async fn set_status(
     modify(change, id, edit, NewEvent::license_status_changed).await
 }
 
-/// Changes a license under its lock. An edit that changes nothing leaves `updatedAt` alone.
+/// Changes a license under its lock. `updatedAt` stays if nothing changes.
 async fn modify(
     mut change: Change,
     id: LicenseId,
@@ -304,8 +304,8 @@ async fn modify(
     Ok(change.commit(Changed(after), event).await?)
 }
 
-/// Assigns the license to the user, who is created if unknown. Assigned again, the assignment stays,
-/// and metadata that is given replaces the former.
+/// Assigns the license to the user, who is created if unknown. If it is assigned already, the
+/// assignment stays, and metadata, if given, is replaced.
 pub async fn assign(
     mut change: Change,
     id: LicenseId,
@@ -313,7 +313,7 @@ pub async fn assign(
 ) -> Result<Upserted<Assignment>, Error> {
     let (scope, now) = (change.scope(), change.now);
     let (is_new, user) = users::ensure(&mut change, &new.user_id).await?;
-    // Read before the license is locked, for which others wait.
+    // Read before locking the license, since others wait for that lock.
     let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
     let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     let mut events = Vec::new();
@@ -337,12 +337,12 @@ pub async fn assign(
         let user = &user.external_id;
         events.push(NewEvent::license_reassigned(&license, user, &before, &assignment));
     }
-    Ok(change.commit(Upserted::Known(assignment), events).await?)
+    Ok(change.commit(Upserted::Existing(assignment), events).await?)
 }
 
-/// The id of the next assignment of a user, who is locked and has so many with this newest one.
-/// Validations look at a user's licenses in the order of these ids, so it is greater than those
-/// before, also when a node with another clock made them.
+/// The id of the next assignment of a user, who is locked, and whose newest assignment and number
+/// of assignments are given. Validations go through a user's licenses in the order of these ids, so
+/// it is greater than the existing ones even if a node with another clock created them.
 fn next_assignment(
     (count, newest): (i64, Option<AssignmentId>),
     now: Timestamp,
@@ -356,7 +356,7 @@ fn next_assignment(
     Ok(AssignmentId::new(now))
 }
 
-/// An assignment as it was.
+/// An assignment that was removed.
 pub struct Unassigned {
     pub assignment: Assignment,
     pub freed_seat: bool,
@@ -374,8 +374,8 @@ impl Outcome for Unassigned {
     }
 }
 
-/// Takes the user off the license, and frees the seat that the user may hold. `user` is none when
-/// the caller's text cannot be an external id.
+/// Removes the license from the user, and frees the user's seat, if any. `user` is none if the
+/// caller's text cannot be an external id.
 pub async fn unassign(
     mut change: Change,
     id: LicenseId,

@@ -1,11 +1,11 @@
-//! Updates of single members: given, cleared, or left alone.
+//! Updates of single members: set, cleared, or unchanged.
 
 use std::fmt::Display;
 
 use crate::error::Error;
 
-/// Refuses an update that both sets and clears a member. It comes before any look-up: a request that
-/// contradicts itself is wrong in every state.
+/// Refuses an update that both sets and clears a member. Checked before any look-up, since a
+/// contradictory request is invalid in every state.
 pub fn refuse_contradictions<F: Copy + PartialEq + Display>(
     clear: &[F],
     given: &[(F, bool)],
@@ -18,7 +18,7 @@ pub fn refuse_contradictions<F: Copy + PartialEq + Display>(
     }
 }
 
-/// Applies an update to one member: `value` when given, null when it is to be cleared.
+/// Applies an update to one member: the value if given, null if it is to be cleared.
 pub fn update<T>(member: &mut Option<T>, value: Option<T>, clear: bool) {
     if clear || value.is_some() {
         *member = value;

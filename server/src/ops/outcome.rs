@@ -1,4 +1,4 @@
-//! What operations that write come to: a record, and whether it is new.
+//! The outcomes of operations that write: a record, and whether it is new.
 
 use common::{
     Assignment, CreatedKey, Key, License, LicenseDetails, LicenseWithSeats, Plan, Product, Tenant,
@@ -11,23 +11,23 @@ use super::etag::{ETag, Tagged};
 /// A record that was created.
 pub struct Created<T>(pub T);
 
-/// A record that existed before: as it is now, or as it was when it was deleted.
+/// A record that existed before: as it is now, or as it was when deleted.
 pub struct Changed<T>(pub T);
 
 /// A record that was created, or existed before.
 pub enum Upserted<T> {
     New(T),
-    Known(T),
+    Existing(T),
 }
 
-/// A record as an operation returns it.
+/// A record that an operation returns.
 pub trait Record {
     /// What callers see of it.
     type Shown: Serialize;
 
     fn shown(&self) -> &Self::Shown;
 
-    /// None for a record that is not read by itself.
+    /// None for a record that cannot be read on its own.
     fn tag(&self) -> Option<ETag>;
 }
 
@@ -55,7 +55,7 @@ records! {
     User as User: |it| it, Some(Tagged::etag(it));
     Key as Key: |it| it, Some(Tagged::etag(it));
     CreatedKey as CreatedKey: |it| it, Some(Tagged::etag(&it.record));
-    // The answer to a change has the nine members alone.
+    // The response to a change has only the nine members.
     LicenseDetails as License: |it| &it.license, Some(Tagged::etag(it));
     LicenseWithSeats as LicenseWithSeats: |it| it, Some(Tagged::etag(&it.details));
     Assignment as Assignment: |it| it, untagged(it);
@@ -67,7 +67,7 @@ fn untagged<T>(_: &T) -> Option<ETag> {
     None
 }
 
-/// What an operation came to. It is stored for a request that may be sent again.
+/// The outcome of an operation. It is stored for requests that may be repeated.
 pub trait Outcome {
     type Record: Record;
 
@@ -105,7 +105,7 @@ impl<T: Record> Outcome for Upserted<T> {
 
     fn record(&self) -> &T {
         match self {
-            Self::New(record) | Self::Known(record) => record,
+            Self::New(record) | Self::Existing(record) => record,
         }
     }
 

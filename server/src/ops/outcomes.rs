@@ -1,4 +1,4 @@
-//! What validations came to: counts by the hour, and the users who were refused.
+//! Outcomes of validations: counts by hour, and the users that were refused.
 
 use chrono::TimeDelta;
 use common::{ExternalId, HourStatistics, RefusalId, Statistics, Timestamp, UserRefusal, hour_of};
@@ -10,7 +10,7 @@ use crate::store::outcomes;
 const HOUR: TimeDelta = TimeDelta::hours(1);
 const MILLISECOND: TimeDelta = TimeDelta::milliseconds(1);
 const DEFAULT_SPAN: TimeDelta = TimeDelta::hours(24);
-/// Longer than outcomes are kept.
+/// More than the time for which outcomes are kept.
 const MAX_SPAN: TimeDelta = TimeDelta::days(31);
 
 /// The refusals before one of them, or the newest ones. `user` is the caller's own identifier.
@@ -26,7 +26,7 @@ pub async fn refusals(
         Some(Ok(user)) => {
             outcomes::refusals_of_user(&mut conn, view.scope, &user, before, limit).await?
         }
-        // A text that cannot be an external id has no user.
+        // A text that cannot be an external id belongs to no user.
         Some(Err(_)) => Vec::new(),
     })
 }
@@ -65,7 +65,7 @@ fn whole_hours(
         return Err(Error::invalid("to", "to must be before the last hour of the year 9999"));
     }
     let start = from.map_or_else(|| end.plus(-DEFAULT_SPAN), hour_of);
-    // One moment, on the hour, is the hour that begins then.
+    // A single time on the hour means the hour that begins then.
     let end = end.max(start.plus(HOUR));
     if end.since(start) > MAX_SPAN {
         return Err(Error::invalid("from", "from must be at most 31 days before to"));
@@ -77,7 +77,7 @@ fn whole_hours(
 mod tests {
     use super::*;
 
-    /// The hours for a query that is made at half past twelve, or the field at fault.
+    /// The hours for a query at half past twelve, or the invalid field and the message.
     fn hours(from: Option<&str>, to: Option<&str>) -> (String, String) {
         let time = |text: &str| text.parse().unwrap();
         match whole_hours(from.map(time), to.map(time), time("2027-01-31T12:30:00Z")) {

@@ -1,8 +1,8 @@
-//! Whether this node can serve: whether it can read its database, which is all that most validations
-//! need, and whether it can write to it.
+//! Whether this node can serve: whether it can read its database, which is all that most
+//! validations need, and whether it can write to it.
 //!
-//! Asking costs a small read and a small write, at most five a second however many ask: those who
-//! wait share the outcome. It is never older than the question.
+//! A probe is a small read and a small write. It runs at most five times per second, however many
+//! callers there are: those that wait share its result, which is never older than their request.
 
 use std::io::ErrorKind;
 use std::sync::{Mutex as StdMutex, PoisonError};
@@ -15,14 +15,14 @@ use crate::db::{self, Db};
 use crate::error::Error;
 use crate::store::worlds;
 
-/// Between the beginnings of two probes.
+/// The least time between the starts of two probes.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// How long a probe may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a batch of validations that failed counts, unless one succeeds.
+/// How long a failed batch of validations counts, unless another succeeds.
 const FAILURE_MEMORY: Duration = Duration::from_secs(5);
 
-/// What is known of the node's health.
+/// The health of the node.
 pub struct Readiness {
     pub reads: Ability,
     pub writes: Ability,
@@ -40,7 +40,7 @@ enum Kind {
     Write,
 }
 
-/// Whether something can be done with the database.
+/// One of the things that a node does with the database.
 pub struct Ability {
     kind: Kind,
     probed: Mutex<Option<Probed>>,
@@ -57,8 +57,8 @@ impl Ability {
         Self { kind, probed: Mutex::default(), failed_at: StdMutex::default() }
     }
 
-    /// Notes how a batch of validations ended. A small write may succeed where a larger one finds
-    /// the disk full.
+    /// Notes the outcome of a batch of validations. A small write may succeed although a larger one
+    /// fails on a full disk.
     pub fn note_batch(&self, outcome: Result<(), &Error>) {
         let mut failed_at = self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
@@ -68,7 +68,7 @@ impl Ability {
         }
     }
 
-    /// Whether it can be done now. Answers within about two seconds.
+    /// Whether it works at the moment. Returns within about two seconds.
     pub async fn check(&self, db: &Db) -> bool {
         let asked_at = Instant::now();
         let mut probed = self.probed.lock().await;
@@ -95,7 +95,7 @@ impl Ability {
 }
 
 impl Kind {
-    /// Logs when it is another than it was.
+    /// Logs a change of the state.
     async fn is_well(self, db: &Db, was_well: bool) -> bool {
         let outcome = timeout(PROBE_TIMEOUT, self.probe(db)).await;
         let outcome =
@@ -116,7 +116,7 @@ impl Kind {
         match self {
             Self::Read => worlds::read_first(&mut db.read_for_validations().await?).await,
             Self::Write => {
-                // Writes what is there already, and waits until it is on disk.
+                // Writes existing data, and waits until it is on disk.
                 let mut tx = db.begin().await?;
                 worlds::rewrite_first(&mut tx).await?;
                 tx.commit().await

@@ -1,7 +1,8 @@
-//! Sessions in the dashboard: opened with an API key, in force for 12 hours or as long as the key.
+//! Sessions in the dashboard. A session is opened with an API key, and lasts 12 hours or as long as
+//! the key.
 //!
-//! The browser keeps a token, of which only the hash is stored. Every request looks it up together
-//! with the key, so that a key that is revoked ends its sessions by itself.
+//! The browser keeps a token; only its hash is stored. Every request looks it up together with the
+//! key, so revoking a key ends its sessions.
 
 use chrono::Duration;
 use common::{ApiKey, KeyId, Mode, Role, SessionId, Timestamp};
@@ -19,18 +20,18 @@ use crate::validation::gate::{self, CallerInfo, KeyGate, Permission};
 
 /// How long a session lasts.
 pub const LIFETIME: Duration = Duration::hours(12);
-/// How many sessions a key may have; one more ends the oldest.
+/// How many sessions a key may have; another one ends the oldest.
 const MAX_SESSIONS: i64 = 20;
 /// How many sessions a list shows.
 const MAX_LISTED: i64 = 100;
-/// How much of a browser's name is kept, in characters.
+/// How many characters of a `User-Agent` are stored.
 const MAX_BROWSER: usize = 200;
 const TOKEN_BYTES: usize = 32;
 
 const NOT_FOUND: Error = Error::NotFound("session");
 
-/// What proves that a request belongs to a session. It has neither `Debug` nor `Display`, so that
-/// it reaches no log by accident.
+/// Proves that a request belongs to a session. Has neither `Debug` nor `Display`, so that it is not
+/// logged by accident.
 pub struct SessionToken(String);
 
 impl SessionToken {
@@ -40,14 +41,14 @@ impl SessionToken {
         Ok(Self(hex(&bytes)))
     }
 
-    /// A token as a cookie has it.
+    /// Parses the value of a cookie.
     pub fn parse(text: &str) -> Option<Self> {
         let is_token =
             text.len() == 2 * TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_token.then(|| Self(text.to_owned()))
     }
 
-    /// The token itself, for the cookie.
+    /// The value of the cookie.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -77,7 +78,7 @@ pub async fn authenticate(
     Ok(key)
 }
 
-/// Opens a session with the key, in whose own world the change is.
+/// Opens a session with the key. The change is in the key's own world.
 pub async fn open(mut change: Change, key: KeyId, device: Device) -> Result<SessionToken, Error> {
     let (token, now, scope) = (SessionToken::generate()?, change.now, change.scope());
     let session = Session {
@@ -94,13 +95,13 @@ pub async fn open(mut change: Change, key: KeyId, device: Device) -> Result<Sess
     Ok(token)
 }
 
-/// Whether a session with a key of this mode and role may enter the other mode. A live admin key may,
-/// as it may create admin keys for the test mode; every other key stays in its own.
+/// Whether a session with a key of this mode and role may switch to the other mode. A live admin
+/// key may, since it can create admin keys for test mode; other keys cannot.
 pub fn may_switch(own: Mode, role: Role) -> bool {
     own == Mode::Live && role == Role::Admin
 }
 
-/// The world of that mode for a session whose key belongs to `own` and has this role.
+/// The world of that mode, for a session whose key belongs to `own` and has this role.
 pub async fn enter(db: &Db, own: Scope, mode: Mode, role: Role) -> Result<Scope, Error> {
     if own.mode == mode {
         return Ok(own);
@@ -111,13 +112,13 @@ pub async fn enter(db: &Db, own: Scope, mode: Mode, role: Role) -> Result<Scope,
     worlds::find(&mut db.read().await?, own.tenant, mode).await?.ok_or(Error::Internal)
 }
 
-/// The sessions in force of all keys that the view shows, newest first.
+/// The open sessions of all keys that the view shows, newest first.
 pub async fn newest(view: View) -> Result<Vec<ListedSession>, Error> {
     let now = Timestamp::now();
     Ok(sessions::newest(&mut view.read().await?, view.scope, now, MAX_LISTED).await?)
 }
 
-/// The sessions in force of one key.
+/// The open sessions of one key.
 pub async fn of_key(view: View, key: KeyId) -> Result<Vec<ListedSession>, Error> {
     let now = Timestamp::now();
     Ok(sessions::of_key(&mut view.read().await?, view.scope, key, now, MAX_SESSIONS).await?)
@@ -133,7 +134,7 @@ pub async fn end(mut change: Change, id: SessionId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes the sessions that have ended, a portion at a time, and lets others write in between.
+/// Deletes ended sessions in portions, and lets others write in between.
 pub async fn forget_ended(db: &Db, now: Timestamp) -> db::Result<()> {
     while sessions::forget_ended(&mut db.write().await?, now).await? {}
     Ok(())

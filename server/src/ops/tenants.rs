@@ -1,4 +1,4 @@
-//! Tenants and their way in: what is done on the server's host, not over HTTP.
+//! Tenants and their first keys, created on the server's host, not over HTTP.
 
 use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
 
@@ -10,21 +10,21 @@ use crate::events::NewEvent;
 use crate::store::{ids, keys, worlds};
 use crate::validation::gate;
 
-/// Why something about tenants cannot be done. The words are for the operator.
+/// Why an operation on tenants failed. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum TenantError {
-    #[error("there is a tenant named {0} already")]
+    #[error("a tenant named {0} already exists")]
     NameTaken(Name),
-    #[error("there is no tenant {0}; `licd tenants list` shows those there are")]
+    #[error("there is no tenant {0}; `licd tenants list` shows the tenants")]
     Unknown(String),
-    #[error("the key could not be shown, so that nothing was created")]
+    #[error("the key could not be shown, so nothing was created")]
     NotShown,
     #[error("the database failed: {0}")]
     Database(#[from] sqlx::Error),
 }
 
-/// Creates a tenant with its first live admin key, and answers both. Nothing is kept unless `show`,
-/// which runs last, answers true: nobody could revoke a key that nobody has seen.
+/// Creates a tenant with its first live admin key, and returns both. Rolled back unless `show`,
+/// which runs last, returns true, since nobody could revoke a key that nobody has seen.
 pub async fn create(
     db: &Db,
     name: Name,
@@ -33,10 +33,10 @@ pub async fn create(
     let key = ApiKey::generate(Mode::Live);
     let mut tx = db.begin().await?;
     worlds::lock(&mut tx).await?;
-    if worlds::named(&mut tx, &name, Mode::Live).await?.is_some() {
+    if worlds::find_by_name(&mut tx, &name, Mode::Live).await?.is_some() {
         return Err(TenantError::NameTaken(name));
     }
-    ids::go_on(&mut tx).await?;
+    ids::advance_past_stored(&mut tx).await?;
     let new = insert(tx, "licd tenants create", name, &key).await?;
     if !show(&new.tenant, &key) {
         return Err(TenantError::NotShown);
@@ -44,8 +44,8 @@ pub async fn create(
     Ok((new.commit().await?, key))
 }
 
-/// Creates the tenant `default` with this live admin key, when there is no tenant yet; answers
-/// whether it did. Nothing is kept unless `announce`, which runs last, answers true: a key that
+/// Creates the tenant `default` with this live admin key if there are no tenants yet; returns
+/// whether it did. Rolled back unless `announce`, which runs last, returns true, since a key that
 /// nobody has seen would lock everyone out.
 pub async fn bootstrap(
     db: &Db,
@@ -53,9 +53,10 @@ pub async fn bootstrap(
     announce: impl FnOnce() -> bool,
 ) -> Result<bool, TenantError> {
     let mut tx = db.begin().await?;
-    // Nodes that start at once on an empty database take turns: one creates the tenant.
+    // Nodes that start at the same time on an empty database take turns, and one creates the
+    // tenant.
     worlds::lock(&mut tx).await?;
-    if worlds::any(&mut tx).await? {
+    if worlds::exists(&mut tx).await? {
         return Ok(false);
     }
     let new = insert(tx, "licd serve", Name::from_static("default"), key).await?;
@@ -100,15 +101,15 @@ pub async fn list(db: &Db) -> Result<Vec<Tenant>, TenantError> {
     Ok(worlds::tenants(&mut db.read().await?).await?)
 }
 
-/// What a key made on the host is to be.
+/// The properties of a key created on the host.
 pub struct NewKey {
     pub name: Name,
     pub role: Role,
     pub mode: Mode,
 }
 
-/// Creates a key for the tenant of that name or id: the way back in when all keys are lost. It is
-/// not kept unless `show`, which runs last, answers true.
+/// Creates a key for the tenant of that name or id, for example when all keys are lost. Rolled back
+/// unless `show`, which runs last, returns true.
 pub async fn create_key(
     db: &Db,
     tenant: &str,
@@ -119,11 +120,11 @@ pub async fn create_key(
     let mut tx = db.begin().await?;
     let scope = match (tenant.parse::<TenantId>(), tenant.parse::<Name>()) {
         (Ok(id), _) => worlds::find(&mut tx, id, new.mode).await?,
-        (_, Ok(name)) => worlds::named(&mut tx, &name, new.mode).await?,
+        (_, Ok(name)) => worlds::find_by_name(&mut tx, &name, new.mode).await?,
         _ => None,
     };
     let scope = scope.ok_or_else(|| TenantError::Unknown(tenant.to_owned()))?;
-    ids::go_on(&mut tx).await?;
+    ids::advance_past_stored(&mut tx).await?;
     let now = Timestamp::now();
     let mut change = Change::on_host(tx, "licd keys create", scope, now);
     let record = new_record(&key, new.name, new.role, None, now);

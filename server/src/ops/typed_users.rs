@@ -1,5 +1,5 @@
-//! Users as people type them. An application sends its own ids, byte by byte; a person types a blank
-//! too many, an email, a name, or capital letters.
+//! Users as people type them. An application sends exact ids; people type extra blanks, an email, a
+//! name, or other capitals.
 
 use std::collections::HashSet;
 
@@ -13,32 +13,32 @@ use crate::store::{Scope, users};
 /// How many users a text may name.
 pub const MOST_USERS: usize = 100;
 
-/// How many users one may have meant are found.
+/// How many similar users are suggested.
 const MOST_SIMILAR: usize = 3;
 
 /// The users that a text names.
 #[derive(Default)]
 pub struct TypedUsers {
-    /// All, in their order, each once.
+    /// All of them in order, without duplicates.
     pub ids: Vec<ExternalId>,
-    /// Those who do not exist.
+    /// Those that do not exist.
     pub unknown: Vec<UnknownUser>,
 }
 
 impl TypedUsers {
-    /// The unknown ids, each with the users who may be meant.
+    /// The unknown ids, each with similar users.
     pub fn pairs(&self) -> impl Iterator<Item = (&ExternalId, Vec<&User>)> {
         self.unknown.iter().map(|unknown| (&unknown.id, unknown.similar.iter().collect()))
     }
 
-    /// The unknown ids, one in each line.
+    /// The unknown ids, one per line.
     pub fn unknown_text(&self) -> String {
         let ids: Vec<_> = self.unknown.iter().map(|unknown| unknown.id.as_str()).collect();
         ids.join("\n")
     }
 
-    /// All users, one in each line, with the similar one in the place of each unknown one. None if an
-    /// unknown one has none, or several.
+    /// All users, one per line, with each unknown one replaced by the user similar to it. None if
+    /// any unknown one has no similar users, or several.
     pub fn corrected(&self) -> Option<String> {
         let meant = |id: &ExternalId| {
             let unknown = self.unknown.iter().find(|unknown| unknown.id == *id);
@@ -52,8 +52,8 @@ impl TypedUsers {
         users.map(|users| users.join("\n"))
     }
 
-    /// Whether all unknown ids are among those of [`unknown_text`](Self::unknown_text) that a person
-    /// has seen.
+    /// Whether all unknown ids are among those in [`unknown_text`](Self::unknown_text) that a
+    /// person has confirmed.
     pub fn are_confirmed(&self, seen: &str) -> bool {
         let seen: HashSet<&str> = seen.lines().collect();
         self.unknown.iter().all(|unknown| seen.contains(unknown.id.as_str()))
@@ -63,12 +63,12 @@ impl TypedUsers {
 /// An id that no user has.
 pub struct UnknownUser {
     pub id: ExternalId,
-    /// Users who may be meant: first those with this id, email or name in another case.
+    /// Similar users, first those with this id, email or name in another case.
     pub similar: Vec<User>,
 }
 
-/// Reads a text with one user in each line, or several between commas. Blanks around an id and commas
-/// belong to it only if a user has such an id. `field` is the caller's name for the text.
+/// Reads a text with one user per line, or several separated by commas. Commas and surrounding
+/// blanks belong to an id only if such a user exists. `field` is the caller's name for the text.
 pub async fn several(view: View, field: &str, text: &str) -> Result<TypedUsers, Error> {
     let mut reader = Reader { conn: view.read().await?, scope: view.scope, field };
     let mut typed = reader.lines(text).await?;
@@ -79,7 +79,7 @@ pub async fn several(view: View, field: &str, text: &str) -> Result<TypedUsers, 
     Ok(typed)
 }
 
-/// Reads a text with one user, commas included.
+/// Reads a text with one user. Commas belong to it.
 pub async fn one(view: View, field: &str, text: &str) -> Result<(ExternalId, TypedUsers), Error> {
     let mut reader = Reader { conn: view.read().await?, scope: view.scope, field };
     let mut typed = TypedUsers::default();
@@ -90,7 +90,7 @@ pub async fn one(view: View, field: &str, text: &str) -> Result<(ExternalId, Typ
     Ok((id, typed))
 }
 
-/// The user whom a text names that [`one`] takes for known.
+/// The existing user named by a text, as [`one`] reads it.
 pub async fn existing(view: View, text: &str) -> Result<Option<User>, Error> {
     let mut reader = Reader { conn: view.read().await?, scope: view.scope, field: "" };
     let Some(id) = reader.known(text).await? else { return Ok(None) };
@@ -107,7 +107,7 @@ impl Reader<'_> {
     async fn lines(&mut self, text: &str) -> Result<TypedUsers, Error> {
         let mut typed = TypedUsers::default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            // A comma is one of the user's own, if there is such a user.
+            // A comma belongs to the id if such a user exists.
             let whole = self.known(line).await?;
             let parts = match &whole {
                 Some(id) => vec![id.as_str()],
@@ -120,7 +120,7 @@ impl Reader<'_> {
         Ok(typed)
     }
 
-    /// The user with exactly this id, or else with it without the blanks around it.
+    /// The user with exactly this id, or else with the id without surrounding blanks.
     async fn known(&mut self, text: &str) -> db::Result<Option<ExternalId>> {
         for text in [text, text.trim()] {
             let Ok(id) = text.parse() else { continue };
@@ -154,7 +154,7 @@ impl Reader<'_> {
             let Ok(id) = other_case.parse() else { continue };
             found.extend(users::find_external(&mut self.conn, self.scope, &id).await?);
         }
-        // The domain of an email is mistyped as easily as its beginning is typed alone.
+        // The domain of an email may be mistyped, or its local part typed alone.
         let local_part = text.find('@').map(|at| &text[..=at]);
         for start in [Some(text), local_part].into_iter().flatten() {
             let each = MOST_SIMILAR as i64;
@@ -168,7 +168,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether this is the user's id, email or name, in whatever case.
+/// Whether this is the user's id, email or name, ignoring case.
 pub fn is_called(user: &User, text: &str) -> bool {
     let text = text.to_lowercase();
     let is_it = |own: &str| own.to_lowercase() == text;

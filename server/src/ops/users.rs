@@ -13,17 +13,17 @@ use crate::store::{Page, assignments, licenses, seats, users};
 
 const NOT_FOUND: Error = Error::NotFound("user");
 
-/// Creates the user, or updates the one that exists: a validation may have created it already.
+/// Creates the user, or updates an existing one: a validation may have created it already.
 pub async fn create(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
     let (is_new, user) = ensure(&mut change, &new.external_id).await?;
     fill_in(change, is_new, user, new).await
 }
 
-/// Creates the user, and changes none that exists.
+/// Creates the user, and fails if it exists.
 pub async fn create_new(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
     let (is_new, user) = ensure(&mut change, &new.external_id).await?;
     if !is_new {
-        return Err(Error::invalid("externalId", "This user exists already."));
+        return Err(Error::invalid("externalId", "This user already exists."));
     }
     fill_in(change, is_new, user, new).await
 }
@@ -44,11 +44,11 @@ async fn fill_in(
         return Ok(change.commit(Upserted::New(user), event).await?);
     }
     let events = updated(&before, &user);
-    Ok(change.commit(Upserted::Known(user), events).await?)
+    Ok(change.commit(Upserted::Existing(user), events).await?)
 }
 
-/// The user with this external id, locked, and whether it had to be created. The caller records the
-/// event of that.
+/// The user with this external id, locked, and whether it was created. The caller records that
+/// event.
 pub(super) async fn ensure(
     change: &mut Change,
     external_id: &ExternalId,
@@ -58,7 +58,7 @@ pub(super) async fn ensure(
         return Ok((false, user));
     }
     let user = User::new(scope.tenant, external_id.clone(), now);
-    // Another request may have created it since the first look.
+    // Another request may have created it since the first look-up.
     let stored = users::insert_or_lock(change, scope, &user).await?;
     Ok((stored.id == user.id, stored))
 }
@@ -67,21 +67,21 @@ pub async fn get(view: View, id: UserId) -> Result<User, Error> {
     users::find(&mut view.read().await?, view.scope, id).await?.ok_or(NOT_FOUND)
 }
 
-/// The filter of a list, in the caller's own words.
+/// The filter of a list, as the caller wrote it.
 #[derive(Clone, Default)]
 pub struct UserQuery {
     pub external_id: Option<String>,
-    /// How the external id begins, or the email, or the name.
+    /// The beginning of the external id, the email or the name.
     pub search: Option<String>,
 }
 
-/// The users that match all of the query.
+/// The users that match the whole query.
 pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Vec<User>, Error> {
     let mut conn = view.read().await?;
     // Every text begins with the empty one.
     let search = query.search.as_deref().filter(|start| !start.is_empty());
     if search.is_some_and(|text| text.contains('\0')) {
-        // PostgreSQL takes no such text, and no user has it.
+        // PostgreSQL cannot store such a text, so no user has it.
         return Ok(Vec::new());
     }
     let Some(external_id) = query.external_id else {
@@ -90,7 +90,7 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
             None => users::page(&mut conn, view.scope, page).await?,
         });
     };
-    // A text that cannot be an external id has no user.
+    // A text that cannot be an external id belongs to no user.
     let Ok(external_id) = external_id.parse() else { return Ok(Vec::new()) };
     let user = users::find_external(&mut conn, view.scope, &external_id).await?;
     let matches =
@@ -98,19 +98,19 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
     Ok(user.into_iter().filter(matches).collect())
 }
 
-/// The users that a text finds.
+/// The users found by a text.
 pub struct FoundUsers {
     /// The one with exactly this external id comes first.
     pub users: Vec<User>,
-    /// Whether others begin with the text too.
+    /// Whether more users match.
     pub more_exist: bool,
 }
 
 /// The user with exactly this external id, and at most `limit` others whose external id, email or
-/// name begins with the text. It is as quick when a million users do, so it is not paged: a longer
-/// text finds the rest.
+/// name begins with the text. It is as fast if a million users match, and not paged: a longer text
+/// finds the rest.
 pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Error> {
-    // Every text begins with the empty one, and PostgreSQL takes none with a NUL.
+    // Every text begins with the empty one, and PostgreSQL does not accept NUL.
     if text.is_empty() || text.contains('\0') {
         return Ok(FoundUsers { users: Vec::new(), more_exist: false });
     }
@@ -119,7 +119,7 @@ pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Erro
         Ok(external_id) => users::find_external(&mut conn, view.scope, &external_id).await?,
         Err(_) => None,
     };
-    // One of them may be the exact one, and one more shows whether others exist.
+    // One of them may be the exact match, and one more shows whether there are others.
     let mut others = users::search_some(&mut conn, view.scope, text, limit + 2).await?;
     others.retain(|user| exact.as_ref().is_none_or(|exact| exact.id != user.id));
     let more_exist = others.len() > limit as usize;
@@ -160,7 +160,7 @@ pub async fn update(
     Ok(change.commit(Changed(user), events).await?)
 }
 
-/// Deletes the user, unassigns all licenses and frees the seats. A later validation creates a new
+/// Deletes the user, removes all licenses and frees the seats. A later validation creates a new
 /// user.
 pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Error> {
     let scope = change.scope();
@@ -186,7 +186,7 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
     Ok(change.commit(Changed(user), events).await?)
 }
 
-/// Stores the user, unless it is as it was.
+/// Stores the user, unless nothing changed.
 async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result<User> {
     if user != *before {
         let scope = change.scope();

@@ -1,4 +1,4 @@
-//! Reading: what operations that change nothing take.
+//! The parameter of operations that only read.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use crate::fair::Turns;
 use crate::store::Scope;
 use crate::validation::LastChecks;
 
-/// What one world shows. Each look takes the tenant's turn. Cloning it is cheap.
+/// What one world contains. Each read waits for the tenant's turn. Cheap to clone.
 #[derive(Clone)]
 pub struct View {
     db: Db,
-    /// Newer than what the database has of seats.
+    /// The last checks that are not in the database yet.
     pub last_checks: Arc<LastChecks>,
     turns: Turns,
     pub scope: Scope,
@@ -23,13 +23,13 @@ impl View {
         Self { db, last_checks, turns, scope }
     }
 
-    /// A connection for statements that each stand alone.
+    /// A connection for independent statements.
     pub async fn read(&self) -> Result<Conn, Error> {
         let turn = self.turns.take(self.scope.tenant).await?;
         Ok(self.db.read().await?.with_turn(turn))
     }
 
-    /// A transaction whose reads all see one moment.
+    /// A transaction whose reads all see the same state.
     pub async fn snapshot(&self) -> Result<Tx, Error> {
         let turn = self.turns.take(self.scope.tenant).await?;
         Ok(self.db.snapshot().await?.with_turn(turn))

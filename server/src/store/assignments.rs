@@ -10,7 +10,7 @@ use super::{Order, Page, Scope};
 use crate::db::{AsWritten, Conn, Result, locking};
 
 /// An assignment, with its seat if the user holds one.
-pub struct Held {
+pub struct AssignmentWithSeat {
     pub assignment: Assignment,
     pub seat: Option<Activation>,
 }
@@ -24,7 +24,7 @@ struct Row {
     last_checked_at: Option<Timestamp>,
 }
 
-impl From<Row> for Held {
+impl From<Row> for AssignmentWithSeat {
     fn from(row: Row) -> Self {
         let Row { assignment, activation_id, activated_at, last_checked_at } = row;
         let seat = activation_id.zip(activated_at).zip(last_checked_at);
@@ -39,7 +39,6 @@ impl From<Row> for Held {
     }
 }
 
-/// The one list of columns.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -67,13 +66,13 @@ pub async fn insert(conn: &mut Conn, scope: Scope, assignment: &Assignment) -> R
     Ok(())
 }
 
-/// The user's assignment to the license, locked until the transaction ends.
+/// The user's assignment to the license, locked until the end of the transaction.
 pub async fn lock(
     conn: &mut Conn,
     scope: Scope,
     user: UserId,
     license: LicenseId,
-) -> Result<Option<Held>> {
+) -> Result<Option<AssignmentWithSeat>> {
     let row: Option<Row> = conn
         .query(locking!(select!("where user_id = $2 and license_id = $3 and world = $1")))
         .bind_scope(scope)
@@ -81,18 +80,22 @@ pub async fn lock(
         .bind(license)
         .fetch_optional()
         .await?;
-    Ok(row.map(Held::from))
+    Ok(row.map(AssignmentWithSeat::from))
 }
 
-/// All assignments of the user, locked in the order of licenses, which is that of validations too.
-pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<Held>> {
+/// All assignments of the user, locked in the order of their licenses, as validations lock them.
+pub async fn lock_of_user(
+    conn: &mut Conn,
+    scope: Scope,
+    user: UserId,
+) -> Result<Vec<AssignmentWithSeat>> {
     let rows: Vec<Row> = conn
         .query(locking!(select!("where user_id = $2 and world = $1 order by license_id")))
         .bind_scope(scope)
         .bind(user)
         .fetch_all()
         .await?;
-    Ok(rows.into_iter().map(Held::from).collect())
+    Ok(rows.into_iter().map(AssignmentWithSeat::from).collect())
 }
 
 #[derive(sqlx::FromRow)]
@@ -106,7 +109,7 @@ struct RowWithUser {
 
 impl From<RowWithUser> for LicenseAssignment {
     fn from(RowWithUser { row, external_id, email, name }: RowWithUser) -> Self {
-        let Held { assignment, seat: activation } = row.into();
+        let AssignmentWithSeat { assignment, seat: activation } = row.into();
         Self { assignment, external_id, email, name, activation }
     }
 }
@@ -165,7 +168,6 @@ pub async fn count_of_user(
     Ok(newest.map_or((0, None), |(count, id)| (count, Some(id))))
 }
 
-/// A user to whom a license is assigned.
 #[derive(Debug, PartialEq, sqlx::FromRow)]
 pub struct AssignedUser {
     pub assignment_id: AssignmentId,
@@ -176,7 +178,6 @@ pub struct AssignedUser {
     pub assigned_at: Timestamp,
 }
 
-/// A user who holds a seat on a license.
 #[derive(Debug, PartialEq, sqlx::FromRow)]
 pub struct SeatHolder {
     #[sqlx(flatten)]
@@ -186,8 +187,8 @@ pub struct SeatHolder {
     pub last_checked_at: Timestamp,
 }
 
-/// The users of the license `$4`. Their order is that of one index, which has those without a seat
-/// together.
+/// The users of license `$4`, in the order of one index, in which those without a seat are
+/// adjacent.
 macro_rules! select_users {
     ($rest:expr) => {
         concat!(
@@ -200,7 +201,7 @@ macro_rules! select_users {
     };
 }
 
-/// A page of those who hold a seat, in the order of their seats.
+/// A page of the users with a seat, in the order of their seats.
 pub async fn holders(
     conn: &mut Conn,
     scope: Scope,
@@ -216,14 +217,14 @@ pub async fn holders(
         .await
 }
 
-/// A page of those who hold no seat, in the order of their assignment.
+/// A page of the users without a seat, in the order of their assignments.
 pub async fn waiting(
     conn: &mut Conn,
     scope: Scope,
     license: LicenseId,
     page: Page<AssignmentId>,
 ) -> Result<Vec<AssignedUser>> {
-    // PostgreSQL takes the index's order only if its whole beginning is named.
+    // PostgreSQL uses the order of an index only if all its leading columns are named.
     let sql = match page.order {
         Order::OldestFirst => select_users!(
             "s.activation_id is null and s.id > $2 order by s.activation_id, s.id limit $3"
@@ -242,7 +243,7 @@ pub async fn waiting(
         .await
 }
 
-/// How many users hold no seat, counted up to `most`.
+/// The number of users without a seat, counted up to `most`.
 pub async fn count_waiting(
     conn: &mut Conn,
     scope: Scope,

@@ -1,7 +1,8 @@
-//! Copying an SQLite file, and checking its integrity.
+//! Copies an SQLite file, and checks its integrity.
 //!
-//! These statements exist in SQLite alone, take as long as the file is large, and must not touch
-//! the schema (a backup is taken before an upgrade), so they run on connections of their own.
+//! These statements exist only in SQLite, take time in proportion to the size of the file, and must
+//! not touch the schema (a backup is taken before an upgrade). So they run on connections of their
+//! own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,47 +15,46 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use crate::db::Result;
 use crate::error::has_code;
 
-/// How long to wait for a writer that is ending a transaction.
+/// How long to wait for a writer to end its transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many of SQLite's instructions run between two looks at whether to stop.
+/// How many SQLite instructions run between two checks of `stopped`.
 const STOP_CHECK: i32 = 1000;
 
-/// Tables that every version of licd has, and hardly another program.
+/// Tables that every version of licd has, and that other programs are unlikely to have.
 const OUR_TABLES: &str = "select count(*) from sqlite_master
     where type = 'table' and name in ('_sqlx_migrations', 'worlds', 'event_counters')";
 
-/// Which side of the copying failed.
-pub enum CopyError {
-    /// There is nothing of licd to copy.
+pub enum CopyFileError {
+    /// The file contains no tables of licd.
     Empty,
     Read(sqlx::Error),
     Write(sqlx::Error),
 }
 
-/// Writes all that is committed in `from` into the empty file `to`, unless `stopped` becomes true.
-/// Others go on reading and writing meanwhile; what they commit later is not in it.
-pub async fn copy(from: &Path, to: &Path, stopped: &Arc<AtomicBool>) -> Result<(), CopyError> {
-    // A path that is not Unicode is refused by `to_str`, as SQLite would open another file.
+/// Writes everything committed in `from` to the empty file `to`, unless `stopped` becomes true.
+/// Others can read and write meanwhile; what they commit later is not included.
+pub async fn copy(from: &Path, to: &Path, stopped: &Arc<AtomicBool>) -> Result<(), CopyFileError> {
+    // `to_str` refuses a path that is not Unicode, since SQLite would open another file.
     let invalid = sqlx::Error::Io(std::io::ErrorKind::InvalidInput.into());
-    let to = to.to_str().ok_or(CopyError::Write(invalid))?;
+    let to = to.to_str().ok_or(CopyFileError::Write(invalid))?;
     let options = SqliteConnectOptions::new().filename(from).busy_timeout(BUSY_TIMEOUT);
-    let mut conn = open(&options, stopped).await.map_err(CopyError::Read)?;
-    // SQLite opens a file when it first reads it. A failure then is not the copy's.
+    let mut conn = open(&options, stopped).await.map_err(CopyFileError::Read)?;
+    // SQLite opens a file at the first read, so a failure here is not a failure of the copy.
     let tables: Result<i64> = sqlx::query_scalar(OUR_TABLES).fetch_one(&mut conn).await;
-    if tables.map_err(CopyError::Read)? != 3 {
-        return Err(CopyError::Empty);
+    if tables.map_err(CopyFileError::Read)? != 3 {
+        return Err(CopyFileError::Empty);
     }
     let copied = sqlx::query("vacuum into $1").bind(to).execute(&mut conn).await;
-    // When this returns, SQLite has let go of both files.
+    // Wait until SQLite has released both files.
     let closed = conn.close().await;
     match copied.map(drop).and(closed) {
         Ok(()) => Ok(()),
-        Err(error) if is_of_writing(&error) => Err(CopyError::Write(error)),
-        Err(error) => Err(CopyError::Read(error)),
+        Err(error) if is_of_writing(&error) => Err(CopyFileError::Write(error)),
+        Err(error) => Err(CopyFileError::Read(error)),
     }
 }
 
-/// The faults of the database in a file; none, if it is intact.
+/// The faults that SQLite finds in the database; empty if it is intact.
 pub async fn faults(path: &Path, stopped: &Arc<AtomicBool>) -> Result<Vec<String>> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
     let mut conn = open(&options, stopped).await?;
@@ -64,12 +64,12 @@ pub async fn faults(path: &Path, stopped: &Arc<AtomicBool>) -> Result<Vec<String
     let orphans: Vec<(String,)> = sqlx::query_as("select \"table\" from pragma_foreign_key_check")
         .fetch_all(&mut conn)
         .await?;
-    faults.extend(orphans.into_iter().map(|(table,)| format!("a row of {table} lacks its parent")));
+    faults.extend(orphans.into_iter().map(|(table,)| format!("a row of {table} has no parent")));
     conn.close().await?;
     Ok(faults)
 }
 
-/// A connection whose statements fail soon after `stopped` became true.
+/// A connection whose statements fail soon after `stopped` becomes true.
 async fn open(
     options: &SqliteConnectOptions,
     stopped: &Arc<AtomicBool>,
@@ -81,8 +81,8 @@ async fn open(
     Ok(conn)
 }
 
-/// The disk is full, or writing, syncing, truncating or making a file failed. A backup writes
-/// nothing but its target.
+/// Whether the disk is full, or writing, syncing, truncating or creating a file failed. A backup
+/// writes only to its target.
 fn is_of_writing(error: &sqlx::Error) -> bool {
     has_code(error, |code| {
         code.parse::<i32>().is_ok_and(|code| {

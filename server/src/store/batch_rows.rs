@@ -1,5 +1,5 @@
-//! The input of a statement that serves a whole batch: one JSON array, so that a batch costs as many
-//! statements as a single request.
+//! The input of a statement for a whole batch: one JSON array, so that a batch needs no more
+//! statements than a single request.
 
 use common::{
     Activation, ActivationId, ExternalId, LicenseId, PlanId, ProductId, Timestamp, UserId,
@@ -9,8 +9,7 @@ use uuid::Uuid;
 
 use super::{Scope, World};
 
-/// One row of a statement's input. A statement reads the columns that it names; the others may be
-/// absent.
+/// One row of input. A statement reads the columns that it names; the others may be absent.
 #[derive(Clone)]
 pub struct BatchRow<'a> {
     world: i32,
@@ -22,7 +21,7 @@ pub struct BatchRow<'a> {
     time: Option<Timestamp>,
 }
 
-/// As an array, which both databases take apart sooner than an object; see `over_rows!`.
+/// Serialized as an array, which both databases parse faster than an object; see `over_rows!`.
 impl Serialize for BatchRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let [id, user, license] =
@@ -61,7 +60,7 @@ impl<'a> BatchRow<'a> {
         Self { id: Some(id.uuid()), ..Self::of(scope) }
     }
 
-    /// A license, and how many seats more are to be used of it.
+    /// A license, and how many more of its seats will be used.
     pub fn license(scope: Scope, id: LicenseId, seats: i32) -> Self {
         Self { id: Some(id.uuid()), seats: Some(seats), ..Self::of(scope) }
     }
@@ -93,8 +92,8 @@ impl<'a> BatchRow<'a> {
     }
 }
 
-/// A statement over the rows in `$1`, which it sees as a table `item`; `n` is a row's place. The
-/// databases differ only in how they take JSON and ids in it apart.
+/// A statement over the rows in `$1`, which it sees as a table `item`; `n` is the position of a
+/// row. The databases differ only in how they read JSON and the ids in it.
 macro_rules! over_rows {
     ($statement:literal) => {
         $crate::store::batch_rows::over_rows!($statement, $statement)

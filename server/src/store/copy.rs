@@ -1,7 +1,7 @@
-//! Whole tables, read and written in portions, for moving a database from one place to another.
+//! Reads and writes whole tables in portions, to move a database from one place to another.
 //!
-//! A record here is a table's row as it is, with nothing added or interpreted. What a table keeps
-//! is listed once, and the statements follow from the list.
+//! A record here is a row as stored, with nothing added or interpreted. Each table's columns are
+//! listed once, and its statements are built from that list.
 
 mod canonical;
 #[cfg(test)]
@@ -18,23 +18,20 @@ use uuid::Uuid;
 use crate::db::{self, AsWritten, Conn, Query, Result, Sql};
 use canonical::Canonical;
 
-/// How many rows are read or written at once. PostgreSQL takes at most 65,535 values in a
+/// How many rows are read or written at a time. PostgreSQL allows at most 65,535 values in a
 /// statement, SQLite 32,766, and no table has more than fifteen columns.
 pub const PORTION: usize = 200;
 
-/// A table, as its rows.
 pub trait Table: db::Row {
     const NAME: &'static str;
     const COLUMNS: &'static [&'static str];
-    /// The columns of the primary key, which gives the order of reading.
+    /// The columns of the primary key, by which rows are read in order.
     const KEY: &'static [&'static str];
 
     fn statements() -> &'static Statements;
 
-    /// Binds all columns.
     fn bind<'c>(&self, query: Query<'c>) -> Query<'c>;
 
-    /// Binds the columns of the key.
     fn bind_key<'c>(&self, query: Query<'c>) -> Query<'c>;
 
     /// Appends the encoding of the whole row.
@@ -46,7 +43,6 @@ pub trait Table: db::Row {
     }
 }
 
-/// The texts of a table's statements.
 pub struct Statements {
     first: String,
     next: String,
@@ -74,7 +70,7 @@ impl Statements {
     }
 }
 
-/// `$1, $2, …`, after as many that came before.
+/// `$1, $2, …`, numbered from `before`.
 fn places(before: usize, count: usize) -> String {
     let places: Vec<String> = (1..=count).map(|place| format!("${}", before + place)).collect();
     places.join(", ")
@@ -189,7 +185,7 @@ tables! {
     };
 }
 
-/// Runs the block once for each table, in an order in which no row refers to a later one.
+/// Runs the block once for each table, in an order in which no row refers to a later table.
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
@@ -207,7 +203,7 @@ macro_rules! for_each_table {
 
 pub(crate) use for_each_table;
 
-/// The next rows after `last`, or the first; fewer than [`PORTION`] are the last ones.
+/// The rows after `last`, or the first ones. Fewer than [`PORTION`] means that none remain.
 pub async fn read<T: Table>(conn: &mut Conn, last: Option<&T>) -> Result<Vec<T>> {
     match last {
         None => conn.query(T::statements().first.as_str()).fetch_all().await,
@@ -228,20 +224,18 @@ pub async fn insert_all<T: Table>(conn: &mut Conn, rows: &[T]) -> Result<()> {
     Ok(())
 }
 
-/// How many rows there are.
 pub async fn count<T: Table>(conn: &mut Conn) -> Result<u64> {
     let (count,): (i64,) = conn.query(T::statements().count.as_str()).fetch_one().await?;
     Ok(count.unsigned_abs())
 }
 
-/// Whether there is any row.
 pub async fn any<T: Table>(conn: &mut Conn) -> Result<bool> {
     let one: Option<(i32,)> = conn.query(T::statements().any.as_str()).fetch_optional().await?;
     Ok(one.is_some())
 }
 
-/// Analyzes the table on PostgreSQL, which checks each reference to it with a plan that it makes
-/// once: one made for an empty table reads the whole table for every row.
+/// Analyzes the table on PostgreSQL, which plans the check of each reference once: planned for an
+/// empty table, it would scan the whole table for every row.
 pub async fn measure<T: Table>(conn: &mut Conn) -> Result<()> {
     let sql = Sql::Each { sqlite: "select 1", postgres: T::statements().measure.as_str() };
     conn.query(sql).execute().await?;

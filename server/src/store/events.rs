@@ -14,8 +14,8 @@ use super::page::paged;
 use super::{Page, Scope, World, delete_portion};
 use crate::db::{AsWritten, Conn, Result, Sql};
 
-/// An event to be stored. What is JSON in its column is text here: PostgreSQL would change the
-/// order of members inside of the statement's input.
+/// An event to be stored. JSON columns are text here, because PostgreSQL would change the order of
+/// members within the statement's input.
 pub struct EventRow<'a> {
     pub world: World,
     pub sequence: i64,
@@ -34,7 +34,7 @@ pub struct EventRow<'a> {
     pub request_id: Option<&'a str>,
 }
 
-/// As an array, which both databases take apart sooner than an object.
+/// Serialized as an array, which both databases parse faster than an object.
 impl Serialize for EventRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let key = self.actor_key.map(|id| id.uuid().simple());
@@ -49,8 +49,8 @@ impl Serialize for EventRow<'_> {
     }
 }
 
-/// Moves the number of each world's last event by a count, and answers where it then stands. The
-/// counters stay locked until the transaction ends.
+/// Advances each world's event counter by a count, and returns its new value. The counters stay
+/// locked until the end of the transaction.
 pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap<World, i64>> {
     const ADVANCE: Sql = Sql::Each {
         sqlite: "with item as (
@@ -76,8 +76,8 @@ pub async fn advance(conn: &mut Conn, counts: &[(World, i64)]) -> Result<HashMap
     Ok(last.into_iter().collect())
 }
 
-/// Locks several counters in the order of their worlds, so that no two transactions wait for each
-/// other. A statement of its own: PostgreSQL's update would look for the rows as they were before
+/// Locks several counters in the order of their worlds, so that no two transactions deadlock. This
+/// is a separate statement, because an update in PostgreSQL would see the rows as they were before
 /// it waited for their locks.
 async fn lock_counters(conn: &mut Conn, counts: &[(i32, &i64)]) -> Result<()> {
     const LOCK: Sql = Sql::Each {
@@ -91,7 +91,7 @@ async fn lock_counters(conn: &mut Conn, counts: &[(i32, &i64)]) -> Result<()> {
     Ok(())
 }
 
-/// Stores `events`. A key's name that is not given is the one that is stored.
+/// Stores `events`. If the name of a key is not given, the stored one is used.
 pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) -> Result<()> {
     macro_rules! insert {
         ($item:literal) => {
@@ -139,7 +139,7 @@ pub async fn insert(conn: &mut Conn, events: &[EventRow<'_>], now: Timestamp) ->
     Ok(())
 }
 
-/// What a list of events is narrowed to.
+/// The filters of a list of events.
 #[derive(Clone, Copy, Default)]
 pub struct EventFilter<'a> {
     pub kind: Option<&'a str>,
@@ -190,7 +190,7 @@ impl From<Row> for Event {
     }
 }
 
-/// The events beyond a number. The most telling filter chooses the index.
+/// The events beyond a number. The most selective filter determines the index.
 pub async fn page(
     conn: &mut Conn,
     scope: Scope,
@@ -250,8 +250,8 @@ pub async fn page(
     Ok(rows.into_iter().map(Event::from).collect())
 }
 
-/// Deletes some of the events whose ids are smaller than `oldest`, in every world, and answers
-/// whether there may be more. Nodes that do this at once leave each other's rows alone.
+/// Deletes some of the events with ids smaller than `oldest`, in every world. Returns whether more
+/// may remain. Nodes that run this concurrently skip each other's rows.
 pub async fn forget_old(conn: &mut Conn, oldest: EventId) -> Result<bool> {
     const OLD: Sql = Sql::Each {
         sqlite: "delete from events where id in (

@@ -1,24 +1,24 @@
-//! Idempotency keys: requests that were answered, and their answers.
+//! Idempotency keys: which requests were completed, and their responses.
 
 use common::Timestamp;
 
 use super::{Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
-/// What was answered to the request that carried the key.
+/// The response to the request that carried the key.
 #[derive(sqlx::FromRow)]
 pub struct Answered {
     /// The SHA-256 of the request.
     pub fingerprint: Vec<u8>,
     /// The HTTP status.
     pub status: i32,
-    /// The body, or the id of the record whose secret it showed, which a former licd did not keep.
+    /// The body. Older releases stored only the id of a record whose secret the body contained.
     pub body: Option<String>,
-    /// The tag of the record in it.
+    /// The entity tag of the record in the body.
     pub etag: Option<String>,
 }
 
-/// What was answered to the request of that name, unless it was before `since`.
+/// The response stored under that name, unless it is older than `since`.
 pub async fn find(
     conn: &mut Conn,
     scope: Scope,
@@ -36,8 +36,8 @@ pub async fn find(
     .await
 }
 
-/// Claims the name for a request that is not answered yet, and answers whether it was free. Of
-/// several nodes that claim it at once, one gets it; the others wait until that one has committed.
+/// Claims the name for a request that has no response yet. Returns whether it was free. If several
+/// nodes claim it at the same time, one gets it, and the others wait until that one has committed.
 pub async fn claim(
     conn: &mut Conn,
     scope: Scope,
@@ -82,7 +82,7 @@ pub async fn settle(
     Ok(())
 }
 
-/// Forgets a name that was used before `since`.
+/// Deletes a name that was used before `since`.
 pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp) -> Result<()> {
     conn.query(
         "delete from idempotency_keys
@@ -96,8 +96,8 @@ pub async fn forget(conn: &mut Conn, scope: Scope, name: &str, since: Timestamp)
     Ok(())
 }
 
-/// Forgets some of what was answered before `since`, in every scope, and answers whether there may
-/// be more. Nodes that do this at once leave each other's rows alone.
+/// Deletes some of the names used before `since`, in every scope. Returns whether more may remain.
+/// Nodes that run this concurrently skip each other's rows.
 pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
     const OLD: Sql = Sql::Each {
         sqlite: "delete from idempotency_keys where (name, world) in (

@@ -1,16 +1,16 @@
-//! New ids are greater than those that are stored, whatever this machine's clock shows: a process
-//! reads the greatest id once, before its first.
+//! New ids are greater than the stored ones, whatever this machine's clock shows: before a process
+//! creates its first id, it reads the greatest.
 
 use common::advance_ids_past;
 use uuid::Uuid;
 
 use crate::db::{Conn, Result};
 
-/// The greatest id in the lists of each world, and among keys and events. Each look is at the end
-/// of an index, so the statement costs the same however many records there are.
+/// The greatest id in the lists of each world, and among keys and events. Each sub-select reads one
+/// end of an index, so the number of records does not matter.
 ///
-/// A change makes the ids of its records before those of its events, so the last event is younger
-/// than all assignments and seats, which no index lists.
+/// A change creates the ids of its records before those of its events. So the last event's id is
+/// greater than those of all assignments and seats, which no index lists.
 macro_rules! newest {
     ($($table:literal),+) => {
         concat!(
@@ -28,8 +28,8 @@ macro_rules! newest {
     };
 }
 
-/// Makes all further ids of this process greater than those that are stored.
-pub async fn go_on(conn: &mut Conn) -> Result<()> {
+/// Makes all further ids of this process greater than the stored ones.
+pub async fn advance_past_stored(conn: &mut Conn) -> Result<()> {
     const NEWEST: &str = newest!("products", "plans", "licenses", "users", "refusals");
     let newest: Option<(Uuid,)> = conn.query(NEWEST).fetch_optional().await?;
     advance_ids_past(newest.map(|(id,)| id).unwrap_or_default());

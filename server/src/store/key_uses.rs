@@ -1,4 +1,4 @@
-//! The uses of keys: how many requests of an hour each key made. Every node adds its own.
+//! How many requests each key made per hour. Every node adds its own counts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,13 +9,13 @@ use sqlx::types::Json;
 use super::{Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
-/// The uses of a key that are not stored yet.
+/// The uses of a key that have not been stored yet.
 #[derive(Clone)]
 pub struct KeyUse {
     pub last_at: Timestamp,
-    /// Where the last one came from, if it came from somewhere.
+    /// The address of the latest use, if known.
     pub last_address: Option<IpAddr>,
-    /// How many there were in each hour, by its start.
+    /// The number of uses per hour, by the start of the hour.
     pub hours: BTreeMap<Timestamp, i64>,
 }
 
@@ -25,8 +25,8 @@ impl KeyUse {
     }
 }
 
-/// Adds to the counts of keys whose rows the transaction has locked. So no two nodes add to one
-/// key at once, and neither waits for the other.
+/// Adds to the counts of keys whose rows the transaction has locked, so no two nodes add to one key
+/// at the same time, and they cannot deadlock.
 pub async fn add(conn: &mut Conn, uses: &[&(KeyId, KeyUse)]) -> Result<()> {
     const ADD: Sql = Sql::Each {
         sqlite: "insert into key_uses (key_id, hour, count)
@@ -51,7 +51,7 @@ pub async fn add(conn: &mut Conn, uses: &[&(KeyId, KeyUse)]) -> Result<()> {
     Ok(())
 }
 
-/// How often a key was used in the hours that began after `since`. The scope is the key's own.
+/// How often a key was used in the hours that began after `since`. The scope is that of the key.
 pub async fn count(conn: &mut Conn, scope: Scope, key: KeyId, since: Timestamp) -> Result<i64> {
     let (count,): (i64,) = conn
         .query(
@@ -67,8 +67,8 @@ pub async fn count(conn: &mut Conn, scope: Scope, key: KeyId, since: Timestamp) 
     Ok(count)
 }
 
-/// Forgets some of the counts of hours before `since`, of all keys, and answers whether there may
-/// be more. Nodes that do this at once leave each other's rows alone.
+/// Deletes some of the counts of hours before `since`, for all keys. Returns whether more may
+/// remain. Nodes that run this concurrently skip each other's rows.
 pub async fn forget_old(conn: &mut Conn, since: Timestamp) -> Result<bool> {
     const OLD: Sql = Sql::Each {
         sqlite: "delete from key_uses where (key_id, hour) in (

@@ -1,6 +1,5 @@
-//! API keys. A key belongs to one mode of a tenant, but a live key sees those of both: functions
-//! that list or change keys take the modes that the caller may see as `scope`'s own, or, for
-//! [`Mode::Live`], all.
+//! API keys. A key belongs to one mode of a tenant, but a live key sees the keys of both. Functions
+//! that list or change keys take the caller's scope, and include both modes for [`Mode::Live`].
 
 use common::{Key, KeyId, Mode, Name, Role, TenantId, Timestamp};
 use sqlx::types::Json;
@@ -10,7 +9,7 @@ use super::page::paged;
 use super::{Page, Scope, World};
 use crate::db::{Conn, Result, Sql, locking};
 
-/// The one list of columns, with more where a reader needs them.
+/// The list of columns, plus what a reader adds.
 macro_rules! select {
     ($more:literal, $rest:expr) => {
         concat!(
@@ -25,10 +24,10 @@ macro_rules! select {
 
 pub(super) use select as select_key;
 
-/// The SHA-256 of a key: all that is stored of it.
+/// The SHA-256 of a key, which is stored instead of the key.
 pub type Hash = [u8; 32];
 
-/// What a key opens, and until when.
+/// What a key gives access to, and until when.
 #[derive(Clone, Copy, sqlx::FromRow)]
 pub struct KeyAuth {
     pub key_id: KeyId,
@@ -40,7 +39,7 @@ pub struct KeyAuth {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A key, with the tenant it opens.
+/// A key, with the tenant that it belongs to.
 #[derive(sqlx::FromRow)]
 pub struct KeyWithTenant {
     #[sqlx(flatten)]
@@ -62,8 +61,8 @@ impl KeyWithTenant {
     }
 }
 
-/// Stores a key, whose end is then its original one, also for nodes of an older release. The scope
-/// is the key's own.
+/// Stores a key. Its expiry is then also its original expiry, for nodes of an older release too.
+/// The scope is that of the key.
 pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Result<()> {
     conn.query(
         "insert into keys (world, id, name, prefix, hash, role, created_at, expires_at,
@@ -83,7 +82,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, key: &Key, hash: &Hash) -> Re
     Ok(())
 }
 
-/// Finds a key by its hash. The scope is not known before: the key has it.
+/// Finds a key by its hash. The result contains the scope, which is not known before.
 pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<KeyWithTenant>> {
     conn.query(select!(
         ", k.world, w.tenant_id, w.tenant_name",
@@ -94,12 +93,12 @@ pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<KeyWith
     .await
 }
 
-/// A hash as it is passed inside of JSON.
+/// A hash in the form used in JSON.
 pub fn hex(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A key that the scope sees, with the scope of its own.
+/// A key that is visible in the scope, with its own scope.
 pub async fn find(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<(Key, Scope)>> {
     let found: Option<KeyWithTenant> = conn
         .query(select!(
@@ -133,7 +132,8 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<KeyId>) -> Result<Ve
         .await
 }
 
-/// The end that a key was made with, which rolling leaves as it is. The scope is the key's own.
+/// The expiry that a key was created with, which rolling does not change. The scope is that of the
+/// key.
 pub async fn original_expiry(
     conn: &mut Conn,
     scope: Scope,
@@ -151,7 +151,7 @@ pub async fn original_expiry(
     Ok(expires_at)
 }
 
-/// The address of a key's last use. The scope is the key's own.
+/// The address from which a key was last used. The scope is that of the key.
 pub async fn last_used_address(conn: &mut Conn, scope: Scope, id: KeyId) -> Result<Option<String>> {
     let (address,) = conn
         .query("select last_used_address from keys where id = $2 and world = $1")
@@ -162,8 +162,8 @@ pub async fn last_used_address(conn: &mut Conn, scope: Scope, id: KeyId) -> Resu
     Ok(address)
 }
 
-/// The valid keys that expire at `soon` or before, or whose last use was before `long_ago`; one that
-/// was never used counts from when it was made.
+/// The valid keys that expire at or before `soon`, or were last used before `long_ago`. If a key
+/// was never used, its creation counts.
 pub async fn expiring_or_unused(
     conn: &mut Conn,
     scope: Scope,
@@ -190,7 +190,7 @@ pub async fn expiring_or_unused(
     .await
 }
 
-/// Stores that the key is revoked. The scope is the key's own.
+/// Stores that the key is revoked. The scope is that of the key.
 pub async fn revoke(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
     conn.query("update keys set revoked_at = $3 where id = $2 and world = $1")
         .bind_scope(scope)
@@ -201,8 +201,8 @@ pub async fn revoke(conn: &mut Conn, scope: Scope, key: &Key) -> Result<()> {
     Ok(())
 }
 
-/// Stores the new end of a key that is rolled, and keeps the one that it was made with. The scope is
-/// the key's own.
+/// Stores the new expiry of a rolled key, and preserves its original one. The scope is that of the
+/// key.
 pub async fn retire(conn: &mut Conn, scope: Scope, key: &Key, now: Timestamp) -> Result<()> {
     conn.query(
         "update keys set expires_at = $3, revoked_at = $4,
@@ -221,8 +221,8 @@ pub async fn retire(conn: &mut Conn, scope: Scope, key: &Key, now: Timestamp) ->
     Ok(())
 }
 
-/// The tenant's live admin keys that are valid, with their ends, locked until the transaction ends: a
-/// request that takes one away must see that another remains.
+/// The tenant's valid live admin keys and their expiries, locked until the end of the transaction:
+/// a request that removes one must see that another remains.
 pub async fn lock_live_admins(
     conn: &mut Conn,
     scope: Scope,
@@ -242,11 +242,11 @@ pub async fn lock_live_admins(
     .await
 }
 
-/// Moves the times of last use, never backwards, with where it came from, and answers which of the
-/// keys it found; their rows are locked until the transaction ends.
+/// Updates times and addresses of last use; a time never moves backwards. Returns the keys that
+/// were found, whose rows stay locked until the end of the transaction.
 ///
-/// On PostgreSQL locked keys are skipped: a revocation locks several keys, and two transactions
-/// that each lock some and want the others would deadlock.
+/// PostgreSQL skips locked keys: a revocation locks several, and two transactions that each hold
+/// some and wait for the others would deadlock.
 pub async fn touch(conn: &mut Conn, uses: &[(KeyId, KeyUse)]) -> Result<Vec<KeyId>> {
     const TOUCH: Sql = Sql::Each {
         sqlite: "update keys set last_used_at = max(coalesce(last_used_at, 0), item.value ->> 1),

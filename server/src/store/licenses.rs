@@ -1,4 +1,4 @@
-//! Licenses, one by one. Their lists are in `lists`, their counters of seats in `store::seats`.
+//! Single licenses. Their lists are in `lists`, their seat counters in `store::seats`.
 
 mod lists;
 mod phrases;
@@ -90,7 +90,7 @@ pub async fn find_with_seats(
     Ok(found.map(LicenseWithSeats::from))
 }
 
-/// A change of a license, or of its seats, locks it first.
+/// The license, locked. Every change of a license or of its seats starts with this.
 pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option<License>> {
     conn.query(locking!(select!("id = $2 and world = $1")))
         .bind_scope(scope)
@@ -99,7 +99,7 @@ pub async fn lock(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<Option
         .await
 }
 
-/// As [`lock`], with what may change besides.
+/// Like [`lock`], with the other columns that can change.
 pub async fn lock_details(
     conn: &mut Conn,
     scope: Scope,
@@ -112,7 +112,7 @@ pub async fn lock_details(
         .await
 }
 
-/// Locks all licenses of a user, who is locked, in the order of their ids.
+/// Locks all licenses of a user in the order of their ids. The user must be locked.
 pub async fn lock_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<License>> {
     conn.query(locking!(select!(
         "world = $1 and id in (

@@ -1,5 +1,5 @@
-//! Outcomes of validations: the counts of each hour, and the users who were refused. Every node
-//! adds its own, in portions.
+//! Outcomes of validations: hourly counts, and the users that were refused. Every node adds its
+//! own, in portions.
 
 use common::{ExternalId, Reason, RefusalId, Timestamp, UserRefusal};
 use sqlx::types::Json;
@@ -12,12 +12,12 @@ use crate::db::{Conn, Result, Sql};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeCount {
     pub hour: Timestamp,
-    /// None if they were valid.
+    /// None for valid ones.
     pub reason: Option<Reason>,
     pub count: i64,
 }
 
-/// The outcome that is no reason, as a column has it.
+/// The value of the column for valid validations.
 const VALID: &str = "valid";
 
 /// Adds to the counts of the worlds. The rows are locked in their order, which must be the same on
@@ -46,8 +46,8 @@ pub async fn add_counts(conn: &mut Conn, counts: &[(Scope, OutcomeCount)]) -> Re
     Ok(())
 }
 
-/// The counts of the hours from `from` until before `to`, oldest first. An outcome that only a
-/// later licd knows is left out.
+/// The counts of the hours from `from` until before `to`, oldest first. Outcomes that only a later
+/// release knows are left out.
 pub async fn counts(
     conn: &mut Conn,
     scope: Scope,
@@ -74,8 +74,8 @@ pub async fn counts(
     Ok(rows.into_iter().filter_map(count).collect())
 }
 
-/// What becomes of a refusal when its user was refused for the same reason in that hour already:
-/// the counts add up, and the license is that of the last one.
+/// If the user was already refused for the same reason in that hour, the counts are added up and
+/// the latest license is kept.
 macro_rules! add_to_known {
     () => {
         "on conflict (external_id, world, hour, reason) do update set
@@ -89,8 +89,8 @@ macro_rules! add_to_known {
     };
 }
 
-/// Adds refusals to those that are known. The rows are locked in their order, which must be the
-/// same on every node.
+/// Adds refusals, merging them into the stored ones. The rows are locked in their order, which must
+/// be the same on every node.
 pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) -> Result<()> {
     const ADD: Sql = Sql::Each {
         sqlite: concat!(
@@ -136,7 +136,6 @@ pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) ->
     Ok(())
 }
 
-/// The one list of columns.
 macro_rules! select_refusals {
     ($condition:literal) => {
         concat!(
@@ -147,8 +146,8 @@ macro_rules! select_refusals {
     };
 }
 
-/// The refusals that were known before one of them, or the newest ones. Their order is that of
-/// their ids, which does not change while counts grow.
+/// The refusals before one of them, or the newest ones, in the order of their ids, which does not
+/// change while counts grow.
 pub async fn refusals(
     conn: &mut Conn,
     scope: Scope,
@@ -163,7 +162,7 @@ pub async fn refusals(
         .await
 }
 
-/// As [`refusals`], of one user. The user need not exist any more.
+/// Like [`refusals`], for one user, who may have been deleted.
 pub async fn refusals_of_user(
     conn: &mut Conn,
     scope: Scope,
@@ -182,8 +181,8 @@ pub async fn refusals_of_user(
     .await
 }
 
-/// Forgets some of the counts of hours before `since`, in every world, and answers whether there
-/// may be more. Nodes that do this at once leave each other's rows alone.
+/// Deletes some of the counts of hours before `since`, in every world. Returns whether more may
+/// remain. Nodes that run this concurrently skip each other's rows.
 pub async fn forget_old_counts(conn: &mut Conn, since: Timestamp) -> Result<bool> {
     const OLD: Sql = Sql::Each {
         sqlite: "delete from outcomes where (world, hour, outcome) in (
@@ -196,7 +195,7 @@ pub async fn forget_old_counts(conn: &mut Conn, since: Timestamp) -> Result<bool
     delete_portion(conn, OLD, since).await
 }
 
-/// As [`forget_old_counts`], of refusals.
+/// Like [`forget_old_counts`], for refusals.
 pub async fn forget_old_refusals(conn: &mut Conn, since: Timestamp) -> Result<bool> {
     const OLD: Sql = Sql::Each {
         sqlite: "delete from refusals where (external_id, world, hour, reason) in (

@@ -1,12 +1,12 @@
-//! Parts of lists: the records beyond a cursor, oldest or newest first.
+//! Parts of lists: the records after or before a cursor.
 
 use common::{ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, UserId};
 use uuid::Uuid;
 
-/// A part of a list, in the order of its cursors or against it. Cursors are mostly ids.
+/// A part of a list, in ascending or descending order of its cursors, which are mostly ids.
 #[derive(Clone, Copy)]
 pub struct Page<C> {
-    /// What stands before the first record of the page.
+    /// The position just before the page's first record.
     pub cursor: C,
     pub order: Order,
     pub limit: i64,
@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Sorts records by their cursors as the order has them.
+    /// Sorts records by their cursors, in the order of the page.
     pub fn sort_by_key<T, C: Ord>(self, records: &mut [T], cursor: impl Fn(&T) -> C) {
         records.sort_by_key(cursor);
         if self == Self::NewestFirst {
@@ -29,7 +29,7 @@ impl Order {
 }
 
 impl<C> Page<C> {
-    /// The records after one; a nil id or zero stands before them all.
+    /// The records after one. A nil id or zero comes before all of them.
     pub fn oldest_first(after: C, limit: i64) -> Self {
         Self { cursor: after, order: Order::OldestFirst, limit }
     }
@@ -41,7 +41,6 @@ impl<C: Cursor> Page<C> {
         Self { cursor: before.unwrap_or_else(C::last), order: Order::NewestFirst, limit }
     }
 
-    /// Whether a record is beyond the cursor.
     pub fn reaches(&self, record: C) -> bool {
         match self.order {
             Order::OldestFirst => record > self.cursor,
@@ -50,9 +49,8 @@ impl<C: Cursor> Page<C> {
     }
 }
 
-/// What a list is read by.
 pub trait Cursor: Copy + Ord {
-    /// Greater than that of any record.
+    /// Greater than the cursor of any record.
     fn last() -> Self;
 }
 
@@ -74,8 +72,9 @@ macro_rules! ids {
 
 ids!(ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, UserId);
 
-/// The text that reads a page in its order: `select!` with a condition, and a column that is beyond
-/// the cursor `$2`, in at most `$3` rows. Both orders read one index, one of them backwards.
+/// The statement that reads a page in its order: `select!` with a condition, and a column that is
+/// beyond the cursor `$2`, limited to `$3` rows. Both orders read the same index, one of them
+/// backwards.
 macro_rules! paged {
     ($page:expr, $select:ident!($condition:literal), $column:literal) => {
         match $page.order {

@@ -10,7 +10,6 @@ use super::page::paged;
 use super::{Page, Scope};
 use crate::db::{Conn, Result, Sql, locking};
 
-/// The one list of columns.
 macro_rules! select {
     ($rest:expr) => {
         concat!(
@@ -98,7 +97,7 @@ pub async fn page_of_product(
         .await
 }
 
-/// The names of those of the plans that exist.
+/// The names of those plans that exist.
 pub async fn names(
     conn: &mut Conn,
     scope: Scope,

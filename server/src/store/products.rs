@@ -10,7 +10,6 @@ use super::page::paged;
 use super::{Page, Scope};
 use crate::db::{Conn, Result, Sql, locking};
 
-/// The one list of columns.
 macro_rules! select {
     ($rest:expr) => {
         concat!(
@@ -73,7 +72,7 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<ProductId>) -> Resul
         .await
 }
 
-/// The names of those of the products that exist.
+/// The names of those products that exist.
 pub async fn names(
     conn: &mut Conn,
     scope: Scope,

@@ -1,5 +1,5 @@
-//! Seats: the activations that assignments hold, and the counter of them on each license. Nothing
-//! else writes either, and both change in one transaction that holds the license's lock.
+//! Seats: the activations that assignments hold, and each license's counter of them. Nothing else
+//! writes either, and both change in one transaction that holds the license's lock.
 
 use common::{ActivationId, LicenseId, Timestamp, UsageActivation, UserId};
 use sqlx::types::Json;
@@ -8,8 +8,8 @@ use super::batch_rows::{BatchRow, over_rows};
 use super::{Page, Scope};
 use crate::db::{Conn, Result, Sql};
 
-/// Gives `seats` to users who are assigned and hold none, and adds the new ones to the counters of
-/// their `licenses`, which are locked and have the room.
+/// Gives `seats` to users who are assigned and hold none, and adds them to the counters of their
+/// `licenses`, which are locked and have enough free seats.
 pub async fn take(
     conn: &mut Conn,
     seats: &[BatchRow<'_>],
@@ -33,11 +33,11 @@ pub async fn take(
     Ok(())
 }
 
-/// Moves the times of the last checks of `seats` to theirs. A later time stays, and so does that of
-/// another seat which the user has taken meanwhile.
+/// Updates the times of the last checks of `seats`. A later time is kept, and so is the time of
+/// another seat that the user has taken meanwhile.
 ///
-/// Two nodes may see overlapping sets of users at once. The seats come in the order of users and
-/// licenses and are locked as they come, so that neither node waits for the other in a circle.
+/// Two nodes may update overlapping sets of users at the same time. Seats are locked in the order
+/// of users and licenses, in which the caller passes them, so the nodes cannot deadlock.
 pub async fn check(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
     const CHECK: Sql = over_rows!(
         "update assignments set last_checked_at = item.time
@@ -50,7 +50,7 @@ pub async fn check(conn: &mut Conn, seats: &[BatchRow<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Takes the user's seat on the license away. The license is locked, and the user holds one.
+/// Frees the user's seat on the license. The license is locked, and the user holds a seat.
 pub async fn free(conn: &mut Conn, scope: Scope, user: UserId, license: LicenseId) -> Result<()> {
     conn.query(
         "update assignments set activation_id = null, activated_at = null, last_checked_at = null
@@ -69,7 +69,7 @@ pub async fn free(conn: &mut Conn, scope: Scope, user: UserId, license: LicenseI
     Ok(())
 }
 
-/// Takes all seats of the user away. The licenses and the assignments are locked.
+/// Frees all seats of the user. The licenses and the assignments are locked.
 pub async fn free_all_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Result<()> {
     conn.query(
         "update licenses set seats_used = seats_used - 1
@@ -113,7 +113,7 @@ pub async fn page_of_license(
     .await
 }
 
-/// How many seats are held, and by how many users.
+/// The number of seats in use, and of users who hold them.
 pub async fn count(conn: &mut Conn, scope: Scope, license: LicenseId) -> Result<(i64, i64)> {
     conn.query(
         "select count(*), count(distinct user_id) from assignments

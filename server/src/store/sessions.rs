@@ -1,5 +1,5 @@
-//! Sessions in the dashboard. A session belongs to the key that opened it: whoever sees the key sees
-//! its sessions, which are in force no longer than it is.
+//! Sessions in the dashboard. A session belongs to the key that opened it: it is visible wherever
+//! the key is, and ends no later than the key.
 
 use common::{KeyId, Mode, Name, Role, SessionId, Timestamp};
 
@@ -7,7 +7,6 @@ use super::keys::{Hash, KeyWithTenant, select_key};
 use super::{Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
-/// A session, with what tells it from others.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct Session {
     pub id: SessionId,
@@ -16,7 +15,7 @@ pub struct Session {
     pub expires_at: Timestamp,
     /// The address from which it was opened.
     pub address: Option<String>,
-    /// What the browser said of itself.
+    /// The browser's `User-Agent`.
     pub browser: Option<String>,
 }
 
@@ -30,7 +29,7 @@ pub struct ListedSession {
     pub mode: Mode,
 }
 
-/// A session, with the key that decides whether it is in force.
+/// A session, with the key that decides whether it is still valid.
 #[derive(sqlx::FromRow)]
 pub struct SessionWithKey {
     #[sqlx(rename = "session_id")]
@@ -41,7 +40,7 @@ pub struct SessionWithKey {
     pub key: KeyWithTenant,
 }
 
-/// Finds a session by its hash. The scope is not known before: the session's key has it.
+/// Finds a session by its hash. The result contains the scope, which is not known before.
 pub async fn find_by_hash(conn: &mut Conn, hash: &Hash) -> Result<Option<SessionWithKey>> {
     conn.query(select_key!(
         ", k.world, w.tenant_id, w.tenant_name, s.id as session_id,
@@ -73,7 +72,7 @@ pub async fn insert(conn: &mut Conn, scope: Scope, session: &Session, hash: &Has
     Ok(())
 }
 
-/// Deletes the sessions of a key but for the newest ones.
+/// Deletes all but the newest sessions of a key.
 pub async fn keep_newest(conn: &mut Conn, scope: Scope, key: KeyId, count: i64) -> Result<()> {
     conn.query(
         "delete from sessions where key_id = $2 and world = $1 and id <= (
@@ -88,7 +87,7 @@ pub async fn keep_newest(conn: &mut Conn, scope: Scope, key: KeyId, count: i64) 
     Ok(())
 }
 
-/// The sessions in force that match, newest first.
+/// The matching sessions that have not ended, newest first.
 macro_rules! select_listed {
     ($condition:literal) => {
         concat!(
@@ -104,7 +103,7 @@ macro_rules! select_listed {
     };
 }
 
-/// The newest sessions in force of the keys that the scope sees.
+/// The newest open sessions of the keys that are visible in the scope.
 pub async fn newest(
     conn: &mut Conn,
     scope: Scope,
@@ -123,7 +122,7 @@ pub async fn newest(
     .await
 }
 
-/// The newest sessions in force of one key, if the scope sees it.
+/// The newest open sessions of one key, if it is visible in the scope.
 pub async fn of_key(
     conn: &mut Conn,
     scope: Scope,
@@ -143,7 +142,7 @@ pub async fn of_key(
     .await
 }
 
-/// Ends a session of a key that the scope sees, and answers whether there was one.
+/// Ends a session of a key that is visible in the scope. Returns whether there was one.
 pub async fn delete(conn: &mut Conn, scope: Scope, id: SessionId) -> Result<bool> {
     let deleted = conn
         .query(
@@ -158,8 +157,8 @@ pub async fn delete(conn: &mut Conn, scope: Scope, id: SessionId) -> Result<bool
     Ok(deleted > 0)
 }
 
-/// Deletes some of the sessions that ended before `now`, in every world, and answers whether there
-/// may be more. Nodes that do this at once leave each other's rows alone.
+/// Deletes some of the sessions that ended before `now`, in every world. Returns whether more may
+/// remain. Nodes that run this concurrently skip each other's rows.
 pub async fn forget_ended(conn: &mut Conn, now: Timestamp) -> Result<bool> {
     const ENDED: Sql = Sql::Each {
         sqlite: "delete from sessions where id in (

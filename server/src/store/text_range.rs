@@ -1,6 +1,6 @@
-//! All texts that start alike, as a range that an index reads.
+//! All texts with a common prefix, as a range of an index.
 
-/// From a text until before another, byte by byte.
+/// From one text up to, but excluding, another, compared by bytes.
 #[derive(Clone)]
 pub struct TextRange {
     pub from: String,
@@ -13,7 +13,7 @@ impl TextRange {
     }
 }
 
-/// The first text, byte by byte, after all that begin with `start`.
+/// The smallest text, compared by bytes, that is greater than all texts that begin with `start`.
 fn after_all_with(start: &str) -> String {
     let mut text = start.to_owned();
     while let Some(last) = text.pop() {
@@ -22,6 +22,6 @@ fn after_all_with(start: &str) -> String {
             return text;
         }
     }
-    // No text has so many characters.
+    // No stored text is this long.
     char::MAX.to_string().repeat(256)
 }

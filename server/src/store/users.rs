@@ -6,7 +6,6 @@ use super::page::paged;
 use super::{MANY_FOUND, Page, Scope, TextRange};
 use crate::db::{AsWritten, Conn, Result, locking};
 
-/// The one list of columns.
 macro_rules! columns {
     () => {
         "id, (select tenant_id from worlds where worlds.id = users.world) as tenant_id, \
@@ -20,8 +19,8 @@ macro_rules! select {
     };
 }
 
-/// Creates the user, or finds the one with that external id, and returns it locked. One statement,
-/// as the user could be deleted between two.
+/// Creates the user, or finds the one with that external id, and returns it locked. This is one
+/// statement, because the user could be deleted between two.
 pub async fn insert_or_lock(conn: &mut Conn, scope: Scope, user: &User) -> Result<User> {
     conn.query(concat!(
         "insert into users (world, id, external_id, email, name, metadata, created_at,
@@ -114,7 +113,7 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<V
         .await
 }
 
-/// What a search for a start finds: ids as they are written, emails and names in lower case.
+/// The ranges of a search by prefix: ids as written, emails and names in lower case.
 struct Range {
     ids: TextRange,
     folded: TextRange,
@@ -127,8 +126,8 @@ impl Range {
     }
 }
 
-/// A page of the users whose external id begins with `start`, or whose email or name does so in
-/// whatever case of the letters a to z.
+/// A page of the users whose external id, email or name begins with `start`. For emails and names,
+/// the case of the letters a to z is ignored.
 pub async fn search(
     conn: &mut Conn,
     scope: Scope,
@@ -137,7 +136,7 @@ pub async fn search(
 ) -> Result<Vec<User>> {
     let range = Range::of(start);
     let query = if finds_many(conn, scope, &range).await? {
-        // A `case` is looked up in no index: the list's own gives the order.
+        // No index is used for a `case`, so the index of the list determines the order.
         paged!(
             page,
             select!(
@@ -176,7 +175,7 @@ pub async fn search(
         .await
 }
 
-/// Whether a search finds more than [`MANY_FOUND`] texts. It reads no more of them.
+/// Whether a search finds more than [`MANY_FOUND`] texts. It reads no more than that.
 async fn finds_many(conn: &mut Conn, scope: Scope, range: &Range) -> Result<bool> {
     let (found,): (i64,) = conn
         .query(
@@ -200,8 +199,8 @@ async fn finds_many(conn: &mut Conn, scope: Scope, range: &Range) -> Result<bool
     Ok(found > MANY_FOUND)
 }
 
-/// Some of the users that [`search`] finds: at most `each` by their external id, by their email and
-/// by their name, so that it is as quick when all begin alike. Each list is cut in its own order.
+/// Some of the users that [`search`] finds: at most `each` by their external id, their email and
+/// their name, so that it stays fast when many texts match. Each list is cut off in its own order.
 pub async fn search_some(
     conn: &mut Conn,
     scope: Scope,

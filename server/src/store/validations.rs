@@ -1,5 +1,5 @@
-//! The statements of the hot path that are not about seats. Each serves a whole batch of
-//! validations; `read` finds what the batch is decided on.
+//! The statements of the hot path that do not concern seats. Each handles a whole batch of
+//! validations; `read` loads the data that the batch is decided on.
 
 mod read;
 
@@ -13,7 +13,7 @@ pub use read::{
     AssignedLicense, BatchHit, BatchQuery, BatchSlot, NamedLicense, UserLicenses, explain, find,
 };
 
-/// The places of those `products` that exist.
+/// The positions of those `products` that exist.
 pub async fn find_products(conn: &mut Conn, products: &[BatchRow<'_>]) -> Result<Vec<i64>> {
     const FIND: Sql = over_rows!(
         "select item.n from item
@@ -24,7 +24,7 @@ pub async fn find_products(conn: &mut Conn, products: &[BatchRow<'_>]) -> Result
     Ok(places.into_iter().map(|(n,)| n).collect())
 }
 
-/// The features of `licenses`, each with the place of its license.
+/// The features of `licenses`, each with the position of its license.
 pub async fn find_features(
     conn: &mut Conn,
     licenses: &[BatchRow<'_>],
@@ -36,7 +36,7 @@ pub async fn find_features(
     conn.query(FIND).bind(Json(licenses)).fetch_all().await
 }
 
-/// Creates those `users` who do not exist yet, sorted as they come, and answers which it created.
+/// Creates the `users` that do not exist yet, in the given order, and returns the created ones.
 pub async fn insert_users(
     conn: &mut Conn,
     users: &[BatchRow<'_>],
@@ -53,7 +53,7 @@ pub async fn insert_users(
     Ok(created.into_iter().map(|(id,)| id).collect())
 }
 
-/// Locks `licenses` in the order of their ids, as every transaction must that locks more than one.
+/// Locks `licenses` in the order of their ids, as every transaction that locks more than one must.
 pub async fn lock_licenses(conn: &mut Conn, licenses: &[BatchRow<'_>]) -> Result<()> {
     const LOCK: Sql = over_rows!(
         "select 1",

@@ -13,16 +13,16 @@ macro_rules! select_scope {
     };
 }
 
-/// Lets no other transaction create a tenant until this one ends.
+/// Keeps other transactions from creating a tenant until this one ends.
 pub async fn lock(conn: &mut Conn) -> Result<()> {
-    // On SQLite a transaction that writes is alone anyway.
+    // SQLite allows only one writing transaction anyway.
     const LOCK: Sql =
         Sql::Each { sqlite: "select 1", postgres: "lock table worlds in share row exclusive mode" };
     conn.query(LOCK).execute().await?;
     Ok(())
 }
 
-/// Creates both worlds of a tenant, and answers the live one. The table is locked.
+/// Creates both worlds of a tenant, and returns the live one. The table is locked.
 pub async fn create(conn: &mut Conn, tenant: &Tenant, now: Timestamp) -> Result<Scope> {
     conn.query(
         "insert into worlds (id, tenant_id, tenant_name, mode, created_at)
@@ -53,7 +53,6 @@ pub async fn tenants(conn: &mut Conn) -> Result<Vec<Tenant>> {
     .await
 }
 
-/// The tenant's world of that mode.
 pub async fn find(conn: &mut Conn, tenant: TenantId, mode: Mode) -> Result<Option<Scope>> {
     conn.query(select_scope!("tenant_id = $1 and mode = $2"))
         .bind(tenant)
@@ -63,7 +62,7 @@ pub async fn find(conn: &mut Conn, tenant: TenantId, mode: Mode) -> Result<Optio
 }
 
 /// The world of that mode of the tenant with this name.
-pub async fn named(conn: &mut Conn, tenant: &Name, mode: Mode) -> Result<Option<Scope>> {
+pub async fn find_by_name(conn: &mut Conn, tenant: &Name, mode: Mode) -> Result<Option<Scope>> {
     conn.query(select_scope!("tenant_name = $1 and mode = $2"))
         .bind(tenant)
         .bind(mode)
@@ -71,20 +70,20 @@ pub async fn named(conn: &mut Conn, tenant: &Name, mode: Mode) -> Result<Option<
         .await
 }
 
-/// Whether there is any tenant at all.
-pub async fn any(conn: &mut Conn) -> Result<bool> {
+/// Whether there are any tenants.
+pub async fn exists(conn: &mut Conn) -> Result<bool> {
     let one: Option<(World,)> =
         conn.query("select id from worlds limit 1").fetch_optional().await?;
     Ok(one.is_some())
 }
 
-/// Reads the first world, which shows whether anything can be read.
+/// Reads the first world, to check that reading works.
 pub async fn read_first(conn: &mut Conn) -> Result<()> {
     conn.query("select id from worlds order by id limit 1").execute().await?;
     Ok(())
 }
 
-/// Writes the first world as it is: changes nothing, and shows whether anything can be written.
+/// Writes the first world unchanged, to check that writing works.
 pub async fn rewrite_first(conn: &mut Conn) -> Result<()> {
     conn.query(
         "update worlds set mode = mode where id = (select id from worlds order by id limit 1)",

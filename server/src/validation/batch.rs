@@ -1,5 +1,5 @@
-//! What batches have in common: requests whose keys are admitted, the answers to them, and what is
-//! noted once the answers are given.
+//! What the two kinds of batches share: requests whose keys are admitted, their results, and what
+//! is noted once the results are certain.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, AssignedLicense, BatchHit, UserLicenses};
 use crate::store::{Scope, World};
 
-pub type Answer = std::result::Result<Validation, Error>;
+pub type ValidationResult = std::result::Result<Validation, Error>;
 
-/// All that validations are answered with. Cloning it is cheap.
+/// Everything that validations need. Cheap to clone.
 #[derive(Clone)]
 pub struct Validator {
     pub db: Db,
@@ -42,7 +42,7 @@ pub struct Admitted<'a> {
 }
 
 impl Validator {
-    /// The request, if its key is stored, valid, within its rate, and may validate.
+    /// Admits the request if its key is stored, valid, within its rate, and may validate.
     pub fn admit<'a>(
         &self,
         request: &'a ValidationRequest,
@@ -55,8 +55,8 @@ impl Validator {
         Ok(Admitted { request, key: auth.key_id, scope: auth.scope, user })
     }
 
-    /// Counts what was decided and notes the seats that were checked: once for each request, when
-    /// its answer is certain.
+    /// Counts the decisions and notes the seats that were checked. Called once for each request,
+    /// when its result is certain.
     pub fn note(&self, decisions: &mut Decisions<'_>) {
         for decided in &decisions.decided {
             self.metrics.decided(decided.reason);
@@ -66,43 +66,43 @@ impl Validator {
     }
 }
 
-/// The answers of a batch. A request that is left to another batch has none.
+/// The results of a batch. A request that is left to another batch has none.
 pub struct Decisions<'a> {
     now: Timestamp,
-    answers: Vec<Option<Answer>>,
+    results: Vec<Option<ValidationResult>>,
     decided: Vec<DecidedValidation<'a>>,
     checked: Vec<(World, Activation)>,
-    /// Answers that lack the features of their license, by their places.
+    /// Results that lack the features of their license, by position.
     incomplete: Vec<(usize, BatchRow<'static>)>,
 }
 
 impl<'a> Decisions<'a> {
     pub fn new(now: Timestamp) -> Self {
-        let (answers, decided, checked, incomplete) = Default::default();
-        Self { now, answers, decided, checked, incomplete }
+        let (results, decided, checked, incomplete) = Default::default();
+        Self { now, results, decided, checked, incomplete }
     }
 
-    /// The next request is left to another batch.
+    /// Leaves the next request to another batch.
     pub fn leave(&mut self) {
-        self.answers.push(None);
+        self.results.push(None);
     }
 
-    /// The next request fails.
+    /// Fails the next request.
     pub fn fail(&mut self, error: Error) {
-        self.answers.push(Some(Err(error)));
+        self.results.push(Some(Err(error)));
     }
 
-    /// The next request's user is not licensed; `license` gave the reason, if one did.
+    /// Refuses the next request. `license` is the one that gave the reason, if there is one.
     pub fn refuse(&mut self, of: Admitted<'a>, reason: Reason, license: Option<&License>) {
         self.count(of, Some(reason), license.map(|license| license.id));
-        self.answers.push(Some(Ok(Validation::invalid(reason))));
+        self.results.push(Some(Ok(Validation::invalid(reason))));
     }
 
-    /// The next request's user holds the seat on the license.
+    /// Accepts the next request, whose user holds the seat on the license.
     pub fn accept(&mut self, of: Admitted<'a>, assigned: &AssignedLicense, seat: &Activation) {
         self.count(of, None, None);
         let mut seat = seat.clone();
-        // One that is new, or was checked by a node with a faster clock, has such a time already.
+        // The time can be later already: the seat is new, or a node with a faster clock checked it.
         if seat.last_checked_at < self.now {
             seat.last_checked_at = self.now;
             self.checked.push((of.scope.world, seat.clone()));
@@ -110,9 +110,9 @@ impl<'a> Decisions<'a> {
         let license: License = assigned.license.clone();
         if assigned.features_omitted {
             let row = BatchRow::license(of.scope, license.id, 0);
-            self.incomplete.push((self.answers.len(), row));
+            self.incomplete.push((self.results.len(), row));
         }
-        self.answers.push(Some(Ok(Validation::valid(license, seat))));
+        self.results.push(Some(Ok(Validation::valid(license, seat))));
     }
 
     fn count(&mut self, of: Admitted<'a>, reason: Option<Reason>, license: Option<LicenseId>) {
@@ -120,14 +120,14 @@ impl<'a> Decisions<'a> {
         self.decided.push(DecidedValidation { scope: of.scope, user, reason, license });
     }
 
-    /// Reads the long lists of features, which [`validations::find`] leaves out.
+    /// Reads the long lists of features, which [`validations::find`] omits.
     pub async fn complete(&mut self, conn: &mut Conn) -> Result<()> {
         let (places, rows): (Vec<_>, Vec<_>) = self.incomplete.drain(..).unzip();
         if rows.is_empty() {
             return Ok(());
         }
         for (place, Json(features)) in validations::find_features(conn, &rows).await? {
-            if let Some(Ok(Validation::Valid(answer))) = &mut self.answers[places[place as usize]] {
+            if let Some(Ok(Validation::Valid(answer))) = &mut self.results[places[place as usize]] {
                 answer.license.features = features.clone();
                 answer.features = features;
             }
@@ -135,13 +135,13 @@ impl<'a> Decisions<'a> {
         Ok(())
     }
 
-    /// The answers in the order of the requests.
-    pub fn into_answers(self) -> Vec<Option<Answer>> {
-        self.answers
+    /// The results in the order of the requests.
+    pub fn into_results(self) -> Vec<Option<ValidationResult>> {
+        self.results
     }
 }
 
-/// The products that requests name and that do not exist. One of which the user has a license
+/// The products that requests name and that do not exist. A product that the user has a license for
 /// exists; only the others are looked up.
 pub async fn unknown_products<'a>(
     conn: &mut Conn,

@@ -1,12 +1,12 @@
-//! Batches that write: they create users and give seats away. Each is one transaction, which locks
-//! the licenses of which seats are wanted, reads again, and decides in the order of arrival. So no
-//! seat is given twice, whoever else gives seats meanwhile.
+//! Batches that write: they create users and assign seats. Each is one transaction, which locks the
+//! licenses whose seats are requested, reads again, and decides in the order of arrival. So no seat
+//! is taken twice, even if other transactions assign seats at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Activation, ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 
-use super::batch::{Admitted, Answer, Decisions, Validator};
+use super::batch::{Admitted, Decisions, ValidationResult, Validator};
 use super::limit::Allowance;
 use super::request::ValidationRequest;
 use super::verdict::{Decision, decide};
@@ -17,17 +17,17 @@ use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, AssignedLicense, BatchQuery};
 use crate::store::{Scope, seats};
 
-/// How often a batch starts over because others came in between.
+/// How often a batch starts over because of concurrent changes.
 const ATTEMPTS: usize = 10;
 static GAVE_UP: LineLimit = LineLimit::new();
 
-/// A request that needs a seat, or a user who does not exist yet.
+/// A request that needs a seat, or a user that does not exist yet.
 #[derive(Clone)]
 pub struct Claim {
     pub request: ValidationRequest,
     pub key: KeyId,
     pub scope: Scope,
-    /// The license of which a seat was free; none for a new user.
+    /// The license that had a free seat; none for a new user.
     pub license: Option<LicenseId>,
 }
 
@@ -36,18 +36,21 @@ impl Claim {
         (self.scope, &self.request.user)
     }
 
-    /// The origin of what is written for it.
+    /// The origin of the changes made for it.
     fn origin(&self) -> Origin {
         let request_id = Some(self.request.request_id.clone());
-        // The key's name was not read, and is recorded from what is stored.
+        // The name of the key was not read; the event gets the stored one.
         Origin { actor: Actor::Key { id: self.key, name: None }, scope: self.scope, request_id }
     }
 }
 
 impl Validator {
-    /// Answers all of `claims`, in their order. When it returns, what was written is on disk.
-    pub async fn claim(&self, claims: &[Claim]) -> std::result::Result<Vec<Answer>, Error> {
-        let mut plan = Plan::default();
+    /// Decides all of `claims`, in their order. On return, the changes are on disk.
+    pub async fn claim(
+        &self,
+        claims: &[Claim],
+    ) -> std::result::Result<Vec<ValidationResult>, Error> {
+        let mut plan = BatchPlan::default();
         for claim in claims {
             match claim.license {
                 Some(license) => plan.add_license(license, claim.scope),
@@ -65,12 +68,12 @@ impl Validator {
         }
         GAVE_UP.write(|left_out| {
             let validations = claims.len();
-            tracing::warn!(validations, left_out, "gave up: others kept changing the same records");
+            tracing::warn!(validations, left_out, "gave up: the same records kept changing");
         });
         Err(Error::Unavailable)
     }
 
-    /// Fails if the rate of the claim's key allows no new user.
+    /// Fails if the key has created too many users lately.
     fn may_create(&self, claim: &Claim) -> std::result::Result<(), Error> {
         let ValidationRequest { user, caller, .. } = &claim.request;
         match self.gate.admit_new_user(claim.key, user, caller) {
@@ -79,13 +82,13 @@ impl Validator {
         }
     }
 
-    /// `None`: others changed in between what was to be decided on, and the plan is another now.
-    /// Nothing was written.
+    /// `None` if concurrent changes made the plan wrong; a new plan was made, and nothing was
+    /// written.
     async fn attempt<'a>(
         &self,
         claims: &'a [Claim],
-        plan: &mut Plan<'a>,
-    ) -> Result<Option<Vec<Answer>>> {
+        plan: &mut BatchPlan<'a>,
+    ) -> Result<Option<Vec<ValidationResult>>> {
         let mut query = BatchQuery::default();
         let add = |claim: &'a Claim| query.add(claim.request.key, &claim.request.user);
         let slots: Vec<_> = claims.iter().map(add).collect();
@@ -98,12 +101,12 @@ impl Validator {
         let mut is_planned = true;
         for (claim, slot) in claims.iter().zip(&slots) {
             match self.admit(&claim.request, found.get(slot), now) {
-                // Revoked meanwhile: a user who was created for it alone must not be.
+                // Revoked meanwhile: a user must not be created only for this claim.
                 Err(error) => {
                     is_planned &= !plan.remove_user(claim);
                     decisions.fail(error);
                 }
-                // Never created, or deleted since then.
+                // Never created, or deleted meanwhile.
                 Ok(of) if of.user.id.is_none() => match self.may_create(claim) {
                     Err(refusal) => decisions.fail(refusal),
                     Ok(()) => {
@@ -129,26 +132,26 @@ impl Validator {
         tx.commit().await?;
         self.metrics.seats_taken.inc_by(given.seats.len() as u64);
         self.note(&mut decisions);
-        let answer = |answer: Option<Answer>| answer.unwrap_or(Err(Error::Internal));
-        Ok(Some(decisions.into_answers().into_iter().map(answer).collect()))
+        let answer = |answer: Option<ValidationResult>| answer.unwrap_or(Err(Error::Internal));
+        Ok(Some(decisions.into_results().into_iter().map(answer).collect()))
     }
 }
 
-/// What a batch may write: the users it creates, and the licenses of which it gives seats. Every
+/// What a batch may write: the users it creates, and the licenses whose seats it assigns. Every
 /// node creates and locks them in the same order.
 #[derive(Default)]
-struct Plan<'a> {
-    /// Each with the first request that needs the user.
+struct BatchPlan<'a> {
+    /// Each with the first request that needs it.
     users: BTreeMap<(Scope, &'a ExternalId), &'a Claim>,
     licenses: BTreeMap<LicenseId, Scope>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> BatchPlan<'a> {
     fn add_user(&mut self, claim: &'a Claim) {
         self.users.entry(claim.user()).or_insert(claim);
     }
 
-    /// Whether the user was to be created for this claim, and is no longer.
+    /// Drops the user if it was planned to be created for this claim. Returns whether it was.
     fn remove_user(&mut self, claim: &'a Claim) -> bool {
         let first = self.users.get(&claim.user());
         let is_first = first.is_some_and(|first| std::ptr::eq(*first, claim));
@@ -163,7 +166,7 @@ impl<'a> Plan<'a> {
         self.licenses.contains_key(&license)
     }
 
-    /// Creates the users, and answers the events of those who did not exist.
+    /// Creates the users, and returns an event for each that did not exist.
     async fn create_users(
         &self,
         conn: &mut Conn,
@@ -194,22 +197,22 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The seats that the batch has given so far.
+/// The seats that the batch has assigned so far.
 #[derive(Default)]
 struct Given {
     seats: BTreeMap<(UserId, LicenseId), (Scope, Activation)>,
-    /// How many of each license.
+    /// How many, by license.
     of_license: BTreeMap<LicenseId, (Scope, i32)>,
 }
 
 impl Given {
-    /// Decides for a request, and gives it a seat if it takes one: then it answers the event. Fails
-    /// with the license that must be locked before.
+    /// Decides a request. If it takes a seat, assigns it and returns the event. Fails with the
+    /// license that must be locked first.
     fn decide<'a>(
         &mut self,
         decisions: &mut Decisions<'a>,
         of: Admitted<'a>,
-        plan: &Plan<'_>,
+        plan: &BatchPlan<'_>,
         now: Timestamp,
     ) -> std::result::Result<Option<NewEvent>, LicenseId> {
         let licenses = self.shown_on(&of.user.licenses);
@@ -232,7 +235,7 @@ impl Given {
         Ok(None)
     }
 
-    /// The licenses as they are with these seats.
+    /// The licenses with these seats counted.
     fn shown_on(&self, licenses: &[AssignedLicense]) -> Vec<AssignedLicense> {
         let mut licenses = licenses.to_vec();
         for assigned in &mut licenses {

@@ -1,7 +1,7 @@
 //! The check of a caller's key: whether it is valid, within its rate, and of a permitted role.
 //!
-//! Every request has its key looked up; nothing is remembered, so a revoked key is refused at once.
-//! Validations have theirs looked up many at a time, by `admission`, with the same [`KeyGate`].
+//! The key of every request is looked up; nothing is cached, so a revoked key is refused
+//! immediately. Validations look up many keys at a time, with the same [`KeyGate`].
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -12,33 +12,32 @@ use sha2::{Digest, Sha256};
 
 use super::last_uses::LastUses;
 use super::limit::{Allowance, Limiter, NewUserLimit, RateLimit};
-use super::placements::Placements;
+use super::queue_hints::QueueHints;
 use crate::db::Db;
 use crate::error::Error;
 use crate::fair::{Turn, Turns};
 use crate::store::keys::{self, Hash, KeyAuth, KeyWithTenant};
 use crate::store::sessions::{self, SessionWithKey};
 
-/// The hash of a key, the only form in which it is stored and found.
+/// The hash of a key. Only the hash is stored.
 ///
-/// An index compares hashes byte by byte, so the time of a look-up may depend on how many first bytes
-/// the hash shares with a stored one. That helps nobody: to get closer, a caller would have to find
-/// texts whose SHA-256 begins as wanted, and would then know the hash of a key of 190 random bits,
-/// and no key. Whether a key is unknown, revoked or expired, it costs the same statement, and the
-/// caller gets the same answer.
+/// An index compares hashes byte by byte, so the time of a look-up may depend on how many leading
+/// bytes the hash shares with a stored one. This does not help an attacker: getting closer requires
+/// texts whose SHA-256 has a chosen prefix, and would reveal only the hash of a key of 190 random
+/// bits. Unknown, revoked and expired keys cost the same statement and get the same response.
 pub fn hash(key: &ApiKey) -> Hash {
     Sha256::digest(key.expose()).into()
 }
 
-/// The caller of a request, as far as it is known while its key is checked. Clones share it.
+/// What is known about a request's caller while the key is checked. Clones share it.
 ///
-/// A request whose batch broke off is decided again, alone; it counts once, against the rates and
-/// as a use of its key.
+/// A request whose batch was aborted is decided again on its own, but counts once against the rates
+/// and as one use of its key.
 #[derive(Clone, Default)]
-pub struct CallerInfo(Arc<Known>);
+pub struct CallerInfo(Arc<CallerState>);
 
 #[derive(Default)]
-struct Known {
+struct CallerState {
     address: Option<IpAddr>,
     key: OnceLock<(KeyId, TenantId, Allowance)>,
     new_user: OnceLock<Allowance>,
@@ -47,20 +46,20 @@ struct Known {
 impl CallerInfo {
     /// A caller from this address.
     pub fn at(address: Option<IpAddr>) -> Self {
-        Self(Arc::new(Known { address, ..Known::default() }))
+        Self(Arc::new(CallerState { address, ..CallerState::default() }))
     }
 
-    /// The key, once it was found to be valid.
+    /// The key, after it was found to be valid.
     pub fn key(&self) -> Option<KeyId> {
         self.0.key.get().map(|(key, _, _)| *key)
     }
 
-    /// The key's tenant, once the key was found to be valid.
+    /// The key's tenant, after the key was found to be valid.
     pub fn tenant(&self) -> Option<TenantId> {
         self.0.key.get().map(|(_, tenant, _)| *tenant)
     }
 
-    /// What is left of the key's rate.
+    /// What remains of the key's rate.
     pub fn allowance(&self) -> Option<Allowance> {
         self.0.key.get().map(|(_, _, allowance)| *allowance)
     }
@@ -96,26 +95,26 @@ pub struct KeyGate {
     new_users: Limiter,
     sign_ins: Limiter,
     pub last_uses: LastUses,
-    pub placements: Placements,
-    /// For those whose key, or session, is looked up alone. The lane is the tenant, as far as it is
-    /// known from before; so a flood of unknown keys waits for itself.
+    pub hints: QueueHints,
+    /// Limits look-ups of single keys and sessions. The lane is the tenant, if it is known from an
+    /// earlier request, so a flood of unknown keys delays only other unknown keys.
     lookups: Turns<Option<TenantId>, Hash>,
 }
 
 impl KeyGate {
-    /// `lookups`: how many keys may be looked up at once.
+    /// `lookups`: how many keys may be looked up at the same time.
     pub fn new(requests: RateLimit, new_users: NewUserLimit, lookups: usize) -> Self {
         Self {
             limiter: Limiter::of_requests(requests),
             new_users: Limiter::of_new_users(new_users),
             sign_ins: Limiter::of_sign_ins(),
             last_uses: LastUses::default(),
-            placements: Placements::default(),
+            hints: QueueHints::default(),
             lookups: Turns::new(lookups),
         }
     }
 
-    /// Forgets the rates of keys that were not used lately.
+    /// Drops the rates of keys that have not been used lately.
     pub fn forget_idle(&self) {
         self.limiter.forget_idle();
         self.new_users.forget_idle();
@@ -124,7 +123,7 @@ impl KeyGate {
 
     /// Waits until this key may be looked up.
     async fn lookup_turn(&self, hash: &Hash) -> Result<Turn<Option<TenantId>, Hash>, Error> {
-        self.lookups.take_in(self.placements.of(hash).tenant, *hash).await
+        self.lookups.take_in(self.hints.of(hash).tenant, *hash).await
     }
 
     /// Looks the key up and admits the request.
@@ -139,13 +138,13 @@ impl KeyGate {
         drop(turn);
         let auth = found.as_ref().map(KeyWithTenant::auth);
         if let Some(auth) = auth {
-            self.placements.learn_tenant(hash, auth.scope.tenant);
+            self.hints.observe_tenant(hash, auth.scope.tenant);
         }
         self.admit(auth, caller, Timestamp::now())?;
         found.ok_or(Error::Unauthorized)
     }
 
-    /// Looks a session up together with its key, and admits the request as one with that key.
+    /// Looks up a session together with its key, and admits the request as one with that key.
     pub async fn authenticate_session(
         &self,
         db: &Db,
@@ -158,13 +157,13 @@ impl KeyGate {
         let now = Timestamp::now();
         let found = found.filter(|session| now < session.expires_at).ok_or(Error::Unauthorized)?;
         let auth = found.key.auth();
-        self.placements.learn_tenant(hash, auth.scope.tenant);
+        self.hints.observe_tenant(hash, auth.scope.tenant);
         self.admit(Some(auth), caller, now)?;
         Ok(found)
     }
 
-    /// Admits a request if its key is valid and within its rate. `caller` learns of a valid key
-    /// also when the request is refused for its rate.
+    /// Admits a request if its key is valid and within its rate. `caller` contains a valid key even
+    /// if the rate refuses the request.
     pub fn admit(
         &self,
         auth: Option<KeyAuth>,
@@ -196,8 +195,8 @@ impl KeyGate {
     }
 }
 
-/// For how many new users one counts. Tables and indexes have the identifier nine times, and SQLite
-/// gives a long one more room than it needs: 25 KB for the longest, 3.5 KB for one of 255 bytes.
+/// How many new users one counts as. The identifier is stored nine times in tables and indexes, and
+/// SQLite pads long ones: the longest takes 25 KB, one of 255 bytes 3.5 KB.
 fn weight(user: &ExternalId) -> NonZeroU32 {
     let beyond = user.as_str().len().saturating_sub(255).div_ceil(128);
     NonZeroU32::MIN.saturating_add(beyond as u32)
@@ -228,7 +227,7 @@ mod tests {
         }
     }
 
-    /// A batch that breaks off is decided again, request by request.
+    /// The requests of an aborted batch are decided again one by one.
     #[test]
     fn a_request_that_is_decided_twice_counts_once() {
         let (requests, new_users) = ("2/m".parse().unwrap(), NewUserLimit::default());
@@ -261,8 +260,8 @@ mod tests {
         assert!(matches!(gate.admit(Some(expired), &call, now), Err(Error::Unauthorized)));
     }
 
-    /// While the only look-up is under way, a flood of one unknown key comes, then one call with
-    /// another unknown key, and last one with a key that was found before.
+    /// During the only look-up, there come a flood of requests with one unknown key, then one with
+    /// another unknown key, and then one with a key that was found before.
     #[tokio::test]
     async fn a_flood_of_unknown_keys_is_looked_up_in_turn_with_the_others() {
         let folder = tempfile::TempDir::new().unwrap();
@@ -270,7 +269,7 @@ mod tests {
         let db = &Db::open(&url.parse().unwrap()).await.unwrap();
         let gate = &KeyGate::new(RateLimit::default(), NewUserLimit::default(), 1);
         let known = [2; 32];
-        gate.placements.learn_tenant(&known, TenantId::new(Timestamp::now()));
+        gate.hints.observe_tenant(&known, TenantId::new(Timestamp::now()));
         let held = gate.lookup_turn(&[0; 32]).await.unwrap();
         let looked_up = &Mutex::new(Vec::new());
         let mut waiting: Vec<_> = [1, 1, 1, 1, 3, 2]

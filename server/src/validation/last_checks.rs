@@ -1,8 +1,8 @@
 //! When the holders of seats were last checked. The times are noted in memory and written every few
-//! seconds, so that a validation which changes nothing else writes nothing; a crash forgets the last
-//! few seconds of these times, and nothing else.
+//! seconds, so that a validation that changes nothing else writes nothing. A crash loses only the
+//! last few seconds of these times.
 //!
-//! What this node shows of a seat has the time that it noted, written or not.
+//! Seats shown by this node include its unwritten checks.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,21 +17,21 @@ use crate::db::{Db, Result};
 use crate::store::batch_rows::BatchRow;
 use crate::store::{World, seats};
 
-/// How many seats are noted, which take some 25 MB. The checks of further ones are dropped.
+/// The most seats that are noted, in some 25 MB. Checks of more seats are dropped.
 const MAX_NOTED: usize = 262_144;
-/// Longer than anybody reads before showing what was read.
+/// Longer than any time between reading seats and showing them.
 const LONGEST_READ: Duration = Duration::from_secs(30);
-/// How many seats one statement writes, after which others may write too.
+/// How many seats one statement writes; others can write between two.
 const PORTION: usize = 500;
 
-/// The assignment whose seat was checked. In this order the times are written.
+/// The assignment whose seat was checked. Times are written in this order.
 type Place = (UserId, LicenseId);
 
-/// The checks not yet written; one for each seat.
+/// The checks that are not written yet, one for each seat.
 #[derive(Default)]
 pub struct LastChecks {
     noted: Mutex<Noted>,
-    /// Held while checks are written, so that none is written twice at once.
+    /// Held while checks are written, so that none is written twice concurrently.
     writing: tokio::sync::Mutex<()>,
     half_full: Notify,
 }
@@ -39,12 +39,12 @@ pub struct LastChecks {
 #[derive(Default)]
 struct Noted {
     checks: BTreeMap<Place, Check>,
-    /// What was written lately, and what was written before that. Who has read the database before a
-    /// check was written must not show less than who has read it since.
+    /// The checks written recently, and those written before. A reader that saw the database before
+    /// a check was written must not show an earlier time than one that saw it afterwards.
     written: [BTreeMap<Place, Check>; 2],
-    /// When the former became the latter.
+    /// When the first became the second.
     turned: Option<Instant>,
-    /// How many checks were dropped since the process began.
+    /// How many checks were dropped since the process started.
     dropped: u64,
 }
 
@@ -63,7 +63,7 @@ impl LastChecks {
             let check = Check { world, seat: seat.id, time: seat.last_checked_at };
             let is_full = noted.checks.len() >= MAX_NOTED;
             match noted.checks.entry((seat.user_id, seat.license_id)) {
-                // Batches end in another order than they began.
+                // Batches may end in a different order than they began.
                 Entry::Occupied(known) if known.get().time > check.time => {}
                 Entry::Occupied(mut known) => {
                     known.insert(check);
@@ -79,13 +79,13 @@ impl LastChecks {
         }
     }
 
-    /// Moves the time of a seat that was read to that of its last check by this node.
+    /// Sets the time of a seat that was read to that of its last check by this node, if later.
     pub fn show(&self, seat: &mut Activation) {
         seat.last_checked_at =
             self.latest((seat.user_id, seat.license_id), seat.id, seat.last_checked_at);
     }
 
-    /// The last check of a seat, of which the database has `stored`.
+    /// The last check of a seat, for which the database has `stored`.
     pub fn latest(&self, place: Place, seat: ActivationId, stored: Timestamp) -> Timestamp {
         let noted = self.lock();
         let written = noted.written.iter().filter_map(|checks| checks.get(&place));
@@ -94,19 +94,19 @@ impl LastChecks {
         times.max().map_or(stored, |time| time.max(stored))
     }
 
-    /// How many checks are not written, and how many were dropped since the process began.
+    /// How many checks are not written yet, and how many were dropped since the process started.
     pub fn unwritten_and_dropped(&self) -> (usize, u64) {
         let noted = self.lock();
         (noted.checks.len(), noted.dropped)
     }
 
-    /// Waits until half of the room is taken.
+    /// Waits until half of the space is used.
     pub async fn half_full(&self) {
         self.half_full.notified().await;
     }
 
-    /// Writes what was noted, in portions. What could not be written stays noted. One call waits for
-    /// another.
+    /// Writes the noted checks, in portions. Those that cannot be written remain. Concurrent calls
+    /// wait for each other.
     pub async fn write(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
         self.begin_to_write();
@@ -125,7 +125,7 @@ impl LastChecks {
         }
     }
 
-    /// Forgets what was written long ago, or sooner if it is much.
+    /// Drops the checks written long ago, or earlier if there are many.
     fn begin_to_write(&self) {
         let mut noted = self.lock();
         let is_old = noted.turned.is_none_or(|turned| turned.elapsed() > LONGEST_READ);
@@ -136,7 +136,7 @@ impl LastChecks {
         }
     }
 
-    /// Forgets what was written, but for seats that were checked meanwhile.
+    /// Removes the checks that were written, unless the seat was checked again meanwhile.
     fn forget(&self, written: Vec<(Place, Check)>) {
         let mut noted = self.lock();
         for (place, check) in &written {

@@ -1,6 +1,6 @@
-//! The uses of each key: when the last one was, from where, and how many there were in each hour.
-//! They are noted in memory and written every few seconds, so that using a key costs no write; a
-//! crash forgets the last few seconds of this, and nothing else.
+//! The uses of each key: time and address of the last one, and hourly counts. They are noted in
+//! memory and written every few seconds, so that using a key writes nothing. A crash loses only the
+//! last few seconds of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,16 +13,16 @@ use crate::db::{Db, Result};
 use crate::store::key_uses::{self, KeyUse};
 use crate::store::keys;
 
-/// How many keys are written in one transaction, after which others may write too.
+/// How many keys one transaction writes; others can write between two.
 const PORTION: usize = 500;
-/// How long the uses of an hour are kept.
+/// How long hourly counts are kept.
 const KEPT: TimeDelta = TimeDelta::days(30);
 
-/// The uses not yet written; one entry for each key used since the last time.
+/// The uses that are not written yet, one entry for each key used since the last write.
 #[derive(Default)]
 pub struct LastUses {
     noted: Mutex<BTreeMap<KeyId, KeyUse>>,
-    /// Held while uses are written, so that none is written twice at once.
+    /// Held while uses are written, so that none is written twice concurrently.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -34,13 +34,13 @@ impl LastUses {
         *noted.hours.entry(hour_of(now)).or_default() += 1;
     }
 
-    /// How many keys have uses that are not written.
+    /// How many keys have uses that are not written yet.
     pub fn unwritten(&self) -> usize {
         self.lock().len()
     }
 
-    /// Writes what was noted, in portions. What could not be written stays noted; but a use whose
-    /// commit was not confirmed is not counted again. One call waits for another.
+    /// Writes the noted uses, in portions. Those that cannot be written remain, but a use whose
+    /// commit was not confirmed is not counted again. Concurrent calls wait for each other.
     pub async fn write(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
         let noted: Vec<_> = self.lock().iter().map(|(key, uses)| (*key, uses.clone())).collect();
@@ -56,7 +56,7 @@ impl LastUses {
         Ok(())
     }
 
-    /// Forgets the counts that were written, and leaves what was counted meanwhile.
+    /// Removes the counts that were written, and keeps those added meanwhile.
     fn forget_counts(&self, written: &[&(KeyId, KeyUse)]) {
         let mut noted = self.lock();
         for (key, uses) in written {
@@ -68,7 +68,7 @@ impl LastUses {
         }
     }
 
-    /// Forgets the keys that were not used meanwhile.
+    /// Removes the keys that were not used meanwhile.
     fn forget_times(&self, written: &[&(KeyId, KeyUse)]) {
         let mut noted = self.lock();
         for (key, uses) in written {
@@ -85,7 +85,7 @@ impl LastUses {
     }
 }
 
-/// Forgets the uses of old hours, a portion at a time, and lets others write in between.
+/// Deletes the counts of old hours in portions, and lets others write in between.
 pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
     let since = now.plus(-KEPT);
     while key_uses::forget_old(&mut db.write().await?, since).await? {}

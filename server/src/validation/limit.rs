@@ -1,9 +1,9 @@
-//! Rate limits: each key has buckets that leak evenly (GCRA), in this process's memory: one for its
-//! requests, one for the users that its validations create, and one for its sessions.
+//! Rate limits: each key has three buckets (GCRA) in the memory of this process: for its requests,
+//! for the users that its validations create, and for its sessions.
 //!
-//! A bucket of n promises this: after a pause n come at once, and then one in each interval, which
-//! is the limit's unit divided by its number. So within any time w, n + w / interval come at most,
-//! and who asks no more often than the rate is never refused.
+//! A bucket of size n allows n requests immediately after a pause, then one per interval, which is
+//! the limit's unit divided by its number. So it allows at most n + w / interval in any window w,
+//! and never refuses a caller that keeps to the rate.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -18,7 +18,7 @@ use governor::{InsufficientCapacity, Quota, RateLimiter};
 
 use crate::error::Error;
 
-/// Beyond it a bucket, which counts in nanoseconds, would not be exact.
+/// A faster bucket, which counts in nanoseconds, would not be exact.
 const MAX_PER_SECOND: u32 = 1_000_000;
 
 /// A rate: a number of times in a second or a minute, or `off`.
@@ -30,7 +30,7 @@ enum Rate {
 }
 
 impl Rate {
-    /// The bucket of a rate, for which so many seconds' worth may come at once.
+    /// The bucket of a rate, with the given number of seconds as its burst.
     fn quota(self, seconds: u32) -> Option<Quota> {
         let (quota, burst) = match self {
             Self::Off => return None,
@@ -46,9 +46,10 @@ impl Rate {
     }
 }
 
-/// The text is no rate limit.
 #[derive(Debug, thiserror::Error)]
-#[error("must be a number a second or minute, as 10000/s or 600/m, at most 1000000/s, or off")]
+#[error(
+    "must be a number per second or minute, such as 10000/s or 600/m, at most 1000000/s, or off"
+)]
 pub struct MalformedRateLimit;
 
 impl FromStr for Rate {
@@ -79,10 +80,9 @@ impl fmt::Display for Rate {
     }
 }
 
-/// How many sessions each key may open: so many at once, and then one a second. Each is a write.
+/// How many sessions each key may open in a burst, and then one per second. Each is a write.
 const SIGN_INS: NonZeroU32 = NonZeroU32::new(30).unwrap();
 
-/// The default of a limit, in a second.
 const fn a_second(number: u32) -> Rate {
     match NonZeroU32::new(number) {
         Some(number) => Rate::Second(number),
@@ -119,11 +119,11 @@ macro_rules! limits {
 }
 
 limits! {
-    /// How many requests each key may make. The number of its unit may come at once, and then
-    /// again at that rate. 10,000 a second by default.
+    /// How many requests each key may make: a burst of the given number, and then that rate. By
+    /// default 10,000 per second.
     RateLimit = 10_000;
-    /// How many users the validations of each key may make. A hundred seconds' worth may come at
-    /// once, and then again at that rate. 100 a second by default, after 10,000 at once.
+    /// How many users the validations of each key may create: a burst of a hundred seconds' worth,
+    /// and then that rate. By default 10,000, then 100 per second.
     NewUserLimit = 100;
 }
 
@@ -144,7 +144,7 @@ impl NewUserLimit {
 
 type Buckets<C> = RateLimiter<KeyId, DefaultKeyedStateStore<KeyId>, C, StateInformationMiddleware>;
 
-/// The buckets of all keys in use. Tests turn the clock themselves.
+/// The buckets of all keys in use. Tests set the clock themselves.
 pub struct Limiter<C: Clock = DefaultClock>(Option<Buckets<C>>);
 
 impl Limiter {
@@ -167,12 +167,13 @@ impl<C: Clock> Limiter<C> {
         Self(quota.map(|quota| RateLimiter::new(quota, Default::default(), clock)))
     }
 
-    /// Counts one more of the key.
+    /// Counts one request of the key.
     pub fn check(&self, key: KeyId) -> Allowance {
         self.check_many(key, NonZeroU32::MIN)
     }
 
-    /// Counts so many more of the key, all or none; as many as may come at once if that is fewer.
+    /// Counts a number of requests of the key, all or none. More than the burst counts as the
+    /// burst.
     pub fn check_many(&self, key: KeyId, number: NonZeroU32) -> Allowance {
         let Some(buckets) = &self.0 else { return Allowance::Unlimited };
         match buckets.check_key_n(&key, number) {
@@ -194,7 +195,7 @@ impl<C: Clock> Limiter<C> {
         }
     }
 
-    /// Forgets keys whose bucket is full again, so that memory is bounded by the keys in use.
+    /// Drops keys whose bucket is full again, so memory depends only on the keys in use.
     pub fn forget_idle(&self) {
         if let Some(buckets) = &self.0 {
             buckets.retain_recent();
@@ -203,12 +204,12 @@ impl<C: Clock> Limiter<C> {
     }
 }
 
-/// The rate of all keys, as it is announced to callers.
+/// The rate of all keys, as announced to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How many requests may come at once.
+    /// How many requests are allowed in a burst.
     pub quota: u32,
-    /// The whole seconds in which as many are earned again.
+    /// The whole seconds after which the burst is available again.
     pub window: u64,
 }
 
@@ -219,17 +220,17 @@ impl Policy {
     }
 }
 
-/// The rest of a key's rate.
+/// What remains of a key's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
     Unlimited,
-    /// `reset`: whole seconds until everything is allowed again.
+    /// `reset`: whole seconds until the full burst is available.
     Granted {
         policy: Policy,
         remaining: u32,
         reset: u64,
     },
-    /// `wait`: whole seconds after which a request is granted again.
+    /// `wait`: whole seconds until the next request is allowed.
     Refused {
         policy: Policy,
         wait: u64,
@@ -245,7 +246,7 @@ impl Allowance {
     }
 }
 
-/// Rounded up, so that waiting for that long is enough.
+/// Rounded up, so that waiting this long is enough.
 fn whole_seconds(span: Duration) -> u64 {
     span.as_secs() + u64::from(span.subsec_nanos() > 0)
 }

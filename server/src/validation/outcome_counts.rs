@@ -1,9 +1,10 @@
-//! Outcomes of validations. They are counted in memory and added to the database every few seconds,
-//! so that counting costs a validation no write. A crash forgets the last few seconds. A portion
-//! whose commit was not confirmed is written again, and may then count twice: these are statistics.
+//! Outcomes of validations, counted in memory and added to the database every few seconds, so that
+//! counting writes nothing during a validation. A crash loses the last few seconds. A portion whose
+//! commit was not confirmed is written again and may count twice, which is acceptable for
+//! statistics.
 //!
-//! Memory is bounded. Past the bounds, and while the database is away, some outcomes are not
-//! counted, or their users not kept; the log says how many.
+//! Memory is bounded. Beyond the bounds, for example while the database is unavailable, some
+//! outcomes are not counted or lose their users. The log says how many.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,18 +17,18 @@ use crate::db::{Db, Result};
 use crate::store::Scope;
 use crate::store::outcomes::{self, OutcomeCount};
 
-/// How many counts are kept until they are written: those of 10 thousand worlds that have five
-/// outcomes each. The outcomes of further worlds are not counted.
+/// How many counts are kept until they are written: five outcomes for 10 thousand worlds. The
+/// outcomes of further worlds are not counted.
 const MAX_COUNTS: usize = 50_000;
-/// How many refused users are kept until they are written, each with one reason. Of further ones
-/// only the counts are kept.
+/// How many refused users are kept until they are written, one for each reason. Further ones are
+/// only counted.
 const MAX_REFUSALS: usize = 10_000;
-/// How many rows are written in one statement, after which others may write too.
+/// How many rows one statement writes; others can write between two.
 const PORTION: usize = 500;
-/// How long outcomes can be looked up.
+/// How long outcomes are kept.
 const KEPT: TimeDelta = TimeDelta::days(30);
 
-/// A validation that was answered with a decision.
+/// A validation that ended with a decision.
 pub struct DecidedValidation<'a> {
     pub scope: Scope,
     pub user: &'a ExternalId,
@@ -37,11 +38,11 @@ pub struct DecidedValidation<'a> {
     pub license: Option<LicenseId>,
 }
 
-/// The outcomes not yet written.
+/// The outcomes that are not written yet.
 #[derive(Default)]
 pub struct OutcomeCounts {
     noted: Mutex<Noted>,
-    /// Held while a portion is written: its rows are neither noted nor stored.
+    /// Held while a portion is written, when its rows are neither noted nor stored.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -64,14 +65,14 @@ impl OutcomeCounts {
         }
     }
 
-    /// How many counts and refused users are not written.
+    /// How many counts and refused users are not written yet.
     pub fn unwritten(&self) -> usize {
         let noted = self.lock();
         noted.counts.len() + noted.users
     }
 
-    /// Writes what was noted, in portions. What could not be written is noted again. One call waits
-    /// for another.
+    /// Writes the noted outcomes, in portions. Those that cannot be written are noted again.
+    /// Concurrent calls wait for each other.
     pub async fn flush(&self, db: &Db) -> Result<()> {
         let _writing = self.writing.lock().await;
         let taken = std::mem::take(&mut *self.lock());
@@ -87,7 +88,7 @@ impl OutcomeCounts {
     }
 }
 
-/// Forgets the outcomes of old hours, a portion at a time, and lets others write in between.
+/// Deletes the outcomes of old hours in portions, and lets others write in between.
 pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
     let since = now.plus(-KEPT);
     while outcomes::forget_old_counts(&mut db.write().await?, since).await? {}
@@ -95,15 +96,15 @@ pub async fn forget_old(db: &Db, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Refusals of one world, in one hour, for one reason.
+/// Refusals in one world, in one hour, for one reason.
 type RefusalKey = (Scope, Timestamp, Reason);
 
-/// In maps that are sorted: every node writes its rows in one order.
+/// The maps are sorted, so that every node writes its rows in the same order.
 #[derive(Default)]
 struct Noted {
     counts: BTreeMap<(Scope, Timestamp, Option<Reason>), i64>,
     refusals: BTreeMap<RefusalKey, BTreeMap<ExternalId, RefusalCount>>,
-    /// How many users `refusals` has.
+    /// How many users are in `refusals`.
     users: usize,
     /// How many validations were not counted.
     uncounted: i64,
@@ -209,7 +210,7 @@ impl From<Noted> for Unwritten {
 }
 
 impl Unwritten {
-    /// Writes until all is written, or the database fails.
+    /// Writes until nothing remains, or the database fails.
     async fn write(&mut self, db: &Db) -> Result<()> {
         while !self.counts.is_empty() {
             let rest = self.counts.len().saturating_sub(PORTION);

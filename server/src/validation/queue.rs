@@ -1,11 +1,12 @@
-//! Natural batching: requests queue, and a worker takes those that wait, answers them together, and
-//! then takes what has come in meanwhile. There is no timer: a request that comes alone is answered
-//! at once and alone; the more come, the more share the cost. Where several batches may be answered
-//! side by side, another one begins only once many wait, so that sharing is kept.
+//! Natural batching: requests queue up, a worker takes those that are waiting and handles them
+//! together, and then takes those that arrived meanwhile. There is no timer: a lone request is
+//! handled immediately and alone, and the more requests arrive, the more of them share the cost.
+//! Where several batches may run in parallel, another one begins only when many requests are
+//! waiting, so that batches stay large.
 //!
-//! Tenants, and the keys of a tenant, are served in turn (see [`fair`](crate::fair)). A batch has a
-//! bound in number and in cost, so that a batch of one tenant's expensive requests does not hold up
-//! the others' cheap ones. How long a caller waits is bounded by the caller.
+//! Tenants, and the keys of a tenant, are served in turn (see [`fair`](crate::fair)). Batches are
+//! limited in number and in cost, so that one tenant's expensive requests do not delay the cheap
+//! ones of others. The caller limits how long it waits.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -25,16 +26,16 @@ use crate::metrics::{Metrics, QueueLabel};
 use crate::store::keys::Hash;
 use crate::supervise::supervise;
 
-/// How many requests may wait. More are refused at once.
+/// How many requests may wait. Further ones are refused immediately.
 const MAX_WAITING: usize = 4096;
-/// How many requests are answered together at most.
+/// The most requests in a batch.
 const MAX_BATCH: usize = 256;
-/// How many requests are answered together at most for each tenant that waits, or each key of the
-/// one that does, when there are several: who asks little then waits for a shorter batch.
+/// The most requests in a batch per waiting tenant (or per key, if only one tenant waits) when there
+/// are several, so that callers with few requests wait for a shorter batch.
 const MAX_SHARED: usize = 32;
-/// How much the requests that are answered together may cost; a usual one costs 1.
+/// The most that a batch may cost; a typical request costs 1.
 const MAX_BATCH_COST: usize = 1024;
-/// How many must wait for a batch to begin beside another.
+/// How many requests must wait before another batch starts in parallel.
 const GOOD_BATCH: usize = 64;
 /// How long a batch may take before the database counts as unavailable.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,7 +43,7 @@ const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// The lane and the queue in which a request waits, and its expected cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// None for all keys whose tenant is not known.
+    /// None for all keys whose tenant is not known yet.
     pub tenant: Option<TenantId>,
     pub key: Hash,
     pub cost: usize,
@@ -55,17 +56,17 @@ struct Waiting<Q, A> {
     reply: oneshot::Sender<Result<A, Error>>,
 }
 
-/// The state that the sending end of the queue and its worker share.
+/// The state shared by the sending end of the queue and its workers.
 struct Queue<Q, A> {
     waiting: Mutex<Lanes<Option<TenantId>, Hash, Waiting<Q, A>>>,
     arrived: Notify,
     closed: AtomicBool,
-    /// How many batches are being answered. It grows only under the lock.
+    /// How many batches are running. It grows only under the lock.
     running: AtomicUsize,
 }
 
-/// The sending end of the queue. After its last clone is dropped, the worker answers the requests
-/// that wait, and ends.
+/// The sending end of the queue. After its last clone is dropped, the workers handle the waiting
+/// requests and end.
 pub struct BatchQueue<Q, A>(Arc<Open<Q, A>>);
 
 struct Open<Q, A>(Arc<Queue<Q, A>>);
@@ -88,9 +89,9 @@ where
     Q: Clone + Send + 'static,
     A: Send + 'static,
 {
-    /// Starts the workers, one for each batch that may be answered at the same time. They answer with
-    /// `answer`: one answer for each request, in their order. `note` hears how each call of it ended,
-    /// also of one that took too long.
+    /// Starts the workers, one for each batch that may run in parallel. `answer` returns one result
+    /// for each request, in their order. `note` is called with the outcome of each call of it,
+    /// including those that timed out.
     pub fn start<F, R, N>(
         name: &'static str,
         most_batches: usize,
@@ -136,7 +137,7 @@ where
         answer.await.map_err(|_| Error::Internal)?
     }
 
-    /// How many requests wait.
+    /// How many requests are waiting.
     pub fn waiting(&self) -> usize {
         self.0.0.lock().len()
     }
@@ -147,8 +148,8 @@ impl<Q, A> Queue<Q, A> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next batch, unless nothing waits, or too little for a batch beside those that run. Callers
-    /// that have hung up need no answer.
+    /// The next batch. None if nothing is waiting, or not enough to start another batch in
+    /// parallel. Requests whose callers have hung up are dropped.
     fn take(&self) -> Option<(Vec<Waiting<Q, A>>, Running<'_>)> {
         let mut waiting = self.lock();
         if self.running.load(Ordering::Acquire) > 0 && waiting.len() < GOOD_BATCH {
@@ -168,7 +169,7 @@ impl<Q, A> Queue<Q, A> {
     }
 }
 
-/// What is measured of a queue's batches.
+/// The metrics of a queue's batches.
 struct Measured {
     size: Histogram,
     wait: Histogram,
@@ -186,7 +187,7 @@ impl Measured {
     }
 }
 
-/// One of the workers, each of which answers one batch at a time.
+/// One of the workers, each of which runs one batch at a time.
 async fn work<Q, A, F, R, N>(queue: Arc<Queue<Q, A>>, measured: Measured, answer: F, note: N)
 where
     Q: Clone,
@@ -198,12 +199,12 @@ where
         let arrived = queue.arrived.notified();
         if let Some((batch, _running)) = queue.take() {
             let answering = measured.measure(batch, &answer, &note);
-            // A panic costs a batch and not the worker.
+            // A panic must fail only the batch, not the worker.
             if AssertUnwindSafe(answering).catch_unwind().await.is_err() {
-                tracing::error!("a batch broke off");
+                tracing::error!("a batch panicked");
             }
         } else if queue.closed.load(Ordering::Acquire) && queue.lock().is_empty() {
-            // For the next worker to end.
+            // Lets the next worker end.
             queue.arrived.notify_one();
             return;
         } else {
@@ -230,7 +231,7 @@ impl Measured {
     }
 }
 
-/// A batch that is being answered.
+/// A running batch.
 struct Running<'a>(&'a AtomicUsize);
 
 impl<'a> Running<'a> {
@@ -264,11 +265,11 @@ where
     match in_time(requests.clone()).await {
         Ok(answers) => {
             for (reply, answer) in replies.into_iter().zip(answers) {
-                // Fails only when the caller is gone.
+                // Fails only if the caller is gone.
                 drop(reply.send(Ok(answer)));
             }
         }
-        // One request that the database cannot take must not fail its neighbours.
+        // A request that the database cannot process must not fail the others in its batch.
         Err(Error::Internal) if requests.len() > 1 => {
             for (reply, request) in replies.into_iter().zip(requests) {
                 let alone = in_time(vec![request]).await;

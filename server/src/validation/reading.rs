@@ -1,12 +1,12 @@
-//! Batches that read: whoever holds a seat, or is refused, is answered from one look at the database,
-//! and nothing is written. Each request is decided by itself. Those that need a new user or a seat
-//! are left to `claims`.
+//! Batches that only read: users who hold a seat, or are refused, get their result from a single
+//! statement, and nothing is written. Each request is decided separately. Those that need a new
+//! user or a seat are left to `claims`.
 
 use std::collections::BTreeSet;
 
 use common::{ProductId, Timestamp};
 
-use super::batch::{Admitted, Answer, Decisions, Validator, unknown_products};
+use super::batch::{Admitted, Decisions, ValidationResult, Validator, unknown_products};
 use super::claims::Claim;
 use super::request::ValidationRequest;
 use super::verdict::{Decision, decide};
@@ -14,15 +14,15 @@ use crate::error::Error;
 use crate::store::Scope;
 use crate::store::validations::{self, BatchHit, BatchQuery};
 
-/// What came of a request.
+/// The result of a request in such a batch.
 pub enum Read {
-    Answered(Answer),
+    Answered(ValidationResult),
     /// Something must be written first.
     Left(Claim),
 }
 
 impl Validator {
-    /// Answers those of `requests` that need nothing written, in their order.
+    /// Decides those of `requests` that need no writes, in their order.
     pub async fn read(&self, requests: &[ValidationRequest]) -> Result<Vec<Read>, Error> {
         let mut query = BatchQuery::default();
         let slots: Vec<_> =
@@ -34,7 +34,7 @@ impl Validator {
         for (request, slot) in requests.iter().zip(slots) {
             let hit = found.get(&slot);
             if let Some(BatchHit { auth, user }) = hit {
-                self.gate.placements.learn(&request.key, auth.scope.tenant, user.licenses.len());
+                self.gate.hints.observe(&request.key, auth.scope.tenant, user.licenses.len());
             }
             admitted.push(self.admit(request, hit, now));
         }
@@ -51,15 +51,15 @@ impl Validator {
         drop(conn);
         self.note(&mut decisions);
         let mut left = left.into_iter();
-        let read = |answer: Option<Answer>| match answer {
+        let read = |answer: Option<ValidationResult>| match answer {
             Some(answer) => Ok(Read::Answered(answer)),
             None => left.next().map(Read::Left).ok_or(Error::Internal),
         };
-        decisions.into_answers().into_iter().map(read).collect()
+        decisions.into_results().into_iter().map(read).collect()
     }
 }
 
-/// Decides for one request, or leaves it and answers what it claims.
+/// Decides one request, or leaves it and returns its claim.
 fn decide_by_reading<'a>(
     decisions: &mut Decisions<'a>,
     of: Admitted<'a>,

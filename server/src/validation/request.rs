@@ -1,4 +1,4 @@
-//! A request to validate a user, as it waits.
+//! A waiting request to validate a user.
 
 use std::sync::Arc;
 
@@ -7,14 +7,13 @@ use common::{ExternalId, ProductId};
 use super::gate::CallerInfo;
 use crate::store::keys::Hash;
 
-/// A request to validate a user.
 #[derive(Clone)]
 pub struct ValidationRequest {
     /// The hash of its key.
     pub key: Hash,
-    /// The key's record, once the batch has looked it up.
+    /// Filled in once the batch has looked up the key.
     pub caller: CallerInfo,
-    /// The request's id, which events carry.
+    /// The request's id, recorded in events.
     pub request_id: Arc<str>,
     pub user: ExternalId,
     pub product: Option<ProductId>,

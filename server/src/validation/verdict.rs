@@ -1,26 +1,25 @@
-//! The decision: is this user licensed, given the licenses that the user has?
+//! The decision: whether a user with these licenses is licensed.
 //!
-//! Pure: it takes all that it needs as arguments and has no effect. The interface's table of
-//! conditions is the table of the tests.
+//! It is pure: everything it needs is an argument, and it has no side effects. The tests contain
+//! the specification's table of conditions.
 
 use common::{Activation, License, ProductId, Reason, Status, Timestamp, Verdict};
 
 use crate::store::validations::AssignedLicense;
 
-/// The decision for a user.
 #[derive(Clone, Copy, Debug)]
 pub enum Decision<'l> {
-    /// Valid; the user holds this seat on the license already.
+    /// Valid: the user already holds this seat on the license.
     Keep(&'l AssignedLicense, &'l Activation),
-    /// Valid, once the user is given a free seat on the license.
+    /// Valid, after the user takes a free seat on the license.
     Take(&'l AssignedLicense),
-    /// Not valid, and the license that gave the reason: the selected one, which has no seat for the
-    /// user, or the first of those with the most fixable fault. None if the user has no license.
+    /// Not valid. The license is the one that gave the reason: the selected one if it has no free
+    /// seat, otherwise the first with the most fixable fault. None if the user has no license.
     Refuse(Reason, Option<&'l License>),
 }
 
-/// Decides. `licenses` are in the order of assignment; the first that is active and not past its
-/// expiry is selected, and it alone decides, seats included.
+/// Decides. `licenses` are in the order of assignment. The first that is active and not past its
+/// expiry is selected; only that one counts, seats included.
 pub fn decide(
     licenses: &[AssignedLicense],
     product: Option<ProductId>,
@@ -35,7 +34,7 @@ pub fn decide(
     }
     let faults = licenses.iter().filter(|assigned| is_of(assigned, product));
     let faults = faults.filter_map(|of| Some((fault(&of.license, now)?, &of.license)));
-    // Of equal ones the last is taken, so they come in reverse.
+    // `max_by_key` returns the last of equal faults, hence `rev`.
     match faults.rev().max_by_key(|(fault, _)| *fault) {
         Some((fault, license)) => Decision::Refuse(fault.into(), Some(license)),
         None => Decision::Refuse(Reason::NoLicense, None),
@@ -62,7 +61,7 @@ pub fn verdicts(
     licenses.iter().map(verdict).collect()
 }
 
-/// The fault of a license, the most fixable last.
+/// The fault of a license, ordered from least to most fixable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     Revoked,
@@ -80,7 +79,7 @@ impl From<Fault> for Reason {
     }
 }
 
-/// A license past its expiry is expired, whatever its status.
+/// A license past its expiry counts as expired, whatever its status.
 fn fault(license: &License, now: Timestamp) -> Option<Fault> {
     match license.status {
         Status::Expired => Some(Fault::Expired),

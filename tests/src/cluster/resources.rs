@@ -157,6 +157,6 @@ async fn a_start_that_waits_for_a_migration_says_so() {
     until("licd waits", async || cluster.number(waiting).await == 1).await;
     other.close().await.unwrap();
     let node = starting.wait();
-    assert!(node.log().contains("another licd migrates the database"), "{}", node.log());
+    assert!(node.log().contains("another licd is migrating the database"), "{}", node.log());
     assert!(node.stop().success());
 }

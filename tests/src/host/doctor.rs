@@ -63,7 +63,7 @@ fn settings_that_licd_does_not_know_or_take_are_found() {
         (0o600, "LICD_LISTEN", "nonsense", "problem", "cannot listen on nonsense"),
         (0o600, "LICD_LISTEN", "0.0.0.0:8080", "problem", "licd does not listen on 0.0.0.0:8080"),
         (0o600, "LICD_METRICS_LISTEN", "x", "problem", "cannot listen on x"),
-        (0o600, "LICD_TLS_CERT", file, "problem", "is given without --tls-key"),
+        (0o600, "LICD_TLS_CERT", file, "problem", "is set without --tls-key"),
     ] {
         set_mode(Path::new(file), mode);
         let found = sound.examine(&[(name, value)]);
@@ -74,7 +74,7 @@ fn settings_that_licd_does_not_know_or_take_are_found() {
     }
     set_mode(Path::new(file), 0o600);
     let good = sound.examine(&[("LICD_BOOTSTRAP_KEY_FILE", file), ("LICD_RATE_LIMIT", "1/s")]);
-    assert!(good.with("ok")[0].contains("2 variables are set, and are good"));
+    assert!(good.with("ok")[0].contains("2 variables are set, and are valid"));
     let both = sound.examine(&[("LICD_BOOTSTRAP_KEY_FILE", file), ("LICD_BOOTSTRAP_KEY", &key)]);
     assert!(both.only("problem").contains("are both set"));
 }
@@ -111,7 +111,7 @@ async fn the_doctor_changes_nothing() {
     let path = folder.path().join("no/licd.db");
     let missing = Examination::of(&format!("sqlite://{}", path.display()), &[]);
     assert_eq!(missing.code, Some(1));
-    assert!(missing.only("problem").starts_with("database: there is no such file"));
+    assert!(missing.only("problem").starts_with("database: no such file"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 
     let sound = Sound::new();
@@ -154,7 +154,7 @@ async fn a_file_that_licd_cannot_write_is_found() {
     let kept = db.begin().await.unwrap();
     let found = sound.examine(&[]);
     assert_eq!(found.code, Some(1));
-    let said = "database: it takes no writes: error returned from database: (code: 5)";
+    let said = "database: it does not accept writes: error returned from database: (code: 5)";
     assert!(found.only("problem").starts_with(said), "{}", found.only("problem"));
     drop(kept);
     db.close().await;
@@ -182,7 +182,7 @@ async fn a_read_only_file_system_is_found() {
     }
     let args = ["doctor", "--json", "--database-url", &sound.url];
     let found = Examination::by(&mut command_after(&mounted, &args));
-    let said = "database: it takes no writes: ";
+    let said = "database: it does not accept writes: ";
     let problem = found.only("problem");
     assert!(problem.starts_with(said) && problem.contains("Read-only file system"), "{problem}");
     db.close().await;
@@ -192,7 +192,7 @@ async fn a_read_only_file_system_is_found() {
 #[tokio::test]
 async fn tables_that_are_not_licds_are_found() {
     for (change, said) in [
-        ("drop table key_uses", "schema: these tables are gone: key_uses ["),
+        ("drop table key_uses", "schema: these tables are missing: key_uses ["),
         (
             "update _sqlx_migrations set checksum = x'00'",
             "previously applied but has been modified",

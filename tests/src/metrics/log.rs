@@ -36,7 +36,7 @@ async fn lost_log_lines_are_counted() {
         let mut said = entries.filter(|entry: &Value| entry["message"] == message);
         format!("http://{}", said.next().unwrap()["address"].as_str().unwrap())
     };
-    let (metrics, base) = (address_of("showing metrics"), address_of("listening"));
+    let (metrics, base) = (address_of("serving metrics"), address_of("listening"));
     let lost = async || Scrape::of(&metrics).await.value("licd_log_lines_lost_total", &[]).unwrap();
     assert_eq!(lost().await, 0.0);
     drop(lines);

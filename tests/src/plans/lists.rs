@@ -223,7 +223,7 @@ async fn a_page_reads_as_many_rows_as_it_has() {
     stop_autovacuum(&mut observer).await;
     let mut conn = db.read().await.unwrap();
     let name = Name::from_static("default");
-    let scope = worlds::named(&mut conn, &name, Mode::Live).await.unwrap().unwrap();
+    let scope = worlds::find_by_name(&mut conn, &name, Mode::Live).await.unwrap().unwrap();
     assert_eq!(scope.world.number(), 1);
     let mut stats = Stats { before: 0, observer, lists: HashMap::new() };
     // Planned on empty tables, which nothing analyzes.

@@ -271,8 +271,8 @@ fn store_functions_take_their_scope() {
         "worlds::create",
         "worlds::tenants",
         "worlds::find",
-        "worlds::named",
-        "worlds::any",
+        "worlds::find_by_name",
+        "worlds::exists",
         "worlds::read_first",
         "worlds::rewrite_first",
         // A key is what the scope is known from.
@@ -282,7 +282,7 @@ fn store_functions_take_their_scope() {
         "keys::touch",
         "key_uses::add",
         // The ids of a process have one order in all scopes.
-        "ids::go_on",
+        "ids::advance_past_stored",
         // Each row carries its scope.
         "events::advance",
         "events::insert",

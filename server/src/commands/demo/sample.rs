@@ -1,5 +1,5 @@
-//! The sample data: a vendor with two products, and one user for each answer that a validation can
-//! give.
+//! The sample data: a vendor with two products, and one user for each result that a validation can
+//! have.
 
 use anyhow::Context;
 use common::{ApiKey, License, LicenseId, Plan, PlanId, Product, Success, Validation};
@@ -7,15 +7,15 @@ use reqwest::{Client, Method};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
-/// The answer of a validation, and the purpose of the user in the sample.
-pub struct Answer {
+/// The result of a validation, and what its user demonstrates.
+pub struct DemoRow {
     pub user: &'static str,
     pub shows: &'static str,
     pub validation: Validation,
 }
 
 /// Creates the sample and validates each of its users.
-pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Answer>> {
+pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<DemoRow>> {
     let vendor = Vendor { http: Client::new(), server, key };
     let studio = vendor.product("Studio", "Draws pictures").await?;
     let render = vendor.product("Render", "Makes films of them").await?;
@@ -38,7 +38,7 @@ pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Answ
     let refunded = vendor.license(team, &["barbara"]).await?;
     vendor.change(refunded, "/status", json!({ "status": "revoked" })).await?;
 
-    let mut answers = Vec::new();
+    let mut rows = Vec::new();
     for (user, shows) in [
         ("ada", "a valid license; the first validation takes a seat"),
         ("linus", "the only seat of a license, now taken"),
@@ -50,9 +50,9 @@ pub async fn fill_and_ask(server: &str, key: &ApiKey) -> anyhow::Result<Vec<Answ
     ] {
         let body = json!({ "userId": user });
         let validation = vendor.send(Method::POST, "/validate", body).await?;
-        answers.push(Answer { user, shows, validation });
+        rows.push(DemoRow { user, shows, validation });
     }
-    Ok(answers)
+    Ok(rows)
 }
 
 /// The holder of the tenant's admin key.
@@ -72,7 +72,7 @@ impl Vendor<'_> {
         Ok(self.send::<Plan>(Method::POST, "/admin/plans", body).await?.id)
     }
 
-    /// A license of the plan, assigned to `users` in turn.
+    /// A license of the plan, assigned to `users` in order.
     async fn license(&self, plan: PlanId, users: &[&str]) -> anyhow::Result<LicenseId> {
         let body = json!({ "planId": plan });
         let id = self.send::<License>(Method::POST, "/admin/licenses", body).await?.id;
@@ -97,8 +97,10 @@ impl Vendor<'_> {
         let url = format!("{}/api/v1{path}", self.server);
         let request = self.http.request(method, url).bearer_auth(self.key.expose()).json(&body);
         let answer = request.send().await?.error_for_status()?;
-        let answer: Success<T> =
-            answer.json().await.with_context(|| format!("{path} answered something else"))?;
+        let answer: Success<T> = answer
+            .json()
+            .await
+            .with_context(|| format!("{path} returned an unexpected response"))?;
         Ok(answer.data)
     }
 }

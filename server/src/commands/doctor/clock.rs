@@ -1,4 +1,4 @@
-//! The clock of this machine against another.
+//! Compares this machine's clock with another.
 
 use chrono::TimeDelta;
 use common::Timestamp;
@@ -8,8 +8,8 @@ use super::finding::Finding;
 const NOTABLE: TimeDelta = TimeDelta::seconds(1);
 const WRONG: TimeDelta = TimeDelta::seconds(10);
 
-/// A time that the database read some time between two of this machine. The difference is at least
-/// what lies outside of these.
+/// The database read `time` between two times of this machine. The difference of the clocks is at
+/// least its distance from that interval.
 pub fn against_server(time: Timestamp, before: Timestamp, after: Timestamp) -> Finding {
     let (ahead, behind) = (before.since(time), time.since(after));
     let (apart, side) = if ahead > behind { (ahead, "ahead of") } else { (behind, "behind") };
@@ -23,17 +23,17 @@ pub fn against_server(time: Timestamp, before: Timestamp, after: Timestamp) -> F
     }
 }
 
-/// The time of the newest record, which was made on this machine.
+/// The time of the newest record, which was created on this machine.
 pub fn against_records(newest: Option<Timestamp>, now: Timestamp) -> Finding {
     match newest {
         Some(newest) if newest.since(now) > NOTABLE => {
             let detail = format!("the newest event is from the future: {newest}");
-            let fix = "set this machine's clock; if it is right, it was ahead before, and times go on \
+            let fix = "set this machine's clock; if it is right, it was ahead before, and times continue \
                        from there";
             Finding::warning("clock", detail).fix(fix)
         }
         Some(_) => Finding::ok("clock", "no event is from the future"),
-        None => Finding::ok("clock", "there is no event yet"),
+        None => Finding::ok("clock", "there are no events yet"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::timeout;
 
-/// How long a check may take, with what it waits for.
+/// How long a check may take, including what it waits for.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,17 +58,17 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What the check finds, or that it took too long.
+/// The result of the check, or a finding that it took too long.
 pub async fn in_time<T>(
     check: &'static str,
     finding: impl Future<Output = Result<T, Finding>>,
 ) -> Result<T, Finding> {
     let late =
-        || Finding::problem(check, format!("no answer within {} s", CHECK_TIMEOUT.as_secs()));
+        || Finding::problem(check, format!("no response within {} s", CHECK_TIMEOUT.as_secs()));
     timeout(CHECK_TIMEOUT, finding).await.unwrap_or_else(|_| Err(late()))
 }
 
-/// The finding of a check that ends with one either way.
+/// Merges both outcomes of a check into one finding.
 pub fn settled(outcome: Result<Finding, Finding>) -> Finding {
     outcome.unwrap_or_else(|finding| finding)
 }

@@ -1,4 +1,4 @@
-//! This machine: the limit on open files, and the files of an SQLite database with their disk.
+//! This machine: the limit on open files, and the files of an SQLite database and their disk.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::finding::{Finding, in_time};
 
-/// All connections that licd serves at once, and what it needs beside.
+/// The most connections that licd serves at the same time, plus what else it needs.
 const OPEN_FILES: u64 = 8256;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -18,7 +18,7 @@ pub fn open_files() -> Finding {
     judge_limit(getrlimit(Resource::Nofile).maximum)
 }
 
-/// licd raises its limit to the maximum by itself.
+/// licd raises its limit to the maximum itself.
 fn judge_limit(maximum: Option<u64>) -> Finding {
     match maximum {
         Some(limit) if limit < OPEN_FILES => Finding::warning(
@@ -33,7 +33,8 @@ fn judge_limit(maximum: Option<u64>) -> Finding {
     }
 }
 
-/// Who can read the files, and whether they can grow. A disk that hangs holds up neither.
+/// Whether other users can read the files, and whether these can grow. A hanging disk blocks
+/// neither check.
 pub async fn files(url: DatabaseUrl, is_allowed: bool) -> Vec<Finding> {
     let looking = async {
         let looked = spawn_blocking(move || {
@@ -49,18 +50,18 @@ pub async fn files(url: DatabaseUrl, is_allowed: bool) -> Vec<Finding> {
 }
 
 fn permissions(url: &DatabaseUrl, is_allowed: bool) -> Vec<Finding> {
-    let exposures = url.exposures();
-    if exposures.is_empty() {
+    let problems = url.permission_problems();
+    if problems.is_empty() {
         return vec![Finding::ok("files", "no other user can read or change the database")];
     }
-    let exposed = exposures.into_iter().map(|exposure| {
-        let detail = exposure.what;
+    let exposed = problems.into_iter().map(|problem| {
+        let detail = problem.what;
         let finding = if is_allowed {
             Finding::warning("files", format!("{detail}, which is allowed"))
         } else {
             Finding::problem("files", format!("{detail}, so that licd does not start"))
         };
-        finding.fix(exposure.fix)
+        finding.fix(problem.fix)
     });
     exposed.collect()
 }
@@ -77,7 +78,7 @@ fn disk(path: &Path) -> Finding {
     }
 }
 
-/// In bytes.
+/// Sizes are in bytes.
 fn judge_space(free: u64, total: u64) -> Finding {
     let percent = u128::from(free) * 100 / u128::from(total.max(1));
     let detail = format!("{} MiB are free, {percent} %", free / MIB);

@@ -1,4 +1,5 @@
-//! PostgreSQL's servers: whether one takes writes, and whether each keeps what licd relies on.
+//! PostgreSQL servers: whether one of them accepts writes, and whether each meets licd's
+//! requirements.
 
 use futures_util::future::join_all;
 use licd::db::inspect::{Postgres, PostgresFacts, postgres_servers};
@@ -11,7 +12,7 @@ use super::finding::{Finding, State, in_time, settled};
 const OF_A_NODE: i32 = 17;
 const OLDEST: i32 = 150_000;
 
-/// All servers of the URL at once. With several, each finding names its server.
+/// Checks all servers of the URL in parallel. With several, each finding names its server.
 pub async fn check(hosts: &Hosts) -> Vec<Finding> {
     let servers = postgres_servers(hosts);
     let reports = join_all(servers.iter().map(report)).await;
@@ -25,7 +26,7 @@ pub async fn check(hosts: &Hosts) -> Vec<Finding> {
                 Finding { detail: format!("{}: {}", server.address(), finding.detail), ..finding }
             }
         });
-        // One of several may be down, and standbys take no writes.
+        // One of several may be down, and standbys do not accept writes.
         findings.extend(all.map(|finding| match (finding.check, finding.state) {
             ("database", State::Problem) if has_primary => {
                 Finding { state: State::Warning, ..finding }
@@ -61,7 +62,7 @@ async fn report(server: &Postgres) -> Report {
             return Err(Finding::problem("schema", detail)
                 .fix("grant select, insert, update, delete on them, or restore a backup"));
         }
-        Ok(Finding::ok("schema", "it is the one of this licd"))
+        Ok(Finding::ok("schema", "it matches this licd"))
     };
     let mut findings = vec![writes(&facts), version(&facts)];
     findings.push(settled(in_time("schema", schema).await));
@@ -78,11 +79,13 @@ async fn report(server: &Postgres) -> Report {
 
 fn writes(facts: &PostgresFacts) -> Finding {
     match (facts.is_standby, facts.is_read_only) {
-        (true, _) => Finding::problem("database", "the server is a standby, and takes no writes")
-            .fix("name the primary in the URL as well"),
-        (false, true) => Finding::problem("database", "it takes no writes")
+        (true, _) => {
+            Finding::problem("database", "the server is a standby and does not accept writes")
+                .fix("name the primary in the URL as well")
+        }
+        (false, true) => Finding::problem("database", "it does not accept writes")
             .fix("alter database … reset default_transaction_read_only, or the same of the role"),
-        (false, false) => Finding::ok("database", "it opens, and takes writes"),
+        (false, false) => Finding::ok("database", "it opens and accepts writes"),
     }
 }
 
@@ -94,18 +97,21 @@ fn version(facts: &PostgresFacts) -> Finding {
     Finding::ok("version", detail)
 }
 
-/// What decides whether an answered change survives a crash.
+/// The settings that decide whether a confirmed change survives a crash.
 fn durability(facts: &PostgresFacts) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &*facts.synchronous_commit {
         "on" | "remote_apply" => {}
         "off" => findings.push(
-            Finding::problem("durability", "synchronous_commit is off: a crash forgets answers")
-                .fix("set synchronous_commit = on, for the server, the database and the role"),
+            Finding::problem(
+                "durability",
+                "synchronous_commit is off: a crash loses confirmed changes",
+            )
+            .fix("set synchronous_commit = on, for the server, the database and the role"),
         ),
         weak => findings.push(
             Finding::warning("durability", format!("synchronous_commit is {weak}"))
-                .fix("set it to on, or a fail-over may forget answers"),
+                .fix("set it to on, or a fail-over may lose confirmed changes"),
         ),
     }
     for (name, is_on) in [("fsync", facts.fsync), ("full_page_writes", facts.full_page_writes)] {
@@ -122,14 +128,14 @@ fn durability(facts: &PostgresFacts) -> Vec<Finding> {
     findings
 }
 
-/// A rolling upgrade has each node twice.
+/// During a rolling upgrade each node runs twice.
 fn connections(facts: &PostgresFacts) -> Finding {
     let (most, nodes) = (facts.max_connections, facts.max_connections / OF_A_NODE);
     let detail = match nodes {
-        1 => format!("{most} are room for 1 node"),
-        nodes => format!("{most} are room for {nodes} nodes"),
+        1 => format!("{most} are enough for 1 node"),
+        nodes => format!("{most} are enough for {nodes} nodes"),
     };
-    let fix = format!("raise max_connections to {OF_A_NODE} a node, and twice that for upgrades");
+    let fix = format!("raise max_connections to {OF_A_NODE} per node, and twice that for upgrades");
     match nodes {
         0 => Finding::problem("connections", detail).fix(fix),
         1 => Finding::warning("connections", detail).fix(fix),
@@ -154,12 +160,12 @@ fn encryption(facts: &PostgresFacts, is_local: bool) -> Finding {
     }
 }
 
-/// A pooler may drop the settings that licd asks for.
+/// A pooler may drop licd's settings.
 fn settings(facts: &PostgresFacts, pooler: bool) -> Finding {
     let dropped = "licd's settings do not reach PostgreSQL: a pooler drops them";
     let fix = "set them for the role; see PgBouncer in docs/deployment.md";
     match (facts.took_settings, pooler) {
-        (true, _) => Finding::ok("plans", "PostgreSQL takes licd's settings"),
+        (true, _) => Finding::ok("plans", "PostgreSQL uses licd's settings"),
         (false, true) => Finding::warning("plans", dropped).fix(fix),
         (false, false) => Finding::warning("plans", dropped)
             .fix(format!("{fix}; if it pools by transaction, add ?pooler=transaction to the URL")),

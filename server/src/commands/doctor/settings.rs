@@ -1,4 +1,4 @@
-//! The variables of the environment: whether licd knows each of them, and takes their values.
+//! The environment variables: whether licd knows each of them and accepts its value.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -10,10 +10,10 @@ use crate::commands::secret_file::SecretFile;
 use crate::commands::{self, Args, serve};
 
 const PREFIX: &str = "LICD_";
-/// Those that are no flags as well.
+/// Settings that are not flags.
 const WITHOUT_FLAG: [&str; 3] =
     ["LICD_BOOTSTRAP_KEY", "LICD_BOOTSTRAP_KEY_FILE", "LICD_DATABASE_URL_FILE"];
-/// Names are alike from here on, of 1.
+/// How similar two names must be for a suggestion; 1 means equal.
 const ALIKE: f64 = 0.8;
 
 pub fn check() -> Vec<Finding> {
@@ -32,15 +32,15 @@ pub fn check() -> Vec<Finding> {
     if findings.is_empty() {
         let detail = match ours.len() {
             0 => "all have their defaults".to_owned(),
-            1 => "1 variable is set, and is good".to_owned(),
-            count => format!("{count} variables are set, and are good"),
+            1 => "1 variable is set, and is valid".to_owned(),
+            count => format!("{count} variables are set, and are valid"),
         };
         findings.push(Finding::ok("settings", detail));
     }
     findings
 }
 
-/// The values that `licd serve` would refuse.
+/// The values that `licd serve` would reject.
 fn values() -> Vec<Finding> {
     let problem = |detail: &str| Finding::problem("settings", detail);
     let mut findings = Vec::new();
@@ -65,7 +65,7 @@ fn secret_files() -> Vec<Finding> {
     let mut findings = Vec::new();
     for variable in ["LICD_BOOTSTRAP_KEY", "LICD_DATABASE_URL"] {
         if let Ok(Some(file)) = SecretFile::of(variable)
-            && let Some(fix) = file.fix_of_exposure()
+            && let Some(fix) = file.chmod_hint()
         {
             let detail = format!("others can read or change the file of {variable}_FILE");
             findings.push(Finding::warning("settings", detail).fix(fix));
@@ -102,7 +102,7 @@ mod tests {
     const DOCUMENTS: [&str; 2] =
         [include_str!("../../../../README.md"), include_str!("../../../../docs/deployment.md")];
 
-    /// Whoever adds a setting need not think of the doctor.
+    /// A new setting needs no change of the doctor.
     #[test]
     fn all_documented_variables_are_known() {
         let known = known();

@@ -1,4 +1,4 @@
-//! An SQLite database: whether it opens, is intact, and fits this licd.
+//! An SQLite database: whether it opens, is intact, and has the schema of this licd.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use licd::db::inspect::Sqlite;
 use super::clock;
 use super::finding::{Finding, in_time, settled};
 
-/// For a check of some gigabytes. It ends before the time of a check does.
+/// Enough for some gigabytes, and shorter than the limit of a check.
 const INTEGRITY_LIMIT: Duration = Duration::from_secs(4);
 
-/// Later checks depend on the first.
+/// Later checks depend on the first ones.
 pub async fn check(path: &Path) -> Vec<Finding> {
     let opening = async {
         let failed = |error: String| Finding::problem("database", error);
@@ -36,11 +36,11 @@ pub async fn check(path: &Path) -> Vec<Finding> {
         if missing.is_empty() {
             return Ok(());
         }
-        let detail = format!("these tables are gone: {}", missing.join(", "));
+        let detail = format!("these tables are missing: {}", missing.join(", "));
         Err(Finding::problem("schema", detail).fix("restore a backup; see docs/deployment.md"))
     };
     match in_time("schema", schema).await {
-        Ok(()) => findings.push(Finding::ok("schema", "it is the one of this licd")),
+        Ok(()) => findings.push(Finding::ok("schema", "it matches this licd")),
         Err(finding) => {
             findings.push(finding);
             return findings;
@@ -66,10 +66,10 @@ fn journal(mode: &str) -> Finding {
 async fn writes(sqlite: &mut Sqlite, path: &Path) -> Result<Finding, Finding> {
     let tried = sqlite.try_to_write(path).await;
     tried.map_err(|error| {
-        Finding::problem("database", format!("it takes no writes: {error}"))
+        Finding::problem("database", format!("it does not accept writes: {error}"))
             .fix("see which process keeps it locked (fuser FILE), who owns it, and mount or dmesg")
     })?;
-    Ok(Finding::ok("database", "it takes writes"))
+    Ok(Finding::ok("database", "it accepts writes"))
 }
 
 async fn integrity(sqlite: &mut Sqlite) -> Result<Finding, Finding> {
@@ -78,7 +78,7 @@ async fn integrity(sqlite: &mut Sqlite) -> Result<Finding, Finding> {
         Ok(None) => Ok(Finding::ok(
             "integrity",
             format!(
-                "not checked to the end, as it takes longer than {} s; `licd backup` checks its copy",
+                "not fully checked, since it takes longer than {} s; `licd backup` checks its copy",
                 INTEGRITY_LIMIT.as_secs()
             ),
         )),

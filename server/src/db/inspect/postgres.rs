@@ -1,5 +1,5 @@
-//! A PostgreSQL server, reached as licd reaches it. All goes in statements that are not prepared,
-//! which a pooler of any kind passes on.
+//! A PostgreSQL server, accessed in the way licd does. Statements are not prepared, so that they
+//! pass any pooler.
 
 use std::net::IpAddr;
 
@@ -12,37 +12,37 @@ use crate::db::hosts::{Hosts, address};
 use crate::db::open_error::OpenError;
 use crate::db::{Result, STATEMENT_TIMEOUT, schema, within_statement_timeout};
 
-/// One of the servers that a URL names.
+/// One of the servers in a URL.
 pub struct Postgres {
     options: PgConnectOptions,
-    /// The URL says that it is a pooler which lends connections for a transaction each.
+    /// Whether the URL declares a pooler that assigns connections per transaction.
     pub pooler: bool,
 }
 
-/// The servers of a URL, in its order.
+/// The servers of a URL, in order.
 pub fn postgres_servers(hosts: &Hosts) -> Vec<Postgres> {
     let pooler = hosts.pooler;
     with_settings(hosts).into_each().map(|options| Postgres { options, pooler }).collect()
 }
 
-/// What a server says of itself.
+/// The state of a server, as it reports it.
 pub struct PostgresFacts {
-    /// As 150004 for 15.4.
+    /// For example 150004 for 15.4.
     pub version: i32,
     pub version_name: String,
     pub synchronous_commit: String,
     pub fsync: bool,
     pub full_page_writes: bool,
-    /// Connections that licd's user may open to its database.
+    /// The number of connections that licd's user may open to its database.
     pub max_connections: i32,
     pub encoding: String,
     pub is_standby: bool,
     pub is_read_only: bool,
-    /// Of the connection to the server, or of the pooler's.
+    /// Whether the connection to the server, or to the pooler, is encrypted.
     pub is_encrypted: bool,
-    /// It took the settings that licd asks for. A pooler may drop them.
+    /// Whether the server applied licd's settings, which a pooler may drop.
     pub took_settings: bool,
-    /// The server's time, which it read between the two of this machine.
+    /// The server's time, read between the two times of this machine.
     pub time: Timestamp,
     pub before: Timestamp,
     pub after: Timestamp,
@@ -69,12 +69,11 @@ const FACTS: &str = "
         cast(cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as text) as millis";
 
 impl Postgres {
-    /// Host and port.
     pub fn address(&self) -> String {
         address(&self.options)
     }
 
-    /// Nobody on a network sees what is sent to it.
+    /// Whether the traffic stays off the network.
     pub fn is_local(&self) -> bool {
         let host = self.options.get_host();
         let ip: Option<IpAddr> = host.parse().ok();
@@ -89,7 +88,7 @@ impl Postgres {
     }
 
     pub async fn facts(&self, conn: &mut PgConnection) -> Result<PostgresFacts> {
-        // Before, so that the time of the answer is not that of planning.
+        // Run once before, so that the measured time does not include planning.
         let before = Timestamp::now();
         let row = within_statement_timeout(conn.fetch_one(FACTS)).await?;
         let after = Timestamp::now();
@@ -114,8 +113,8 @@ impl Postgres {
         })
     }
 
-    /// The tables of licd that are not there, or that its role may not read and write; none, if the
-    /// text is empty.
+    /// The tables of licd that are missing, or that its role cannot read and write; empty if there
+    /// are none.
     pub async fn unusable_tables(&self, conn: &mut PgConnection) -> Result<String> {
         let names: Vec<String> = schema::tables().map(|table| format!("('{table}')")).collect();
         let may = ["select", "insert", "update", "delete"]

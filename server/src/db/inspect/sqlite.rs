@@ -1,4 +1,4 @@
-//! A file of SQLite, opened to be read alone.
+//! An SQLite file, opened read-only.
 
 use std::io;
 use std::path::Path;
@@ -14,18 +14,18 @@ use crate::db::open_error::OpenError;
 use crate::db::{Result, STATEMENT_TIMEOUT, files, schema, within_statement_timeout};
 use crate::error::has_code;
 
-/// How many of SQLite's instructions run between two looks at the clock.
+/// How many SQLite instructions run between two checks of the time.
 const CLOCK_CHECK: i32 = 1000;
-/// SQLite's code of a statement that was broken off.
+/// SQLite's code for an interrupted statement.
 const INTERRUPTED: &str = "9";
 
-/// How long to wait for others to write. A check may take little longer.
+/// How long to wait for other writers. A check may take a little longer.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub struct Sqlite(SqliteConnection);
 
 impl Sqlite {
-    /// Opens a file that exists.
+    /// Opens an existing file.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         files::find(path)?;
         let options = SqliteConnectOptions::new()
@@ -36,16 +36,18 @@ impl Sqlite {
         conn.map(Self).map_err(OpenError::Connect)
     }
 
-    /// Fails, for one, if the file is no database.
+    /// Fails if, for example, the file is not a database.
     pub async fn journal_mode(&mut self) -> Result<String> {
         let mode = sqlx::query_scalar("pragma journal_mode").fetch_one(&mut self.0);
         within_statement_timeout(mode).await
     }
 
-    /// Fails if licd cannot write the file at `path`, which is the one that was opened: it may not,
-    /// its file system is read-only, or a process keeps the lock of writers. Nothing is written.
+    /// Fails if licd cannot write to the file at `path`, which is the opened one: it lacks
+    /// permission, the file system is read-only, or another process holds the write lock. Nothing
+    /// is written.
     pub async fn try_to_write(&mut self, path: &Path) -> Result<()> {
-        // SQLite falls back to reading. To open the file here, and close it, would end its locks.
+        // SQLite would fall back to reading. Opening and closing the file here would release its
+        // locks.
         access(path, Access::WRITE_OK).map_err(io::Error::from)?;
         let options = SqliteConnectOptions::new().filename(path).busy_timeout(LOCK_TIMEOUT);
         let begun = async {
@@ -61,7 +63,7 @@ impl Sqlite {
         schema::check_on(&mut self.0).await
     }
 
-    /// The tables of licd that are not there.
+    /// The tables of licd that are missing.
     pub async fn missing_tables(&mut self) -> Result<Vec<&'static str>> {
         let listed = sqlx::query_scalar("select name from sqlite_master where type = 'table'")
             .fetch_all(&mut self.0);
@@ -69,7 +71,7 @@ impl Sqlite {
         Ok(schema::tables().filter(|table| !listed.iter().any(|there| there == table)).collect())
     }
 
-    /// The faults that SQLite finds in the file; none if it was not done within `limit`.
+    /// The faults that SQLite finds in the file; None if the check took longer than `limit`.
     pub async fn faults(&mut self, limit: Duration) -> Result<Option<Vec<String>>> {
         let end = Instant::now() + limit;
         let goes_on = move || Instant::now() < end;
@@ -84,7 +86,7 @@ impl Sqlite {
         }
     }
 
-    /// When the newest event was made, by its id: ids never go back.
+    /// The time of the newest event, from its id, since ids never go back.
     pub async fn newest_event(&mut self) -> Result<Option<Timestamp>> {
         let newest = sqlx::query_scalar("select id from events order by id desc limit 1")
             .fetch_optional(&mut self.0);
@@ -103,9 +105,9 @@ mod tests {
     use super::*;
     use crate::db::{DatabaseUrl, Db};
 
-    /// A check of a large file ends in time, says so, and spoils nothing that follows.
+    /// A check of a large file stops in time, says so, and does not affect later statements.
     #[tokio::test]
-    async fn a_check_that_takes_too_long_is_broken_off() {
+    async fn a_check_that_takes_too_long_is_interrupted() {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("licd.db");
         let db = Db::open(&DatabaseUrl::Sqlite(path.clone())).await.unwrap();

@@ -1,4 +1,4 @@
-//! What handlers answer: the schema, the example and the headers of each success.
+//! The successful responses of handlers: schema, example and headers.
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
@@ -8,7 +8,7 @@ use common::{List, Paged, Success};
 use super::examples::Example;
 use super::{headers, parameters, schemas};
 use crate::http::answer::{Data, Single, Streamed};
-use crate::http::newest_first::NewestFirst;
+use crate::http::newest_first::DescendingPage;
 use crate::ops::idempotency::Once;
 use crate::ops::outcome::{Changed, Created, Record, Upserted};
 
@@ -27,7 +27,7 @@ macro_rules! answers {
     )*};
 }
 
-/// Answers that are one record, which has a tag.
+/// Responses that contain one record, which has a tag.
 macro_rules! records {
     ($($name:ident: $($status:literal $why:literal),+;)*) => {$(
         impl<T: Record<Shown: Example>> OperationOutput for $name<T> {
@@ -59,7 +59,7 @@ answers! {
     Data<T> as Success<T>: 200 "OK";
     Streamed<List<T>> as List<T>: 200 "The whole list or a page, oldest first";
     Streamed<Paged<T>> as Paged<T>: 200 "The whole list or a page, oldest first";
-    NewestFirst<T> as List<T>: 200 "A page, newest first";
+    DescendingPage<T> as List<T>: 200 "A page, newest first";
 }
 
 impl<T: OperationOutput> OperationOutput for Once<T> {

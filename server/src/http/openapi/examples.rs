@@ -1,5 +1,5 @@
-//! Examples of bodies: values of the types that are read and written, so that they fit their
-//! schemas. All tell of one vendor, whose product is Studio, and one user, ada.
+//! Examples of bodies: values of the Rust types, so that they match their schemas. All are about
+//! one vendor, whose product is Studio, and one user, ada.
 
 use std::fmt::Debug;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 pub trait Example: JsonSchema + Serialize + Sized {
     fn example() -> Self;
 
-    /// The shapes of a body that has several, by their names.
+    /// The variants of a body that has several, with their names.
     fn shapes() -> Vec<(&'static str, Self)> {
         Vec::new()
     }
@@ -279,13 +279,13 @@ examples! {
     }
 }
 
-/// The id of the request in examples.
+/// The request id in examples.
 pub const REQUEST_ID: &str = "01a2024ada1f7d10b1a3b0a8bb3f2c61";
 
-/// A key that no service has.
+/// A key that is not in use anywhere.
 const KEY: &str = "sk_test_ExampleExampleExampleExampleExam1jM1PX";
 
-#[expect(clippy::expect_used, reason = "the texts stand here, and a test makes the document")]
+#[expect(clippy::expect_used, reason = "the texts are constants, and a test builds the document")]
 fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().expect("the text is valid")
 }

@@ -1,4 +1,4 @@
-//! The headers of answers: their descriptions, once, and references to them.
+//! The headers of responses: each is described once, and responses refer to it.
 
 use aide::openapi::{Components, Header, HeaderStyle, ParameterSchemaOrContent, ReferenceOr};
 use schemars::{Schema, json_schema};
@@ -12,7 +12,7 @@ pub const ALLOW: &str = "Allow";
 pub const ACCEPT_ENCODING: &str = "Accept-Encoding";
 pub const REPLAYED: &str = "Idempotency-Replayed";
 pub const ETAG: &str = "ETag";
-/// Those of the key's rate.
+/// The headers of a key's rate.
 pub const RATE: [&str; 5] =
     ["RateLimit-Policy", "RateLimit", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 
@@ -26,7 +26,7 @@ where
     names.into_iter().map(reference).collect()
 }
 
-/// Adds what the references lead to.
+/// Adds the referenced components.
 pub fn describe(components: &mut Components) {
     let text = || json_schema!({ "type": "string" });
     let number = |least: u8| json_schema!({ "type": "integer", "minimum": least });
@@ -48,39 +48,39 @@ pub fn describe(components: &mut Components) {
     add(
         REPLAYED,
         false,
-        "`true` if this is the stored answer to an earlier request with the same \
+        "`true` if this is the stored response to an earlier request with the same \
          `Idempotency-Key`; absent otherwise.",
         json_schema!({ "type": "string", "examples": ["true"] }),
     );
     add(
         ETAG,
         false,
-        "The tag of the record's state, for `If-Match`. Seats that are taken do not change it. Absent \
-         where the record is an assignment.",
+        "The tag of the record's state, for `If-Match`. Taking seats does not change it. Absent \
+         if the record is an assignment.",
         json_schema!({ "type": "string", "examples": [r#""5d41402abc4b2a76b9719d911017c592""#] }),
     );
     let [policy, rate, limit, remaining, reset] = RATE;
     add(
         policy,
         false,
-        "The rate of each key, as draft-ietf-httpapi-ratelimit-headers-10 has it: `q` requests may \
-         come at once, and in each `w` seconds as many are earned again, evenly. The headers of the \
-         rate are absent if the key is not valid, or if the operator has turned the limit off.",
+        "The rate of each key, as in draft-ietf-httpapi-ratelimit-headers-10: a burst of `q` requests \
+         is allowed, and in each `w` seconds as many become available again, evenly. The headers of \
+         the rate are absent if the key is invalid, or if the operator has turned the limit off.",
         json_schema!({ "type": "string", "examples": [r#""key";q=10000;w=1"#] }),
     );
     add(
         rate,
         false,
-        "What is left of it: `r` is `RateLimit-Remaining`, `t` is `RateLimit-Reset`.",
+        "What remains of it: `r` is `RateLimit-Remaining`, `t` is `RateLimit-Reset`.",
         json_schema!({ "type": "string", "examples": [r#""key";r=9999;t=1"#] }),
     );
-    add(limit, false, "How many requests may come at once.", number(1));
-    add(remaining, false, "How many requests may come now.", number(0));
+    add(limit, false, "How many requests are allowed in a burst.", number(1));
+    add(remaining, false, "How many requests are allowed now.", number(0));
     add(
         reset,
         false,
-        "Seconds until all requests may come at once again; on a 429 for this rate, until the next \
-         one may.",
+        "Seconds until the full burst is allowed again; on a 429 for this rate, until the next \
+         request is.",
         number(0),
     );
 }

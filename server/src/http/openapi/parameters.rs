@@ -1,4 +1,4 @@
-//! What extractors take from a request: parameters, bodies and keys, with the refusals of each.
+//! What extractors read from a request: parameters, bodies and keys, with the refusals of each.
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -60,7 +60,7 @@ impl OperationInput for ValidationRequest {
 
 fn body<T: Example>(ctx: &mut GenContext, operation: &mut Operation, too_large: Refusal) {
     let mut media = T::media(schemas::object(schemas::of_request::<T>(ctx)));
-    // What is null can be left out.
+    // Members that are null can be left out.
     if let Some(Value::Object(members)) = &mut media.example {
         members.retain(|_, value| !value.is_null());
     }
@@ -80,8 +80,9 @@ impl OperationInput for Idempotency {
             "pattern": "^[!-~]*$",
             "examples": ["6f4f5bd2-64b1-4d3c-9c4c-0a0f6f1c2f6e"],
         });
-        let description = "A name of this one change, such as a fresh UUID: sent again with the \
-                           same key, the request has no second effect and gets the first answer.";
+        let description = "A unique name for this change, such as a new UUID: if the request is \
+                           repeated with the same key, it has no second effect and gets the \
+                           first response.";
         let parameter_data = parameter(IDEMPOTENCY_KEY, description, false, schema);
         let header = Parameter::Header { parameter_data, style: HeaderStyle::Simple };
         add_parameters(ctx, operation, [header]);
@@ -98,8 +99,8 @@ impl OperationInput for IfMatch {
             "examples": [r#""5d41402abc4b2a76b9719d911017c592""#],
         });
         let description = "The `ETag` of the record as it was read: if it has changed since, nothing \
-                           is done, and the answer is a 409 with the code `changed`. Absent or `*`: \
-                           the record may be in any state.";
+                           is done, and the response is a 409 with the code `changed`. Absent or \
+                           `*`: the record may be in any state.";
         let parameter_data = parameter("If-Match", description, false, schema);
         let header = Parameter::Header { parameter_data, style: HeaderStyle::Simple };
         add_parameters(ctx, operation, [header]);
@@ -107,7 +108,7 @@ impl OperationInput for IfMatch {
     }
 }
 
-/// Whether the operation is one that changes something.
+/// Whether the operation takes an `Idempotency-Key`, as those that change something do.
 pub fn has_idempotency_key(operation: &Operation) -> bool {
     let mut parameters = operation.parameters.iter().filter_map(|parameter| parameter.as_item());
     parameters.any(|parameter| parameter.parameter_data_ref().name == IDEMPOTENCY_KEY)
@@ -152,7 +153,7 @@ impl JsonSchema for Limit {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "The greatest number of records; absent: all.",
+            "description": "The greatest number of records; all if absent.",
             "type": "integer",
             "format": "int32",
             "minimum": 1,
@@ -194,7 +195,7 @@ impl OperationInput for NoQuery {
 impl OperationInput for ExternalIdParam {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         let description = "The caller's own identifier of the user, percent-encoded. `.` and `..` \
-                           cannot stand in a path.";
+                           cannot be part of a path.";
         path_parameter::<ExternalId>(ctx, operation, "userId", description);
     }
 }

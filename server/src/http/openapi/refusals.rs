@@ -1,5 +1,5 @@
-//! The refusals of operations: each is described once, with the failures that its errors become,
-//! and operations refer to it.
+//! The refusals of operations: each is described once, with examples from its errors, and
+//! operations refer to it.
 
 use std::iter::once;
 
@@ -13,7 +13,7 @@ use super::{headers, schemas};
 use crate::error::Error;
 use crate::http::extract::{BODY, VALIDATION_BODY};
 
-/// What may be answered instead of a success. Its name is that of its component.
+/// A response other than a success. Its name is that of its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     InvalidBody,
@@ -56,10 +56,10 @@ impl Refusal {
 
     fn description(self) -> &'static str {
         match self {
-            Self::InvalidBody => "The body is invalid; `field` names the member at fault",
-            Self::InvalidQuery => "The query is invalid; `field` names the parameter at fault",
+            Self::InvalidBody => "The body is invalid; `field` names the invalid member",
+            Self::InvalidQuery => "The query is invalid; `field` names the invalid parameter",
             Self::InvalidRequest => {
-                "The request is invalid; `field` names the member, parameter or header at fault"
+                "The request is invalid; `field` names the invalid member, parameter or header"
             }
             Self::Unauthorized => "The key is missing, unknown, expired or revoked",
             Self::Forbidden => "The key's role or mode does not permit this",
@@ -82,13 +82,13 @@ impl Refusal {
             }
             Self::Internal => "The service failed",
             Self::Unavailable => {
-                "The service is overloaded, or its database does not answer; wait `retryAfter` \
+                "The service is overloaded, or its database does not respond; wait `retryAfter` \
                  seconds"
             }
         }
     }
 
-    /// Errors that are answered so, for the examples.
+    /// Errors with this response, for the examples.
     fn errors(self) -> Vec<Error> {
         let invalid = |field: &str, rule: &str| Error::invalid(field, format!("{field} {rule}"));
         vec![match self {
@@ -151,7 +151,7 @@ impl Refusal {
     }
 }
 
-/// Describes the refusals of an operation. Of two with the same status the first one counts.
+/// Adds the refusals of an operation. The first of two with the same status counts.
 pub fn refuse(operation: &mut Operation, refusals: &[Refusal]) {
     let responses = &mut operation.responses.get_or_insert_default().responses;
     for refusal in refusals {
@@ -162,7 +162,7 @@ pub fn refuse(operation: &mut Operation, refusals: &[Refusal]) {
     }
 }
 
-/// Adds what the references lead to.
+/// Adds the referenced components.
 pub fn describe(ctx: &mut GenContext, components: &mut Components) {
     for refusal in Refusal::ALL {
         let response = ReferenceOr::Item(refusal.response(ctx));

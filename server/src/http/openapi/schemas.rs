@@ -1,5 +1,5 @@
-//! Schemas of types: as they are read from requests, or as they are written into answers. A member
-//! that may be null can be left out of a request, and is never left out of an answer.
+//! Schemas of types: as read from requests, or as written to responses. Members that may be null
+//! can be left out of a request, but are always part of a response.
 
 use aide::generate::{GenContext, in_context};
 use aide::openapi::SchemaObject;
@@ -8,8 +8,8 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// Makes aide describe answers, in the dialect of OpenAPI 3.1.
-pub fn begin() {
+/// Makes aide describe responses, in the dialect of OpenAPI 3.1.
+pub fn configure_generator() {
     in_context(|ctx| ctx.schema = settings().for_serialize().into_generator());
 }
 
@@ -21,7 +21,7 @@ fn settings() -> SchemaSettings {
     })
 }
 
-/// Joins the lines of a comment, and drops what a missing member would be read as.
+/// Joins the lines of a comment, and removes the default of missing members.
 pub fn tidy(schema: &mut Schema) {
     if let Some(Value::String(text)) = schema.ensure_object().get_mut("description") {
         *text = text.replace("\n ", " ");
@@ -29,15 +29,16 @@ pub fn tidy(schema: &mut Schema) {
     schema.remove("default");
 }
 
-/// What is written into answers.
+/// The schema of a type in responses.
 pub fn of_answer<T: JsonSchema>(ctx: &mut GenContext) -> Schema {
     ctx.schema.subschema_for::<T>()
 }
 
-/// What is read from requests. The document has one schema of each name, so a type with members
-/// that may be null is for requests or for answers and never for both.
+/// The schema of a type in requests. The document has one schema for each name, so a type with
+/// members that may be null is used either in requests or in responses, never in both.
 ///
-/// Null means what absence means, and is not offered: generated clients would tell the two apart.
+/// Null has the same meaning as absence and is not offered, since generated clients would
+/// distinguish the two.
 pub fn of_request<T: JsonSchema>(ctx: &mut GenContext) -> Schema {
     let mut settings = settings().for_deserialize();
     settings.transforms.push(Box::new(RecursiveTransform(without_null)));
@@ -49,7 +50,7 @@ pub fn of_request<T: JsonSchema>(ctx: &mut GenContext) -> Schema {
     schema
 }
 
-/// A member or parameter is given or absent.
+/// A member or parameter is given or absent, never null.
 pub fn without_null(schema: &mut Schema) {
     if let Some(Value::Array(types)) = schema.ensure_object().get_mut("type") {
         types.retain(|name| name != "null");

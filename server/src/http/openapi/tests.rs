@@ -1,4 +1,4 @@
-//! Tests of the document as a whole: what generated clients and readers need of every operation.
+//! Tests of the document as a whole: what generated clients and readers need from every operation.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn operations(document: &Value) -> Vec<(String, &Value)> {
     operations.collect()
 }
 
-/// Adds the names of all components of a kind that the value leads to.
+/// Adds the names of all components of a kind that are reachable from the value.
 fn reached(document: &Value, from: &Value, kind: &str, found: &mut BTreeSet<String>) {
     match from {
         Value::Object(members) => {
@@ -90,9 +90,10 @@ fn every_operation_is_described_with_examples() {
     assert!(ids.len() > 30);
 }
 
-/// Requests may leave out what may be null, and answers never do, so they have no record in common.
+/// In requests, members that may be null can be left out, but never in responses, so they share no
+/// records.
 #[test]
-fn requests_and_answers_share_words_alone() {
+fn requests_and_responses_share_only_enums() {
     let document = document();
     let operations = operations(&document);
     let part = |name: &str| -> Vec<&Value> {
@@ -130,7 +131,7 @@ fn no_component_is_unused() {
     }
 }
 
-/// Generators make enums of boolean constants, and of `anyOf` types that take anything.
+/// Generators turn boolean constants, and `anyOf` types that accept anything, into enums.
 #[test]
 fn generators_understand_the_schemas() {
     let text = serde_json::to_string(&document()).unwrap();

@@ -1,6 +1,7 @@
-//! One encoding of each value, whichever database it came from, so that rows can be compared.
+//! Encodes each value in the same way, whichever database it came from, so that rows can be
+//! compared.
 //!
-//! Moments count in milliseconds, as everywhere; metadata is compared byte by byte.
+//! Times have millisecond precision, as everywhere; metadata is compared by bytes.
 
 use common::Timestamp;
 use serde_json::Value;
@@ -10,13 +11,12 @@ use uuid::Uuid;
 
 use crate::db::AsWritten;
 
-/// A value of a column, with one encoding.
 pub trait Canonical {
-    /// Appends the encoding. Rows of different values never append the same bytes.
+    /// Appends the encoding. Rows with different values never append the same bytes.
     fn encode_canonical(&self, out: &mut Vec<u8>);
 }
 
-/// With the length in front, so that the end of one value is not taken for the start of the next.
+/// Writes the length first, so that a value's end cannot be mistaken for the next one's start.
 fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes.len().to_be_bytes());
     out.extend_from_slice(bytes);
@@ -67,7 +67,7 @@ impl Canonical for Vec<u8> {
     }
 }
 
-/// The names of features, which both databases give back as they were given.
+/// The names of features, which both databases return unchanged.
 impl Canonical for Json<Value> {
     fn encode_canonical(&self, out: &mut Vec<u8>) {
         encode_bytes(self.0.to_string().as_bytes(), out);

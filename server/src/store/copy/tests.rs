@@ -1,12 +1,12 @@
-//! All tables and columns of the schema are copied, so that no later migration is forgotten.
+//! All tables and columns of the schema are copied, so that no migration is forgotten.
 
 use std::collections::BTreeSet;
 
 use super::{Table, for_each_table};
 use crate::db::{DatabaseUrl, Db};
 
-/// From SQLite, whose schema is the same and whose catalogue is short. It leaves out generated
-/// columns, which the target computes for itself.
+/// The columns in SQLite, which has the same schema and a simple catalog. Generated columns are not
+/// listed; the target computes them itself.
 const COLUMNS: &str = "select m.name, c.name from sqlite_master m, pragma_table_info(m.name) c
      where m.type = 'table' and m.name not like 'sqlite_%' and m.name not like '_sqlx_%'";
 

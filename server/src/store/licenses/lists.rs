@@ -1,4 +1,4 @@
-//! Lists of licenses: pages of those that match a filter, in the order of their ids or of their ends.
+//! Lists of licenses: pages of those that match a filter, in the order of their ids or expiry.
 
 use common::{ExternalId, LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp};
 
@@ -7,28 +7,28 @@ use crate::db::{Conn, Result};
 use crate::store::page::paged;
 use crate::store::{MANY_FOUND, Page, Scope, TextRange};
 
-/// Which licenses a list shows: those that match everything that is given.
+/// Which licenses a list shows: those that match all given conditions.
 #[derive(Clone, Default)]
 pub struct LicenseFilter {
     pub plan: Option<PlanId>,
     pub product: Option<ProductId>,
     pub status: Option<Status>,
-    /// The status at this moment, by which an active license that has ended is expired.
+    /// The status at this time: an active license that has ended counts as expired.
     pub state: Option<(Status, Timestamp)>,
     /// Assigned to this user.
     pub user: Option<ExternalId>,
-    /// Those that have an end before this.
+    /// With an expiry before this.
     pub expiring_before: Option<Timestamp>,
-    /// Their ids end so.
+    /// Whose ids have one of these suffixes.
     pub suffixes: Option<Suffixes>,
-    /// Their names have a phrase of these.
+    /// With a phrase of the name in this range.
     pub phrases: Option<TextRange>,
 }
 
-/// The ids that end with some text, by the numbers of their suffixes.
+/// The ids with a common ending, as a range of numeric suffixes.
 ///
-/// The suffix of an id is its last six characters, five bits each, read backwards: all ids that end
-/// with a shorter text then lie in one range.
+/// The numeric suffix of an id consists of its last six characters, five bits each, in reverse: all
+/// ids with a given shorter ending then form one range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suffixes {
     pub first: i32,
@@ -45,7 +45,7 @@ impl Suffixes {
         Self { first: number, last: number }
     }
 
-    /// Of all ids whose last `characters` are those of `id`.
+    /// All ids that share their last `characters` characters with `id`.
     pub fn ending_like(id: LicenseId, characters: u32) -> Self {
         let open = 5 * Self::CHARACTERS.saturating_sub(characters);
         let Self { first, .. } = Self::of(id);
@@ -53,8 +53,8 @@ impl Suffixes {
     }
 }
 
-/// A page of the licenses that match a filter: the text reads them from a table or a part of it, with
-/// a condition for which there is an index. The other conditions narrow down what that finds.
+/// A page of the licenses that match a filter. They are read from a table or a part of one, with a
+/// condition for which there is an index; the other conditions filter the result.
 macro_rules! page_of {
     ($page:expr, $table:expr, $found_by:literal) => {{
         macro_rules! select_found {
@@ -96,8 +96,8 @@ macro_rules! page_of {
     ($page:expr, where $found_by:literal) => {
         page_of!($page, "licenses", $found_by)
     };
-    // A limit, which few do not reach, makes PostgreSQL read them before it sorts: on its own it
-    // would rather walk through all licenses in the order of the page.
+    // A limit that is practically never reached makes PostgreSQL read the matches before sorting.
+    // Otherwise it would scan all licenses in the order of the page.
     ($page:expr, few $few:literal) => {
         page_of!($page, concat!("(", $few, " limit 10000) licenses"), "true")
     };
@@ -131,7 +131,8 @@ pub async fn page(
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
 }
 
-/// The text by which the page is read. `is_few`: few match what is not indexed in its order.
+/// The statement that reads the page. `is_few`: the part of the filter whose index has another
+/// order matches only a few.
 fn page_sql(filter: &LicenseFilter, page: Page<LicenseId>, is_few: bool) -> &'static str {
     let is_rare = |status| status != Status::Active;
     match filter {
@@ -151,14 +152,14 @@ fn page_sql(filter: &LicenseFilter, page: Page<LicenseId>, is_few: bool) -> &'st
                  where world = $1 and world > 0 and phrase >= $13 and phrase < $14)"
         ),
         LicenseFilter { plan: Some(_), .. } => page_of!(page, where "plan_id = $4"),
-        // A vendor has few licenses that are not active, whatever the product.
+        // Few licenses are not active, whatever the product.
         LicenseFilter { status: Some(status), .. } if is_rare(*status) => {
             page_of!(page, where "status = $6")
         }
         LicenseFilter { state: Some((Status::Suspended | Status::Revoked, _)), .. } => {
             page_of!(page, where "status = $11")
         }
-        // A `case` is looked up in no index, so that the second part is not read by status.
+        // No index is used for a `case`, so the second part is not read by status.
         LicenseFilter { state: Some((Status::Expired, _)), .. } if is_few => page_of!(
             page,
             few "select * from licenses where world = $1 and world > 0 and status = 'expired'
@@ -179,8 +180,8 @@ fn page_sql(filter: &LicenseFilter, page: Page<LicenseId>, is_few: bool) -> &'st
     }
 }
 
-/// Whether more than [`MANY_FOUND`] licenses match what has an index, but not in the order of their
-/// ids. It reads no more of that index.
+/// Whether more than [`MANY_FOUND`] licenses match the part of the filter whose index is not in the
+/// order of ids. It reads no more of that index.
 async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Result<bool> {
     let query = match filter {
         LicenseFilter { user: Some(_), .. } | LicenseFilter { suffixes: Some(_), .. } => {
@@ -196,7 +197,7 @@ async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Re
             .bind_scope(scope)
             .bind(MANY_FOUND + 1)
             .bind_range(phrases),
-        // Found by the plan, however many end.
+        // The index of the plan is used, however many licenses expire.
         LicenseFilter { plan: Some(_), .. } => return Ok(false),
         LicenseFilter { state: Some((Status::Expired, now)), .. } => conn
             .query(
@@ -227,18 +228,18 @@ async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Re
     Ok(found > MANY_FOUND)
 }
 
-/// Which licenses with an end a list shows: those that match everything that is given.
+/// Which expiring licenses a list shows: those that match all given conditions.
 #[derive(Clone, Copy)]
 pub struct ExpiryFilter {
     pub product: Option<ProductId>,
     pub status: Option<Status>,
-    /// Their end is not before this.
+    /// Expiring at or after this.
     pub from: Timestamp,
-    /// Their end is before this.
+    /// Expiring before this.
     pub to: Timestamp,
 }
 
-/// The licenses after one that expires then, soonest first.
+/// The licenses that expire after the given one, soonest first.
 pub async fn by_expiry(
     conn: &mut Conn,
     scope: Scope,
@@ -246,7 +247,7 @@ pub async fn by_expiry(
     after: Option<(Timestamp, LicenseId)>,
     limit: i64,
 ) -> Result<Vec<LicenseWithSeats>> {
-    // The nil id stands before all that expire at the same time.
+    // The nil id sorts before all licenses that expire at the same time.
     let start = (filter.from, LicenseId::default());
     let (expires_at, id) = after.map_or(start, |after| after.max(start));
     let rows: Vec<CountedLicense> = conn
@@ -268,7 +269,7 @@ pub async fn by_expiry(
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
 }
 
-/// A page of the active licenses whose seats are all used.
+/// A page of the active licenses without free seats.
 pub async fn full(
     conn: &mut Conn,
     scope: Scope,

@@ -1,5 +1,5 @@
-//! The phrases by which a license is found: its name from each of its words on, in lower case. So
-//! "Acme Studio Berlin" is found by "acme", by "stud" and by "studio ber".
+//! The phrases by which a license is found: its name in lower case, starting at each of its words.
+//! So "Acme Studio Berlin" is found by "acme", by "stud" and by "studio ber".
 
 use common::{LicenseId, Name};
 use sqlx::types::Json;
@@ -7,8 +7,8 @@ use sqlx::types::Json;
 use crate::db::{Conn, Result, Sql};
 use crate::store::Scope;
 
-/// A text as phrases have it: its words in lower case, with a space between two. None if there is
-/// no letter and no digit in it.
+/// A text in the form of a phrase: its words in lower case, separated by single spaces. None if it
+/// contains neither a letter nor a digit.
 pub fn phrase(text: &str) -> Option<String> {
     let text = text.to_lowercase();
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -16,7 +16,7 @@ pub fn phrase(text: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Replaces the phrases of a license, which is locked, by those of its name.
+/// Replaces the phrases of a license by those of its name. The license must be locked.
 pub async fn set_phrases(
     conn: &mut Conn,
     scope: Scope,
@@ -50,7 +50,7 @@ pub async fn add_phrases(
     Ok(())
 }
 
-/// What the phrase reads from each of its words on; each once.
+/// The rest of the phrase from the start of each word, without duplicates.
 fn ends(phrase: &str) -> Vec<&str> {
     let spaces = phrase.match_indices(' ').map(|(at, _)| &phrase[at + 1..]);
     std::iter::once(phrase).chain(spaces).collect()

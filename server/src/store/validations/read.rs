@@ -1,4 +1,4 @@
-//! The data for the decisions of a batch, read in one statement: the keys of its requests, their
+//! Reads the data for the decisions of a batch in one statement: the keys of its requests, their
 //! users, and the users' licenses and seats.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::db::{Conn, Result, Sql};
 use crate::store::Scope;
 use crate::store::keys::{Hash, KeyAuth, hex};
 
-/// The keys of a batch and their users: each key once, and under it each user once.
+/// The keys of a batch with their users, each key once and each of its users once.
 #[derive(Default)]
 pub struct BatchQuery<'a> {
     keys: Vec<(String, Vec<&'a ExternalId>)>,
@@ -24,7 +24,7 @@ pub struct BatchQuery<'a> {
     user_at: HashMap<(usize, &'a ExternalId), usize>,
 }
 
-/// A place in a [`BatchQuery`]: the number of the key, and of the user among the key's users.
+/// A position in a [`BatchQuery`]: the index of the key, and of the user among the key's users.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub struct BatchSlot {
     key: usize,
@@ -47,7 +47,7 @@ impl<'a> BatchQuery<'a> {
     }
 }
 
-/// A license assigned to a user, with what decides about it.
+/// A license assigned to a user, with everything that the decision needs.
 #[derive(Clone, Debug)]
 pub struct AssignedLicense {
     pub user_id: UserId,
@@ -55,7 +55,7 @@ pub struct AssignedLicense {
     pub seats_used: i32,
     /// The seat that the user holds.
     pub seat: Option<Activation>,
-    /// The license's features are many, and were not read: `find_features` does.
+    /// The list of features is long and was not read; `find_features` reads it.
     pub features_omitted: bool,
 }
 
@@ -64,18 +64,18 @@ pub struct AssignedLicense {
 pub struct UserLicenses {
     /// None if the user does not exist yet.
     pub id: Option<UserId>,
-    /// In the order of their assignment.
+    /// In the order of assignment.
     pub licenses: Vec<AssignedLicense>,
 }
 
-/// A key that is stored, and the user of one of its requests.
+/// A stored key, and the user of one of its requests.
 pub struct BatchHit {
     pub auth: KeyAuth,
     pub user: UserLicenses,
 }
 
-/// A row: a user, or the lack of one, with one of the user's licenses if there is any. Only the
-/// first row of a key carries what is stored of the key.
+/// A row: a user, or the absence of one, with one of the user's licenses if there are any. Only the
+/// first row of a key contains the key's data.
 struct Row {
     slot: BatchSlot,
     auth: Option<KeyAuth>,
@@ -136,7 +136,7 @@ where
     }
 }
 
-/// A row as SQLite packs it: arrays of columns, ids in hexadecimal, times in milliseconds.
+/// A row as packed by SQLite: arrays of columns, ids in hexadecimal, times in milliseconds.
 #[derive(Deserialize)]
 struct Packed(
     BatchSlot,
@@ -167,9 +167,8 @@ impl TryFrom<Packed> for Row {
     }
 }
 
-/// A number of milliseconds that is no time.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is no time")]
+#[error("{0} ms is not a valid time")]
 pub struct OutOfRange(i64);
 
 fn time(millis: i64) -> Result<Timestamp, OutOfRange> {
@@ -222,7 +221,7 @@ fn unpack_license(
     })
 }
 
-/// All that follows from a key `k` and the external id of a user.
+/// The joins from a key `k` and the external id of a user.
 macro_rules! joins {
     ($external_id:literal) => {
         concat!(
@@ -237,8 +236,8 @@ macro_rules! joins {
 }
 
 /// Finds the keys, users and licenses of a batch, without long lists of features (over 256 bytes):
-/// a user may have many licenses, and only the features of the selected one are answered. Unknown
-/// keys have no entry in the result. A standby, which may not have heard of a revocation, fails.
+/// a user may have many licenses, and only the features of the selected one are returned. Unknown
+/// keys have no entry in the result. Fails on a standby, which may not have received a revocation.
 pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<BatchSlot, BatchHit>> {
     const FIND: Sql = Sql::Each {
         sqlite: concat!(
@@ -295,7 +294,6 @@ pub async fn find(conn: &mut Conn, batch: &BatchQuery<'_>) -> Result<HashMap<Bat
     Ok(found)
 }
 
-/// A license of a user, with its names.
 #[derive(sqlx::FromRow)]
 pub struct NamedLicense {
     #[sqlx(flatten)]
@@ -305,7 +303,7 @@ pub struct NamedLicense {
     pub assigned_at: Timestamp,
 }
 
-/// All licenses of one user in the order of their assignment.
+/// All licenses of one user in the order of assignment.
 pub async fn explain(conn: &mut Conn, scope: Scope, user: UserId) -> Result<Vec<NamedLicense>> {
     conn.query(
         "select s.user_id, s.assigned_at, p.name as product_name, n.name as plan_name,

@@ -1,4 +1,4 @@
-//! What is noted: bounded, never back in time, and of one seat alone.
+//! Noted checks are bounded, never go back in time, and apply to one seat only.
 
 use common::{LicenseId, Timestamp, UserId};
 
@@ -27,7 +27,7 @@ fn a_seat_shows_the_latest_of_what_is_stored_and_noted() {
         let mut read = at(&other, stored);
         checks.show(&mut read);
         assert_eq!(read.last_checked_at, stored, "of another user");
-        // The user gave the seat back and took another one.
+        // The user released the seat and took another one.
         let mut read = Activation { id: other.id, ..at(&own, stored) };
         checks.show(&mut read);
         assert_eq!(read.last_checked_at, stored, "of another seat");
@@ -44,7 +44,7 @@ fn beyond_the_bound_checks_are_dropped_and_counted() {
     assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7));
     let later = now.plus(chrono::Duration::seconds(1));
     checks.note([(1.into(), &at(&first, later))].into_iter());
-    assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7), "it has its place");
+    assert_eq!(checks.unwritten_and_dropped(), (MAX_NOTED, 7), "a noted seat is updated");
     let mut read = first;
     checks.show(&mut read);
     assert_eq!(read.last_checked_at, later);

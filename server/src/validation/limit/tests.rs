@@ -1,4 +1,4 @@
-//! What a bucket promises, to the nanosecond: the clock is turned by hand.
+//! The promises of a bucket, to the nanosecond, with a clock that the tests set.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -48,7 +48,7 @@ fn each_key_has_its_own_bucket() {
 fn n_come_at_once_and_then_one_in_each_interval_to_the_nanosecond() {
     for (limit, number, interval) in [("4/s", 4, 250_000_000), ("4/m", 4, 15_000_000_000u64)] {
         let (limiter, clock, key) = limiter(limit);
-        // Whatever came before, the pause that fills the bucket is one unit.
+        // Whatever came before, a pause of one unit fills the bucket.
         for _ in 0..3 {
             assert!((0..number).all(|_| is_granted(&limiter, key)), "{limit}");
             for _ in 0..10 {
@@ -102,7 +102,7 @@ fn threads_that_ask_at_once_are_granted_exactly_as_many() {
 #[test]
 fn who_asks_no_more_often_than_the_rate_is_never_refused() {
     let (limiter, clock, key) = limiter("10000/s");
-    // Also with a bucket that is empty.
+    // Even if the bucket is empty.
     assert_eq!((0..20_000).filter(|_| is_granted(&limiter, key)).count(), 10_000);
     for _ in 0..50_000 {
         clock.advance(Duration::from_micros(100));
@@ -144,8 +144,8 @@ proptest! {
         }
     }
 
-    /// However requests come, no window of any length w sees more than n + w / interval, and no
-    /// request is refused while the bucket is not full.
+    /// In any window w, however requests come, no more than n + w / interval are allowed, and none
+    /// is refused while the bucket is full.
     #[test]
     fn no_window_sees_more_than_was_promised(
         number in 1u64..20,

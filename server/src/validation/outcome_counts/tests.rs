@@ -1,4 +1,4 @@
-//! Counting in memory: what adds up, and what is kept beyond the bounds.
+//! Counting in memory: how counts add up, and what is kept beyond the bounds.
 
 use common::{Mode, Name, TenantId};
 use tempfile::TempDir;
@@ -83,7 +83,7 @@ fn the_refusals_of_a_user_add_up() {
     assert_eq!(ada.license_id, licenses[1], "of the last refusal");
 }
 
-/// What could not be written adds up with what was noted meanwhile.
+/// Counts that could not be written are added to those noted meanwhile.
 #[test]
 fn what_is_put_back_adds_up() {
     let outcomes = OutcomeCounts::default();
@@ -100,7 +100,7 @@ fn what_is_put_back_adds_up() {
     assert_ne!(both.license_id, first.license_id, "the later license stays");
 }
 
-/// Beyond the bound users are not kept, but counted; those who are kept are counted further.
+/// Beyond the bound, new users are only counted; those already kept are still updated.
 #[test]
 fn refused_users_are_bounded() {
     let outcomes = OutcomeCounts::default();
@@ -133,7 +133,7 @@ fn counts_are_bounded() {
     assert_eq!(taken.counts[0].1.count, 2);
 }
 
-/// While the database is away all stays noted, and it is written once when the database is back.
+/// While the database is unavailable, counts are kept, and they are written once when it is back.
 #[tokio::test]
 async fn what_cannot_be_written_is_written_later() {
     let folder = TempDir::new().unwrap();

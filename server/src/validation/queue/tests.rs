@@ -1,6 +1,6 @@
-//! What the queue promises: a bound that is exact, one answer for each request in its place, and
-//! that nobody pays for another's request. The worker is held up and let go by the tests
-//! themselves, so that what waits is known and not guessed.
+//! The promises of the queue: an exact bound, one result for each request in its position, and no
+//! request that suffers from another. The tests block and release the worker themselves, so that
+//! they know what is waiting.
 
 mod overload;
 
@@ -22,19 +22,19 @@ const PLACE: Placement = Placement { tenant: None, key: [0; 32], cost: 1 };
 
 type Asking<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
-/// A worker that answers each request with itself, as many batches as it is allowed to.
+/// A worker that returns each request as its result, for as many batches as it is allowed to.
 struct Held {
     batcher: BatchQueue<usize, usize>,
     worker: JoinHandle<()>,
     allowed: Arc<Semaphore>,
     begun: Arc<Semaphore>,
     batches: Arc<Mutex<Vec<Vec<usize>>>>,
-    /// How each call ended.
+    /// The outcome of each call.
     ends: Arc<Mutex<Vec<Result<(), Error>>>>,
 }
 
 impl Held {
-    /// `verdict` says of each batch whether it can be answered.
+    /// `verdict` decides whether a batch succeeds.
     fn start(verdict: fn(&[usize]) -> Result<(), Error>) -> Self {
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (batches, ends) = (Arc::<Mutex<Vec<Vec<usize>>>>::default(), Arc::default());
@@ -58,7 +58,7 @@ impl Held {
         Self { batcher, worker, allowed, begun, batches, ends }
     }
 
-    /// With a first request in the worker's hands, so that all others wait.
+    /// With a first request in progress, so that all others wait.
     async fn busy(verdict: fn(&[usize]) -> Result<(), Error>) -> (Self, Asking<usize>) {
         let held = Self::start(verdict);
         let mut first = held.submit(usize::MAX);
@@ -67,20 +67,20 @@ impl Held {
         (held, first)
     }
 
-    /// Asks with a share of its own in the queue, as a request does.
+    /// Submits a request with a key of its own.
     fn submit(&self, request: usize) -> Asking<usize> {
         let batcher = self.batcher.clone();
         Box::pin(async move { batcher.submit(PLACE, request).await })
     }
 
-    /// Asks them all, and they wait.
+    /// Submits all of them, and they wait.
     fn queue(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Asking<usize>> {
         let mut asking: Vec<_> = requests.into_iter().map(|n| self.submit(n)).collect();
         assert!(asking.iter_mut().all(is_waiting));
         asking
     }
 
-    /// Lets the worker answer whatever comes from now on.
+    /// Lets the worker handle everything from now on.
     fn let_go(&self) {
         self.allowed.add_permits(Semaphore::MAX_PERMITS / 2);
     }
@@ -94,12 +94,12 @@ impl Held {
     }
 }
 
-/// Takes the first step, and says whether there is no answer yet.
+/// Polls once, and returns whether there is no result yet.
 fn is_waiting<A>(asking: &mut Asking<A>) -> bool {
     step(asking).is_pending()
 }
 
-/// Whether the first step is the last one.
+/// Polls once, and returns whether the request was refused.
 fn is_refused<A>(mut asking: Asking<A>) -> bool {
     matches!(step(&mut asking), Poll::Ready(Err(Error::Overloaded)))
 }
@@ -126,16 +126,16 @@ async fn one_more_than_the_queue_holds_is_refused_at_once() {
     held.let_go();
     assert_eq!(first.await, Ok(usize::MAX));
     let expected: Vec<_> = (0..MAX_WAITING).map(Ok).collect();
-    assert_eq!(answers(waiting).await, expected, "each has its own answer");
+    assert_eq!(answers(waiting).await, expected, "each gets its own result");
     let batches = held.batches();
     assert!(batches.iter().all(|batch| batch.len() <= MAX_BATCH));
-    assert_eq!(batches.concat().len(), 1 + MAX_WAITING, "who was refused costs nothing");
+    assert_eq!(batches.concat().len(), 1 + MAX_WAITING, "refused requests cost nothing");
     assert_eq!(held.submit(7).await, Ok(7), "there is room again");
 }
 
-/// What was refused is not kept either: the queue is all the memory that an overload takes.
+/// Refused requests are not kept: the queue is all the memory that an overload takes.
 #[tokio::test]
-async fn who_is_refused_leaves_nothing_behind() {
+async fn refused_requests_leave_nothing_behind() {
     let begun = Arc::new(Semaphore::new(0));
     let (batcher, _worker) = BatchQueue::<Arc<()>, ()>::start(
         "reads",
@@ -188,20 +188,21 @@ async fn a_bad_question_fails_nobody_else() {
     assert_eq!(answers(waiting).await, [Ok(0), Ok(1), Err(Error::Internal), Ok(3), Ok(4)]);
 }
 
-/// Also of one that was given up on, whose answer never comes.
+/// Including a batch that timed out and never returns.
 #[tokio::test]
 async fn the_end_of_each_batch_is_noted() {
     let (held, first) = Held::busy(|_| Ok(())).await;
-    assert_eq!(first.await, Err(Error::Unavailable), "nobody lets it go on");
+    assert_eq!(first.await, Err(Error::Unavailable), "the worker stays blocked");
     assert_eq!(held.ends(), [Err(Error::Unavailable)]);
     held.let_go();
     assert_eq!(held.submit(1).await, Ok(1));
     assert_eq!(held.ends(), [Err(Error::Unavailable), Ok(())]);
 }
 
-/// A database that is away is away for all of them: asking it again for each would only take long.
+/// If the database is unavailable, it is so for the whole batch: trying again for each request
+/// would only take long.
 #[tokio::test]
-async fn a_database_that_is_away_is_asked_once() {
+async fn an_unavailable_database_is_asked_once() {
     let away = |batch: &[usize]| if batch.len() > 1 { Err(Error::Unavailable) } else { Ok(()) };
     let (held, first) = Held::busy(away).await;
     let waiting = held.queue(0..5);
@@ -226,7 +227,7 @@ async fn who_has_gone_is_not_answered() {
     held.let_go();
     first.await.unwrap();
     assert_eq!(answers(waiting).await, [Ok(1), Ok(3), Ok(5)]);
-    // A whole batch that has gone is no request at all.
+    // A batch whose callers have all hung up is not run.
     assert_eq!(held.batches(), [vec![usize::MAX], vec![1, 3, 5]]);
 }
 
@@ -236,7 +237,7 @@ async fn a_queue_of_those_who_have_gone_holds_nobody_up() {
     drop(held.queue(0..MAX_WAITING));
     assert!(
         is_refused(held.submit(MAX_WAITING)),
-        "they hold their places until the worker comes by"
+        "abandoned requests keep their places until the worker takes a batch"
     );
     held.let_go();
     first.await.unwrap();
@@ -248,7 +249,7 @@ async fn a_queue_of_those_who_have_gone_holds_nobody_up() {
 #[tokio::test]
 async fn a_panic_costs_its_batch_alone() {
     let (held, first) = Held::busy(|batch| {
-        assert!(!batch.contains(&1), "this one breaks off");
+        assert!(!batch.contains(&1), "this request panics");
         Ok(())
     })
     .await;
@@ -259,7 +260,7 @@ async fn a_panic_costs_its_batch_alone() {
     assert_eq!(held.submit(7).await, Ok(7));
 }
 
-/// At the end nobody can ask any more; whoever still waits is answered, and then the worker ends.
+/// Once no caller is left, the waiting requests are handled, and then the worker ends.
 #[tokio::test]
 async fn at_the_end_what_waits_is_answered() {
     let (held, first) = Held::busy(|_| Ok(())).await;
@@ -267,14 +268,14 @@ async fn at_the_end_what_waits_is_answered() {
     held.let_go();
     let Held { batcher, worker, .. } = held;
     drop(batcher);
-    assert!(!worker.is_finished(), "it waits for those who may still ask");
+    assert!(!worker.is_finished(), "callers may still submit requests");
     first.await.unwrap();
     let expected: Vec<_> = (0..2 * MAX_BATCH).map(Ok).collect();
     assert_eq!(answers(waiting).await, expected);
     worker.await.unwrap();
 }
 
-/// Who asks little does not wait for the longest batch of who asks much.
+/// A caller with few requests does not wait for the largest batch of a busy one.
 #[tokio::test]
 async fn a_batch_that_is_shared_is_shorter() {
     let tenant = Some(TenantId::new(Timestamp::now()));
@@ -297,7 +298,7 @@ async fn a_batch_shared_with(other: Placement) {
     assert_eq!(batches[2].len(), MAX_BATCH + 1 - 2 * MAX_SHARED, "it is alone again");
 }
 
-/// A batch of costly requests is small, so that it is over soon.
+/// A batch of costly requests is small, so that it ends soon.
 #[tokio::test]
 async fn a_batch_has_a_bound_in_cost() {
     let (held, first) = Held::busy(|_| Ok(())).await;

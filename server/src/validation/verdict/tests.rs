@@ -1,4 +1,4 @@
-//! The interface's tables of conditions, as tests; and what must hold whatever the licenses are.
+//! The specification's tables of conditions as tests, and properties that hold for any licenses.
 
 use Status::{Active, Expired, Revoked, Suspended};
 use common::{
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::{Decision, decide, verdicts};
 use crate::store::validations::AssignedLicense;
 
-/// The moment at which the tables decide. Days count from it.
+/// The time of the decisions in the tables. Days are relative to it.
 fn now() -> Timestamp {
     "2027-01-31T12:00:00Z".parse().unwrap()
 }
@@ -68,7 +68,7 @@ impl AssignedLicense {
     }
 }
 
-/// A decision with the places of licenses, which tables can name.
+/// A decision, with the positions of licenses so that tables can name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Keep(usize),
@@ -94,7 +94,7 @@ const REVOKED: Outcome = Outcome::Refuse(Reason::Revoked);
 const SUSPENDED: Outcome = Outcome::Refuse(Reason::Suspended);
 const EXCEEDED_SEATS: Outcome = Outcome::Refuse(Reason::ExceededSeats);
 
-/// Section 3 of the interface, "validation outcome by license condition", row by row.
+/// Section 3 of the specification, "validation outcome by license condition", row by row.
 #[test]
 fn each_condition_has_its_outcome() {
     for (condition, licenses, wanted) in [
@@ -123,7 +123,8 @@ fn each_condition_has_its_outcome() {
     }
 }
 
-/// Section 4 of the interface, processing rule 3: the first that is active and not expired.
+/// Section 4 of the specification, processing rule 3: the first license that is active and not
+/// expired.
 #[test]
 fn the_first_license_in_force_alone_decides() {
     let full = || license(Active, None).seats(1, 1);
@@ -240,7 +241,7 @@ proptest! {
         }
     }
 
-    /// The license that gives the reason is the first with a verdict of that name.
+    /// The license that gives the reason is the first with that verdict.
     #[test]
     fn the_deciding_license_has_the_reason_as_its_verdict((links, wanted) in any_question()) {
         if let Decision::Refuse(reason, license) = decide(&links, wanted, now()) {

@@ -1,8 +1,8 @@
-//! What callers meet when as many validations wait as may: a refusal at once that says when to come
-//! back, while everything else goes on, and all is well as soon as the database goes on.
+//! What callers see when the queue is full: an immediate refusal with `Retry-After`, while
+//! everything else keeps working; and that service resumes as soon as the database does.
 //!
-//! The requests go through the whole service, with a real key and a real database; only the worker
-//! that answers validations is held up, where a database that does not answer would hold it up.
+//! The requests pass through the whole service, with a real key and a real database. Only the
+//! worker of validations is blocked, as by a database that does not respond.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,19 +25,19 @@ use crate::db::Db;
 use crate::error::Error;
 use crate::ops::tenants;
 use crate::validation::gate::{CallerInfo, hash};
-use crate::validation::{Answer, Read, ValidationRequest, Validator};
+use crate::validation::{Read, ValidationRequest, ValidationResult, Validator};
 use crate::{App, routes};
 
-type Asking = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
+type Asking = Pin<Box<dyn Future<Output = Result<ValidationResult, Error>> + Send>>;
 
 /// A service whose validations wait.
 struct Held {
     app: App,
     router: Router,
     key: ApiKey,
-    /// A permit lets the worker answer one batch.
+    /// A permit lets the worker run one batch.
     allowed: Arc<Semaphore>,
-    /// A permit for each batch that the worker has begun.
+    /// A permit for each batch that the worker has started.
     begun: Arc<Semaphore>,
     _folder: TempDir,
 }
@@ -74,7 +74,7 @@ impl Held {
         Self { router: routes::router(app.clone()), app, key, allowed, begun, _folder: folder }
     }
 
-    /// The status, `Retry-After`, and the body.
+    /// Returns the status, `Retry-After`, and the body.
     async fn send(&self, method: Method, path: &str, body: &str) -> (u16, Option<String>, Value) {
         let request = Request::builder()
             .method(method)
@@ -96,7 +96,7 @@ impl Held {
         self.send(Method::POST, "/api/v1/validate", r#"{"userId":"ada"}"#).await
     }
 
-    /// Asks past HTTP, and takes the first step.
+    /// Submits a validation without HTTP, and polls it once.
     fn submit(&self, user: &str) -> (bool, Asking) {
         let (validations, claims) = (self.app.validations.clone(), self.app.claims.clone());
         let (key, user) = (hash(&self.key), user.parse().unwrap());
