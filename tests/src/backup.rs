@@ -108,7 +108,7 @@ async fn a_damaged_database_makes_no_backup() {
     drop(conn);
     db.close().await;
     let refusal = backup::write(&live, &saved, pending()).await.unwrap_err().to_string();
-    assert!(refusal.contains("a row of assignments lacks its parent"), "{refusal}");
+    assert!(refusal.contains("a row of assignments has no parent"), "{refusal}");
     assert_eq!(files(folder.path()), ["live.db"]);
 }
 

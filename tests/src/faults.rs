@@ -103,7 +103,7 @@ async fn heals_after(fault: &str) {
     let fields = [("key", admin.key.as_deref().unwrap())];
     let refused = Visitor::stranger_at(&admin.base).post("/dashboard/sign-in", &fields).await;
     assert_eq!(refused.status(), 503);
-    assert!(refused.text().await.unwrap().contains("the database takes no writes now"));
+    assert!(refused.text().await.unwrap().contains("licd cannot write to its database"));
     assert!(!disk.can_write().await, "{fault}: nothing can be written");
     assert_eq!(admin.usage(&license).await["activations"][0]["lastCheckedAt"], last_check);
 

@@ -173,7 +173,7 @@ async fn wrong_keys_of_an_address_are_limited() {
     }
     let answer = stranger.post(SIGN_IN, &[("key", "sk_live_wrong")]).await;
     assert_eq!(answer.status(), 429);
-    assert!(answer.text().await.unwrap().contains("Too many wrong keys came from your address."));
+    assert!(answer.text().await.unwrap().contains("Too many wrong keys from your address."));
     visitor(&app, Role::Read).await;
 }
 

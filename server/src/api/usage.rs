@@ -11,7 +11,7 @@ use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Id, Limit, Query};
 use crate::http::json::text;
-use crate::ops::usage::{self, Totals};
+use crate::ops::usage::{self, LicenseUsage};
 
 /// The query of a license's usage.
 #[derive(Deserialize, JsonSchema)]
@@ -31,8 +31,11 @@ pub async fn get(
 ) -> Result<Streamed<Paged<Usage>>, Error> {
     let view = app.ops.view(caller.scope);
     let params = ListParams { after: query.after, limit: query.limit };
-    let Totals { license, seats, users } = usage::totals(&view, id).await?;
+    let page = params.first_long_page();
+    let LicenseUsage { license, seats, users, first } = usage::read(&view, id, page).await?;
     let head = format!(r#"{{"license":{},"activations":["#, text(&license)?);
     let tail = format!(r#"],"totalActivations":{seats},"activeSeats":{users}}}"#);
-    Streamed::paged(&head, &tail, params, move |page| usage::page(view.clone(), id, page)).await
+    Streamed::paged(&head, &tail, query.limit, (page, first), move |page| {
+        usage::page(view.clone(), id, page)
+    })
 }

@@ -22,6 +22,9 @@ use crate::ops::idempotency::{Once, Stored};
 use crate::ops::outcome::{Changed, Created, Outcome, Record, Upserted};
 use crate::store::Page;
 
+/// How many records a list reads first, when nothing is known of their length.
+const FIRST_PORTION: i64 = 16;
+
 /// A record that was read, 200.
 pub struct Data<T>(pub T);
 
@@ -128,6 +131,19 @@ pub struct ListParams<C> {
     pub limit: Option<Limit>,
 }
 
+impl<C: Default> ListParams<C> {
+    /// The first page that is read, of at most so many records and one that shows whether more follow.
+    fn first_page(self, portion: i64) -> Page<C> {
+        let limit = self.limit.map_or(portion, |limit| limit.0.min(portion));
+        Page::oldest_first(self.after.unwrap_or_default(), limit + 1)
+    }
+
+    /// The first page of records that are short.
+    pub fn first_long_page(self) -> Page<C> {
+        self.first_page(stream::MAX_PORTION)
+    }
+}
+
 /// An envelope `T` that holds a list: all of it, streamed, or a page.
 pub struct Streamed<T> {
     body: Body,
@@ -147,18 +163,22 @@ impl<T: Listed> Streamed<List<T>> {
         F: Future<Output = Result<Vec<T>, Error>> + Send,
         R: Fn(Page<T::Cursor>) -> F + Send + 'static,
     {
+        let page = params.first_page(FIRST_PORTION);
+        let first = (page, read(page).await?);
         let head = r#"{"success":true,"data":["#.to_owned();
-        let body = stream::body(head, "]".to_owned(), params, read).await?;
+        let body = stream::body(head, "]".to_owned(), params.limit, first, read)?;
         Ok(Self { body, of: PhantomData })
     }
 }
 
 impl<T> Streamed<Paged<T>> {
-    /// A `T` whose JSON is `head`, the records that `read` finds, and `tail`.
-    pub async fn paged<P, F, R>(
+    /// A `T` whose JSON is `head`, the records of the first page and those that `read` finds, and
+    /// `tail`.
+    pub fn paged<P, F, R>(
         head: &str,
         tail: &str,
-        params: ListParams<P::Cursor>,
+        limit: Option<Limit>,
+        first: (Page<P::Cursor>, Vec<P>),
         read: R,
     ) -> Result<Self, Error>
     where
@@ -167,7 +187,7 @@ impl<T> Streamed<Paged<T>> {
         R: Fn(Page<P::Cursor>) -> F + Send + 'static,
     {
         let head = format!(r#"{{"success":true,"data":{head}"#);
-        let body = stream::body(head, tail.to_owned(), params, read).await?;
+        let body = stream::body(head, tail.to_owned(), limit, first, read)?;
         Ok(Self { body, of: PhantomData })
     }
 }

@@ -7,33 +7,44 @@ use super::view::View;
 use crate::error::Error;
 use crate::store::{Page, licenses, seats};
 
-/// How much of a license is used.
-pub struct Totals {
+/// How much of a license is used, and the first of its seats, all at one moment.
+pub struct LicenseUsage {
     pub license: License,
     /// How many seats are held.
     pub seats: i64,
     /// By how many users.
     pub users: i64,
+    pub first: Vec<UsageActivation>,
 }
 
-pub async fn totals(view: &View, id: LicenseId) -> Result<Totals, Error> {
+pub async fn read(
+    view: &View,
+    id: LicenseId,
+    page: Page<ActivationId>,
+) -> Result<LicenseUsage, Error> {
     let mut tx = view.snapshot().await?;
     let license = licenses::find(&mut tx, view.scope, id).await?.ok_or(NOT_FOUND)?;
     let (seats, users) = seats::count(&mut tx, view.scope, id).await?;
-    Ok(Totals { license, seats, users })
+    let first = seats::page_of_license(&mut tx, view.scope, id, page).await?;
+    Ok(LicenseUsage { license, seats, users, first: with_latest_checks(view, first) })
 }
 
-/// The seats of the license, with what is noted of their last checks and not yet written.
+/// Further seats of the license.
 pub async fn page(
     view: View,
     license: LicenseId,
     page: Page<ActivationId>,
 ) -> Result<Vec<UsageActivation>, Error> {
     let mut conn = view.read().await?;
-    let mut seats = seats::page_of_license(&mut conn, view.scope, license, page).await?;
+    let seats = seats::page_of_license(&mut conn, view.scope, license, page).await?;
+    Ok(with_latest_checks(&view, seats))
+}
+
+/// The seats, with the times of their last checks that are noted and not yet written.
+fn with_latest_checks(view: &View, mut seats: Vec<UsageActivation>) -> Vec<UsageActivation> {
     for UsageActivation { activation: seat, .. } in &mut seats {
-        let place = (seat.user_id, license);
+        let place = (seat.user_id, seat.license_id);
         seat.last_checked_at = view.last_checks.latest(place, seat.id, seat.last_checked_at);
     }
-    Ok(seats)
+    seats
 }
