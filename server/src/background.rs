@@ -10,15 +10,16 @@ use common::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout};
 
-use crate::App;
+use crate::auth::gate::KeyGate;
+use crate::auth::last_uses;
 use crate::db::{self, Db};
+use crate::http::App;
 use crate::http::context::report_omitted;
 use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
 use crate::ops::{idempotency, sessions};
 use crate::supervise::supervise;
-use crate::validation::gate::KeyGate;
-use crate::validation::{LastChecks, OutcomeCounts, last_uses, outcome_counts};
+use crate::validation::{LastChecks, OutcomeCounts, outcome_counts};
 
 /// How often each task runs.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -56,14 +57,16 @@ impl Tasks {
             events_kept,
         };
         let mut tasks = Self { work, running: JoinSet::new() };
-        tasks.run("maintenance", Work::maintain);
-        tasks.run("outcomes", Work::write_outcomes);
-        tasks.run("last_checks", Work::write_last_checks);
-        tasks.run("checkpoints", Work::checkpoint);
+        tasks.spawn("maintenance", Work::maintain);
+        tasks.spawn("outcomes", Work::write_outcomes);
+        tasks.spawn("last_checks", Work::write_last_checks);
+        if matches!(app.db, Db::Sqlite(_)) {
+            tasks.spawn("checkpoints", Work::checkpoint);
+        }
         tasks
     }
 
-    fn run<R>(&mut self, name: &'static str, task: fn(Work) -> R)
+    fn spawn<R>(&mut self, name: &'static str, task: fn(Work) -> R)
     where
         R: Future<Output = ()> + Send + 'static,
     {
@@ -76,16 +79,16 @@ impl Tasks {
     /// a portion that was cut off would be lost, or counted twice.
     pub async fn finish(self) {
         let Work { db, gate, outcomes, last_checks, .. } = &self.work;
-        finish("uses of keys", gate.last_uses.write(db)).await;
+        finish("key_uses", gate.last_uses.write(db)).await;
         finish("outcomes", outcomes.flush(db)).await;
-        finish("checks of seats", last_checks.write(db)).await;
+        finish("last_checks", last_checks.write(db)).await;
     }
 }
 
-async fn finish(what: &str, write: impl Future<Output = db::Result<()>>) {
+async fn finish(task: &'static str, write: impl Future<Output = db::Result<()>>) {
     match timeout(FINISH_TIMEOUT, write).await {
         Ok(Ok(())) => {}
-        failed => tracing::warn!(?failed, "the last {what} could not be written"),
+        failed => tracing::warn!(task, ?failed, "the last writes of a background task failed"),
     }
 }
 
@@ -97,26 +100,12 @@ impl Work {
             ticks.tick().await;
             gate.forget_idle();
             report_omitted();
-            if let Err(error) = self.noted("key_uses", gate.last_uses.write(db)).await {
-                tracing::warn!(%error, "the uses of keys could not be written");
-            }
             let now = Timestamp::now();
-            let done = last_uses::forget_old(db, now);
-            if let Err(error) = self.noted("key_uses_retention", done).await {
-                tracing::warn!(%error, "old uses of keys could not be deleted");
-            }
-            let done = idempotency::forget_old(db, now);
-            if let Err(error) = self.noted("idempotency_retention", done).await {
-                tracing::warn!(%error, "old idempotency keys could not be deleted");
-            }
-            let done = sessions::forget_ended(db, now);
-            if let Err(error) = self.noted("sessions_retention", done).await {
-                tracing::warn!(%error, "sessions that have ended could not be deleted");
-            }
-            let done = events::forget_old(db, self.events_kept, now);
-            if let Err(error) = self.noted("events_retention", done).await {
-                tracing::warn!(%error, "old events could not be deleted");
-            }
+            self.run("key_uses", gate.last_uses.write(db)).await;
+            self.run("key_uses_retention", last_uses::forget_old(db, now)).await;
+            self.run("idempotency_retention", idempotency::forget_old(db, now)).await;
+            self.run("sessions_retention", sessions::forget_ended(db, now)).await;
+            self.run("events_retention", events::forget_old(db, self.events_kept, now)).await;
         }
     }
 
@@ -125,13 +114,8 @@ impl Work {
         let mut ticks = ticks();
         loop {
             ticks.tick().await;
-            if let Err(error) = self.noted("outcomes", outcomes.flush(db)).await {
-                tracing::warn!(%error, "the outcomes of validations could not be written");
-            }
-            let done = outcome_counts::forget_old(db, Timestamp::now());
-            if let Err(error) = self.noted("outcomes_retention", done).await {
-                tracing::warn!(%error, "old outcomes could not be deleted");
-            }
+            self.run("outcomes", outcomes.flush(db)).await;
+            self.run("outcomes_retention", outcome_counts::forget_old(db, Timestamp::now())).await;
         }
     }
 
@@ -144,8 +128,7 @@ impl Work {
                 _ = ticks.tick() => {}
                 () = last_checks.half_full() => {}
             }
-            if let Err(error) = self.noted("last_checks", last_checks.write(db)).await {
-                tracing::warn!(%error, "the times of the last checks could not be written");
+            if !self.run("last_checks", last_checks.write(db)).await {
                 // A note that comes meanwhile would begin the next try at once.
                 ticks.tick().await;
             }
@@ -162,21 +145,18 @@ impl Work {
         let mut ticks = ticks();
         loop {
             ticks.tick().await;
-            if let Err(error) = self.noted("checkpoints", self.db.checkpoint()).await {
-                tracing::warn!(%error, "the write-ahead log could not be copied into the database");
-            }
+            self.run("checkpoints", self.db.checkpoint()).await;
         }
     }
 
-    /// Notes in the metrics how a task's run ended.
-    async fn noted(
-        &self,
-        task: &'static str,
-        run: impl Future<Output = db::Result<()>>,
-    ) -> db::Result<()> {
-        let done = run.await;
+    /// Runs a task once and notes how that ended; the task is tried again with the next tick.
+    async fn run(&self, task: &'static str, work: impl Future<Output = db::Result<()>>) -> bool {
+        let done = work.await;
         self.metrics.task_ran(task, done.is_ok());
-        done
+        if let Err(error) = &done {
+            tracing::warn!(task, %error, "a background task failed");
+        }
+        done.is_ok()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::auth::limit::{NewUserLimit, RateLimit};
 use crate::http::{ConnectionLimits, Tls, TrustedProxies};
 use crate::ops::events::Retention;
-use crate::validation::limit::{NewUserLimit, RateLimit};
 
 /// The settings of a service, except its database.
 #[derive(Clone, Debug, Default)]

@@ -2,6 +2,7 @@
 //! extractors, answers, and the OpenAPI document.
 
 pub mod answer;
+mod app;
 mod client;
 pub mod connections;
 pub mod context;
@@ -16,6 +17,7 @@ pub mod newest_first;
 pub mod openapi;
 mod tls;
 
+pub use app::{App, Parts};
 pub use client::{Client, TrustedProxies};
 pub use connections::ConnectionLimits;
 pub use tls::{Tls, TlsError};

@@ -4,6 +4,7 @@
 //! in [`routes`], which lists every address and leads to everything else.
 
 mod api;
+pub mod auth;
 mod background;
 pub mod backup;
 mod budget;
@@ -25,7 +26,6 @@ mod supervise;
 pub mod validation;
 
 use std::future::Future;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,97 +34,68 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use api::metrics::Scrape;
+use auth::SignInLimit;
+use auth::gate::KeyGate;
 use background::Tasks;
 use config::Config;
 use db::Db;
-use http::{ConnectionLimits, TrustedProxies};
+use http::{App, ConnectionLimits, Parts, TrustedProxies};
 use metrics::{Gauge, Metrics};
 use ops::Operations;
 use ops::readiness::Readiness;
-use pages::SignInLimit;
-use validation::gate::KeyGate;
 use validation::queue::BatchQueue;
-use validation::{
-    Claim, LastChecks, OutcomeCounts, Read, ValidationRequest, ValidationResult, Validator,
-};
+use validation::{Claim, LastChecks, ValidationRequest, Validator};
 
-/// The state that every handler can use. A request clones it several times, and so it is one pointer.
-#[derive(Clone)]
-pub struct App(Arc<Parts>);
-
-pub struct Parts {
-    db: Db,
-    ops: Operations,
-    validations: BatchQueue<ValidationRequest, Read>,
-    claims: BatchQueue<Claim, ValidationResult>,
-    gate: Arc<KeyGate>,
-    outcomes: Arc<OutcomeCounts>,
-    last_checks: Arc<LastChecks>,
-    metrics: Arc<Metrics>,
-    readiness: Arc<Readiness>,
-    sign_ins: Arc<SignInLimit>,
-}
-
-impl Deref for App {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0
-    }
-}
-
-impl App {
-    /// Starts the workers that answer validations, which end after the last clone of this is
-    /// dropped.
-    fn start(db: Db, config: &Config) -> (Self, [JoinHandle<()>; 2]) {
-        let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users, db.lookups()));
-        let (readiness, metrics) = (Arc::<Readiness>::default(), Arc::<Metrics>::default());
-        let (outcomes, last_checks) = (Arc::default(), Arc::<LastChecks>::default());
-        let validator = Validator {
-            db: db.clone(),
-            gate: gate.clone(),
-            outcomes: Arc::clone(&outcomes),
-            last_checks: last_checks.clone(),
-            metrics: metrics.clone(),
-        };
-        let (claiming, noting) = (validator.clone(), readiness.clone());
-        let (validations, reads) = BatchQueue::start(
-            "reads",
-            db.most_reading() as usize,
-            &metrics,
-            move |requests: Vec<ValidationRequest>| {
-                let validator = validator.clone();
-                async move { validator.read(&requests).await }
-            },
-            move |outcome| noting.reads.note_batch(outcome),
-        );
-        let noting = readiness.clone();
-        let (claims, writes) = BatchQueue::start(
-            "writes",
-            1,
-            &metrics,
-            move |requests: Vec<Claim>| {
-                let validator = claiming.clone();
-                async move { validator.claim(&requests).await }
-            },
-            move |outcome| noting.writes.note_batch(outcome),
-        );
-        let ops = Operations::new(db.clone(), last_checks.clone());
-        let sign_ins = Arc::default();
-        let parts = Parts {
-            db,
-            ops,
-            validations,
-            claims,
-            gate,
-            outcomes,
-            last_checks,
-            metrics,
-            readiness,
-            sign_ins,
-        };
-        (Self(Arc::new(parts)), [reads, writes])
-    }
+/// Starts the workers that answer validations. They end after the last clone of the state is
+/// dropped.
+pub(crate) fn start(db: Db, config: &Config) -> (App, [JoinHandle<()>; 2]) {
+    let gate = Arc::new(KeyGate::new(config.rate_limit, config.new_users, db.lookups()));
+    let (readiness, metrics) = (Arc::<Readiness>::default(), Arc::<Metrics>::default());
+    let (outcomes, last_checks) = (Arc::default(), Arc::<LastChecks>::default());
+    let validator = Validator {
+        db: db.clone(),
+        gate: gate.clone(),
+        outcomes: Arc::clone(&outcomes),
+        last_checks: last_checks.clone(),
+        metrics: metrics.clone(),
+    };
+    let (claiming, noting) = (validator.clone(), readiness.clone());
+    let (validations, reads) = BatchQueue::start(
+        "reads",
+        db.most_reading() as usize,
+        &metrics,
+        move |requests: Vec<ValidationRequest>| {
+            let validator = validator.clone();
+            async move { validator.read(&requests).await }
+        },
+        move |outcome| noting.reads.note_batch(outcome),
+    );
+    let noting = readiness.clone();
+    let (claims, writes) = BatchQueue::start(
+        "writes",
+        1,
+        &metrics,
+        move |requests: Vec<Claim>| {
+            let validator = claiming.clone();
+            async move { validator.claim(&requests).await }
+        },
+        move |outcome| noting.writes.note_batch(outcome),
+    );
+    let ops = Operations::new(db.clone(), last_checks.clone());
+    let sign_ins = SignInLimit::default();
+    let parts = Parts {
+        db,
+        ops,
+        validations,
+        claims,
+        gate,
+        outcomes,
+        last_checks,
+        metrics,
+        readiness,
+        sign_ins,
+    };
+    (App::new(parts), [reads, writes])
 }
 
 /// How long requests in flight may take after the stop began.
@@ -175,7 +146,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     go_on_after_stored_ids(&db).await.map_err(std::io::Error::other)?;
-    let (app, validating) = App::start(db.clone(), config);
+    let (app, validating) = start(db.clone(), config);
     let metrics = app.metrics.clone();
     let tasks = Tasks::start(&app, config.events_kept);
 

@@ -30,7 +30,6 @@ pub mod users;
 mod visitor;
 
 pub use errors::{form_opened, refuse_cross_site, render};
-pub use sign_in::SignInLimit;
 pub use visitor::{Viewer, front_door, home};
 
 // What most pages are made of.

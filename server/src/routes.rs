@@ -13,12 +13,12 @@ use axum::{Router, middleware};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::App;
 use crate::api::{
     events, explain, health, keys, licenses, metrics, plans, products, reference, refusals,
     statistics, usage, users, validate,
 };
 use crate::error::Error;
+use crate::http::App;
 use crate::http::{context, openapi};
 
 /// The router of the whole service.

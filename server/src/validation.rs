@@ -3,17 +3,13 @@
 //! [`verdict`] makes the decision, without SQL or a clock. `reading` decides many requests together
 //! and writes nothing; requests that need a new user or a seat go on to `claims`. Whatever every
 //! validation leaves behind that need not be on disk before its response is collected in memory:
-//! [`last_checks`], [`last_uses`] and [`outcome_counts`].
+//! [`last_checks`] and [`outcome_counts`].
 
 mod batch;
 mod claims;
-pub mod gate;
 pub mod last_checks;
-pub mod last_uses;
-pub mod limit;
 pub mod outcome_counts;
 pub mod queue;
-mod queue_hints;
 mod reading;
 mod request;
 pub mod verdict;
@@ -21,7 +17,6 @@ pub mod verdict;
 pub use batch::{ValidationResult, Validator};
 pub use claims::Claim;
 pub use last_checks::LastChecks;
-pub use last_uses::LastUses;
 pub use outcome_counts::OutcomeCounts;
 pub use reading::Read;
 pub use request::ValidationRequest;

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use common::{ApiKey, Mode, Role, Validation};
+use licd::auth::gate::{CallerInfo, KeyGate, hash};
+use licd::auth::limit::{NewUserLimit, RateLimit};
 use licd::error::Error;
-use licd::validation::gate::{CallerInfo, KeyGate, hash};
-use licd::validation::limit::{NewUserLimit, RateLimit};
 use licd::validation::{Claim, Read, ValidationRequest, Validator};
 use serde_json::json;
 

@@ -133,8 +133,8 @@ async fn settings_of_postgresql_are_checked() {
             "database: it does not accept writes",
         ),
         (clock, "search_path", "problem", "clock: this machine is 20.0 s ahead of the database"),
-        ("alter database {} connection limit 16", "all", "problem", "connections: 16 are room"),
-        ("alter database {} connection limit 20", "all", "warning", "connections: 20 are room"),
+        ("alter database {} connection limit 16", "all", "problem", "connections: 16 are"),
+        ("alter database {} connection limit 20", "all", "warning", "connections: 20 are"),
     ] {
         let (server, name) = database.url.rsplit_once('/').unwrap();
         let mut conn = PgConnection::connect(&format!("{server}/postgres")).await.unwrap();

@@ -178,8 +178,7 @@ async fn tasks_show_when_they_last_succeeded() {
     let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     everything_happens(&shown.admin).await;
-    let tasks = [
-        "checkpoints",
+    let mut tasks = vec![
         "events_retention",
         "idempotency_retention",
         "key_uses",
@@ -189,21 +188,26 @@ async fn tasks_show_when_they_last_succeeded() {
         "outcomes_retention",
         "sessions_retention",
     ];
+    let mut supervised = vec!["last_checks", "maintenance", "outcomes", "reads", "writes"];
+    if !database.is_postgres() {
+        // PostgreSQL makes its own.
+        tasks.insert(0, "checkpoints");
+        supervised.insert(0, "checkpoints");
+    }
     until("all tasks have run, and have written all", async || {
         let scrape = shown.scrape().await;
         let succeeded = scrape.by_label("licd_task_last_success_timestamp_seconds", "task");
         let unwritten =
             ["licd_key_uses_unwritten", "licd_outcomes_unwritten", "licd_last_checks_unwritten"];
-        succeeded.into_keys().eq(tasks)
+        succeeded.into_keys().eq(tasks.iter().copied())
             && unwritten.iter().all(|name| scrape.value(name, &[]) == Some(0.0))
     })
     .await;
     let scrape = shown.scrape().await;
     let failures = scrape.by_label("licd_task_failures_total", "task");
-    assert!(failures.into_iter().eq(tasks.map(|task| (task, 0.0))));
+    assert!(failures.into_iter().eq(tasks.iter().map(|task| (*task, 0.0))));
     let restarts = scrape.by_label("licd_task_restarts_total", "task");
-    let all = ["checkpoints", "last_checks", "maintenance", "outcomes", "reads", "writes"];
-    assert!(restarts.into_iter().eq(all.map(|task| (task, 0.0))));
+    assert!(restarts.into_iter().eq(supervised.iter().map(|task| (*task, 0.0))));
 }
 
 /// No key, user, tenant, license or address stands in a label, nor a path or method of the caller's

@@ -5,8 +5,8 @@ use common::{Event, EventType, List};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, Query, Sequence};

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use common::{Explain, Explanation};
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::answer::Data;
 use crate::http::credentials::Reader;
 use crate::http::extract::Json;

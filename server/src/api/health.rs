@@ -4,8 +4,8 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::answer::Data;
 use crate::http::extract::Query;
 use crate::http::openapi::examples::Example;

@@ -5,8 +5,8 @@ use common::{CreateKey, CreatedKey, CurrentKey, Key, KeyId, List, RollKey};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::answer::{Data, ListParams, Streamed};
 use crate::http::credentials::{Admin, Caller, Reader};
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query};

@@ -9,8 +9,8 @@ use common::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{ExternalIdParam, Id, Json, Limit, NoQuery, Query, filter};

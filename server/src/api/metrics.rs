@@ -6,8 +6,8 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use super::health::{self, Abilities};
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::context;
 use crate::metrics::{KindLabel, PoolLabel, PoolLabels, QueueLabel};
 

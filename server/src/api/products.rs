@@ -5,8 +5,8 @@ use common::{CreateProduct, List, Product, ProductId, UpdateProduct};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::answer::{ListParams, Single, Streamed};
 use crate::http::credentials::{Admin, Reader};
 use crate::http::extract::{Id, Json, Limit, NoQuery, Query};

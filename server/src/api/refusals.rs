@@ -5,8 +5,8 @@ use common::{RefusalId, UserRefusal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, Query};
 use crate::http::newest_first::{DEFAULT_LIMIT, DescendingPage};

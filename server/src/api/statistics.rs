@@ -5,8 +5,8 @@ use common::{Statistics, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::answer::Data;
 use crate::http::credentials::Reader;
 use crate::http::extract::Query;

@@ -4,8 +4,8 @@ use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use common::{Validate, Validation};
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::answer::Data;
 use crate::http::context::RequestContext;
 use crate::http::credentials::{Validator, bearer};

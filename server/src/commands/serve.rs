@@ -7,11 +7,11 @@ use anyhow::{Context, bail, ensure};
 use clap::builder::BoolishValueParser;
 use common::{ApiKey, Mode};
 use licd::MetricsEndpoint;
+use licd::auth::limit::{NewUserLimit, RateLimit};
 use licd::config::Config;
 use licd::http::{Tls, TrustedProxies};
 use licd::ops::events::Retention;
 use licd::ops::tenants;
-use licd::validation::limit::{NewUserLimit, RateLimit};
 use tokio::net::TcpListener;
 use zeroize::Zeroizing;
 

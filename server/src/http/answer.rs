@@ -132,7 +132,7 @@ pub struct ListParams<C> {
 }
 
 impl<C: Default> ListParams<C> {
-    /// The first page that is read, of at most so many records and one that shows whether more follow.
+    /// What is read first: at most so many records, and one that shows whether more follow.
     fn first_page(self, portion: i64) -> Page<C> {
         let limit = self.limit.map_or(portion, |limit| limit.0.min(portion));
         Page::oldest_first(self.after.unwrap_or_default(), limit + 1)

@@ -19,11 +19,11 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::auth::gate::CallerInfo;
+use crate::auth::limit::{Allowance, Policy};
 use crate::error::Error;
 use crate::http::{Client, head};
 use crate::metrics::{Metrics, ResponseKind};
-use crate::validation::gate::CallerInfo;
-use crate::validation::limit::{Allowance, Policy};
 use access_log::{Entry, Outcome};
 
 pub use access_log::{omitted, report_omitted};

@@ -8,13 +8,13 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use common::{ApiKey, Key, Tenant};
 
-use crate::App;
+use crate::auth::gate::{self, Permission};
 use crate::error::Error;
 use crate::events::{Actor, Origin};
+use crate::http::App;
 use crate::http::context::RequestContext;
 use crate::store::Scope;
 use crate::store::keys::{Hash, KeyWithTenant};
-use crate::validation::gate::{self, Permission};
 
 /// A caller with a valid key of any role.
 pub struct Caller {

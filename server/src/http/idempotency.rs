@@ -6,8 +6,8 @@ use axum::http::request::Parts;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::ops::idempotency::IdempotencyKey;
 
 const HEADER: &str = "idempotency-key";

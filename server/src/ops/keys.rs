@@ -8,10 +8,10 @@ use common::{
 use super::change::{Change, Events};
 use super::outcome::{Changed, Created};
 use super::view::View;
+use crate::auth::gate;
 use crate::error::Error;
 use crate::events::NewEvent;
 use crate::store::{Order, Page, key_uses, keys, worlds};
-use crate::validation::gate;
 
 const NOT_FOUND: Error = Error::NotFound("key");
 

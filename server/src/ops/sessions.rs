@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use super::change::{Change, Events};
 use super::outcome::{Changed, Created};
 use super::view::View;
+use crate::auth::gate::{self, CallerInfo, KeyGate, Permission};
 use crate::db::{self, Db};
 use crate::error::Error;
 use crate::store::keys::{Hash, KeyWithTenant, hex};
 use crate::store::sessions::{self, ListedSession, Session};
 use crate::store::{Scope, worlds};
-use crate::validation::gate::{self, CallerInfo, KeyGate, Permission};
 
 /// How long a session lasts.
 pub const LIFETIME: Duration = Duration::hours(12);

@@ -5,10 +5,10 @@ use common::{ApiKey, Mode, Name, Role, Tenant, TenantId, Timestamp};
 use super::change::Change;
 use super::keys::new_record;
 use super::outcome::Created;
+use crate::auth::gate;
 use crate::db::{Db, Tx};
 use crate::events::NewEvent;
 use crate::store::{ids, keys, worlds};
-use crate::validation::gate;
 
 /// Why an operation on tenants failed. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::event_line::EventLine;
 use super::{Layout, Pager, Paging, Viewer, page};
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::Query;
 use crate::ops::events::{self, EventQuery};
 

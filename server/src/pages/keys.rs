@@ -14,8 +14,8 @@ use super::{
     Badge, Before, Editor, FormState, Layout, Notice, Pager, Paging, Tone, Viewer, Visitor, all,
     end_of_day, filters, once, page, required,
 };
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::change::Change;
 use crate::ops::keys::EXPIRES_SOON;

@@ -10,8 +10,8 @@ use super::{
     Editor, FormState, Layout, Notice, Viewer, Visitor, all, cleared, counted, fields, filters,
     meanwhile, optional, page, required,
 };
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::outcome::Changed;
 use crate::ops::{plans, products};

@@ -11,8 +11,8 @@ use super::{
     Before, Editor, FormState, Layout, Notice, Pager, Paging, Viewer, Visitor, all, cleared,
     counted, filters, meanwhile, once, optional, page, required,
 };
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::outcome::Changed;
 use crate::ops::{plans, products};

@@ -1,7 +1,5 @@
 //! Signing in with an API key, and out.
 
-mod limit;
-
 use askama::Template;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::header::{SET_COOKIE, USER_AGENT};
@@ -15,15 +13,13 @@ use zeroize::Zeroizing;
 use super::layout::base;
 use super::page;
 use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, host, is_secure, session_token};
-use crate::App;
 use crate::error::Error;
 use crate::events::{Actor, Origin};
+use crate::http::App;
 use crate::http::Client;
 use crate::http::context::RequestContext;
 use crate::http::extract::{Form, Query, SIGN_IN_BODY};
 use crate::ops::sessions::{self, Device, SessionToken};
-
-pub use limit::SignInLimit;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]

@@ -18,8 +18,8 @@ use super::{
     Editor, FormState, Layout, Notice, Pager, Paging, Stop, Viewer, Visitor, all, email, filters,
     once, optional, page,
 };
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Query};
 use crate::ops::outcome::Outcome;
 use crate::ops::typed_users::{self, TypedUsers};

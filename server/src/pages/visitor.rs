@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{Visit, base};
 use super::{Done, FormError, Layout, Notice, Stop};
-use crate::App;
+use crate::auth::gate::Permission;
 use crate::error::Error;
 use crate::events::{Actor, Origin};
+use crate::http::App;
 use crate::http::Client;
 use crate::http::context::RequestContext;
 use crate::http::extract::path_param;
@@ -25,7 +26,6 @@ use crate::ops::etag::Expected;
 use crate::ops::idempotency::Once;
 use crate::ops::sessions::{self, SessionToken};
 use crate::store::Scope;
-use crate::validation::gate::Permission;
 
 /// A signed-in visitor.
 pub struct Visitor {

@@ -6,8 +6,8 @@ use tower::ServiceBuilder;
 use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::pages::{
     Viewer, assets, events, form_opened, front_door, home, keys, licenses, overview, plans,
     products, refuse_cross_site, render, sign_in, users,

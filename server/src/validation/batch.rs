@@ -9,10 +9,10 @@ use common::{
 };
 use sqlx::types::Json;
 
-use super::gate::{KeyGate, Permission};
 use super::last_checks::LastChecks;
 use super::outcome_counts::{DecidedValidation, OutcomeCounts};
 use super::request::ValidationRequest;
+use crate::auth::gate::{KeyGate, Permission};
 use crate::db::{Conn, Db, Result};
 use crate::error::Error;
 use crate::metrics::Metrics;

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::{Activation, ExternalId, KeyId, LicenseId, Timestamp, User, UserId};
 
 use super::batch::{Admitted, Decisions, ValidationResult, Validator};
-use super::limit::Allowance;
 use super::request::ValidationRequest;
 use super::verdict::{Decision, decide};
+use crate::auth::limit::Allowance;
 use crate::db::{Conn, Result};
 use crate::error::{Error, LineLimit, is_collision};
 use crate::events::{self, Actor, NewEvent, Origin};

@@ -20,6 +20,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Duration, Instant, timeout};
 
+use crate::auth::Placement;
 use crate::error::Error;
 use crate::fair::Lanes;
 use crate::metrics::{Metrics, QueueLabel};
@@ -39,15 +40,6 @@ const MAX_BATCH_COST: usize = 1024;
 const GOOD_BATCH: usize = 64;
 /// How long a batch may take before the database counts as unavailable.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The lane and the queue in which a request waits, and its expected cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
-    /// None for all keys whose tenant is not known yet.
-    pub tenant: Option<TenantId>,
-    pub key: Hash,
-    pub cost: usize,
-}
 
 struct Waiting<Q, A> {
     request: Q,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use common::{ExternalId, ProductId};
 
-use super::gate::CallerInfo;
+use crate::auth::gate::CallerInfo;
 use crate::store::keys::Hash;
 
 #[derive(Clone)]

@@ -56,7 +56,7 @@ async fn authenticate(db: &Db, key: &ApiKey, now: Timestamp) -> Result<Option<Sc
     db.read()
         .await?
         .query(sql::FIND_KEY)
-        .bind(licd::validation::gate::hash(key).as_slice())
+        .bind(licd::auth::gate::hash(key).as_slice())
         .bind(now)
         .fetch_optional()
         .await

@@ -41,7 +41,7 @@ impl Pgbench {
         fs::create_dir(&folder)?;
         let script = folder.join("validate.sql");
         let hash: String =
-            licd::validation::gate::hash(key).iter().map(|byte| format!("{byte:02x}")).collect();
+            licd::auth::gate::hash(key).iter().map(|byte| format!("{byte:02x}")).collect();
         fs::write(&script, sql::PGBENCH_SCRIPT.replace("HASH", &hash))?;
         let database = url.rsplit('/').next().unwrap_or_default().to_owned();
         Ok(Self { database, script, folder, users })

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use chrono::TimeDelta;
 use common::{KeyId, Role, Timestamp};
+use licd::auth::gate::{CallerInfo, KeyGate};
+use licd::auth::last_uses::{self, LastUses};
+use licd::auth::limit::{NewUserLimit, RateLimit};
 use licd::ops::keys::{self, KeyUses};
 use licd::store::keys::KeyAuth;
-use licd::validation::gate::{CallerInfo, KeyGate};
-use licd::validation::last_uses::{self, LastUses};
-use licd::validation::limit::{NewUserLimit, RateLimit};
 
 use super::{scope_of, view_of};
 use crate::harness::App;

@@ -1,7 +1,7 @@
 //! Keys that revoke and roll each other.
 
 use common::{Key, KeyId, Mode, Role, Timestamp};
-use licd::validation::LastUses;
+use licd::auth::last_uses::LastUses;
 use serde_json::{from_value, json};
 
 use super::at_once;

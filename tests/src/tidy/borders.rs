@@ -7,14 +7,14 @@ use super::{Source, hold, sources, uses};
 
 /// The rooms of licd, and the modules of others that each may name. `*` stands for all of a room. The
 /// library itself, which puts the rooms together, and the program's commands may name all.
-const ROOMS: [(&str, &[&str]); 13] = [
-    // Handlers translate. `App` is the library's own.
-    ("api", &["", "http::*", "ops::*", "validation::reading", "validation::request"]),
+const ROOMS: [(&str, &[&str]); 14] = [
+    // Handlers translate.
+    ("api", &["http::*", "ops::*", "validation::reading", "validation::request"]),
     // Pages are handlers as well, and fill in templates.
     (
         "pages",
         &[
-            "",
+            "auth::gate",
             "events",
             "http::*",
             "ops::*",
@@ -23,13 +23,17 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "store::licenses::lists",
             "store::page",
             "store::sessions",
-            "validation::gate",
         ],
     ),
     (
         "http",
         &[
-            "",
+            "auth::*",
+            // The state that handlers share.
+            "db",
+            "ops",
+            "ops::readiness",
+            "validation::*",
             // Who acts.
             "events",
             // What answers and idempotency keys are made of.
@@ -40,30 +44,27 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "store",
             "store::keys",
             "store::page",
-            // Who may do what, how often, and the request that is described in OpenAPI.
-            "validation::request",
-            "validation::gate",
-            "validation::limit",
         ],
     ),
     (
         "ops",
         &[
+            "auth::gate",
             "db::*",
             "events",
             "store::*",
-            "validation::gate",
             "validation::last_checks",
             "validation::verdict",
         ],
     ),
-    ("validation", &["db::*", "events", "store::*"]),
+    ("validation", &["auth::*", "db::*", "events", "store::*"]),
+    ("auth", &["db", "store::*"]),
     ("events", &["db::*", "store", "store::events"]),
     ("store", &["db::*"]),
     ("db", &[]),
-    ("background", &["", "db", "http::context::access_log", "ops::*", "validation::*"]),
-    ("routes", &["", "api::*", "http::*", "pages::*"]),
-    ("config", &["http::*", "ops::events", "validation::limit"]),
+    ("background", &["auth::*", "db", "http::*", "ops::*", "validation::*"]),
+    ("routes", &["api::*", "http::*", "pages::*"]),
+    ("config", &["auth::limit", "http::*", "ops::events"]),
     ("backup", &["db::*", "store::backup"]),
     ("copy", &["db", "store::copy", "store::worlds"]),
 ];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Source, sources};
 
-/// A module's path: `validation::gate`. The library itself is the empty path, and what only the
+/// A module's path: `auth::gate`. The library itself is the empty path, and what only the
 /// program has begins with `bin`.
 type Module = String;
 

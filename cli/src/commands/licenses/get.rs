@@ -3,7 +3,7 @@
 use clap::Args;
 use common::{LicenseAssignment, LicenseId};
 
-use super::usage::{MAX_EMAILS, summary, table};
+use super::usage::{MAX_EMAILS, seats_in_use, table};
 use super::{FIELDS, assignments, effective, given_or_chosen, status_cell, with_state};
 use crate::client::ApiRecord;
 use crate::commands::plans::joined;
@@ -109,7 +109,7 @@ fn card(
         ("product", TextCell::text(product)),
         ("plan", TextCell::text(plan)),
         ("status", status_cell(license, ctx.now)),
-        ("seats", TextCell::text(summary(usage))),
+        ("seats", TextCell::text(seats_in_use(usage.active_seats, usage.license.max_seats))),
         ("expires", TextCell::time_or("never", license.expires_at, ctx.now)),
         ("features", TextCell::text(joined(&license.features))),
         ("created", TextCell::past(license.created_at, ctx.now)),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use clap::Args;
-use common::{LicenseAssignment, Line, UsageActivation, UserId};
+use common::{LicenseAssignment, Line, MaxSeats, UsageActivation, UserId};
 use futures_util::stream::TryStreamExt;
 
 use super::given_or_chosen;
@@ -75,7 +75,7 @@ pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
     let ids = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();
     let view = View::new(&usage, ids)?
         .rows(usage.activations.iter().map(to_json).collect(), &[FIELDS])
-        .line(TextCell::text(summary(&usage)))
+        .line(TextCell::text(seats_in_use(usage.active_seats, usage.license.max_seats)))
         .table(table);
     Ok(view.exit(if over { Exit::Negative } else { Exit::Success }))
 }
@@ -85,11 +85,11 @@ fn to_json(seat: &UsageActivation) -> serde_json::Value {
 }
 
 /// `3 of 5 seats in use`.
-pub fn summary(usage: &Usage) -> String {
-    match usage.license.max_seats {
-        Some(max) => format!("{} of {max} seats in use", usage.active_seats),
-        None if usage.active_seats == 1 => "1 seat in use, no limit".to_owned(),
-        None => format!("{} seats in use, no limit", usage.active_seats),
+pub fn seats_in_use(used: i64, max: Option<MaxSeats>) -> String {
+    match (used, max) {
+        (_, Some(max)) => format!("{used} of {max} seats in use"),
+        (1, None) => "1 seat in use, no limit".to_owned(),
+        (_, None) => format!("{used} seats in use, no limit"),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Suggests commands that would make a validation succeed. Each can be pasted as it is: if the right
 //! record is unknown, the command lists the candidates.
 
-use common::{ExternalId, Feature, MaxSeats, Open, ProductId, Reason, Timestamp, Verdict};
+use common::{
+    ExternalId, Feature, LicenseId, Open, ProductId, Reason, Remedy, RemedyType, Verdict,
+};
 
 use crate::commands::licenses::renew;
 use crate::escape::quote;
@@ -11,8 +13,6 @@ use crate::resolve::FoundElsewhere;
 /// What is known in addition to the explanation.
 pub struct AdviceInput<'a> {
     pub product: Option<ProductId>,
-    /// The holders of the seats, least recently checked first.
-    pub idle: Vec<&'a ExternalId>,
     /// Users similar to an unknown one.
     pub similar: Vec<&'a ExternalId>,
     /// Other profiles that have an unknown user.
@@ -20,8 +20,6 @@ pub struct AdviceInput<'a> {
     pub user: &'a ExternalId,
     /// Required features that the license lacks.
     pub missing: &'a [Feature],
-    /// Whether the plan of the expired license says for how long it is renewed.
-    pub has_term: bool,
 }
 
 /// A remark before the commands, if they alone could mislead.
@@ -39,28 +37,45 @@ pub fn remark(explained: &Explanation) -> Option<&'static str> {
 
 /// The commands, the least drastic first.
 pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
-    let with = |verdict| explained.licenses.iter().find(|license| license.verdict == verdict);
-    match &explained.reason {
+    match explained.reason.as_ref().map(Open::known) {
         None if about.missing.is_empty() => vec!["licctl refusals list --since 1h".to_owned()],
-        None => with(Verdict::Valid).map_or_else(Vec::new, |it| add_features(it, about.missing)),
-        Some(Open::Known(Reason::UserNotFound)) => find_user(about),
-        Some(Open::Known(Reason::NoLicense)) => candidates(about),
-        Some(Open::Known(Reason::ExceededSeats)) => {
-            with(Verdict::ExceededSeats).map_or_else(Vec::new, |it| make_room(it, &about.idle))
+        None => {
+            let valid = explained.licenses.iter().find(|it| it.verdict == Verdict::Valid);
+            valid.map_or_else(Vec::new, |it| add_features(it, about.missing))
         }
-        Some(Open::Known(Reason::Expired)) => match with(Verdict::Expired) {
-            Some(it) if needs_a_term(it, explained.checked_at) => {
-                vec![renew::command(it.license.id, about.has_term)]
-            }
-            expired => activate(expired),
-        },
-        Some(Open::Known(Reason::Suspended)) => activate(with(Verdict::Suspended)),
-        Some(Open::Known(Reason::Revoked)) => {
-            let revoked = with(Verdict::Revoked);
-            let why = revoked.map(|it| format!("licctl events list --subject {}", it.license.id));
-            why.into_iter().chain(activate(revoked)).collect()
+        Some(Some(Reason::UserNotFound)) => find_user(about),
+        Some(Some(Reason::NoLicense)) => candidates(about),
+        Some(_) => explained.licenses.iter().flat_map(of_license).collect(),
+    }
+}
+
+/// The commands that apply the license's remedies.
+fn of_license(it: &ExplainedLicense) -> Vec<String> {
+    let id = it.license.id;
+    let is = |kind: RemedyType| move |remedy: &&Remedy| remedy.kind == kind;
+    // Renewing activates as well.
+    let renews = it.remedies.iter().any(|remedy| is(RemedyType::Renew)(&remedy));
+    let look = (it.verdict == Verdict::Revoked && !it.remedies.is_empty())
+        .then(|| format!("licctl events list --subject {id}"));
+    let remedies = it.remedies.iter().filter(|it| !(renews && is(RemedyType::Activate)(it)));
+    look.into_iter().chain(remedies.filter_map(|remedy| command(id, remedy))).collect()
+}
+
+fn command(id: LicenseId, remedy: &Remedy) -> Option<String> {
+    match remedy.kind.known()? {
+        RemedyType::FreeSeats => {
+            let count = remedy.count.and_then(|count| usize::try_from(count).ok())?;
+            let leave: Vec<String> =
+                remedy.holders.iter().take(count).map(|it| word(&it.external_id)).collect();
+            (leave.len() == count)
+                .then(|| format!("licctl licenses unassign {id} {}", leave.join(" ")))
         }
-        Some(Open::Unknown(_)) => Vec::new(),
+        RemedyType::RaiseLimit => {
+            let max = remedy.max_seats?;
+            Some(format!("licctl licenses update {id} --max-seats {max}"))
+        }
+        RemedyType::Activate => Some(format!("licctl licenses activate {id}")),
+        RemedyType::Renew => Some(renew::command(id, remedy.term.is_some())),
     }
 }
 
@@ -84,27 +99,6 @@ fn candidates(about: &AdviceInput<'_>) -> Vec<String> {
         format!("licctl licenses create --plan PLAN{product} --assign {}", word(about.user)),
         format!("licctl licenses list --status active{product}"),
     ]
-}
-
-fn make_room(full: &ExplainedLicense, idle: &[&ExternalId]) -> Vec<String> {
-    let id = full.license.id;
-    // After a limit was lowered, more than one seat must be freed.
-    let max = full.license.max_seats.map_or(0, MaxSeats::get);
-    let too_many = usize::try_from(full.seats_used - max + 1).unwrap_or(1);
-    let leave: Vec<String> = idle.iter().take(too_many).map(|user| word(user)).collect();
-    let unassign = (leave.len() == too_many)
-        .then(|| format!("licctl licenses unassign {id} {}", leave.join(" ")));
-    let more = format!("licctl licenses update {id} --max-seats {}", full.seats_used + 1);
-    unassign.into_iter().chain([more]).collect()
-}
-
-/// Whether the license needs a renewal: it may have the status expired, a date in the past, or both.
-pub fn needs_a_term(expired: &ExplainedLicense, now: Timestamp) -> bool {
-    expired.verdict == Verdict::Expired && expired.license.has_ended(now)
-}
-
-fn activate(license: Option<&ExplainedLicense>) -> Vec<String> {
-    license.iter().map(|it| format!("licctl licenses activate {}", it.license.id)).collect()
 }
 
 /// An update replaces all features.

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use common::{
-    Event, Explain, ExternalId, Feature, LicenseId, Line, Name, Open, ProductId, Reason, Status,
+    Event, Explain, ExternalId, Feature, LicenseId, Line, Name, Open, ProductId, Status,
     UsageActivation, User, UserRefusal, Verdict,
 };
 use serde::Serialize;
 
-use super::advice::{AdviceInput, advice, needs_a_term, remark};
+use super::advice::{AdviceInput, advice, remark};
 use super::answer::{ExpectedAnswer, judge, missing};
 use super::{external_id, verdict_tone};
 use crate::client::ApiRecord;
@@ -29,12 +29,6 @@ use crate::time::relative;
 
 /// The width of a step's label, in columns.
 const LABEL_WIDTH: usize = 9;
-/// How many holders of a full license are shown.
-const SHOWN_HOLDERS: usize = 10;
-/// How many seats are read to find the least recently checked ones. The oldest seats, which come
-/// first, are the most likely to be idle.
-const READ_SEATS: usize = 1000;
-
 /// For how many licenses the last status change is looked up.
 const SHOWN_CHANGES: usize = 5;
 
@@ -69,9 +63,6 @@ struct UserExplanation {
     /// The events that gave the licenses their statuses.
     #[serde(skip)]
     changes: HashMap<LicenseId, ApiRecord<Event>>,
-    /// Whether the plan of the expired license has a term.
-    #[serde(skip)]
-    has_term: bool,
 }
 
 /// The holders of a full license, as a person sees them.
@@ -122,7 +113,6 @@ impl UserExplanation {
             similar: Vec::new(),
             elsewhere: Vec::new(),
             changes: HashMap::new(),
-            has_term: false,
         };
         // CSV and ids show only the answer.
         if !matches!(ctx.output.format, Format::Csv | Format::Ids) {
@@ -135,21 +125,15 @@ impl UserExplanation {
     /// Reads what the suggestions depend on.
     async fn load_context(&mut self, ctx: &Context) -> Result<()> {
         let client = ctx.client().await?;
-        if let Some(license) = full_license(&self.explained) {
-            let (holders, table) = HoldersTable::read(ctx, license.license.id).await?;
-            (self.holders, self.holders_table) = (holders, Some(table));
+        let full = self.explained.licenses.iter().find(|it| it.verdict == Verdict::ExceededSeats);
+        if let Some(license) = full {
+            let holders = license.remedies.iter().flat_map(|remedy| remedy.holders.clone());
+            self.holders = holders.collect();
+            self.holders_table = Some(HoldersTable::new(ctx, license, &self.holders).await?);
         }
         if self.explained.user.is_none() {
             self.similar = resolve::similar_users(ctx, self.user_id.as_str()).await?;
             self.elsewhere = resolve::other_profiles_with(ctx, &self.user_id).await;
-        }
-        let checked_at = self.explained.checked_at;
-        let is_expired = |license: &&ExplainedLicense| needs_a_term(license, checked_at);
-        if self.explained.reason == Some(Open::Known(Reason::Expired))
-            && let Some(expired) = self.explained.licenses.iter().find(is_expired)
-        {
-            let plan = client.plans().get(expired.license.plan_id).await?;
-            self.has_term = plan.expires_in_days.is_some();
         }
         let refused = self.explained.licenses.iter().map(|it| &it.license);
         let refused = refused.filter(|license| license.status != Status::Active);
@@ -164,11 +148,9 @@ impl UserExplanation {
         let about = AdviceInput {
             user: &self.user_id,
             product: question.product,
-            idle: self.holders.iter().map(|seat| &seat.external_id).collect(),
             similar: self.similar.iter().map(|user| &user.external_id).collect(),
             elsewhere: &self.elsewhere,
             missing: &self.missing(question.features),
-            has_term: self.has_term,
         };
         advice(&self.explained, &about)
     }
@@ -260,19 +242,19 @@ impl UserExplanation {
 }
 
 impl HoldersTable {
-    async fn read(ctx: &Context, license: LicenseId) -> Result<(Vec<UsageActivation>, Self)> {
-        let usage = ctx.client().await?.licenses().usage(license, Some(READ_SEATS)).await?;
-        let mut shown = usage.activations.clone();
-        shown.sort_by_key(|seat| seat.activation.last_checked_at);
-        shown.truncate(SHOWN_HOLDERS);
-        let read = usage.activations.len();
-        let is_part = usage.total_activations > read as i64;
-        let among = if is_part { format!(" (among the {read} oldest)") } else { String::new() };
-        let summary = usage::summary(&usage);
-        let heading = format!("{summary}; least recently checked first{among}:");
-        let table = usage::table(ctx, &shown).await?;
-        let more = usage.total_activations - shown.len() as i64;
-        Ok((shown, Self { license, heading, table, more }))
+    async fn new(
+        ctx: &Context,
+        license: &ExplainedLicense,
+        holders: &[UsageActivation],
+    ) -> Result<Self> {
+        let used = i64::from(license.seats_used);
+        let summary = usage::seats_in_use(used, license.license.max_seats);
+        Ok(Self {
+            license: license.license.id,
+            heading: format!("{summary}; least recently checked first:"),
+            table: usage::table(ctx, holders).await?,
+            more: used - holders.len() as i64,
+        })
     }
 
     fn show(&self, view: View) -> View {
@@ -284,12 +266,6 @@ impl HoldersTable {
         let more = format!("{} more: licctl licenses usage {}", self.more, self.license);
         view.line(TextCell::text(more))
     }
-}
-
-/// The license whose seats are the reason.
-fn full_license(explained: &Explanation) -> Option<&ExplainedLicense> {
-    let mut licenses = explained.licenses.iter();
-    licenses.find(|license| license.verdict == Verdict::ExceededSeats)
 }
 
 fn step(good: bool, label: &str, text: &str) -> TextCell {

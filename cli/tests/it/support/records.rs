@@ -324,6 +324,25 @@ pub fn explanation(reason: Option<&str>, licenses: &[Value]) -> Value {
     })
 }
 
+/// What would help, as licd says it.
+fn remedies(status: &str, expires_at: Option<&str>, verdict: &str) -> Value {
+    let remedy = |kind: &str| json!({ "type": kind, "holders": [] });
+    match verdict {
+        "exceeded_seats" => json!([
+            { "type": "free_seats", "count": 1, "holders": usage(5)["activations"] },
+            { "type": "raise_limit", "maxSeats": 6, "holders": [] },
+        ]),
+        "expired" => {
+            let activate = (status != "active").then(|| remedy("activate"));
+            let term = json!({ "days": 365, "expiresAt": "2027-02-01T12:00:00.000Z" });
+            let renew = json!({ "type": "renew", "term": term, "holders": [] });
+            activate.into_iter().chain(expires_at.map(|_| renew)).collect()
+        }
+        "suspended" | "revoked" => json!([remedy("activate")]),
+        _ => json!([]),
+    }
+}
+
 /// A license of carol with the validation's verdict.
 pub fn explained(status: &str, expires_at: Option<&str>, verdict: &str) -> Value {
     let mut license = license(status);
@@ -332,5 +351,6 @@ pub fn explained(status: &str, expires_at: Option<&str>, verdict: &str) -> Value
         "license": license, "productName": "Acme Studio", "planName": "Pro annual",
         "assignedAt": "2026-01-31T12:00:00.000Z", "seatsUsed": 5, "activation": null,
         "verdict": verdict, "sentence": "That is how it stands.",
+        "remedies": remedies(status, expires_at, verdict),
     })
 }

@@ -132,6 +132,7 @@ fn durability(facts: &PostgresFacts) -> Vec<Finding> {
 fn connections(facts: &PostgresFacts) -> Finding {
     let (most, nodes) = (facts.max_connections, facts.max_connections / OF_A_NODE);
     let detail = match nodes {
+        0 => format!("{most} are too few for a node"),
         1 => format!("{most} are enough for 1 node"),
         nodes => format!("{most} are enough for {nodes} nodes"),
     };

@@ -7,8 +7,8 @@ use common::{Key, KeyId, KeyState, OverlapSeconds, RollKey, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{show_created, state};
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::keys::KeyUses;
 use crate::ops::outcome::Created;

@@ -11,8 +11,8 @@ use common::{
 
 use super::questions;
 use super::show::{Fields, ShowQuery, show};
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Id, path_param};
 use crate::ops::change::Change;
 use crate::ops::licenses;

@@ -7,8 +7,8 @@ use chrono::Duration;
 use common::{LicenseId, LicenseWithSeats, Status, Timestamp};
 use serde::Deserialize;
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::Query;
 use crate::ops::licenses::{self, ExpiryFilter, LicenseQuery, Names};
 use crate::ops::view::View;

@@ -8,8 +8,8 @@ use form_urlencoded::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::show::{ShowQuery, show};
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Query};
 use crate::ops::licenses;
 use crate::ops::typed_users::{self, TypedUsers};

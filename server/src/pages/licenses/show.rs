@@ -6,8 +6,8 @@ use axum::response::Response;
 use common::{Event, LicenseId, LicenseWithSeats, Status, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::licenses::{self, AssignedUser, Names, SeatHolder};

@@ -6,8 +6,8 @@ use common::{AssignLicense, CreateLicense, LicenseId, UserId};
 
 use super::licensing::{AssignForm, CreateForm, LicensingQuery};
 use super::user::{Sent, show};
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Id};
 use crate::ops::outcome::Outcome;
 use crate::ops::{licenses, users};

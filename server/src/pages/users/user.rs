@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::licensing::{CreateForm, Licensing, LicensingQuery};
 use super::verdict::{Headline, badge, badge_of, is_deciding, is_over};
-use crate::App;
 use crate::error::Error;
+use crate::http::App;
 use crate::http::extract::{Form, Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::explain::{self, ExplainedUser};

@@ -20,11 +20,11 @@ use tokio::sync::Semaphore;
 use tower::Service;
 
 use super::super::{BatchQueue, MAX_WAITING, Placement};
+use crate::auth::gate::{CallerInfo, hash};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::Error;
 use crate::ops::tenants;
-use crate::validation::gate::{CallerInfo, hash};
 use crate::validation::{Read, ValidationRequest, ValidationResult, Validator};
 use crate::{App, routes};
 
@@ -50,7 +50,7 @@ impl Held {
         let name = Name::from_static("default");
         let (_, key) = tenants::create(&db, name, |_, _| true).await.unwrap();
         let (allowed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let (mut app, _) = App::start(db, &Config::default());
+        let (mut app, _) = crate::start(db, &Config::default());
         let validator = Validator {
             db: app.db.clone(),
             gate: app.gate.clone(),

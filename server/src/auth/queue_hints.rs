@@ -11,10 +11,18 @@ use std::sync::{Mutex, PoisonError};
 use common::TenantId;
 
 use crate::store::keys::Hash;
-use crate::validation::queue::Placement;
 
 /// How many keys are remembered. At this number, all are dropped.
 const MAX_KEYS: usize = 100_000;
+
+/// The lane and the queue in which a request waits, and its expected cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// None for all keys whose tenant is not known yet.
+    pub tenant: Option<TenantId>,
+    pub key: Hash,
+    pub cost: usize,
+}
 
 /// The tenants and costs of known keys.
 #[derive(Default)]
