@@ -74,7 +74,17 @@ impl HourStatistics {
 
     /// Counts validations that were refused for the reason, or were valid if there is none.
     pub fn add(&mut self, reason: Option<Reason>, count: i64) {
-        let outcome = match reason {
+        *self.outcome(reason) += count;
+        self.total += count;
+    }
+
+    /// How many validations were refused for the reason.
+    pub fn refused_for(&self, reason: Reason) -> i64 {
+        *self.clone().outcome(Some(reason))
+    }
+
+    fn outcome(&mut self, reason: Option<Reason>) -> &mut i64 {
+        match reason {
             None => &mut self.valid,
             Some(Reason::NoLicense) => &mut self.no_license,
             Some(Reason::Expired) => &mut self.expired,
@@ -82,9 +92,7 @@ impl HourStatistics {
             Some(Reason::Suspended) => &mut self.suspended,
             Some(Reason::ExceededSeats) => &mut self.exceeded_seats,
             Some(Reason::UserNotFound) => &mut self.user_not_found,
-        };
-        *outcome += count;
-        self.total += count;
+        }
     }
 }
 

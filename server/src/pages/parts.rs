@@ -49,13 +49,22 @@ impl Badge {
 
 /// A reason in words.
 pub fn words(reason: Reason) -> &'static str {
+    look(reason).0
+}
+
+/// The pattern that tells a reason apart in a chart besides its colour.
+pub fn pattern(reason: Reason) -> &'static str {
+    look(reason).1
+}
+
+fn look(reason: Reason) -> (&'static str, &'static str) {
     match reason {
-        Reason::NoLicense => "no license",
-        Reason::Expired => "expired",
-        Reason::Revoked => "revoked",
-        Reason::Suspended => "suspended",
-        Reason::ExceededSeats => "no free seat",
-        Reason::UserNotFound => "unknown user",
+        Reason::NoLicense => ("no license", ""),
+        Reason::Expired => ("expired", "M-2 8 8-2M2 12 12 2"),
+        Reason::Revoked => ("revoked", "M0 0 6 6M6 0 0 6"),
+        Reason::Suspended => ("suspended", "M0 3h6"),
+        Reason::ExceededSeats => ("no free seat", "M3 0v6"),
+        Reason::UserNotFound => ("unknown user", ""),
     }
 }
 

@@ -22,14 +22,8 @@ pub fn deciding(
     reason: Option<Reason>,
     licenses: &mut [ExplainedLicense],
 ) -> Option<&mut ExplainedLicense> {
-    let verdict = match reason {
-        None => Verdict::Valid,
-        Some(Reason::ExceededSeats) => Verdict::ExceededSeats,
-        Some(Reason::Expired) => Verdict::Expired,
-        Some(Reason::Suspended) => Verdict::Suspended,
-        Some(Reason::Revoked) => Verdict::Revoked,
-        Some(Reason::NoLicense | Reason::UserNotFound) => return None,
-    };
+    // A license that is the reason has the verdict of the same name.
+    let verdict: Verdict = reason.map_or("valid", Reason::as_str).parse().ok()?;
     licenses.iter_mut().find(|license| license.verdict == verdict)
 }
 

@@ -9,17 +9,6 @@ use crate::pages::{filters, words};
 /// The reasons, in the order in which they are stacked.
 const REASONS: &[Reason] = Reason::ALL;
 
-/// The pattern that tells a reason apart besides its colour.
-fn pattern(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoLicense | Reason::UserNotFound => "",
-        Reason::Expired => "M-2 8 8-2M2 12 12 2",
-        Reason::Suspended => "M0 3h6",
-        Reason::Revoked => "M0 0 6 6M6 0 0 6",
-        Reason::ExceededSeats => "M3 0v6",
-    }
-}
-
 /// The width of a drawing, which the page stretches.
 const WIDTH: usize = 480;
 /// The height of the highest bar, and the baselines: valid above, refused below.
@@ -55,7 +44,7 @@ impl Counts {
         hours.iter().fold(Self::default(), |mut sum, hour| {
             sum.valid += hour.valid;
             for (sum, reason) in sum.reasons.iter_mut().zip(REASONS) {
-                *sum += refused_for(hour, *reason);
+                *sum += hour.refused_for(*reason);
             }
             sum
         })
@@ -73,17 +62,6 @@ impl Counts {
     fn by_reason(&self) -> impl Iterator<Item = (i64, &'static str)> {
         let counts = self.reasons.into_iter().zip(REASONS);
         counts.filter(|(count, _)| *count > 0).map(|(count, reason)| (count, words(*reason)))
-    }
-}
-
-fn refused_for(hour: &HourStatistics, reason: Reason) -> i64 {
-    match reason {
-        Reason::NoLicense => hour.no_license,
-        Reason::Expired => hour.expired,
-        Reason::Suspended => hour.suspended,
-        Reason::Revoked => hour.revoked,
-        Reason::ExceededSeats => hour.exceeded_seats,
-        Reason::UserNotFound => hour.user_not_found,
     }
 }
 
