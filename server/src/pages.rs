@@ -24,6 +24,7 @@ mod parts;
 pub mod plans;
 pub mod products;
 mod question;
+pub mod refusals;
 pub mod sign_in;
 mod typed_users;
 pub mod users;

@@ -54,7 +54,7 @@ impl Records {
 }
 
 /// Every page.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "",
     "/licenses",
     "/licenses/new",
@@ -66,12 +66,14 @@ const PAGES: [&str; 12] = [
     "/plans/PLAN",
     "/keys",
     "/keys/KEY",
+    "/refusals",
     "/events",
 ];
 
 /// Every form, with fields that it takes.
-const FORMS: [(&str, &[(&str, &str)]); 20] = [
+const FORMS: [(&str, &[(&str, &str)]); 21] = [
     ("/licenses", &[("planId", "PLAN")]),
+    ("/licenses/LICENSE/name", &[("name", "Acme")]),
     ("/licenses/LICENSE/status", &[("status", "suspended")]),
     ("/licenses/LICENSE/limit", &[("maxSeats", "7")]),
     ("/licenses/LICENSE/expiry", &[("expiresAt", "2090-01-31")]),

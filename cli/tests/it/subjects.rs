@@ -91,7 +91,6 @@ fn a_deleted_or_quiet_user_is_no_error() {
     assert_eq!(found(&["events", "list", "--user", "gone", "--since", "1s"]), Some(0));
     assert_eq!(found(&["events", "list", "--user", "alice"]), Some(0));
     assert_eq!(found(&["refusals", "list", "gone"]), Some(1));
-    assert_eq!(found(&["refusals", "list", "gone", "--reason", "revoked"]), Some(0));
     assert_eq!(found(&["refusals", "list", "alice"]), Some(0));
     assert_eq!(found(&["refusals", "list", USER]), Some(0));
 }

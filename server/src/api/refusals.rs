@@ -1,7 +1,7 @@
 //! Validations that were refused.
 
 use axum::extract::State;
-use common::{RefusalId, UserRefusal};
+use common::{LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use crate::http::App;
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, Query};
 use crate::http::newest_first::{DEFAULT_LIMIT, DescendingPage};
-use crate::ops::outcomes;
+use crate::ops::outcomes::{self, RefusalQuery};
 
 /// The query of the list of refusals.
 #[derive(Deserialize, JsonSchema)]
@@ -19,6 +19,18 @@ use crate::ops::outcomes;
 pub struct ListRefusals {
     /// Only the refusals of this user, by the caller's own identifier.
     user_id: Option<String>,
+    /// Only refusals for this reason.
+    reason: Option<Reason>,
+    /// Only users who were refused at this time or later, of their refusals of one hour.
+    from: Option<Timestamp>,
+    /// Only users who were first refused before this time, of their refusals of one hour.
+    to: Option<Timestamp>,
+    /// Only refusals because of a license of this product.
+    product_id: Option<ProductId>,
+    /// Only refusals because of a license of this plan.
+    plan_id: Option<PlanId>,
+    /// Only refusals because of this license.
+    license_id: Option<LicenseId>,
     /// The greatest number of records; 100 if absent.
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
@@ -32,7 +44,16 @@ pub async fn list(
 ) -> Result<DescendingPage<UserRefusal>, Error> {
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.0);
     // One record more than requested shows whether more follow.
-    let (view, user) = (app.ops.view(caller.scope), query.user_id.as_deref());
-    let refusals = outcomes::refusals(view, user, query.after, limit + 1).await?;
+    let filter = RefusalQuery {
+        user: query.user_id,
+        reason: query.reason,
+        from: query.from,
+        to: query.to,
+        product: query.product_id,
+        plan: query.plan_id,
+        license: query.license_id,
+    };
+    let view = app.ops.view(caller.scope);
+    let refusals = outcomes::refusals(view, filter, query.after, limit + 1).await?;
     Ok(DescendingPage::page(refusals, limit, |refusal| refusal.id.to_string()))
 }

@@ -11,6 +11,7 @@ use common::{
 
 use super::view::View;
 use crate::error::Error;
+use crate::store::outcomes::RefusalFilter;
 use crate::store::validations::{self, AssignedLicense, NamedLicense};
 use crate::store::{outcomes, products as stored_products, users};
 use crate::validation::LastChecks;
@@ -29,8 +30,8 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
         let product = stored_products::find(&mut tx, scope, product).await?;
         product.ok_or_else(|| Error::unknown("productId", "product"))?;
     }
-    let refusals =
-        outcomes::refusals_of_user(&mut tx, scope, &request.user_id, None, LAST_REFUSALS).await?;
+    let of_user = RefusalFilter { user: Some(request.user_id.clone()), ..RefusalFilter::default() };
+    let refusals = outcomes::refusals(&mut tx, scope, &of_user, None, LAST_REFUSALS).await?;
     let Some(user) = users::find_external(&mut tx, scope, &request.user_id).await? else {
         return Ok(Explanation {
             valid: false,

@@ -1,11 +1,11 @@
 //! Licenses, and the users to whom they are assigned.
 
-use std::collections::{HashMap, HashSet};
+mod names;
 
 use chrono::Duration;
 use common::{
     ActivationId, AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License,
-    LicenseAssignment, LicenseDetails, LicenseField, LicenseId, LicenseWithSeats, Name, PlanId,
+    LicenseAssignment, LicenseDetails, LicenseField, LicenseId, LicenseWithSeats, PlanId,
     ProductId, Status, Timestamp, UpdateLicense, advance_ids_past,
 };
 
@@ -17,10 +17,10 @@ use super::view::View;
 use crate::error::Error;
 use crate::events::NewEvent;
 use crate::store::licenses::{LicenseFilter, Suffixes};
-use crate::store::{
-    Page, TextRange, assignments, licenses, plans, products, seats, users as stored_users,
-};
+use crate::store::{Page, TextRange, assignments, licenses, plans, seats, users as stored_users};
 use crate::validation::LastChecks;
+
+pub use names::{Names, names};
 
 pub use crate::store::assignments::{AssignedUser, SeatHolder};
 pub use crate::store::licenses::ExpiryFilter;
@@ -142,35 +142,6 @@ pub async fn by_expiry(
 /// The active licenses whose seats are all in use. Some may be past their expiry.
 pub async fn full(view: View, page: Page<LicenseId>) -> Result<Vec<LicenseWithSeats>, Error> {
     Ok(licenses::full(&mut view.read().await?, view.scope, page).await?)
-}
-
-/// The names of the products and plans of licenses.
-pub struct Names {
-    pub products: HashMap<ProductId, Name>,
-    pub plans: HashMap<PlanId, Name>,
-}
-
-impl Names {
-    /// The name of the license's product; empty if it is unknown.
-    pub fn product_of(&self, license: &License) -> &str {
-        self.products.get(&license.product_id).map_or("", Name::as_str)
-    }
-
-    /// The name of the license's plan; empty if it is unknown.
-    pub fn plan_of(&self, license: &License) -> &str {
-        self.plans.get(&license.plan_id).map_or("", Name::as_str)
-    }
-}
-
-/// The names of the products and plans of these licenses.
-pub async fn names(view: View, of: &[LicenseWithSeats]) -> Result<Names, Error> {
-    let products: HashSet<_> = of.iter().map(|of| of.license.product_id).collect();
-    let plans: HashSet<_> = of.iter().map(|of| of.license.plan_id).collect();
-    let (mut conn, scope) = (view.read().await?, view.scope);
-    Ok(Names {
-        products: products::names(&mut conn, scope, products).await?,
-        plans: plans::names(&mut conn, scope, plans).await?,
-    })
 }
 
 /// The license's assignments, with their users and seats; empty if the license does not exist.

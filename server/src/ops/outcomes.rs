@@ -1,34 +1,54 @@
 //! Outcomes of validations: counts by hour, and the users that were refused.
 
 use chrono::TimeDelta;
-use common::{ExternalId, HourStatistics, RefusalId, Statistics, Timestamp, UserRefusal, hour_of};
+use common::{
+    HourStatistics, LicenseId, PlanId, ProductId, Reason, RefusalId, Statistics, Timestamp,
+    UserRefusal, hour_of,
+};
 
 use super::view::View;
 use crate::error::Error;
-use crate::store::outcomes;
+use crate::store::outcomes::{self, RefusalFilter};
 
 const HOUR: TimeDelta = TimeDelta::hours(1);
 const MILLISECOND: TimeDelta = TimeDelta::milliseconds(1);
 const DEFAULT_SPAN: TimeDelta = TimeDelta::hours(24);
+const FROM_AFTER_TO: &str = "from must not be after to";
 /// More than the time for which outcomes are kept.
 const MAX_SPAN: TimeDelta = TimeDelta::days(31);
 
-/// The refusals before one of them, or the newest ones. `user` is the caller's own identifier.
+/// Which refusals a list shows, as the caller wrote it.
+#[derive(Clone, Default)]
+pub struct RefusalQuery {
+    /// The caller's own identifier of the user.
+    pub user: Option<String>,
+    pub reason: Option<Reason>,
+    /// Last refused then or later.
+    pub from: Option<Timestamp>,
+    /// First refused before.
+    pub to: Option<Timestamp>,
+    pub product: Option<ProductId>,
+    pub plan: Option<PlanId>,
+    pub license: Option<LicenseId>,
+}
+
+/// The refusals before one of them, or the newest ones.
 pub async fn refusals(
     view: View,
-    user: Option<&str>,
+    query: RefusalQuery,
     before: Option<RefusalId>,
     limit: i64,
 ) -> Result<Vec<UserRefusal>, Error> {
-    let mut conn = view.read().await?;
-    Ok(match user.map(str::parse::<ExternalId>) {
-        None => outcomes::refusals(&mut conn, view.scope, before, limit).await?,
-        Some(Ok(user)) => {
-            outcomes::refusals_of_user(&mut conn, view.scope, &user, before, limit).await?
-        }
+    let RefusalQuery { user, reason, from, to, product, plan, license } = query;
+    if from.zip(to).is_some_and(|(from, to)| from > to) {
+        return Err(Error::invalid("from", FROM_AFTER_TO));
+    }
+    let Ok(user) = user.map(|text| text.parse()).transpose() else {
         // A text that cannot be an external id belongs to no user.
-        Some(Err(_)) => Vec::new(),
-    })
+        return Ok(Vec::new());
+    };
+    let filter = RefusalFilter { user, reason, from, to, product, plan, license };
+    Ok(outcomes::refusals(&mut view.read().await?, view.scope, &filter, before, limit).await?)
 }
 
 /// The counts of each hour from `from` to `to`; of the last 24 hours if neither is given.
@@ -54,8 +74,7 @@ fn whole_hours(
     to: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<(Timestamp, Timestamp), Error> {
-    let why =
-        if to.is_some() { "from must not be after to" } else { "from must not be in the future" };
+    let why = if to.is_some() { FROM_AFTER_TO } else { "from must not be in the future" };
     let to = to.unwrap_or(now);
     if from.is_some_and(|from| from > to) {
         return Err(Error::invalid("from", why));

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use common::{LicenseId, Mode, Name, Role};
+use common::{LicenseId, LicenseWithSeats, Mode, Name, Role};
 use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
 
 use super::parts::LicenseLink;
+use crate::ops::licenses::Names;
 
 /// The frame of a page.
 #[derive(Clone)]
@@ -48,10 +49,11 @@ pub struct Section {
     pub current: Option<&'static str>,
 }
 
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 7] = [
     ("Overview", ""),
     ("Licenses", "/licenses"),
     ("Users", "/users"),
+    ("Refusals", "/refusals"),
     ("Products", "/products"),
     ("Keys", "/keys"),
     ("Events", "/events"),
@@ -63,7 +65,11 @@ impl Layout {
     }
 
     pub fn license(&self, id: LicenseId) -> LicenseLink {
-        LicenseLink { base: self.base(), id }
+        LicenseLink { base: self.base(), id, title: None }
+    }
+
+    pub fn titled(&self, license: &LicenseWithSeats, names: &Names) -> LicenseLink {
+        LicenseLink { base: self.base(), id: license.id, title: names.title_of(license) }
     }
 
     pub fn other_mode(&self) -> Mode {
@@ -150,6 +156,7 @@ notices! {
     ExpiryChanged = "Expiry changed from {from} to {to}.";
     ExpiryPassed = "Expiry changed from {from} to {to}. That is in the past: users of the license \
         are now refused.";
+    NameChanged = "Name saved.";
     FeaturesChanged = "Features saved. Each user gets them with the next validation.";
     Assigned = "License assigned. The user's first validation takes a seat.";
     AssignedFull = "License assigned, but all seats are taken ({to}). The user is refused until \

@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::TimeDelta;
 use common::{
-    Event, HourStatistics, Key, License, LicenseWithSeats, Status, Timestamp, UserRefusal,
+    Event, HourStatistics, Key, License, LicenseWithSeats, Status, Timestamp, UserRefusal, hour_of,
 };
 use form_urlencoded::byte_serialize;
 
@@ -19,11 +19,12 @@ use self::charts::{Chart, Counts, first_day};
 use self::steps::{StepsPage, steps};
 use super::event_line::EventLine;
 use super::keys::state;
-use super::{Layout, SeatsBar, Viewer, filters, page};
+use super::{Layout, SeatsBar, Viewer, filters, page, refusals};
 use crate::error::Error;
 use crate::http::App;
 use crate::ops::events::EventQuery;
 use crate::ops::licenses::{ExpiryFilter, Names};
+use crate::ops::outcomes::RefusalQuery;
 use crate::ops::view::View;
 use crate::ops::{events, keys, licenses, outcomes};
 use crate::store::Page;
@@ -55,7 +56,7 @@ struct OverviewPage {
 pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Response, Error> {
     let (view, now) = (app.ops.view(visitor.scope), Timestamp::now());
     let hours = outcomes::statistics(view.clone(), Some(first_day(now)), Some(now)).await?.hours;
-    let validations = Validations::of(&hours);
+    let validations = Validations::of(visitor.layout.base(), &hours);
     if validations.is_none()
         && let Some(steps) = steps(view.clone()).await?
     {
@@ -79,7 +80,7 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
 /// The refusals of the last hour, most frequent first, then earlier ones, newest first.
 async fn recent_refusals(view: View, now: Timestamp) -> Result<Vec<UserRefusal>, Error> {
     let hour_ago = now.plus(-TimeDelta::hours(1));
-    let mut found = outcomes::refusals(view, None, None, READ_REFUSALS).await?;
+    let mut found = outcomes::refusals(view, RefusalQuery::default(), None, READ_REFUSALS).await?;
     found.sort_by_key(|refusal| {
         let last = refusal.last_at;
         Reverse(if last > hour_ago { (true, refusal.count, last) } else { (false, 0, last) })
@@ -107,7 +108,7 @@ struct Validations {
 
 impl Validations {
     /// `hours` begin with the [`first_day`] and end with the current hour.
-    fn of(hours: &[HourStatistics]) -> Option<Self> {
+    fn of(base: String, hours: &[HourStatistics]) -> Option<Self> {
         if hours.iter().all(|hour| hour.total == 0) {
             return None;
         }
@@ -115,8 +116,8 @@ impl Validations {
         Some(Self {
             last: Counts::of(last),
             before: Counts::of(&earlier[earlier.len() - HOURS..]),
-            day: Chart::of_day(hours),
-            week: Chart::of_week(hours),
+            day: Chart::of_day(base.clone(), hours),
+            week: Chart::of_week(base, hours),
         })
     }
 
@@ -155,6 +156,12 @@ impl OverviewPage {
     fn near_end(&self, key: &Key) -> Option<Timestamp> {
         key.expires_at.filter(|end| end.since(Timestamp::now()) < keys::EXPIRES_SOON)
     }
+}
+
+/// The address of the refusals of the last 24 hours.
+fn since_yesterday() -> String {
+    let hour = hour_of(Timestamp::now()).plus(-TimeDelta::hours(HOURS as i64 - 1));
+    refusals::link(&[("from", &hour.to_string())])
 }
 
 /// A text, encoded for a query.

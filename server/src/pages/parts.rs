@@ -123,11 +123,17 @@ pub fn short(id: LicenseId) -> String {
 #[derive(Template)]
 #[template(
     ext = "html",
-    source = r#"<a class="mono" href="{{ base }}/licenses/{{ id }}" title="{{ id }}">{{ self::short(*id) }}</a>"#
+    source = r#"{% if let Some(title) = title -%}
+        <a href="{{ base }}/licenses/{{ id }}">{{ title }}</a> <small class="mono quiet" title="{{ id }}">{{ self::short(*id) }}</small>
+        {%- else -%}
+        <a class="mono" href="{{ base }}/licenses/{{ id }}" title="{{ id }}">{{ self::short(*id) }}</a>
+        {%- endif %}"#
 )]
 pub struct LicenseLink {
     pub base: String,
     pub id: LicenseId,
+    /// By what people tell it apart, if there is something.
+    pub title: Option<String>,
 }
 
 impl HtmlSafe for LicenseLink {}

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::http::App;
 use crate::pages::{
     Viewer, assets, events, form_opened, front_door, home, keys, licenses, overview, plans,
-    products, refuse_cross_site, render, sign_in, users,
+    products, refusals, refuse_cross_site, render, sign_in, users,
 };
 
 #[rustfmt::skip]
@@ -35,6 +35,7 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/products/{id}", get(products::get).post(products::update))
         .route("/dashboard/{mode}/products/{id}/plans", post(products::create_plan))
         .route("/dashboard/{mode}/plans/{id}", get(plans::get).post(plans::update))
+        .route("/dashboard/{mode}/refusals", get(refusals::list))
         .route("/dashboard/{mode}/events", get(events::list))
         .route("/dashboard/{mode}/keys", get(keys::list).post(keys::create))
         .route("/dashboard/{mode}/keys/{id}", get(keys::get))

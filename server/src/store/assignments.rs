@@ -1,13 +1,17 @@
 //! Assignments: which user may use which license, and the seat that the user holds on it.
 
+use std::collections::HashMap;
+
 use common::{
     Activation, ActivationId, Assignment, AssignmentId, ExternalId, LicenseAssignment, LicenseId,
     Line, Name, Timestamp, UserId,
 };
+use sqlx::types::Json;
 
+use super::batch_rows::{BatchRow, over_rows};
 use super::page::paged;
 use super::{Order, Page, Scope};
-use crate::db::{AsWritten, Conn, Result, locking};
+use crate::db::{AsWritten, Conn, Result, Sql, locking};
 
 /// An assignment, with its seat if the user holds one.
 pub struct AssignmentWithSeat {
@@ -298,4 +302,26 @@ pub async fn delete_of_user(conn: &mut Conn, scope: Scope, user: UserId) -> Resu
         .execute()
         .await?;
     Ok(())
+}
+
+/// Who holds the oldest seat of each of these licenses, as far as anybody does.
+pub async fn first_holders(
+    conn: &mut Conn,
+    scope: Scope,
+    licenses: impl IntoIterator<Item = LicenseId>,
+) -> Result<HashMap<LicenseId, ExternalId>> {
+    const FIRST: Sql = over_rows!(
+        "select item.id, u.external_id from item
+         join assignments s on s.license_id = item.id and s.world = item.world and s.world > 0
+             and s.activation_id = (
+                 select first.activation_id from assignments first
+                 where first.license_id = item.id and first.world = item.world
+                     and first.world > 0 and first.activation_id is not null
+                 order by first.activation_id limit 1)
+         join users u on u.id = s.user_id and u.world = s.world"
+    );
+    let rows: Vec<_> = licenses.into_iter().map(|id| BatchRow::license(scope, id, 0)).collect();
+    let holders: Vec<(LicenseId, ExternalId)> =
+        conn.query(FIRST).bind(Json(rows)).fetch_all().await?;
+    Ok(holders.into_iter().collect())
 }

@@ -1,7 +1,9 @@
 //! Outcomes of validations: hourly counts, and the users that were refused. Every node adds its
 //! own, in portions.
 
-use common::{ExternalId, Reason, RefusalId, Timestamp, UserRefusal};
+use common::{
+    ExternalId, LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal, hour_of,
+};
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -136,49 +138,75 @@ pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) ->
     Ok(())
 }
 
+/// Which refusals a list shows: those that match all given conditions.
+#[derive(Clone, Default)]
+pub struct RefusalFilter {
+    pub user: Option<ExternalId>,
+    pub reason: Option<Reason>,
+    /// Last refused then or later.
+    pub from: Option<Timestamp>,
+    /// First refused before.
+    pub to: Option<Timestamp>,
+    pub product: Option<ProductId>,
+    pub plan: Option<PlanId>,
+    pub license: Option<LicenseId>,
+}
+
 macro_rules! select_refusals {
-    ($condition:literal) => {
+    ($found_by:literal) => {
         concat!(
             "select id, external_id, reason, license_id, hour, count, first_at, last_at
              from refusals where ",
-            $condition
+            $found_by,
+            " and id < $2 and id >= $4
+                 and (cast($5 as text) is null or reason = $5)
+                 and (cast($6 as timestamptz) is null or last_at >= $6)
+                 and (cast($7 as timestamptz) is null or first_at < $7)
+                 and (cast($8 as uuid) is null or license_id = $8)
+                 and (cast($9 as uuid) is null or exists (
+                     select 1 from licenses l where l.id = refusals.license_id
+                         and l.world = refusals.world and l.product_id = $9))
+                 and (cast($10 as uuid) is null or exists (
+                     select 1 from licenses l where l.id = refusals.license_id
+                         and l.world = refusals.world and l.plan_id = $10))
+             order by id desc limit $3"
         )
     };
 }
 
 /// The refusals before one of them, or the newest ones, in the order of their ids, which does not
-/// change while counts grow.
+/// change while counts grow. The user may have been deleted.
 pub async fn refusals(
     conn: &mut Conn,
     scope: Scope,
+    filter: &RefusalFilter,
     before: Option<RefusalId>,
     limit: i64,
 ) -> Result<Vec<UserRefusal>> {
-    conn.query(select_refusals!("world = $1 and world > 0 and id < $2 order by id desc limit $3"))
+    // An id is made in the hour of its refusals or later.
+    let oldest = filter
+        .from
+        .map_or(Uuid::nil(), |from| Uuid::from_u128(u128::from(hour_of(from).millis()) << 80));
+    let query = match filter.user {
+        Some(_) => select_refusals!("external_id = $11 and world = $1"),
+        None => select_refusals!("world = $1 and world > 0"),
+    };
+    let query = conn
+        .query(query)
         .bind_scope(scope)
         .bind(before.map_or(Uuid::max(), RefusalId::uuid))
         .bind(limit)
-        .fetch_all()
-        .await
-}
-
-/// Like [`refusals`], for one user, who may have been deleted.
-pub async fn refusals_of_user(
-    conn: &mut Conn,
-    scope: Scope,
-    user: &ExternalId,
-    before: Option<RefusalId>,
-    limit: i64,
-) -> Result<Vec<UserRefusal>> {
-    conn.query(select_refusals!(
-        "external_id = $2 and world = $1 and id < $3 order by id desc limit $4"
-    ))
-    .bind_scope(scope)
-    .bind(user)
-    .bind(before.map_or(Uuid::max(), RefusalId::uuid))
-    .bind(limit)
-    .fetch_all()
-    .await
+        .bind(oldest)
+        .bind(filter.reason)
+        .bind(filter.from)
+        .bind(filter.to)
+        .bind(filter.license)
+        .bind(filter.product)
+        .bind(filter.plan);
+    match &filter.user {
+        Some(user) => query.bind(user).fetch_all().await,
+        None => query.fetch_all().await,
+    }
 }
 
 /// Deletes some of the counts of hours before `since`, in every world. Returns whether more may

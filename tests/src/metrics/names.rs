@@ -27,9 +27,11 @@ async fn full_scrape() -> Scrape {
     let database = TestDatabase::ready().await;
     let shown = Shown::start(&database.url);
     everything_happens(&shown.admin).await;
+    // PostgreSQL makes its own checkpoints.
+    let tasks = if database.is_postgres() { 8 } else { 9 };
     until("all tasks have run", async || {
         let scrape = shown.scrape().await;
-        scrape.by_label("licd_task_last_success_timestamp_seconds", "task").len() == 9
+        scrape.by_label("licd_task_last_success_timestamp_seconds", "task").len() == tasks
     })
     .await;
     shown.scrape().await

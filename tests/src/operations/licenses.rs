@@ -141,3 +141,26 @@ async fn a_page_of_licenses_has_the_names_of_its_products_and_plans() {
         assert!(names.products.is_empty() && names.plans.is_empty());
     }
 }
+
+/// People tell licenses apart by a name, or by the first holder and how many others there are.
+#[tokio::test]
+async fn a_license_has_its_name_or_its_first_holder_as_title() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 3 })).await;
+    let (named, held, free) =
+        (app.license_of(&plan).await, app.license_of(&plan).await, app.license_of(&plan).await);
+    let path = format!("/api/v1/admin/licenses/{named}");
+    app.patch(&path, json!({ "name": "Acme" })).await.data();
+    for (license, user) in [(&named, "zoe"), (&held, "ada"), (&held, "bob"), (&free, "cyd")] {
+        app.assign(license, user).await.data();
+        if license != &free {
+            app.validate(user).await.data();
+        }
+    }
+    let view = view_of(&app, &app).await;
+    let page = Page::newest_first(None, 100);
+    let page = licenses::page(view.clone(), LicenseQuery::default(), page).await.unwrap();
+    let names = licenses::names(view, &page).await.unwrap();
+    let titles: Vec<_> = page.iter().map(|license| names.title_of(license)).collect();
+    assert_eq!(titles, [None, Some("ada +1".to_owned()), Some("Acme".to_owned())]);
+}

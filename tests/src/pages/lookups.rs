@@ -79,6 +79,32 @@ async fn who_was_refused_often_is_shown_before_who_was_refused_last() {
     assert!(place("busy") < place("new-7"), "{page}");
 }
 
+/// Numbers on the overview lead to the refusals that they count.
+#[tokio::test]
+async fn refusals_are_found_from_the_overview() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    app.set_status(&license, "revoked").await.data();
+    app.assign(&license, "ada").await.data();
+    app.validate("ada").await.data();
+    app.validate("bob").await.data();
+    until("refusals are written", async || {
+        app.get("/api/v1/admin/refusals").await.list().len() == 2
+    })
+    .await;
+    let admin = admin(&app).await;
+    let overview = admin.get("/dashboard/live").await.text().await.unwrap();
+    let (_, link) =
+        overview.split_once("<a href=\"/dashboard/live/refusals?reason=revoked").unwrap();
+    let (link, _) = link.split_once('"').unwrap();
+    let link = format!("/dashboard/live/refusals?reason=revoked{}", link.replace("&#38;", "&"));
+    let page = admin.get(&link).await.text().await.unwrap();
+    assert!(page.contains(">ada</a>") && !page.contains(">bob</a>"), "{link}: {page}");
+    let all = admin.get("/dashboard/live/refusals").await.text().await.unwrap();
+    assert!(all.contains(">ada</a>") && all.contains(">bob</a>"), "{all}");
+    assert_eq!(admin.status("/dashboard/live/refusals?from=yesterday").await, 400);
+}
+
 /// The age of a key that was never used is not the time of a use.
 #[tokio::test]
 async fn a_key_that_was_never_used_is_shown_as_such() {

@@ -1,6 +1,5 @@
 //! `licctl refusals`: refused validations, and the reasons.
 
-use chrono::TimeDelta;
 use clap::{Args, Subcommand, value_parser};
 use common::{ExternalId, Reason, UserRefusal};
 
@@ -123,28 +122,21 @@ async fn read(
     limit: usize,
 ) -> Result<(Vec<ApiRecord<UserRefusal>>, bool)> {
     let client = ctx.client().await?;
-    let since = args.since.map(|span| ctx.now.plus(-span.delta()));
-    let page_len = if args.reason.is_none() { limit.min(MAX_PAGE_LEN) } else { MAX_PAGE_LEN };
-    let page_len = page_len.to_string();
+    let since = args.since.map(|span| ctx.now.plus(-span.delta()).to_string());
+    let page_len = limit.min(MAX_PAGE_LEN).to_string();
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let mut query = vec![("limit", page_len.as_str())];
         query.extend(args.user.iter().map(|user| ("userId", user.as_str())));
+        query.extend(args.reason.iter().map(|reason| ("reason", reason.as_str())));
+        query.extend(since.iter().map(|since| ("from", since.as_str())));
         query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
         let page = client.refusals().page(&query).await?;
-        // A record is listed by its hour; those two hours earlier ended before that time.
-        let over = page.data.last().is_none_or(|last| {
-            since.is_some_and(|since| last.hour.plus(TimeDelta::hours(2)) < since)
-        });
-        let fits = |refusal: &ApiRecord<UserRefusal>| {
-            args.reason.is_none_or(|reason| refusal.reason == reason)
-                && since.is_none_or(|since| refusal.last_at >= since)
-        };
-        found.extend(page.data.into_iter().filter(fits));
-        let more = found.len() > limit || page.next_cursor.is_some();
-        if found.len() >= limit || over || page.next_cursor.is_none() {
+        found.extend(page.data);
+        if found.len() >= limit || page.next_cursor.is_none() {
+            let more = found.len() > limit || page.next_cursor.is_some();
             found.truncate(limit);
-            return Ok((found, more && !over));
+            return Ok((found, more));
         }
         cursor = page.next_cursor;
     }

@@ -1,14 +1,14 @@
 //! What validations of a user return, product by product.
 
 use common::{
-    ExplainedLicense, ExternalId, LicenseId, Name, ProductId, Reason, Timestamp, User, UserId,
-    UserRefusal,
+    ExplainedLicense, LicenseId, Name, ProductId, Reason, Timestamp, User, UserId, UserRefusal,
 };
 
 use super::remedies::{deciding, find_remedies};
 use super::{LAST_REFUSALS, judge, show_checks};
 use crate::error::Error;
 use crate::ops::view::View;
+use crate::store::outcomes::RefusalFilter;
 use crate::store::validations::{self, NamedLicense};
 use crate::store::{outcomes, users};
 
@@ -67,8 +67,9 @@ pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<Expl
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
     show_checks(&mut found, &view.last_checks);
-    let of_user: &ExternalId = &user.external_id;
-    let refusals = outcomes::refusals_of_user(&mut tx, scope, of_user, None, LAST_REFUSALS).await?;
+    let of_user =
+        RefusalFilter { user: Some(user.external_id.clone()), ..RefusalFilter::default() };
+    let refusals = outcomes::refusals(&mut tx, scope, &of_user, None, LAST_REFUSALS).await?;
     let mut products: Vec<ProductAnswer> = Vec::new();
     for license in &found {
         let id = license.assigned.license.product_id;

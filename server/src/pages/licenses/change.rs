@@ -27,6 +27,7 @@ use crate::pages::{
 /// What a form does, as the last part of its address says.
 #[derive(Clone, Copy)]
 pub enum Action {
+    Name,
     Status,
     Limit,
     Expiry,
@@ -40,6 +41,7 @@ impl FromRequestParts<App> for Action {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         Ok(match path_param(parts, app, "action").await.as_deref() {
+            Some("name") => Self::Name,
             Some("status") => Self::Status,
             Some("limit") => Self::Limit,
             Some("expiry") => Self::Expiry,
@@ -63,6 +65,7 @@ pub async fn change(
     // Boxed: a request that waits for its body would need the memory for all of it.
     let changed = Box::pin(async {
         let done = match action {
+            Action::Name => form.set_name().await?,
             Action::Status => form.set_status().await?,
             Action::Limit => form.set_limit().await?,
             Action::Expiry => form.set_expiry().await?,
@@ -82,6 +85,7 @@ pub async fn change(
         changed => changed,
     };
     let title = match action {
+        Action::Name => "The name was not changed",
         Action::Status => "The status was not changed",
         Action::Limit => "The limit was not changed",
         Action::Expiry => "The expiry was not changed",
@@ -106,6 +110,15 @@ struct SentForm<'a> {
 }
 
 impl SentForm<'_> {
+    async fn set_name(&self) -> Result<Done, Stop> {
+        let name = optional("name", "The name", given("name", &self.fields.name)?)?;
+        let before = self.stored().await?;
+        let clear = name.is_none().then(|| vec![LicenseField::Name]);
+        let update = UpdateLicense { name: name.clone(), clear, ..UpdateLicense::default() };
+        self.update(update).await?;
+        Ok(Notice::NameChanged.unless(before.name == name).into())
+    }
+
     async fn set_status(&self) -> Result<Done, Stop> {
         let status = required("status", "The status", given("status", &self.fields.status)?)?;
         let before = self.stored().await?;

@@ -37,6 +37,7 @@ struct NewPage {
 #[serde(default)]
 pub struct NewQuery {
     plan: String,
+    name: String,
     days: String,
     users: String,
 }
@@ -46,6 +47,7 @@ pub struct NewQuery {
 #[serde(default, rename_all = "camelCase")]
 pub struct NewForm {
     plan_id: String,
+    name: String,
     expires_in_days: String,
     /// External ids, one per line or separated by commas.
     users: String,
@@ -57,10 +59,11 @@ impl NewForm {
     async fn read(&self, view: View) -> Result<(CreateLicense, TypedUsers), Error> {
         all! {
             plan_id = chosen_plan(&self.plan_id),
+            name = optional("name", "The name", &self.name),
             expires_in_days = optional("expiresInDays", "The days", &self.expires_in_days),
             typed = typed_users::several(view, "users", &self.users).await,
         }
-        Ok((CreateLicense { plan_id, expires_in_days, name: None, metadata: None }, typed))
+        Ok((CreateLicense { plan_id, expires_in_days, name, metadata: None }, typed))
     }
 
     /// Asks before it creates users.
@@ -82,9 +85,12 @@ impl NewForm {
     fn back(&self) -> String {
         let users = if self.users.len() > LONGEST_IN_ADDRESS { "" } else { &self.users };
         let mut query = Serializer::new("/licenses/new?".to_owned());
-        for (name, value) in
-            [("plan", self.plan_id.as_str()), ("days", &self.expires_in_days), ("users", users)]
-        {
+        for (name, value) in [
+            ("plan", self.plan_id.as_str()),
+            ("name", &self.name),
+            ("days", &self.expires_in_days),
+            ("users", users),
+        ] {
             query.append_pair(name, value);
         }
         query.finish()
@@ -96,8 +102,8 @@ pub async fn new(
     Editor(visitor): Editor,
     Query(query): Query<NewQuery>,
 ) -> Result<Response, Error> {
-    let NewQuery { plan: plan_id, days: expires_in_days, users } = query;
-    let form = NewForm { plan_id, expires_in_days, users, ..NewForm::default() };
+    let NewQuery { plan: plan_id, name, days: expires_in_days, users } = query;
+    let form = NewForm { plan_id, name, expires_in_days, users, ..NewForm::default() };
     show_form(&app, visitor, FormState::new(form)).await
 }
 

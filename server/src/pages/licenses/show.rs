@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{Event, LicenseId, LicenseWithSeats, Status, Timestamp};
+use common::{Event, LicenseId, LicenseWithSeats, Name, Status, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -61,6 +61,7 @@ pub struct ShowQuery {
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Fields {
+    pub name: Option<String>,
     pub status: Option<String>,
     pub max_seats: Option<String>,
     /// The last valid day.
@@ -155,6 +156,7 @@ pub async fn show(
 /// Fills in the terms of the license, but for fields that were sent.
 fn fill_in(fields: &mut Fields, license: &LicenseWithSeats) {
     let text = |value: Option<String>| move || value.unwrap_or_default();
+    fields.name.get_or_insert_with(text(license.name.as_ref().map(Name::to_string)));
     fields.max_seats.get_or_insert_with(text(license.max_seats.map(|limit| limit.to_string())));
     fields.expires_at.get_or_insert_with(text(license.expires_at.map(last_day)));
     let features: Vec<_> = license.features.iter().map(|feature| feature.as_str()).collect();

@@ -4,7 +4,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use common::{HourStatistics, Reason, Timestamp};
 
-use crate::pages::{filters, words};
+use crate::pages::{filters, refusals, words};
 
 /// The reasons, in the order in which they are stacked.
 const REASONS: &[Reason] = Reason::ALL;
@@ -59,9 +59,8 @@ impl Counts {
     }
 
     /// The reasons that occurred, with their counts.
-    fn by_reason(&self) -> impl Iterator<Item = (i64, &'static str)> {
-        let counts = self.reasons.into_iter().zip(REASONS);
-        counts.filter(|(count, _)| *count > 0).map(|(count, reason)| (count, words(*reason)))
+    fn by_reason(&self) -> impl Iterator<Item = (i64, Reason)> {
+        self.reasons.into_iter().zip(REASONS.iter().copied()).filter(|(count, _)| *count > 0)
     }
 }
 
@@ -70,6 +69,8 @@ impl Counts {
 #[derive(Template)]
 #[template(path = "overview_chart.html")]
 pub struct Chart {
+    /// What the addresses of the mode begin with.
+    base: String,
     id: &'static str,
     title: &'static str,
     unit: &'static str,
@@ -86,6 +87,8 @@ impl HtmlSafe for Chart {}
 /// An hour, or a day.
 struct Column {
     name: String,
+    start: Timestamp,
+    end: Timestamp,
     counts: Counts,
 }
 
@@ -99,12 +102,14 @@ struct Series {
 
 impl Chart {
     /// The last 24 of `hours`, hour by hour.
-    pub fn of_day(hours: &[HourStatistics]) -> Self {
+    pub fn of_day(base: String, hours: &[HourStatistics]) -> Self {
         let hours = &hours[hours.len().saturating_sub(HOURS)..];
         let columns: Vec<Column> = hours
             .iter()
             .map(|hour| Column {
                 name: hour.hour.to_string()[11..16].to_owned(),
+                start: hour.hour,
+                end: hour.hour.plus(chrono::Duration::hours(1)),
                 counts: Counts::of(std::slice::from_ref(hour)),
             })
             .collect();
@@ -113,14 +118,16 @@ impl Chart {
         axis.push("now".to_owned());
         let (sum, has_days) = (Counts::of(hours), false);
         let [id, title, unit, each] = ["day", "Last 24 hours", "hour", "per hour"];
-        Self { id, title, unit, each, has_days, axis, columns, sum }
+        Self { base, id, title, unit, each, has_days, axis, columns, sum }
     }
 
     /// `hours`, which begin with the [`first_day`], day by day.
-    pub fn of_week(hours: &[HourStatistics]) -> Self {
+    pub fn of_week(base: String, hours: &[HourStatistics]) -> Self {
         let days: Vec<_> = hours.chunk_by(|a, b| day_start(a.hour) == day_start(b.hour)).collect();
         let columns = days.iter().map(|day| Column {
             name: day[0].hour.to_string()[..10].to_owned(),
+            start: day[0].hour,
+            end: day_start(day[0].hour).plus(chrono::Duration::days(1)),
             counts: Counts::of(day),
         });
         let columns = columns.collect();
@@ -132,7 +139,20 @@ impl Chart {
         axis.push("today".to_owned());
         let (sum, has_days) = (Counts::of(hours), true);
         let [id, title, unit, each] = ["week", "Last 7 days", "day", "per day"];
-        Self { id, title, unit, each, has_days, axis, columns, sum }
+        Self { base, id, title, unit, each, has_days, axis, columns, sum }
+    }
+
+    /// The address of the refusals of a column.
+    fn refused_in(&self, column: &Column, reason: Reason) -> String {
+        let (from, to) = (column.start.to_string(), column.end.to_string());
+        self.base.clone()
+            + &refusals::link(&[("reason", reason.as_str()), ("from", &from), ("to", &to)])
+    }
+
+    /// The address of the refusals of the whole chart.
+    fn refused_for(&self, reason: Reason) -> String {
+        let from = self.columns.first().map(|first| first.start.to_string()).unwrap_or_default();
+        self.base.clone() + &refusals::link(&[("reason", reason.as_str()), ("from", &from)])
     }
 
     fn most_valid(&self) -> i64 {
@@ -222,7 +242,8 @@ mod tests {
     #[test]
     fn columns_are_the_last_hours_and_the_days() {
         let hours = hours(&[(0, None, 1), (23, None, 2), (24, None, 4), (157, None, 8)]);
-        let (day, week) = (Chart::of_day(&hours), Chart::of_week(&hours));
+        let (day, week) =
+            (Chart::of_day(String::new(), &hours), Chart::of_week(String::new(), &hours));
         let shown = |chart: &Chart| -> Vec<(String, i64)> {
             chart.columns.iter().map(|it| (it.name.clone(), it.counts.valid)).collect()
         };
@@ -239,9 +260,12 @@ mod tests {
 
     #[test]
     fn the_highest_bar_fills_its_half_and_the_smallest_is_seen() {
-        let week = Chart::of_week(&hours(&[(0, None, 1000), (30, None, 500), (50, None, 1)]));
+        let week = Chart::of_week(
+            String::new(),
+            &hours(&[(0, None, 1000), (30, None, 500), (50, None, 1)]),
+        );
         assert_eq!(week.valid_path(), "M34 112v-84M102 112v-42M170 112v-1");
-        let day = Chart::of_day(&hours(&[(157, None, 3)]));
+        let day = Chart::of_day(String::new(), &hours(&[(157, None, 3)]));
         assert_eq!((day.valid_path(), day.bar_width()), ("M470 112v-84".to_owned(), 16));
         assert_eq!((week.column_width(), week.bar_width()), (68, 48));
     }
@@ -249,13 +273,16 @@ mod tests {
     /// Reasons stack without a gap, however few refusals they have.
     #[test]
     fn reasons_are_stacked() {
-        let week = Chart::of_week(&hours(&[
-            (0, Some(Reason::NoLicense), 40),
-            (1, Some(Reason::ExceededSeats), 60),
-            (24, Some(Reason::NoLicense), 1),
-            (25, Some(Reason::Expired), 1),
-            (26, Some(Reason::Revoked), 1),
-        ]));
+        let week = Chart::of_week(
+            String::new(),
+            &hours(&[
+                (0, Some(Reason::NoLicense), 40),
+                (1, Some(Reason::ExceededSeats), 60),
+                (24, Some(Reason::NoLicense), 1),
+                (25, Some(Reason::Expired), 1),
+                (26, Some(Reason::Revoked), 1),
+            ]),
+        );
         let series = week.series();
         let paths: Vec<_> = series.iter().map(|it| (it.words, it.path.as_str())).collect();
         let expected = [
@@ -271,7 +298,7 @@ mod tests {
 
     #[test]
     fn without_a_validation_nothing_is_drawn() {
-        let day = Chart::of_day(&hours(&[]));
+        let day = Chart::of_day(String::new(), &hours(&[]));
         assert_eq!(day.valid_path(), "");
         assert!(day.series().iter().all(|series| series.path.is_empty()));
     }
