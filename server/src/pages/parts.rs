@@ -124,7 +124,7 @@ pub fn short(id: LicenseId) -> String {
 #[template(
     ext = "html",
     source = r#"{% if let Some(title) = title -%}
-        <a href="{{ base }}/licenses/{{ id }}">{{ title }}</a> <small class="mono quiet" title="{{ id }}">{{ self::short(*id) }}</small>
+        <a href="{{ base }}/licenses/{{ id }}" title="{{ id }}">{{ title }} <small class="mono quiet">{{ self::short(*id) }}</small></a>
         {%- else -%}
         <a class="mono" href="{{ base }}/licenses/{{ id }}" title="{{ id }}">{{ self::short(*id) }}</a>
         {%- endif %}"#

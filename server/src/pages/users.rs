@@ -38,6 +38,8 @@ struct UsersPage {
     layout: Layout,
     query: UsersQuery,
     found: FoundUsers,
+    /// The path, behind the mode, of other records that match.
+    elsewhere: Option<String>,
     pager: Pager,
     form: FormState<UserForm>,
     /// The user who has the external id of the form.
@@ -65,20 +67,26 @@ pub async fn list(
     if found.users.is_empty() && text != query.q {
         found = find(&app, &visitor, &UsersQuery { q: text.to_owned(), ..query.clone() }).await?;
     }
-    let path = match only_hit(&found, &query.q) {
-        Some(user) => Some(format!("/users/{}", user.id)),
-        None if found.users.is_empty() => {
-            elsewhere::find(app.ops.view(visitor.scope), text).await?
+    let mut elsewhere = None;
+    if !text.is_empty() {
+        let user = exact_hit(&found, &query.q).map(|user| format!("/users/{}", user.id));
+        if user.is_none() {
+            elsewhere = elsewhere::find(app.ops.view(visitor.scope), text).await?;
         }
-        None => None,
-    };
-    if let Some(path) = path {
-        return Ok(Redirect::to(&(visitor.layout.base() + &path)).into_response());
+        let path = match (user, &elsewhere, found.users.as_slice()) {
+            (Some(user), ..) => Some(user),
+            (None, Some(other), []) => Some(other.clone()),
+            (None, None, [user]) => Some(format!("/users/{}", user.id)),
+            _ => None,
+        };
+        if let Some(path) = path {
+            return Ok(Redirect::to(&(visitor.layout.base() + &path)).into_response());
+        }
     }
     // The visitor may want to create the unknown user.
     let external_id = if found.users.is_empty() { text.to_owned() } else { String::new() };
     let form = UserForm { external_id, ..UserForm::default() };
-    show_list(visitor, query, found, FormState::new(form), None)
+    show_list(visitor, query, found, elsewhere, FormState::new(form), None)
 }
 
 async fn find(app: &App, visitor: &Visitor, query: &UsersQuery) -> Result<FoundUsers, Error> {
@@ -91,7 +99,7 @@ async fn find(app: &App, visitor: &Visitor, query: &UsersQuery) -> Result<FoundU
 }
 
 /// The user with exactly this external id, if the search finds no one else.
-fn only_hit<'a>(found: &'a FoundUsers, text: &str) -> Option<&'a User> {
+fn exact_hit<'a>(found: &'a FoundUsers, text: &str) -> Option<&'a User> {
     match found.users.as_slice() {
         [user] if [text, text.trim()].contains(&user.external_id.as_str()) => Some(user),
         _ => None,
@@ -102,12 +110,13 @@ fn show_list(
     visitor: Visitor,
     query: UsersQuery,
     mut found: FoundUsers,
+    elsewhere: Option<String>,
     form: FormState<UserForm>,
     existing: Option<User>,
 ) -> Result<Response, Error> {
     let pager = Paging::new(&query.before).pager(&mut found.users, |user| user.id);
     let (layout, once, status) = (visitor.layout, once(), form.error.status());
-    page(status, &UsersPage { layout, query, found, pager, form, existing, once })
+    page(status, &UsersPage { layout, query, found, elsewhere, pager, form, existing, once })
 }
 
 /// The form for a new user.
@@ -151,7 +160,7 @@ pub async fn create(
         let query = UsersQuery::default();
         let found = find(&app, &visitor, &query).await?;
         let existing = typed_users::existing(view, &fields.external_id).await?;
-        show_list(visitor, query, found, FormState { fields, error }, existing)
+        show_list(visitor, query, found, None, FormState { fields, error }, existing)
     };
     visitor.respond(created, again).await
 }

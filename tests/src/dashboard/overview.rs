@@ -167,7 +167,11 @@ async fn cards_show_what_needs_attention() {
 
     for (place, name, path) in [
         ("Recent refusals", MARKUP, None),
-        ("Full licenses", &*short(&full), Some(format!("/dashboard/live/licenses/{full}"))),
+        (
+            "Full licenses",
+            &*format!("holder {}", short(&full)),
+            Some(format!("/dashboard/live/licenses/{full}")),
+        ),
         ("Expiring soon", &*short(&ending), Some(format!("/dashboard/live/licenses/{ending}"))),
         ("Keys that need attention", MARKUP, Some(format!("/dashboard/live/keys/{key}"))),
     ] {

@@ -128,8 +128,8 @@ async fn the_keyboard_is_enough() {
     browser.press("Tab").await;
     browser.has_focus("Skip to content").await;
     browser.press("/").await;
-    browser.has_focus("Find a user by external ID, email or name").await;
-    browser.fill("Find a user by external ID, email or name", "ada").await;
+    browser.has_focus("Find a user, license, key or product").await;
+    browser.fill("Find a user, license, key or product", "ada").await;
     browser.press("Enter").await;
     browser.sees("Licensed for Studio.").await;
 }

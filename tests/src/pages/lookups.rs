@@ -21,6 +21,15 @@ async fn the_search_leads_to_what_was_copied() {
     let prefix = listed["prefix"].as_str().unwrap();
     let page = |folder: &str, id: &str| Some(format!("/dashboard/live/{folder}/{id}"));
     let end = &license[24..];
+    let grace = json!({ "externalId": "0b5c", "email": "grace@example.com" });
+    let grace = app.post("/api/v1/admin/users", grace).await.id();
+    let product = app.product("Render Farm").await;
+    let plan = app.plan_of(&product, json!({})).await;
+    let mut named = Vec::new();
+    for name in ["Acme GmbH", "Acme Ltd"] {
+        let new = json!({ "planId": plan, "name": name });
+        named.push(app.post("/api/v1/admin/licenses", new).await.id());
+    }
     let visitor = admin(&app).await;
     for (text, found) in [
         (" ada ", page("users", &id("USER"))),
@@ -34,6 +43,10 @@ async fn the_search_leads_to_what_was_copied() {
         (prefix, page("keys", &key)),
         (&*format!("{prefix}…"), page("keys", &key)),
         (&*id("PLAN"), page("plans", &id("PLAN"))),
+        ("grace@example.com", page("users", &grace)),
+        ("acme gm", page("licenses", &named[0])),
+        ("acme", Some("/dashboard/live/licenses?end=acme".to_owned())),
+        ("render fa", page("products", &product)),
         ("sk_", Some("/dashboard/live/keys".to_owned())),
         ("nobody", None),
         (" nobody else ", None),
@@ -103,6 +116,21 @@ async fn refusals_are_found_from_the_overview() {
     let all = admin.get("/dashboard/live/refusals").await.text().await.unwrap();
     assert!(all.contains(">ada</a>") && all.contains(">bob</a>"), "{all}");
     assert_eq!(admin.status("/dashboard/live/refusals?from=yesterday").await, 400);
+}
+
+/// Full licenses can be listed, and with another filter the page says that they cannot.
+#[tokio::test]
+async fn full_licenses_are_listed() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "maxSeats": 1 })).await;
+    let (full, free) = (app.license_of(&plan).await, app.license_of(&plan).await);
+    app.assign(&full, "ada").await.data();
+    app.validate("ada").await.data();
+    let admin = admin(&app).await;
+    let page = admin.get("/dashboard/live/licenses?seats=full").await.text().await.unwrap();
+    let lists = |license: &str| page.contains(&format!("/licenses/{license}\""));
+    assert!(lists(&full) && !lists(&free), "{page}");
+    assert_eq!(admin.status("/dashboard/live/licenses?seats=full&status=active").await, 400);
 }
 
 /// The age of a key that was never used is not the time of a use.

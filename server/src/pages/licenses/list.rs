@@ -22,6 +22,9 @@ const EXPIRIES: [(&str, &str); 2] = [(SOON, "within 30 days"), (OVER, "expired")
 const SOON: &str = "30";
 const OVER: &str = "expired";
 
+/// The choice for the seats.
+const FULL: &str = "full";
+
 /// What "soon" means.
 const SOON_DAYS: Duration = Duration::days(30);
 
@@ -46,6 +49,8 @@ pub struct ListQuery {
     status: String,
     /// One of [`EXPIRIES`].
     expiry: String,
+    /// `full`: only active licenses without a free seat.
+    seats: String,
     /// The external id of a user.
     user: String,
     /// How the id ends.
@@ -59,10 +64,19 @@ enum LicenseSearch {
     Ending(ExpiryFilter),
     /// Newest first.
     Matching(LicenseQuery),
+    /// Active and without a free seat, newest first.
+    Full,
 }
 
 impl ListQuery {
     fn read(&self, now: Timestamp) -> Result<LicenseSearch, Error> {
+        if self.seats == FULL {
+            if self.filters().iter().filter(|(_, value)| !value.is_empty()).count() > 1 {
+                let rule = "Full licenses cannot be filtered further.";
+                return Err(Error::invalid("seats", rule));
+            }
+            return Ok(LicenseSearch::Full);
+        }
         // No license belongs to a malformed id.
         let product = given(&self.product).map(|id| id.parse().unwrap_or_default());
         let plan = given(&self.plan).map(|id| id.parse().unwrap_or_default());
@@ -110,6 +124,7 @@ impl ListQuery {
                 licenses::by_expiry(view, filter, after, paging.rows + 1).await
             }
             LicenseSearch::Matching(query) => licenses::page(view, query, paging.page()).await,
+            LicenseSearch::Full => licenses::full(view, paging.page()).await,
         }
     }
 
@@ -125,12 +140,13 @@ impl ListQuery {
         matches!(self.read(Timestamp::now()), Ok(LicenseSearch::Ending(_)))
     }
 
-    fn filters(&self) -> [(&str, &str); 6] {
+    fn filters(&self) -> [(&str, &str); 7] {
         [
             ("product", &self.product),
             ("plan", &self.plan),
             ("status", &self.status),
             ("expiry", &self.expiry),
+            ("seats", &self.seats),
             ("user", &self.user),
             ("end", &self.end),
         ]

@@ -1,13 +1,15 @@
-//! What the search for users finds besides users: other records, by their ID or by the part of a
-//! license's ID or of a key that pages show.
+//! What the search for users finds besides users: other records by their ID, licenses by their names
+//! or the part of the ID that pages show, keys by how they begin, products by their names.
 
 use std::str::FromStr;
 
 use common::{KeyId, LicenseId, PlanId, ProductId, UserId};
+use form_urlencoded::Serializer;
 
 use crate::error::Error;
 use crate::ops::keys;
 use crate::ops::licenses::{self, LicenseQuery};
+use crate::ops::products;
 use crate::ops::view::View;
 use crate::store::Page;
 
@@ -15,6 +17,8 @@ use crate::store::Page;
 const LEAST_CHARACTERS: usize = 4;
 /// How many of the newest keys are compared. A tenant has few.
 const READ_KEYS: i64 = 1000;
+/// Likewise of products.
+const READ_PRODUCTS: i64 = 1000;
 
 /// The path, behind the mode, of what the text names: its page, or a list if there are several.
 pub async fn find(view: View, text: &str) -> Result<Option<String>, Error> {
@@ -29,12 +33,27 @@ pub async fn find(view: View, text: &str) -> Result<Option<String>, Error> {
         return Ok(None);
     }
     let query = LicenseQuery { search: Some(end.to_owned()), ..LicenseQuery::default() };
-    let found = licenses::page(view, query, Page::newest_first(None, 2)).await?;
-    // The characters of an id need no encoding in an address.
+    let found = licenses::page(view.clone(), query, Page::newest_first(None, 2)).await?;
+    Ok(match found.as_slice() {
+        [] => by_product_name(view, text).await?,
+        [license] => Some(format!("/licenses/{}", license.id)),
+        _ => Some(format!("/licenses?{}", query_of("end", end))),
+    })
+}
+
+fn query_of(name: &str, value: &str) -> String {
+    Serializer::new(String::new()).append_pair(name, value).finish()
+}
+
+/// The page of the product whose name has this text in it, or the list if there are several.
+async fn by_product_name(view: View, text: &str) -> Result<Option<String>, Error> {
+    let text = text.to_lowercase();
+    let mut found = products::page(view, Page::newest_first(None, READ_PRODUCTS)).await?;
+    found.retain(|product| product.name.as_str().to_lowercase().contains(&text));
     Ok(match found.as_slice() {
         [] => None,
-        [license] => Some(format!("/licenses/{}", license.id)),
-        _ => Some(format!("/licenses?end={end}")),
+        [product] => Some(format!("/products/{}", product.id)),
+        _ => Some("/products".to_owned()),
     })
 }
 
