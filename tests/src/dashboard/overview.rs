@@ -164,6 +164,7 @@ async fn cards_show_what_needs_attention() {
     assert!(events.contains(&created), "{events}");
     assert_eq!(events.matches(" UTC ").count(), 8, "{events}");
     is_fit_for_everyone(&browser, OVERVIEW).await;
+    is_fit_for_everyone(&browser, &format!("{OVERVIEW}/refusals")).await;
 
     for (place, name, path) in [
         ("Recent refusals", MARKUP, None),

@@ -21,7 +21,8 @@ async fn a_day(app: &Caller) -> (String, String) {
     let team = app.plan_of(&studio, terms("Team", json!(5), json!(365))).await;
     let solo = app.plan_of(&studio, terms("Solo", json!(1), json!(20))).await;
     let farm = app.plan_of(&render, terms("Farm", Value::Null, Value::Null)).await;
-    let shared = app.license_of(&team).await;
+    let shared = json!({ "planId": team, "name": "Analytical Engines Ltd" });
+    let shared = app.post("/api/v1/admin/licenses", shared).await.id();
     for user in ["ada", "margaret", "linus", "katherine", "dorothy", "grace"] {
         app.assign(&shared, user).await.data();
         app.validate(user).await.data();
@@ -88,6 +89,7 @@ async fn the_documentation_has_its_pictures() {
         ("overview", String::new(), "Recent refusals", 960),
         ("license", format!("/licenses/{license}"), "of 5 used", 893),
         ("user", format!("/users/{user}"), "exceeded_seats", 800),
+        ("refusals", "/refusals".to_owned(), "no free seat", 760),
     ] {
         browser.framed(height).await;
         browser.open(&format!("/dashboard/live{path}")).await;
