@@ -1,0 +1,9 @@
+"""A client of licd. What a request does is in `_flow`; this file only names what is public."""
+
+from ._client import AsyncLicd, Licd
+from ._flow import ApiError, FailClosed, FailOpen, LastAnswer, LicdError, NoAnswer, Result, Store
+
+__all__ = [
+    "ApiError", "AsyncLicd", "FailClosed", "FailOpen", "LastAnswer", "Licd", "LicdError",
+    "NoAnswer", "Result", "Store",
+]  # fmt: skip

@@ -1,0 +1,193 @@
+"""The sync and the async client: they send what `_flow` asks for, and leave all decisions to it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import httpx
+
+from . import _flow as flow
+
+T = TypeVar("T")
+MAX_BODY = 8 * 1024 * 1024
+
+
+class _Base:
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        outage: flow.Policy,
+        product: str | None = None,
+        timeout: float = 2.0,
+        deadline: float = 5.0,
+        remember: int = 10_000,
+        store: flow.Store | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        if not key or not key.isascii() or not key.isprintable() or " " in key:
+            raise ValueError("the key is empty or has characters that no key has")
+        self._url, self._product, self._outage = url.rstrip("/"), product, outage
+        self._timing = flow.Timing(timeout, deadline, clock, now, jitter)
+        self._answers = flow.Answers(remember, store)
+        self._headers = {"Authorization": f"Bearer {key}", "Accept-Encoding": "identity"}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._url!r})"
+
+    def _call(self, method: str, path: str, body: Any, key: str | None) -> flow.Flow[Any]:
+        if method != "GET" and path.startswith("/api/v1/admin"):
+            key = key or str(uuid.uuid4())
+        envelope = yield from flow.request(self._timing, method, path, body, key)
+        return envelope
+
+    def _licensed(
+        self, user: str, feature: str | None, product: str | None
+    ) -> flow.Flow[flow.Result]:
+        product = product or self._product
+        return flow.licensed(self._timing, self._answers, self._outage, user, feature, product)
+
+    def _arguments(self, send: flow.Send) -> dict[str, Any]:
+        headers = dict(self._headers)
+        if send.idempotency_key is not None:
+            headers["Idempotency-Key"] = send.idempotency_key
+        body = {} if send.body is None else {"json": send.body}
+        return {
+            "method": send.method, "url": self._url + send.path, "headers": headers,
+            "timeout": send.timeout, "follow_redirects": False, **body,
+        }  # fmt: skip
+
+    def _check(self, size: int, end: float) -> None:
+        if size > MAX_BODY:
+            raise httpx.ReadError("the response is too large")
+        if self._timing.clock() > end:
+            raise httpx.ReadTimeout("the response took too long")
+
+
+class Licd(_Base):
+    """A client of licd. It keeps connections open, so create one and share it among threads."""
+
+    def __init__(
+        self, url: str, key: str, *, sleep: Callable[[float], None] = time.sleep, **options: Any
+    ) -> None:
+        super().__init__(url, key, **options)
+        self._sleep, self._http = sleep, httpx.Client()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def licensed(
+        self, user: str, feature: str | None = None, *, product: str | None = None
+    ) -> flow.Result:
+        """Whether the user is licensed, with the outage policy if licd gives no answer."""
+        return self._run(self._licensed(user, feature, product))
+
+    def validate(self, user: str, product: str | None = None) -> dict[str, Any]:
+        """licd's answer as it is. Raises NoAnswer in an outage."""
+        return self._run(flow.validate(self._timing, user, product or self._product))
+
+    def request(
+        self, method: str, path: str, body: Any = None, *, idempotency_key: str | None = None
+    ) -> Any:
+        """The data of any other response. Changes get an Idempotency-Key and are retried."""
+        return self._run(self._call(method, path, body, idempotency_key))["data"]
+
+    def list(self, path: str, **filters: str) -> Iterator[dict[str, Any]]:
+        """All records of a list, read in pages."""
+        query = {**filters, "limit": "500"}
+        while True:
+            page = self._run(self._call("GET", f"{path}?{urlencode(query)}", None, None))
+            yield from page["data"]
+            if not page.get("nextCursor"):
+                return
+            query["after"] = page["nextCursor"]
+
+    def _run(self, steps: flow.Flow[T]) -> T:
+        got: flow.Response | str | None = None
+        while True:
+            try:
+                step = steps.send(got)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            got = self._sleep(step.seconds) if isinstance(step, flow.Sleep) else self._send(step)
+
+    def _send(self, send: flow.Send) -> flow.Response | str:
+        end, body = self._timing.clock() + send.timeout, bytearray()
+        try:
+            with self._http.stream(**self._arguments(send)) as response:
+                for chunk in response.iter_raw():
+                    body += chunk
+                    self._check(len(body), end)
+            retry_after = response.headers.get("Retry-After")
+            return flow.Response(response.status_code, bytes(body), retry_after)
+        except httpx.TransportError as error:
+            return type(error).__name__
+
+
+class AsyncLicd(_Base):
+    """The same client for asyncio. A store's methods are called in the event loop."""
+
+    def __init__(self, url: str, key: str, *, sleep: Any = asyncio.sleep, **options: Any) -> None:
+        super().__init__(url, key, **options)
+        self._sleep, self._http = sleep, httpx.AsyncClient()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def licensed(
+        self, user: str, feature: str | None = None, *, product: str | None = None
+    ) -> flow.Result:
+        return await self._run(self._licensed(user, feature, product))
+
+    async def validate(self, user: str, product: str | None = None) -> dict[str, Any]:
+        return await self._run(flow.validate(self._timing, user, product or self._product))
+
+    async def request(
+        self, method: str, path: str, body: Any = None, *, idempotency_key: str | None = None
+    ) -> Any:
+        return (await self._run(self._call(method, path, body, idempotency_key)))["data"]
+
+    async def list(self, path: str, **filters: str) -> AsyncIterator[dict[str, Any]]:
+        query = {**filters, "limit": "500"}
+        while True:
+            page = await self._run(self._call("GET", f"{path}?{urlencode(query)}", None, None))
+            for record in page["data"]:
+                yield record
+            if not page.get("nextCursor"):
+                return
+            query["after"] = page["nextCursor"]
+
+    async def _run(self, steps: flow.Flow[T]) -> T:
+        got: flow.Response | str | None = None
+        while True:
+            try:
+                step = steps.send(got)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            if isinstance(step, flow.Sleep):
+                got = await self._sleep(step.seconds)
+            else:
+                got = await self._send(step)
+
+    async def _send(self, send: flow.Send) -> flow.Response | str:
+        end, body = self._timing.clock() + send.timeout, bytearray()
+        try:
+            async with self._http.stream(**self._arguments(send)) as response:
+                async for chunk in response.aiter_raw():
+                    body += chunk
+                    self._check(len(body), end)
+            retry_after = response.headers.get("Retry-After")
+            return flow.Response(response.status_code, bytes(body), retry_after)
+        except httpx.TransportError as error:
+            return type(error).__name__
