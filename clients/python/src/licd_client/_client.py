@@ -6,13 +6,14 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import httpx
 
 from . import _flow as flow
+from ._admin import AdminCalls
 
 T = TypeVar("T")
 MAX_BODY = 8 * 1024 * 1024
@@ -73,7 +74,7 @@ class _Base:
             raise httpx.ReadTimeout("the response took too long")
 
 
-class Licd(_Base):
+class Licd(_Base, AdminCalls[dict[str, Any]]):
     """A client of licd. It keeps connections open, so create one and share it among threads."""
 
     def __init__(
@@ -134,7 +135,7 @@ class Licd(_Base):
             return type(error).__name__
 
 
-class AsyncLicd(_Base):
+class AsyncLicd(_Base, AdminCalls[Awaitable[dict[str, Any]]]):
     """The same client for asyncio. A store's methods are called in the event loop."""
 
     def __init__(self, url: str, key: str, *, sleep: Any = asyncio.sleep, **options: Any) -> None:

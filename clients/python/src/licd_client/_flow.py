@@ -115,10 +115,11 @@ def request(t: Timing, method: str, path: str, body: Any, key: str | None) -> Fl
     """Returns the envelope of a success. Retries only what is safe to repeat."""
     end = t.clock() + t.deadline
     safe = method == "GET" or path == "/api/v1/validate" or key is not None
+    problem = "no time left"
     for attempt in range(1, MAX_ATTEMPTS + 1):
         left = end - t.clock()
         if left <= 0:
-            raise NoAnswer(problem if attempt > 1 else "no time left")
+            raise NoAnswer(problem)
         got = yield Send(method, path, body, key, min(t.attempt, left))
         wait = 0.1 * 2**attempt * (0.5 + t.jitter())
         retry = safe
@@ -177,7 +178,7 @@ class Answers:
         if self._store:
             try:
                 self._store.set(key, json.dumps(asdict(kept)))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 A store never fails a check.
                 log.warning("the last answer is not stored: %s", type(error).__name__)
 
     def get(self, key: str) -> _Kept | None:
@@ -188,7 +189,7 @@ class Answers:
                     kept = _Kept(**json.loads(text))
                     _result({"data": kept.result})
                     return _Kept(kept.result, float(kept.seen), float(kept.left))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 A store never fails a check.
                 log.warning("the last answer is not read: %s", type(error).__name__)
         return self._kept.get(key)
 
@@ -254,7 +255,7 @@ def _result(envelope: dict[str, Any]) -> Result:
 
 
 def _end(data: dict[str, Any]) -> float | None:
-    text = data.get("license", {}).get("expiresAt")
+    text = (data.get("license") or {}).get("expiresAt")
     return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
