@@ -3,10 +3,13 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import threading
+from pathlib import Path
 
 import pytest
+
 from licd_client import ApiError, AsyncLicd, FailClosed, FailOpen, LastAnswer, Licd, NoAnswer
 
 KEY = "sk_live_secret"
@@ -213,3 +216,15 @@ def test_the_async_client_asks_a_running_licd():
         return result
 
     assert asyncio.run(ask()).reason == "no_license"
+
+
+def test_the_readme_runs(capsys):
+    text = (Path(__file__).parent.parent / "README.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    names = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)  # noqa: S102 It is ours.
+    printed = capsys.readouterr().out.splitlines()
+    assert len(blocks) == 3
+    assert printed[0] == "export is off: no_license fresh"
+    assert printed[1].endswith(" suspended") and printed[2].startswith("404 not_found ")

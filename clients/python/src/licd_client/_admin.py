@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
-R = TypeVar("R", covariant=True)
+R = TypeVar("R")
 Status = Literal["active", "suspended", "revoked", "expired"]
 LICENSES = "/api/v1/admin/licenses"
 
@@ -19,9 +19,7 @@ class AdminCalls(Generic[R]):
     ) -> Any:
         raise NotImplementedError
 
-    def create_user(
-        self, user: str, *, idempotency_key: str | None = None, **fields: Any
-    ) -> R:
+    def create_user(self, user: str, *, idempotency_key: str | None = None, **fields: Any) -> R:
         body = {"externalId": user, **fields}
         path = "/api/v1/admin/users"
         return self._typed("POST", path, body, idempotency_key)

@@ -220,9 +220,7 @@ def licensed(
     return _with_feature(_result({"data": data}), feature, "fresh")
 
 
-def _fallback(
-    t: Timing, answers: Answers, policy: Policy, key: str, feature: str | None
-) -> Result:
+def _fallback(t: Timing, answers: Answers, policy: Policy, key: str, feature: str | None) -> Result:
     if isinstance(policy, LastAnswer):
         kept = answers.get(key)
         if kept:
