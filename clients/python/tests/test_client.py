@@ -1,6 +1,7 @@
 """Every outage policy against a server that misbehaves, and all calls against a running licd."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -39,6 +40,7 @@ OUTAGES = {
     "503": http(503, {"success": False}, "Retry-After: 1"),
     "429": http(429, {"success": False}, "Retry-After: 99"),
     "redirect": http(302, b"", "Location: http://127.0.0.1:9/"),
+    "too large": http(200, json.dumps(VALID).encode() + b" " * (9 << 20)),
     "gone": "gone",
 }  # fmt: skip
 
@@ -68,7 +70,9 @@ class Fake:
             if self.answer is None:
                 self.open.append(connection)
                 continue
-            connection.sendall(self.answer)
+            # The client may hang up before the end.
+            with contextlib.suppress(OSError):
+                connection.sendall(self.answer)
             connection.close()
 
 
