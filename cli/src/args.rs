@@ -66,7 +66,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 
 /// Manage the products, plans, licenses, users and API keys of a licensing server
 #[derive(Parser)]
-#[command(name = "licctl", version = version::LINE, max_term_width = 100)]
+#[command(name = "licctl", version = common::version::LINE.as_str(), max_term_width = 100)]
 #[command(after_help = help::and_topics(START_HERE))]
 #[command(
     subcommand_required = true,

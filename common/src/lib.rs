@@ -22,6 +22,7 @@ mod text;
 mod time;
 mod user;
 mod validation;
+pub mod version;
 
 pub use catalog::{
     CreatePlan, CreateProduct, Plan, PlanField, Product, ProductField, UpdatePlan, UpdateProduct,

@@ -20,6 +20,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use common::version;
 use licd::config::default_database;
 use licd::db::{DatabaseUrl, Db};
 
@@ -30,7 +31,7 @@ use url_parser::UrlParser;
 
 /// The licensing service, which tells whether a user is licensed.
 #[derive(Parser)]
-#[command(version, propagate_version = true)]
+#[command(version = version::LINE.as_str(), propagate_version = true)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
