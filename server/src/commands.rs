@@ -5,6 +5,7 @@ mod copy;
 mod demo;
 mod doctor;
 mod exposed_files;
+mod health;
 mod keys;
 mod migrate;
 mod secret_file;
@@ -65,6 +66,8 @@ pub enum Command {
     Backup(backup::Backup),
     /// Check everything the service needs, and print a fix for each problem.
     Doctor(doctor::Doctor),
+    /// Check whether the licd on this machine is alive, for a container's health check.
+    Health(health::Health),
     /// Print the OpenAPI document of the service.
     Openapi,
 }
@@ -93,6 +96,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Copy(copy) => copy.run().await,
         Command::Backup(backup) => backup.run().await,
         Command::Doctor(doctor) => doctor.run().await,
+        Command::Health(health) => health.run().await,
         Command::Openapi => print(serde_json::to_string_pretty(&licd::routes::document())?),
     }
 }

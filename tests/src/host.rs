@@ -2,6 +2,7 @@
 
 mod doctor;
 mod exposed_files;
+mod health;
 mod links;
 mod lost_files;
 mod secret_files;
