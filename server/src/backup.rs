@@ -29,7 +29,7 @@ const JOURNAL: &str = "-journal";
 pub enum BackupError {
     #[error(
         "licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom, or pg_basebackup \
-         and archived WAL to go back to any moment; see docs/deployment.md"
+         and archived WAL to go back to any moment; see docs/operate/backups.md"
     )]
     Postgres,
     #[error("{0} already exists, and a backup never replaces a file. Choose another name")]

@@ -1,5 +1,5 @@
 //! Metrics for Prometheus: those counted while requests are handled, and those read at a scrape.
-//! `api::metrics` does the reading; docs/operations.md explains each metric.
+//! `api::metrics` does the reading; docs/operate/monitoring.md explains each metric.
 //!
 //! No label comes from a caller, so their number is bounded: routes, methods, statuses, codes,
 //! outcomes and the program's own names.

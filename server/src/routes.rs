@@ -1,6 +1,6 @@
 //! The table of contents: every address of the service, once, with its summary and description. The
 //! OpenAPI document is generated from this page and from the types of the handlers' parameters and
-//! responses. Rules that apply to many operations are in docs/api.md.
+//! responses. Rules that apply to many operations are in docs/reference/api.md.
 
 mod dashboard;
 

@@ -227,5 +227,5 @@ fn the_command_prints_its_result() {
     assert_eq!(again.status.code(), Some(1));
     let postgres = licd(&["backup", path, "--database-url", "postgres://u:secret@h/d"]);
     assert_eq!(postgres.status.code(), Some(1));
-    insta::assert_snapshot!(String::from_utf8(postgres.stderr).unwrap(), @"licd: licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom, or pg_basebackup and archived WAL to go back to any moment; see docs/deployment.md");
+    insta::assert_snapshot!(String::from_utf8(postgres.stderr).unwrap(), @"licd: licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom, or pg_basebackup and archived WAL to go back to any moment; see docs/operate/backups.md");
 }

@@ -5,7 +5,8 @@
 mod lossy_proxy;
 mod watching;
 
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -37,18 +38,26 @@ impl Shell {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(program("licctl"));
-        command.args(words).env_clear().current_dir(self.folder.path());
-        command.env("LICCTL_SERVER", &self.server).env("LICCTL_API_KEY", &self.key);
-        command.env("LICCTL_CONFIG_DIR", self.folder.path().join("config"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.prepare(command.args(words).env_clear());
         command
     }
 
-    /// Runs a line, whose words hold no blanks.
+    fn prepare(&self, command: &mut Command) {
+        command.current_dir(self.folder.path());
+        command.env("LICCTL_SERVER", &self.server).env("LICCTL_API_KEY", &self.key);
+        command.env("LICCTL_CONFIG_DIR", self.folder.path().join("config"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+
+    /// Runs a line as a shell does, in the folder of `write`.
     pub fn run(&self, line: &str) -> RunOutput {
-        let words: Vec<&str> = line.split(' ').collect();
-        assert_eq!(words[0], "licctl");
-        RunOutput::from(self.command(&words[1..]).output().unwrap())
+        let licctl = program("licctl");
+        let path = [licctl.parent().unwrap(), Path::new("/usr/bin"), Path::new("/bin")];
+        let mut shell = Command::new("/bin/sh");
+        self.prepare(
+            shell.args(["-c", line]).env_clear().env("PATH", env::join_paths(path).unwrap()),
+        );
+        RunOutput::from(shell.output().unwrap())
     }
 
     /// Runs a line that succeeds, and returns its output.
@@ -64,7 +73,7 @@ impl Shell {
         serde_json::from_str(&self.get(&format!("{line} -o json"))).unwrap()
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.folder.path().join(name), text).unwrap();
     }
 

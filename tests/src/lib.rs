@@ -16,13 +16,15 @@
 //! monitors see, `host` the commands of `licd`, `tenants` what they store, `doctor` what `licd
 //! doctor` finds, `secrets` where keys must not be found, and `tidy` rules of the sources. `plans`
 //! covers how PostgreSQL finds its rows, `copy`, `backup` and `migrate` the commands on whole
-//! databases, `journey` licctl with licd, `dashboard` pages in a browser, `nodes` several processes
+//! databases, `journey` licctl with licd, `book` the pages of the
+//! documentation, `dashboard` pages in a browser, `nodes` several processes
 //! on one database, and `cluster` the loss of PostgreSQL.
 
 #![cfg(test)]
 
 mod backup;
 mod batches;
+mod book;
 mod checks;
 mod clocks;
 mod cluster;
@@ -50,7 +52,6 @@ mod pages;
 mod plans;
 mod proxies;
 mod races;
-mod readme;
 mod refusals;
 mod secrets;
 mod sessions;

@@ -1,11 +1,13 @@
-//! Rules of the sources, each with its reason.
+//! Rules of the sources and of the documentation, each with its reason.
 //!
 //! An exception stands beside its rule and names one place; one that is no longer needed fails.
 
 mod borders;
 mod form;
+mod links;
 mod log_lines;
 mod modules;
+mod numbers;
 mod promises;
 mod settings;
 
@@ -26,8 +28,33 @@ impl Source {
     }
 }
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All text of one folder of the documentation, such as `docs/operate/`.
+pub fn documentation(of: &str) -> String {
+    let pages = pages().into_iter().filter(|(page, _)| page.starts_with(of));
+    pages.map(|(_, text)| text).collect()
+}
+
+/// The pages at the top of the repository and those of the book, with their paths from there.
+pub fn pages() -> Vec<(String, String)> {
+    let mut pages = Vec::new();
+    let mut folders = vec![String::new(), "docs/".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = format!("{folder}{}", path.file_name().unwrap().to_string_lossy());
+            if path.is_dir() && !folder.is_empty() {
+                folders.push(format!("{name}/"));
+            } else if name.ends_with(".md") {
+                pages.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    pages.sort();
+    pages
 }
 
 /// All of the workspace's own Rust.

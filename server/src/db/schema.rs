@@ -1,7 +1,7 @@
 //! The schema: migrates a database to the version of this licd, one process at a time.
 //!
 //! The tables are in `migrations/`; the rules for migrations while older nodes run are in
-//! `docs/deployment.md`.
+//! `docs/operate/upgrades.md`.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;

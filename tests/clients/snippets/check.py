@@ -1,8 +1,8 @@
-"""Runs a document: saves its files, types its commands into one shell, and compares what they print.
+"""Runs pages: saves their files, types their commands into one shell, and compares what they print.
 
 A fenced block is either a file, named behind its language, or `console`: commands behind `$`, each
-followed by what it prints to standard output. An id in the document stands for the one that licd gives
-in its place, so ids that are equal there must be equal here.
+followed by what it prints to standard output. An id in a page stands for the one that licd gives in its
+place, so ids that are equal there must be equal here.
 
 Afterwards the programs that guard a feature run again while things go wrong, as in scenarios.py.
 """
@@ -49,29 +49,29 @@ AFTERWARDS = [
 ]
 
 
-def parse(document):
-    """The steps of a document: each a line, a file's name or none, and its text or a command and what
-    it prints."""
+def parse(page):
+    """The steps of a page: each its place, a file's name or none, and its text or a command and what it
+    prints."""
     steps, block, name = [], None, ""
-    for number, line in enumerate(document.read_text().splitlines(), 1):
+    for number, line in enumerate(page.read_text().splitlines(), 1):
         if block is None and line.startswith("```"):
             kind, _, name = line.removeprefix("```").partition(" ")
             if not name and kind != "console":
-                sys.exit(f"{document}:{number}: this block is neither a file nor `console`")
-            block = []
+                sys.exit(f"{page}:{number}: this block is neither a file nor `console`")
+            block, start = [], number
         elif line == "```":
             if name:
-                steps.append([number, name, "".join(block)])
+                steps.append([f"{page}:{start}", name, "".join(block)])
             block = None
         elif block is not None and name:
             block.append(line + "\n")
         elif block is not None and line.startswith("$ "):
-            steps.append([number, None, line.removeprefix("$ "), ""])
+            steps.append([f"{page}:{number}", None, line.removeprefix("$ "), ""])
             block.append(line)
         elif block:
             steps[-1][3] += line + "\n"
         elif block is not None:
-            sys.exit(f"{document}:{number}: this block begins without a command")
+            sys.exit(f"{page}:{number}: this block begins without a command")
     return steps
 
 
@@ -149,7 +149,7 @@ def environment(binaries, cache, port):
 
 
 class Session:
-    """The document's commands in a shell, and the ids that licd gave for those in the document."""
+    """The pages' commands in a shell, and the ids that licd gave for those in the pages."""
 
     def __init__(self, shell, port):
         self.shell = shell
@@ -157,11 +157,11 @@ class Session:
         self.ids = {}
 
     def actual(self, text):
-        """Text of the document with the ids of this run."""
+        """Text of a page with the ids of this run."""
         return ID.sub(lambda found: self.ids.get(found[0], found[0]), text)
 
     def learn(self, expected, printed):
-        """New ids of the document stand for those that were printed in their places."""
+        """New ids of a page stand for those that were printed in their places."""
         for ours, theirs in zip(ID.findall(expected), ID.findall(printed)):
             if ours not in self.ids and theirs not in self.ids.values():
                 self.ids[ours] = theirs
@@ -207,28 +207,28 @@ def prepare(cache):
 
 
 def main():
-    document, binaries, cache = (Path(argument).absolute() for argument in sys.argv[1:])
+    binaries, cache = (Path(argument).absolute() for argument in sys.argv[1:3])
     # The default of several distributions: folders that the user's group may write.
     os.umask(0o002)
-    steps = parse(document)
+    steps = [step for page in sys.argv[3:] for step in parse(Path(f"{page}.md"))]
     port = free_port()
     shell = Shell(prepare(cache), environment(binaries, cache, port))
     session = Session(shell, port)
     stand_in = StandIn(port)
     validations = [
-        (f"{document}:{step[0]}", step[2], step[3])
+        (step[0], step[2], step[3])
         for step in steps
         if not step[1] and step[3] and re.search(r"\b([Gg]ate|check|has_feature)\b", step[2])
         and "APP_LICENSE_SERVER=" not in step[2]
     ]
     try:
-        for number, name, *step in steps:
+        for place, name, *step in steps:
             if name:
                 session.save(name, *step)
                 continue
-            if (f"{document}:{number}", *step) in validations:
+            if (place, *step) in validations:
                 session.forget()
-            session.check(f"{document}:{number}", *step)
+            session.check(place, *step)
         for command, expected in AFTERWARDS:
             session.check("afterwards", command, expected)
         read_key = shell.run("licctl keys create --name reader --role read -q")[0].strip()
@@ -252,7 +252,7 @@ def main():
         shell.end()
         shell.wait()
     shutil.rmtree(cache / "work")
-    print(f"{len(steps)} files and commands do as the document says")
+    print(f"{len(steps)} files and commands do as the pages say")
 
 
 main()

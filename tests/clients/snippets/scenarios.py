@@ -24,7 +24,7 @@ def answer(expires_in):
 
 
 class Gate:
-    """A command of the document that says whether ada may use the feature."""
+    """A command of a page that says whether ada may use the feature."""
 
     def __init__(self, session, stand_in, place, command, printed):
         self.session = session

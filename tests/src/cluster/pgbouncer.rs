@@ -1,5 +1,6 @@
 //! licd behind PgBouncer in transaction mode, where consecutive transactions of a node run on
-//! whichever of few connections is free: the settings of docs/deployment.md, and nothing more.
+//! whichever of few connections is free: the settings of docs/operate/postgresql.md, and nothing
+//! more.
 
 use std::net::TcpStream;
 use std::process::Child;

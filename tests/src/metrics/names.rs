@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::scrape::Scrape;
 use super::{Shown, everything_happens};
 use crate::harness::{TestDatabase, until};
+use crate::tidy::documentation;
 
 /// Labels that Prometheus adds.
 const ADDED: [&str; 2] = ["instance", "job"];
@@ -152,7 +153,7 @@ async fn faults_are_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guide_explains_every_metric() {
     let scrape = full_scrape().await;
-    let guide = repository_file("docs/operations.md");
+    let guide = documentation("docs/operate/");
     let metrics = scrape.metrics();
     let samples = scrape.names();
     let explained: BTreeSet<&str> = guide

@@ -14,7 +14,7 @@ use super::TURN;
 use crate::harness::{Caller, until};
 use crate::nodes::process::{Process, first_key};
 
-/// More validations than may wait at once: docs/deployment.md says how many may.
+/// More validations than may wait at once: docs/reference/limits.md says how many may.
 const ASKED: usize = 4096 + 400;
 /// How long a refusal may take, by its median: the machine is busy with those that wait.
 const AT_ONCE: Duration = Duration::from_millis(100);

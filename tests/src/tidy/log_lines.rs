@@ -1,13 +1,11 @@
 //! The lines of the log that tell of trouble stand in the guide for operators, with what to do.
 
-use std::fs;
-
-use super::{root, sources};
+use super::{documentation, sources};
 
 /// The guide says what every warning and every error in the log means.
 #[test]
 fn the_guide_explains_every_warning() {
-    let guide = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let guide = documentation("docs/operate/");
     let (mut found, mut missing) = (0, Vec::new());
     for source in sources().iter().filter(|source| source.path.starts_with("server/src/")) {
         for call in ["tracing::warn!(", "tracing::error!("] {

@@ -4,9 +4,10 @@ use std::fs;
 
 use super::root;
 
-/// Each promise of docs/security.md is a row of a table that ends with the names of its tests.
+/// Each promise of docs/operate/security.md is a row of a table, and ends with the names of its
+/// tests.
 fn promises() -> Vec<(String, Vec<String>)> {
-    let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/operate/security.md")).unwrap();
     let tables = page.split("| promise | test |\n").skip(1);
     let rows = tables.flat_map(|table| table.lines().skip(1).take_while(|line| !line.is_empty()));
     let promise = |row: &str| {

@@ -1,13 +1,26 @@
-//! The guide for operators names every setting, as the README shows only a few.
+//! The reference of settings says what `licd serve --help` says: each setting with its flag and its
+//! default, and none that does not exist.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use super::{root, sources};
+use crate::nodes::process::licd;
+
+const PAGE: &str = "docs/reference/settings.md";
+
+fn page() -> String {
+    fs::read_to_string(root().join(PAGE)).unwrap()
+}
+
+/// What a text has between two marks.
+fn between<'a>(text: &'a str, begin: &str, end: char) -> Option<&'a str> {
+    text.split_once(begin)?.1.split(end).next()
+}
 
 #[test]
-fn the_guide_has_every_setting() {
-    let guide = fs::read_to_string(root().join("docs/deployment.md")).unwrap();
+fn the_reference_has_every_setting() {
+    let page = page();
     let sources = sources();
     let commands = sources.iter().filter(|source| source.path.starts_with("server/src/commands"));
     let settings: BTreeSet<&str> = commands
@@ -16,6 +29,28 @@ fn the_guide_has_every_setting() {
         .collect();
     assert!(settings.len() > 10, "the rule must look at something");
     let missing: Vec<_> =
-        settings.iter().filter(|name| !guide.contains(&format!("`{name}`"))).collect();
-    assert!(missing.is_empty(), "settings that the guide does not explain: {missing:?}");
+        settings.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "settings that {PAGE} does not explain: {missing:?}");
+}
+
+#[test]
+fn flags_and_defaults_are_those_of_the_program() {
+    let page = page();
+    let help = String::from_utf8(licd(&["serve", "--help"]).stdout).unwrap();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flags: Vec<&str> =
+        help.split(" --").skip(1).filter(|flag| flag.contains("[env: ")).collect();
+    assert!(flags.len() > 10, "{help}");
+    for flag in flags {
+        let name = flag.split(' ').next().unwrap();
+        let variable = between(flag, "[env: ", ']').unwrap().split('=').next().unwrap();
+        let row = page
+            .lines()
+            .find(|line| line.starts_with('|') && line.contains(&format!("`{variable}`")));
+        let row = row.unwrap_or_else(|| panic!("{PAGE} has no row for {variable}"));
+        assert!(row.contains(&format!("`--{name}`")), "{row}");
+        if let Some(default) = between(flag, "[default: ", ']') {
+            assert!(row.contains(&format!("`{default}`")), "the default is {default}: {row}");
+        }
+    }
 }

@@ -164,7 +164,7 @@ fn encryption(facts: &PostgresFacts, is_local: bool) -> Finding {
 /// A pooler may drop licd's settings.
 fn settings(facts: &PostgresFacts, pooler: bool) -> Finding {
     let dropped = "licd's settings do not reach PostgreSQL: a pooler drops them";
-    let fix = "set them for the role; see PgBouncer in docs/deployment.md";
+    let fix = "set them for the role; see PgBouncer in docs/operate/postgresql.md";
     match (facts.took_settings, pooler) {
         (true, _) => Finding::ok("plans", "PostgreSQL uses licd's settings"),
         (false, true) => Finding::warning("plans", dropped).fix(fix),

@@ -99,8 +99,10 @@ fn most_alike<'a>(name: &str, known: &'a BTreeSet<String>) -> Option<&'a String>
 mod tests {
     use super::*;
 
-    const DOCUMENTS: [&str; 2] =
-        [include_str!("../../../../README.md"), include_str!("../../../../docs/deployment.md")];
+    const DOCUMENTS: [&str; 2] = [
+        include_str!("../../../../README.md"),
+        include_str!("../../../../docs/reference/settings.md"),
+    ];
 
     /// A new setting needs no change of the doctor.
     #[test]

@@ -37,7 +37,7 @@ pub async fn check(path: &Path) -> Vec<Finding> {
             return Ok(());
         }
         let detail = format!("these tables are missing: {}", missing.join(", "));
-        Err(Finding::problem("schema", detail).fix("restore a backup; see docs/deployment.md"))
+        Err(Finding::problem("schema", detail).fix("restore a backup; see docs/operate/backups.md"))
     };
     match in_time("schema", schema).await {
         Ok(()) => findings.push(Finding::ok("schema", "it matches this licd")),
@@ -73,7 +73,7 @@ async fn writes(sqlite: &mut Sqlite, path: &Path) -> Result<Finding, Finding> {
 }
 
 async fn integrity(sqlite: &mut Sqlite) -> Result<Finding, Finding> {
-    let restore = "restore a backup; see docs/deployment.md";
+    let restore = "restore a backup; see docs/operate/backups.md";
     match sqlite.faults(INTEGRITY_LIMIT).await {
         Ok(None) => Ok(Finding::ok(
             "integrity",
