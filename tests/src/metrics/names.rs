@@ -45,7 +45,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_metric(word: &str) -> bool {
-    word.starts_with("licd_") || word.starts_with("process_")
+    // Not the name of a package, such as licd_0.2.0-1_amd64.deb.
+    let is_own = |rest: &str| rest.starts_with(|first: char| first.is_ascii_lowercase());
+    word.strip_prefix("licd_").is_some_and(is_own) || word.starts_with("process_")
 }
 
 /// What is wrong with the names in a PromQL expression.
