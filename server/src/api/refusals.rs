@@ -2,13 +2,13 @@
 
 use axum::extract::State;
 use common::{LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use crate::error::Error;
 use crate::http::App;
 use crate::http::credentials::Reader;
-use crate::http::extract::{Limit, Query};
+use crate::http::extract::{Limit, Query, filter};
 use crate::http::newest_first::{DEFAULT_LIMIT, DescendingPage};
 use crate::ops::outcomes::{self, RefusalQuery};
 
@@ -20,21 +20,33 @@ pub struct ListRefusals {
     /// Only the refusals of this user, by the caller's own identifier.
     user_id: Option<String>,
     /// Only refusals for this reason.
+    #[schemars(schema_with = "known_reason")]
     reason: Option<Reason>,
     /// Only users who were refused at this time or later, of their refusals of one hour.
     from: Option<Timestamp>,
     /// Only users who were first refused before this time, of their refusals of one hour.
     to: Option<Timestamp>,
     /// Only refusals because of a license of this product.
+    #[serde(default, deserialize_with = "filter")]
+    #[schemars(with = "Option<String>")]
     product_id: Option<ProductId>,
     /// Only refusals because of a license of this plan.
+    #[serde(default, deserialize_with = "filter")]
+    #[schemars(with = "Option<String>")]
     plan_id: Option<PlanId>,
     /// Only refusals because of this license.
+    #[serde(default, deserialize_with = "filter")]
+    #[schemars(with = "Option<String>")]
     license_id: Option<LicenseId>,
     /// The greatest number of records; 100 if absent.
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<RefusalId>,
+}
+
+/// Readers keep the set of reasons open; a filter takes those that exist.
+fn known_reason(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Reason::WORDS })
 }
 
 pub async fn list(

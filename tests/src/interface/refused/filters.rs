@@ -41,6 +41,9 @@ async fn refusals_are_filtered_by_reason_time_and_what_was_refused() {
     assert_eq!(found(&format!("to={past}")).await, [""; 0]);
     assert_eq!(found("userId=ada&reason=revoked").await, ["ada"]);
     assert_eq!(found("userId=ada&reason=expired").await, [""; 0]);
+    for none in ["productId=lic_1", "planId=x", "licenseId=", "userId="] {
+        assert_eq!(found(none).await, [""; 0], "{none}");
+    }
     for (filter, field) in [
         ("reason=broken", "reason"),
         ("from=yesterday", "from"),
