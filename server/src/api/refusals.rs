@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use common::{LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -20,7 +20,8 @@ pub struct ListRefusals {
     /// Only the refusals of this user, by the caller's own identifier.
     user_id: Option<String>,
     /// Only refusals for this reason.
-    #[schemars(schema_with = "known_reason")]
+    // Readers keep the set of reasons open; a filter takes those that exist.
+    #[schemars(with = "Option<String>", extend("enum" = Reason::WORDS))]
     reason: Option<Reason>,
     /// Only users who were refused at this time or later, of their refusals of one hour.
     from: Option<Timestamp>,
@@ -42,11 +43,6 @@ pub struct ListRefusals {
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<RefusalId>,
-}
-
-/// Readers keep the set of reasons open; a filter takes those that exist.
-fn known_reason(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": Reason::WORDS })
 }
 
 pub async fn list(
