@@ -10,7 +10,7 @@ use crate::http::App;
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, Query, filter};
 use crate::http::newest_first::{DEFAULT_LIMIT, DescendingPage};
-use crate::ops::outcomes::{self, RefusalQuery};
+use crate::ops::outcomes::{self, RefusalFilter};
 
 /// The query of the list of refusals.
 #[derive(Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ pub async fn list(
 ) -> Result<DescendingPage<UserRefusal>, Error> {
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.0);
     // One record more than requested shows whether more follow.
-    let filter = RefusalQuery {
+    let filter = RefusalFilter {
         user: query.user_id,
         reason: query.reason,
         from: query.from,

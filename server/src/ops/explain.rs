@@ -30,7 +30,8 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
         let product = stored_products::find(&mut tx, scope, product).await?;
         product.ok_or_else(|| Error::unknown("productId", "product"))?;
     }
-    let of_user = RefusalFilter { user: Some(request.user_id.clone()), ..RefusalFilter::default() };
+    let of_user =
+        RefusalFilter { user: Some(request.user_id.to_string()), ..RefusalFilter::default() };
     let refusals = outcomes::refusals(&mut tx, scope, &of_user, None, LAST_REFUSALS).await?;
     let Some(user) = users::find_external(&mut tx, scope, &request.user_id).await? else {
         return Ok(Explanation {

@@ -1,14 +1,13 @@
 //! Outcomes of validations: counts by hour, and the users that were refused.
 
 use chrono::TimeDelta;
-use common::{
-    HourStatistics, LicenseId, PlanId, ProductId, Reason, RefusalId, Statistics, Timestamp,
-    UserRefusal, hour_of,
-};
+use common::{HourStatistics, RefusalId, Statistics, Timestamp, UserRefusal, hour_of};
 
 use super::view::View;
 use crate::error::Error;
-use crate::store::outcomes::{self, RefusalFilter};
+use crate::store::outcomes;
+
+pub use crate::store::outcomes::RefusalFilter;
 
 const HOUR: TimeDelta = TimeDelta::hours(1);
 const MILLISECOND: TimeDelta = TimeDelta::milliseconds(1);
@@ -17,37 +16,20 @@ const FROM_AFTER_TO: &str = "from must not be after to";
 /// More than the time for which outcomes are kept.
 const MAX_SPAN: TimeDelta = TimeDelta::days(31);
 
-/// Which refusals a list shows, as the caller wrote it.
-#[derive(Clone, Default)]
-pub struct RefusalQuery {
-    /// The caller's own identifier of the user.
-    pub user: Option<String>,
-    pub reason: Option<Reason>,
-    /// Last refused then or later.
-    pub from: Option<Timestamp>,
-    /// First refused before.
-    pub to: Option<Timestamp>,
-    pub product: Option<ProductId>,
-    pub plan: Option<PlanId>,
-    pub license: Option<LicenseId>,
-}
-
 /// The refusals before one of them, or the newest ones.
 pub async fn refusals(
     view: View,
-    query: RefusalQuery,
+    filter: RefusalFilter,
     before: Option<RefusalId>,
     limit: i64,
 ) -> Result<Vec<UserRefusal>, Error> {
-    let RefusalQuery { user, reason, from, to, product, plan, license } = query;
-    if from.zip(to).is_some_and(|(from, to)| from > to) {
+    if filter.from.zip(filter.to).is_some_and(|(from, to)| from > to) {
         return Err(Error::invalid("from", FROM_AFTER_TO));
     }
-    let Ok(user) = user.map(|text| text.parse()).transpose() else {
-        // A text that cannot be an external id belongs to no user.
+    if filter.user.as_ref().is_some_and(|user| user.contains('\0')) {
+        // PostgreSQL cannot store such a text, so no user has it.
         return Ok(Vec::new());
-    };
-    let filter = RefusalFilter { user, reason, from, to, product, plan, license };
+    }
     Ok(outcomes::refusals(&mut view.read().await?, view.scope, &filter, before, limit).await?)
 }
 

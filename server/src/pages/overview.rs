@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::http::App;
 use crate::ops::events::EventQuery;
 use crate::ops::licenses::{ExpiryFilter, Names};
-use crate::ops::outcomes::RefusalQuery;
+use crate::ops::outcomes::RefusalFilter;
 use crate::ops::view::View;
 use crate::ops::{events, keys, licenses, outcomes};
 use crate::store::Page;
@@ -80,7 +80,7 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
 /// The refusals of the last hour, most frequent first, then earlier ones, newest first.
 async fn recent_refusals(view: View, now: Timestamp) -> Result<Vec<UserRefusal>, Error> {
     let hour_ago = now.plus(-TimeDelta::hours(1));
-    let mut found = outcomes::refusals(view, RefusalQuery::default(), None, READ_REFUSALS).await?;
+    let mut found = outcomes::refusals(view, RefusalFilter::default(), None, READ_REFUSALS).await?;
     found.sort_by_key(|refusal| {
         let last = refusal.last_at;
         Reverse(if last > hour_ago { (true, refusal.count, last) } else { (false, 0, last) })

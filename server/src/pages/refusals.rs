@@ -12,7 +12,7 @@ use super::{FormError, Layout, Pager, Paging, Viewer, filters, optional, page, w
 use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::Query;
-use crate::ops::outcomes::{self, RefusalQuery};
+use crate::ops::outcomes::{self, RefusalFilter};
 
 #[derive(Template)]
 #[template(path = "refusals.html")]
@@ -42,8 +42,8 @@ pub struct ListQuery {
 }
 
 impl ListQuery {
-    fn read(&self) -> Result<RefusalQuery, Error> {
-        Ok(RefusalQuery {
+    fn read(&self) -> Result<RefusalFilter, Error> {
+        Ok(RefusalFilter {
             user: (!self.user.is_empty()).then(|| self.user.clone()),
             reason: optional("reason", "The reason", &self.reason)?,
             from: time("from", "The start", &self.from)?,

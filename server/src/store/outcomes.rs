@@ -1,9 +1,7 @@
 //! Outcomes of validations: hourly counts, and the users that were refused. Every node adds its
 //! own, in portions.
 
-use common::{
-    ExternalId, LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal, hour_of,
-};
+use common::{LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRefusal, hour_of};
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -141,7 +139,8 @@ pub async fn add_refusals(conn: &mut Conn, refusals: &[(Scope, UserRefusal)]) ->
 /// Which refusals a list shows: those that match all given conditions.
 #[derive(Clone, Default)]
 pub struct RefusalFilter {
-    pub user: Option<ExternalId>,
+    /// The caller's own identifier of the user, who may have been deleted.
+    pub user: Option<String>,
     pub reason: Option<Reason>,
     /// Last refused then or later.
     pub from: Option<Timestamp>,
@@ -175,7 +174,7 @@ macro_rules! select_refusals {
 }
 
 /// The refusals before one of them, or the newest ones, in the order of their ids, which does not
-/// change while counts grow. The user may have been deleted.
+/// change while counts grow.
 pub async fn refusals(
     conn: &mut Conn,
     scope: Scope,

@@ -9,7 +9,10 @@ use super::{Source, hold, sources, uses};
 /// library itself, which puts the rooms together, and the program's commands may name all.
 const ROOMS: [(&str, &[&str]); 14] = [
     // Handlers translate.
-    ("api", &["http::*", "ops::*", "validation::reading", "validation::request"]),
+    (
+        "api",
+        &["http::*", "ops::*", "store::outcomes", "validation::reading", "validation::request"],
+    ),
     // Pages are handlers as well, and fill in templates.
     (
         "pages",
@@ -21,6 +24,7 @@ const ROOMS: [(&str, &[&str]); 14] = [
             "store",
             "store::assignments",
             "store::licenses::lists",
+            "store::outcomes",
             "store::page",
             "store::sessions",
         ],

@@ -68,7 +68,7 @@ pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<Expl
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
     show_checks(&mut found, &view.last_checks);
     let of_user =
-        RefusalFilter { user: Some(user.external_id.clone()), ..RefusalFilter::default() };
+        RefusalFilter { user: Some(user.external_id.to_string()), ..RefusalFilter::default() };
     let refusals = outcomes::refusals(&mut tx, scope, &of_user, None, LAST_REFUSALS).await?;
     let mut products: Vec<ProductAnswer> = Vec::new();
     for license in &found {
