@@ -79,14 +79,14 @@ impl From<Fault> for Reason {
     }
 }
 
-/// A license past its expiry counts as expired, whatever its status.
+/// What a person decided says more than a date: a license that is suspended or revoked stays so past
+/// its expiry, and renewing it would not help.
 fn fault(license: &License, now: Timestamp) -> Option<Fault> {
     match license.status {
-        Status::Expired => Some(Fault::Expired),
-        _ if license.has_ended(now) => Some(Fault::Expired),
         Status::Suspended => Some(Fault::Suspended),
         Status::Revoked => Some(Fault::Revoked),
-        Status::Active => None,
+        Status::Expired => Some(Fault::Expired),
+        Status::Active => license.has_ended(now).then_some(Fault::Expired),
     }
 }
 

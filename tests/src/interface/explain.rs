@@ -161,6 +161,8 @@ async fn explaining_agrees_with_validating_and_has_no_effect() {
         ("suspended", &["activate"]),
         ("revoked", &["activate"]),
         ("expired", &["activate"]),
+        ("past", &["renew"]),
+        ("revoked and past", &["activate", "renew"]),
         ("held", &[]),
         ("full", &["free_seats", "raise_limit"]),
         ("none", &[]),
@@ -176,6 +178,11 @@ async fn explaining_agrees_with_validating_and_has_no_effect() {
                 app.validate("first").await;
             }
             "none" => drop(app.validate("none").await),
+            "past" => drop(app.update(&license, json!({ "expiresAt": PAST })).await),
+            "revoked and past" => {
+                app.update(&license, json!({ "expiresAt": PAST })).await;
+                app.set_status(&license, "revoked").await;
+            }
             status => drop(app.set_status(&license, status).await),
         }
         let before = everything(&app).await;

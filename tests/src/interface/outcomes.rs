@@ -89,16 +89,21 @@ async fn of_several_faults_the_most_fixable_is_the_reason() {
     }
 }
 
-/// A license past its expiry is expired, regardless of its status.
+/// What a person decided stays the reason past the expiry: renewing would not help.
 #[tokio::test]
-async fn past_its_expiry_a_suspended_or_revoked_license_is_expired() {
+async fn past_its_expiry_a_suspended_or_revoked_license_stays_so() {
     let app = App::start().await;
     let license = app.license(json!({})).await;
     app.assign(&license, "ada").await;
     app.update(&license, json!({ "expiresAt": PAST })).await;
-    for status in ["active", "suspended", "revoked", "expired"] {
+    for (status, reason) in [
+        ("active", "expired"),
+        ("suspended", "suspended"),
+        ("revoked", "revoked"),
+        ("expired", "expired"),
+    ] {
         app.set_status(&license, status).await;
-        assert_eq!(app.validate("ada").await.verdict(), "expired", "{status}");
+        assert_eq!(app.validate("ada").await.verdict(), reason, "{status}");
         let stored = app.get(&format!("/api/v1/admin/licenses/{license}")).await;
         assert_eq!(stored["status"], status, "validation never rewrites the status");
     }

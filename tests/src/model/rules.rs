@@ -137,9 +137,9 @@ impl State {
             }
             let terms = self.licenses[link.license];
             match (terms.expiry, terms.status) {
-                (Expiry::Past, _) | (_, Status::Expired) => reasons.insert(Reason::Expired),
                 (_, Status::Suspended) => reasons.insert(Reason::Suspended),
                 (_, Status::Revoked) => reasons.insert(Reason::Revoked),
+                (Expiry::Past, _) | (_, Status::Expired) => reasons.insert(Reason::Expired),
                 (_, Status::Active) if link.seat.is_some() => return Outcome::Keep(at),
                 (_, Status::Active) => {
                     let used = self.seats(link.license).len();

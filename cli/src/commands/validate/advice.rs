@@ -53,8 +53,9 @@ pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
 fn of_license(it: &ExplainedLicense) -> Vec<String> {
     let id = it.license.id;
     let is = |kind: RemedyType| move |remedy: &&Remedy| remedy.kind == kind;
-    // Renewing activates as well.
-    let renews = it.remedies.iter().any(|remedy| is(RemedyType::Renew)(&remedy));
+    // Renewing activates an expired license as well, but not a suspended or revoked one.
+    let renews = it.verdict == Verdict::Expired
+        && it.remedies.iter().any(|remedy| is(RemedyType::Renew)(&remedy));
     let look = (it.verdict == Verdict::Revoked && !it.remedies.is_empty())
         .then(|| format!("licctl events list --subject {id}"));
     let remedies = it.remedies.iter().filter(|it| !(renews && is(RemedyType::Activate)(it)));

@@ -50,10 +50,10 @@ pub async fn find_remedies(
             let raise = Remedy { max_seats, ..Remedy::new(RemedyType::RaiseLimit) };
             [Some(free), max_seats.map(|_| raise)].into_iter().flatten().collect()
         }
-        Some(Verdict::Expired) => {
+        Some(Verdict::Expired | Verdict::Suspended | Verdict::Revoked) => {
             let plan = plans::find(conn, scope, license.plan_id).await?;
             let days = plan.and_then(|plan| plan.expires_in_days);
-            // It may have that status, an end in the past, or both.
+            // It may have such a status, an end in the past, or both.
             let activate =
                 (license.status != Status::Active).then(|| Remedy::new(RemedyType::Activate));
             let term = days.and_then(|days| term(days, now));
@@ -61,7 +61,6 @@ pub async fn find_remedies(
                 license.has_ended(now).then(|| Remedy { term, ..Remedy::new(RemedyType::Renew) });
             activate.into_iter().chain(renew).collect()
         }
-        Some(Verdict::Suspended | Verdict::Revoked) => vec![Remedy::new(RemedyType::Activate)],
         Some(Verdict::Valid | Verdict::NotReached | Verdict::OtherProduct) | None => Vec::new(),
     })
 }

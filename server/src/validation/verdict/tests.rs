@@ -107,8 +107,8 @@ fn each_condition_has_its_outcome() {
         ("status expired", vec![license(Expired, days(1))], EXPIRED),
         ("revoked", vec![license(Revoked, None)], REVOKED),
         ("suspended", vec![license(Suspended, None)], SUSPENDED),
-        ("suspended and past expiry", vec![license(Suspended, days(-1))], EXPIRED),
-        ("revoked and past expiry", vec![license(Revoked, days(-1))], EXPIRED),
+        ("suspended and past expiry", vec![license(Suspended, days(-1))], SUSPENDED),
+        ("revoked and past expiry", vec![license(Revoked, days(-1))], REVOKED),
         ("seat limit reached", vec![license(Active, None).seats(5, 5)], EXCEEDED_SEATS),
         ("seat held", vec![license(Active, None).seats(5, 5).held()], Outcome::Keep(0)),
         (
