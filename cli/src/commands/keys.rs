@@ -104,8 +104,8 @@ pub struct CreateArgs {
     /// Time until the key expires, such as 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
-    /// Makes it safe to repeat the command: within a day, the same text creates no second key. The
-    /// secret is shown only the first time
+    /// Makes it safe to repeat the command: within a week, the same text creates no second key.
+    /// The secret is shown only the first time
     #[arg(long, value_name = "TEXT")]
     idempotency_key: Option<IdempotencyKey>,
 }

@@ -2,7 +2,7 @@
 //!
 //! A caller who lost an answer cannot know whether the request had its effect. With an
 //! idempotency key it may simply send the request again: the outcome is stored in one transaction
-//! with the effect, and answered again for a day. A validation needs none of this: it is decided
+//! with the effect, and answered again for a week. A validation needs none of this: it is decided
 //! anew each time, and an old answer would be a wrong one.
 
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::store::Scope;
 use crate::store::idempotency::{self, Answered};
 
-/// Answers are kept for a day.
-const KEPT: TimeDelta = TimeDelta::days(1);
+/// How long answers are kept: payment services repeat a notification for three days.
+const KEPT: TimeDelta = TimeDelta::days(7);
 
 /// What marks a request that may be sent again.
 pub struct IdempotencyKey {

@@ -121,12 +121,12 @@ async fn own_license(
     Ok(Some(id))
 }
 
-/// The service keeps an idempotency key for a day. The key contains its time; one hour is left for
-/// clocks that differ.
+/// The service keeps an idempotency key for a week. The key contains its time; one hour is left
+/// for clocks that differ.
 fn is_remembered(name: &str) -> bool {
     let made = Uuid::parse_str(name).ok().and_then(|name| name.get_timestamp());
     let Some(made) = made.map(|made| made.to_unix().0) else { return false };
-    Timestamp::now().millis() / 1000 < made + 23 * 60 * 60
+    Timestamp::now().millis() / 1000 < made + (7 * 24 - 1) * 60 * 60
 }
 
 /// The error for a key that has lapsed: a retry could create a second license.

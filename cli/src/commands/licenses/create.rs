@@ -61,8 +61,8 @@ pub struct CreateArgs {
     count: Option<u32>,
     #[command(flatten)]
     metadata: MetadataFlags,
-    /// Makes it safe to repeat the command: within a day, the same text and flags return the same
-    /// licenses
+    /// Makes it safe to repeat the command: within a week, the same text and flags return the
+    /// same licenses
     #[arg(long, value_name = "TEXT")]
     idempotency_key: Option<IdempotencyKey>,
     #[command(flatten)]
