@@ -55,24 +55,33 @@ impl FromStr for Span {
 }
 
 /// A moment as in `2027-01-31T12:00:00Z`; a date alone is its beginning in UTC.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moment(Timestamp);
+fn moment(text: &str) -> Result<Timestamp, &'static str> {
+    let begins = text.parse::<NaiveDate>().is_ok().then(|| format!("{text}T00:00:00Z"));
+    begins
+        .as_deref()
+        .unwrap_or(text)
+        .parse()
+        .map_err(|_| "must be a time such as 2027-01-31T12:00:00Z, or a date such as 2027-01-31")
+}
 
-impl Moment {
+/// When something expires: a moment as in `2027-01-31T12:00:00Z`, or a date alone, which is the last
+/// valid day and ends at the next midnight in UTC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expiry(Timestamp);
+
+impl Expiry {
     pub fn timestamp(self) -> Timestamp {
         self.0
     }
 }
 
-impl FromStr for Moment {
+impl FromStr for Expiry {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let begins = text.parse::<NaiveDate>().is_ok().then(|| format!("{text}T00:00:00Z"));
-        let moment = begins.as_deref().unwrap_or(text).parse().map(Self);
-        moment.map_err(
-            |_| "must be a time such as 2027-01-31T12:00:00Z, or a date such as 2027-01-31",
-        )
+        let days = i64::from(text.parse::<NaiveDate>().is_ok());
+        let end = moment(text)?.plus(TimeDelta::days(days));
+        end.is_valid().then_some(Self(end)).ok_or("must be before 9999-12-31")
     }
 }
 
@@ -80,14 +89,14 @@ impl FromStr for Moment {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PastTime {
     Ago(Span),
-    At(Moment),
+    At(Timestamp),
 }
 
 impl PastTime {
     pub fn timestamp(self, now: Timestamp) -> Timestamp {
         match self {
             Self::Ago(span) => now.plus(-span.delta()),
-            Self::At(moment) => moment.timestamp(),
+            Self::At(time) => time,
         }
     }
 }
@@ -96,8 +105,7 @@ impl FromStr for PastTime {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let moment = || text.parse().map(Self::At);
-        let time = text.parse().map(Self::Ago).or_else(|_| moment());
+        let time = text.parse().map(Self::Ago).or_else(|_| moment(text).map(Self::At));
         time.map_err(|_| {
             "must be a duration such as 1h or 7d, a date such as 2027-01-31, \
              or a time such as 2027-01-31T12:00:00Z"
@@ -206,10 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_its_beginning() {
-        assert_eq!("2027-01-31".parse::<Moment>(), "2027-01-31T00:00:00Z".parse());
-        for text in ["", "2027-02-30", "2027-1-31x", "tomorrow"] {
-            assert!(text.parse::<Moment>().is_err(), "{text}");
+    fn an_expiry_date_is_the_last_valid_day() {
+        for (text, end) in [
+            ("2026-12-31", "2027-01-01T00:00:00Z"),
+            ("2028-02-28", "2028-02-29T00:00:00Z"),
+            ("2026-12-31T00:00:00Z", "2026-12-31T00:00:00Z"),
+        ] {
+            assert_eq!(text.parse::<Expiry>().unwrap().timestamp(), end.parse().unwrap(), "{text}");
+        }
+        for text in ["", "2027-02-30", "2027-1-31x", "tomorrow", "9999-12-31"] {
+            assert!(text.parse::<Expiry>().is_err(), "{text}");
         }
     }
 
@@ -253,8 +267,8 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_moment_or_an_error(text in "\\PC*|[0-9TtZz:.+-]{8,32}") {
-            prop_assert!(text.parse::<Moment>().is_err() || text.len() >= 10);
+        fn any_text_is_an_expiry_or_an_error(text in "\\PC*|[0-9TtZz:.+-]{8,32}") {
+            prop_assert!(text.parse::<Expiry>().is_err() || text.len() >= 10);
         }
 
         #[test]

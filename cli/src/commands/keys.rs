@@ -19,7 +19,7 @@ use crate::output::cell::TextCell;
 use crate::prompt;
 use crate::records::{CreatedKey, Key};
 use crate::resolve;
-use crate::time::{Moment, Span, relative};
+use crate::time::{Expiry, Span, relative};
 use crate::values::IdempotencyKey;
 
 pub use table::COLUMNS;
@@ -97,10 +97,10 @@ pub struct CreateArgs {
     /// Mode of the key [default: the mode of the key in use]
     #[arg(long)]
     mode: Option<Mode>,
-    /// When the key expires: a time such as 2027-01-31T12:00:00Z, or a date (midnight UTC)
-    /// [default: never]
+    /// When the key expires: its last valid day such as 2027-01-31 (to its end, UTC), or a time such
+    /// as 2027-01-31T12:00:00Z [default: never]
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
-    expires_at: Option<Moment>,
+    expires_at: Option<Expiry>,
     /// Time until the key expires, such as 90d
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
@@ -163,7 +163,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
         Some(role) => role,
         None => ask_role(ctx)?,
     };
-    let expires_at = args.expires_at.map(Moment::timestamp);
+    let expires_at = args.expires_at.map(Expiry::timestamp);
     if expires_at.is_some_and(|end| end <= ctx.now) {
         return Err(Error::usage("--expires-at is in the past.")
             .fix("use a later time, or --expires-in 90d"));

@@ -117,12 +117,14 @@ fn fields_are_set_and_cleared() {
     assert_eq!(body, wanted);
     assert_eq!(run(&server, &["plans", "update", PLAN]).code, 2);
     assert_eq!(run(&server, &["licenses", "update", LICENSE]).code, 2);
-    // The former name of a flag goes on to work.
     let body = |args: &[&str]| {
         let ran = run(&server, args);
         assert!(ran.code != 2, "{args:?}: {}", ran.stderr);
         server.received().into_iter().rfind(|it| it.method == "PATCH").unwrap().body
     };
+    let last_valid_day = body(&["licenses", "update", LICENSE, "--expires-at", "2028-01-31"]);
+    assert_eq!(last_valid_day["expiresAt"], "2028-02-01T00:00:00.000Z");
+    // The former name of a flag goes on to work.
     for flag in ["--expires-in-days=90", "--expires-in=90d"] {
         assert_eq!(body(&["plans", "update", "Pro annual", flag]), json!({ "expiresInDays": 90 }));
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::metadata::{self, MetadataFlags};
 use crate::output::View;
 use crate::resolve::{NameIndex, Purpose};
-use crate::time::{Moment, Span};
+use crate::time::{Expiry, Span};
 use crate::values::{self, Edit, cleared, is_empty};
 
 /// Change the name, metadata, seats, expiry or features of a license
@@ -36,10 +36,10 @@ pub struct UpdateArgs {
     /// New number of seats, or none for no limit
     #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
     max_seats: Option<Edit<MaxSeats>>,
-    /// When the license expires: a time such as 2028-01-31T12:00:00Z, a date (midnight UTC), or
-    /// never
+    /// When the license expires: its last valid day such as 2028-01-31 (to its end, UTC), a time
+    /// such as 2028-01-31T12:00:00Z, or never
     #[arg(long, value_name = "TIME or never", conflicts_with = "expires_in")]
-    expires_at: Option<Edit<Moment>>,
+    expires_at: Option<Edit<Expiry>>,
     /// Time from now until the license expires, such as 90d or 1y
     #[arg(long, value_name = "SPAN")]
     expires_in: Option<Span>,
@@ -57,7 +57,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let expires_in = args.expires_in.map(|span| ctx.now.plus(span.delta()));
     let body = UpdateLicense {
         max_seats: Edit::value(&args.max_seats),
-        expires_at: Edit::value(&args.expires_at).map(Moment::timestamp).or(expires_in),
+        expires_at: Edit::value(&args.expires_at).map(Expiry::timestamp).or(expires_in),
         features: values::changed_features(&args.features)?,
         name: Edit::value(&args.name),
         clear: cleared([
