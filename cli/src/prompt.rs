@@ -87,18 +87,16 @@ pub fn text_or<T>(
     parse(&read_answer(input.interact_text_on(&Term::stderr()))?)
 }
 
-/// Prompts for one of `labels`, found by typing a part of it; returns its index.
+/// Prompts for one of `labels`, found by typing a part of it; returns its index. None is preselected:
+/// what is chosen may give a license away, and Enter may have been meant for the line before.
 pub fn choose(ctx: &Context, question: &str, labels: &[String]) -> Result<usize> {
     // A wrapped line would count as one line when the list is redrawn.
     let (_, width) = Term::stderr().size();
     let room = usize::from(width).saturating_sub(question.len() + 8).max(20);
     let labels: Vec<_> = labels.iter().map(|label| cut(&clean(label), room)).collect();
     let theme = theme(ctx);
-    let select = FuzzySelect::with_theme(theme.as_ref())
-        .with_prompt(question)
-        .items(&labels)
-        .default(0)
-        .max_length(10);
+    let select =
+        FuzzySelect::with_theme(theme.as_ref()).with_prompt(question).items(&labels).max_length(10);
     read_answer(select.interact_on_opt(&Term::stderr()))?.ok_or_else(Error::cancelled)
 }
 

@@ -111,7 +111,11 @@ fn distance(user: &User, text: &str) -> Option<usize> {
     let allowed = if text.chars().count() <= 5 { 1 } else { 2 };
     let locals = [email.as_ref().and_then(local), local(&id)];
     let names = [Some(id), email, name].into_iter().chain(locals);
-    let distances = names.flatten().map(|name| {
+    // Another number is another person: 30000002 is no misspelt 30000001.
+    let letters = |name: &str| name.replace(|letter: char| letter.is_ascii_digit(), "");
+    let is_other_number = |name: &String| *name != text && letters(name) == letters(&text);
+    let names = names.flatten().filter(|name| !is_other_number(name));
+    let distances = names.map(|name| {
         // The beginning of a name is what a person types of it.
         let begins = text.chars().count() >= 3 && name.starts_with(&text);
         if begins && name != text { 1 } else { strsim::damerau_levenshtein(&name, &text) }
@@ -163,6 +167,18 @@ mod tests {
         for text in ["carol", "carol@x.example", "CAROL@X.EXAMPLE"] {
             assert_eq!(distance(&by_address, text), Some(0), "{text}");
         }
+    }
+
+    #[test]
+    fn other_numbers_are_other_people() {
+        for (known, text) in [("30000001", "30000002"), ("bulk23", "bulk2"), ("u-17", "U-71")] {
+            assert_eq!(distance(&user(known, None, None), text), None, "{known} {text}");
+        }
+        assert_eq!(
+            distance(&user("bulk23", Some("b23@x.example"), None), "b23@x.example"),
+            Some(0)
+        );
+        assert_eq!(distance(&user("bulk23", None, None), "bulc23"), Some(1));
     }
 
     #[test]

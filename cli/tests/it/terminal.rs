@@ -49,7 +49,7 @@ fn assigning_prompts_for_license_and_user() {
     let home = Home::with(&server);
     let mut terminal = on_a_terminal(&home, &["licenses", "assign"]);
     terminal.exp_string(LICENSE).unwrap();
-    press(&mut terminal, "\r");
+    press(&mut terminal, "\t\r");
     terminal.exp_string("external id").unwrap();
     press(&mut terminal, "dora\r");
     let same = format!("Without prompts: licctl licenses assign {LICENSE} dora");
