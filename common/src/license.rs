@@ -42,9 +42,20 @@ pub struct License<S = Status> {
 }
 
 impl<S> License<S> {
-    /// Whether its end has passed. It is expired then, whatever its status.
+    /// Whether its end has passed. If it is active, it is expired then.
     pub fn has_ended(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
+    }
+}
+
+impl License {
+    /// The status as a validation treats it: an active license past its end is expired. What a person
+    /// decided says more than a date, so one that is suspended or revoked stays so.
+    pub fn effective_status(&self, now: Timestamp) -> Status {
+        match self.status {
+            Status::Active if self.has_ended(now) => Status::Expired,
+            status => status,
+        }
     }
 }
 

@@ -34,10 +34,9 @@ pub struct Badge {
 impl HtmlSafe for Badge {}
 
 impl Badge {
-    /// The status of a license. An active one past its end counts as expired.
+    /// The effective status of a license.
     pub fn of_license(license: &License) -> Self {
-        let (tone, word) = match license.status {
-            Status::Active if license.has_ended(Timestamp::now()) => (Tone::Bad, "expired"),
+        let (tone, word) = match license.effective_status(Timestamp::now()) {
             Status::Active => (Tone::Ok, "active"),
             Status::Suspended => (Tone::Warn, "suspended"),
             Status::Revoked => (Tone::Bad, "revoked"),

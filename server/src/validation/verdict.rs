@@ -79,14 +79,12 @@ impl From<Fault> for Reason {
     }
 }
 
-/// What a person decided says more than a date: a license that is suspended or revoked stays so past
-/// its expiry, and renewing it would not help.
 fn fault(license: &License, now: Timestamp) -> Option<Fault> {
-    match license.status {
+    match license.effective_status(now) {
+        Status::Expired => Some(Fault::Expired),
         Status::Suspended => Some(Fault::Suspended),
         Status::Revoked => Some(Fault::Revoked),
-        Status::Expired => Some(Fault::Expired),
-        Status::Active => license.has_ended(now).then_some(Fault::Expired),
+        Status::Active => None,
     }
 }
 

@@ -306,6 +306,8 @@ async fn notices_say_what_has_happened() {
     ] {
         assert_eq!(act(form, field, value).await, notice, "{form} {value}");
     }
+    app.update(&license, json!({ "expiresAt": "2020-01-01T00:00:00Z" })).await;
+    assert_eq!(act("assign", "userId", "ada").await, "assigned-invalid&to=suspended");
     let shown = visitor.get(&format!("{page}?notice=limit-changed&from=1&to=6")).await;
     assert!(shown.text().await.unwrap().contains("Seat limit changed from 1 to 6."));
     // An address that somebody made up says nothing of its own.

@@ -232,7 +232,7 @@ impl SentForm<'_> {
 
 /// What an assignment means for the user, given the license after it.
 pub fn notice_of_assignment(is_new: bool, license: &LicenseWithSeats) -> Done {
-    let status = if license.has_ended(Timestamp::now()) { Status::Expired } else { license.status };
+    let status = license.effective_status(Timestamp::now());
     match license.seats.allowed {
         _ if !is_new => Notice::AssignedBefore.into(),
         _ if status != Status::Active => Notice::AssignedInvalid.with("", status.as_str()),
