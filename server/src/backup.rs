@@ -1,7 +1,8 @@
-//! Copies an SQLite database to a file while others read and write it.
+//! Copies an SQLite database to a file while others read and write it, and puts such a copy back.
 //!
 //! The copy gets its name only when it is complete, checked and on disk, so an interrupted backup
-//! leaves nothing that looks like one. PostgreSQL has its own tools.
+//! leaves nothing that looks like one, and an interrupted restore the database as it was. PostgreSQL
+//! has its own tools.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -16,7 +17,8 @@ use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
-use crate::db::{OpenError, find_file};
+use crate::db::inspect::Sqlite;
+use crate::db::{OpenError, UnusedDatabase, find_file};
 use crate::store::backup::{self, CopyFileError};
 
 /// The prefix of an unfinished copy's name.
@@ -28,10 +30,10 @@ const JOURNAL: &str = "-journal";
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(
-        "licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom, or pg_basebackup \
-         and archived WAL to go back to any moment; see docs/operate/backups.md"
+        "licd {0} is for SQLite. For PostgreSQL use pg_dump --format=custom and pg_restore, or \
+         pg_basebackup and archived WAL to go back to any moment; see docs/operate/backups.md"
     )]
-    Postgres,
+    Postgres(&'static str),
     #[error("{0} already exists, and a backup never replaces a file. Choose another name")]
     Exists(PathBuf),
     #[error("cannot write {0}: {1}")]
@@ -44,7 +46,9 @@ pub enum BackupError {
     Open { file: PathBuf, error: OpenError },
     #[error("the copy of {0} is damaged and was deleted: {1}")]
     Damaged(PathBuf, String),
-    #[error("interrupted; no backup was made")]
+    #[error("{0} is the database itself; name a backup of it")]
+    Itself(PathBuf),
+    #[error("interrupted; nothing was changed")]
     Interrupted,
 }
 
@@ -71,13 +75,7 @@ pub async fn write(
     sweep(folder);
     let draft = draft(folder).map_err(failed)?;
     let _journal = Journal(with_journal(draft.path()));
-    fill(from, draft.path(), stop).await.map_err(|error| match error {
-        FillError::Copy(CopyFileError::Empty) => unusable(OpenError::Empty),
-        FillError::Copy(CopyFileError::Read(error)) => BackupError::Read(from.to_owned(), error),
-        FillError::Copy(CopyFileError::Write(error)) => BackupError::Copy(to.to_owned(), error),
-        FillError::Damaged(faults) => BackupError::Damaged(from.to_owned(), faults),
-        FillError::Interrupted => BackupError::Interrupted,
-    })?;
+    fill(from, draft.path(), stop).await.map_err(|error| error.about(from, to))?;
     draft.as_file().sync_all().map_err(failed)?;
     let file = draft.persist_noclobber(to).map_err(|error| failed(error.error))?;
     // Syncing the folder makes the name durable.
@@ -85,10 +83,63 @@ pub async fn write(
     Ok(file.metadata().map_err(failed)?.len())
 }
 
+/// The result of a restore.
+pub struct Restored {
+    /// The size of the database in bytes.
+    pub size: u64,
+    /// Where the old database is kept, if there was one.
+    pub kept: Option<PathBuf>,
+}
+
+/// Puts a copy of the backup `from` in the place of the database at `to`, which nobody may be using.
+/// The backup must be intact and of a licd that is not newer; it is only read. If `stop` completes
+/// first, nothing is changed.
+pub async fn restore(
+    from: &Path,
+    to: &Path,
+    stop: impl Future<Output = ()>,
+) -> Result<Restored, BackupError> {
+    let unusable = |error| BackupError::Open { file: from.to_owned(), error };
+    let failed = |error| BackupError::Write(to.to_owned(), error);
+    find_file(from).map_err(unusable)?;
+    let in_use = |error| BackupError::Open { file: to.to_owned(), error };
+    let database = UnusedDatabase::at(to).map_err(in_use)?;
+    if database.is(from).map_err(failed)? {
+        return Err(BackupError::Itself(from.to_owned()));
+    }
+    sweep(database.folder());
+    let draft = draft(database.folder()).map_err(failed)?;
+    let _journal = Journal(with_journal(draft.path()));
+    fill(from, draft.path(), stop).await.map_err(|error| error.about(from, to))?;
+    match Sqlite::open(draft.path()).await.map_err(unusable)?.check_schema().await {
+        // `licd serve` and `licd migrate` bring it up to date.
+        Ok(()) | Err(OpenError::Older { .. }) => {}
+        Err(error) => return Err(unusable(error)),
+    }
+    draft.as_file().sync_all().map_err(failed)?;
+    let size = draft.as_file().metadata().map_err(failed)?.len();
+    Ok(Restored { size, kept: database.replace(draft).map_err(failed)? })
+}
+
 enum FillError {
     Copy(CopyFileError),
     Damaged(String),
     Interrupted,
+}
+
+impl FillError {
+    fn about(self, from: &Path, to: &Path) -> BackupError {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        match self {
+            Self::Copy(CopyFileError::Empty) => {
+                BackupError::Open { file: from, error: OpenError::Empty }
+            }
+            Self::Copy(CopyFileError::Read(error)) => BackupError::Read(from, error),
+            Self::Copy(CopyFileError::Write(error)) => BackupError::Copy(to, error),
+            Self::Damaged(faults) => BackupError::Damaged(from, faults),
+            Self::Interrupted => BackupError::Interrupted,
+        }
+    }
 }
 
 /// Copies the database into the draft and checks it.

@@ -8,9 +8,11 @@ mod exposed_files;
 mod health;
 mod keys;
 mod migrate;
+mod restore;
 mod secret_file;
 mod serve;
 mod signals;
+mod spinner;
 mod tenants;
 #[cfg(feature = "otel")]
 mod traces;
@@ -64,6 +66,8 @@ pub enum Command {
     Copy(copy::Copy),
     /// Write a copy of an SQLite database to a file, even while licd is running.
     Backup(backup::Backup),
+    /// Put a backup in the place of an SQLite database, and keep what was there.
+    Restore(restore::Restore),
     /// Check everything the service needs, and print a fix for each problem.
     Doctor(doctor::Doctor),
     /// Check whether the licd on this machine is alive, for a container's health check.
@@ -95,6 +99,7 @@ pub async fn run(command: Command) -> anyhow::Result<()> {
         Command::Migrate(migrate) => migrate.run().await,
         Command::Copy(copy) => copy.run().await,
         Command::Backup(backup) => backup.run().await,
+        Command::Restore(restore) => restore.run().await,
         Command::Doctor(doctor) => doctor.run().await,
         Command::Health(health) => health.run().await,
         Command::Openapi => print(serde_json::to_string_pretty(&licd::routes::document())?),

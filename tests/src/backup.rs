@@ -3,7 +3,9 @@
 //! Only SQLite has this command; on PostgreSQL it names the tools to use. The databases here are
 //! therefore always files.
 
-use std::fs::File;
+mod restore;
+
+use std::fs::{File, Permissions};
 use std::future::pending;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -112,6 +114,14 @@ async fn a_damaged_database_makes_no_backup() {
     assert_eq!(files(folder.path()), ["live.db"]);
 }
 
+/// Runs a statement in a database, whatever its schema.
+async fn run_on(path: &Path, statement: &'static str) {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+    let mut conn = options.create_if_missing(true).connect().await.unwrap();
+    conn.execute(statement).await.unwrap();
+    conn.close().await.unwrap();
+}
+
 /// A database of some megabytes.
 async fn large(path: &Path) {
     let db = licd::db::Db::open(&DatabaseUrl::Sqlite(path.to_owned())).await.unwrap();
@@ -160,14 +170,13 @@ async fn nothing_of_licd_makes_no_backup() {
     let path = |name: &str| folder.path().join(name);
     let (empty, other) = (path("empty.db"), path("other.db"));
     std::fs::write(&empty, "").unwrap();
-    let mut conn = sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(&other)
-        .create_if_missing(true)
-        .connect()
-        .await
-        .unwrap();
-    conn.execute("create table _sqlx_migrations (version bigint)").await.unwrap();
-    conn.close().await.unwrap();
+    run_on(&other, "create table _sqlx_migrations (version bigint)").await;
+    std::fs::set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
+    let before = std::fs::read(&other).unwrap();
+    let refused = licd(&["migrate", "--database-url", &url(&other)]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("this is another program's database"), "{said}");
+    assert_eq!(std::fs::read(&other).unwrap(), before, "its journal, too, is as it was");
     for database in [&empty, &other] {
         let refused = backup::write(database, &path("saved.db"), pending()).await.unwrap_err();
         let said = format!("{}: this database contains no tables of licd", url(database));
@@ -191,7 +200,7 @@ async fn an_interrupted_backup_leaves_nothing() {
     };
     let begun = until("the backup has begun", async || files(folder.path()).iter().any(is_draft));
     let refusal = backup::write(&live, &saved, begun).await.unwrap_err().to_string();
-    assert_eq!(refusal, "interrupted; no backup was made");
+    assert_eq!(refusal, "interrupted; nothing was changed");
     assert_eq!(files(folder.path()), ["live.db"]);
 }
 
@@ -227,5 +236,5 @@ fn the_command_prints_its_result() {
     assert_eq!(again.status.code(), Some(1));
     let postgres = licd(&["backup", path, "--database-url", "postgres://u:secret@h/d"]);
     assert_eq!(postgres.status.code(), Some(1));
-    insta::assert_snapshot!(String::from_utf8(postgres.stderr).unwrap(), @"licd: licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom, or pg_basebackup and archived WAL to go back to any moment; see docs/operate/backups.md");
+    insta::assert_snapshot!(String::from_utf8(postgres.stderr).unwrap(), @"licd: licd backup is for SQLite. For PostgreSQL use pg_dump --format=custom and pg_restore, or pg_basebackup and archived WAL to go back to any moment; see docs/operate/backups.md");
 }

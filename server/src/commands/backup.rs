@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use licd::backup::{self, BackupError};
 use licd::db::DatabaseUrl;
 
+use super::spinner::with_spinner;
 use super::{Database, print, signals};
 
 #[derive(clap::Args)]
@@ -18,12 +19,12 @@ pub struct Backup {
 impl Backup {
     pub async fn run(self) -> anyhow::Result<()> {
         let DatabaseUrl::Sqlite(database) = self.database.url()? else {
-            return Err(BackupError::Postgres.into());
+            return Err(BackupError::Postgres("backup").into());
         };
-        let size = signals::until_stopped(None, async |stop| {
+        let writing = signals::until_stopped(None, async |stop| {
             Ok(backup::write(&database, &self.path, stop.requested()).await?)
-        })
-        .await?;
+        });
+        let size = with_spinner("Copying and checking the database", writing).await?;
         print(format_args!("{}: {size} bytes, complete and intact.", self.path.display()))
     }
 }

@@ -8,22 +8,13 @@ mod postgres;
 mod settings;
 mod sqlite;
 
-use std::convert::Infallible;
-use std::future::pending;
-use std::time::Duration;
-
 use anyhow::bail;
-use indicatif::ProgressBar;
 use licd::db::DatabaseUrl;
 use tokio::task::spawn_blocking;
-use tokio::time::sleep;
 
+use super::spinner::with_spinner;
 use super::{Database, print};
 use finding::{Finding, State, in_time};
-
-/// After this time a terminal shows a spinner.
-const SPINNER_DELAY: Duration = Duration::from_secs(1);
-const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -40,7 +31,7 @@ pub struct Doctor {
 
 impl Doctor {
     pub async fn run(self) -> anyhow::Result<()> {
-        let findings = with_spinner(findings(self.database)).await;
+        let findings = with_spinner("Checking the database", findings(self.database)).await;
         if self.json {
             print(serde_json::to_string_pretty(&findings)?)?;
         } else {
@@ -76,21 +67,4 @@ async fn findings(database: Database) -> Vec<Finding> {
         }
     }
     findings
-}
-
-/// Shows a spinner on a terminal if the work takes long.
-async fn with_spinner<T>(work: impl Future<Output = T>) -> T {
-    let spinner = ProgressBar::new_spinner();
-    let spin = async {
-        sleep(SPINNER_DELAY).await;
-        spinner.set_message("Checking the database");
-        spinner.enable_steady_tick(SPINNER_INTERVAL);
-        pending::<Infallible>().await
-    };
-    let done = tokio::select! {
-        done = work => done,
-        endless = spin => match endless {},
-    };
-    spinner.finish_and_clear();
-    done
 }

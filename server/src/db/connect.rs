@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, Executor, Row, SqliteConnection};
 use tokio::time::sleep;
 
 use super::hosts::Hosts;
@@ -16,7 +16,7 @@ use super::postgres::{POSTGRES_MAX_AGE, PgConnections};
 use super::schema::{self, Upgrade};
 use super::sqlite::{LOCK_WAIT, SqliteConnections, is_locked};
 use super::url::DatabaseUrl;
-use super::{Db, STATEMENT_TIMEOUT, files, with_timeout};
+use super::{Db, STATEMENT_TIMEOUT, files, with_timeout, within_statement_timeout};
 
 /// The page cache of connections that write or read for validations: 12 MB, in KiB as a negative
 /// number. Other readers keep the default of 2 MB.
@@ -83,31 +83,31 @@ impl Db {
     }
 
     async fn connect(url: &DatabaseUrl, most_reading: u32) -> Result<Self, OpenError> {
-        let connected = match url {
+        match url {
             DatabaseUrl::Sqlite(path) => connect_sqlite(path, most_reading).await,
             DatabaseUrl::Postgres(hosts) => connect_postgres(hosts, most_reading).await,
-        };
-        connected.map_err(OpenError::Connect)
+        }
     }
 }
 
-async fn connect_sqlite(path: &Path, most_reading: u32) -> super::Result<Db> {
+async fn connect_sqlite(path: &Path, most_reading: u32) -> Result<Db, OpenError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
-        .journal_mode(SqliteJournalMode::Wal)
         // A commit is on disk before it returns, even if the power fails.
         .synchronous(SqliteSynchronous::Full)
         // While another process writes, such as `licd keys create`.
         .busy_timeout(STATEMENT_TIMEOUT)
         // Rows are buffered here for the reading task; waking it for each would cost more.
         .row_buffer_size(1024);
+    let first = with_timeout(STATEMENT_TIMEOUT, first_connection(&options)).await?;
+    let first = first.ok_or(OpenError::Foreign)?;
+    let options = options.journal_mode(SqliteJournalMode::Wal);
     let pool = SqlitePoolOptions::new()
         .max_connections(SQLITE_READERS)
         .acquire_timeout(STATEMENT_TIMEOUT)
         .acquire_slow_threshold(STATEMENT_TIMEOUT)
         .test_before_acquire(false);
-    let first = with_timeout(STATEMENT_TIMEOUT, switch_to_wal(&options)).await?;
     let writer_options = options
         .clone()
         .busy_timeout(LOCK_WAIT)
@@ -120,16 +120,28 @@ async fn connect_sqlite(path: &Path, most_reading: u32) -> super::Result<Db> {
     Ok(Db::Sqlite(connections))
 }
 
-/// The first connection, which switches the file to a write-ahead log permanently. If two processes
-/// do so at the same moment, SQLite refuses one immediately, whatever its busy timeout.
-async fn switch_to_wal(options: &SqliteConnectOptions) -> super::Result<SqliteConnection> {
+/// The first connection, which switches the file to a write-ahead log permanently; None if the file
+/// is the database of another program. If two processes switch it at the same moment, SQLite refuses
+/// one immediately, whatever its busy timeout.
+async fn first_connection(
+    options: &SqliteConnectOptions,
+) -> super::Result<Option<SqliteConnection>> {
     loop {
-        match options.connect().await {
-            Ok(conn) => return Ok(conn),
+        match switch_to_wal(options.connect().await?).await {
             Err(error) if is_locked(&error) => sleep(WAL_RETRY).await,
-            Err(error) => return Err(error),
+            switched => return switched,
         }
     }
+}
+
+async fn switch_to_wal(mut conn: SqliteConnection) -> super::Result<Option<SqliteConnection>> {
+    let tables = "select name from sqlite_master where type = 'table'";
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut conn).await?;
+    if !tables.is_empty() && !tables.iter().any(|table| table == "worlds") {
+        return conn.close().await.map(|()| None);
+    }
+    conn.execute("pragma journal_mode = wal").await?;
+    Ok(Some(conn))
 }
 
 /// The servers, with the settings for each connection.
@@ -149,7 +161,7 @@ fn most_reading() -> u32 {
     u32::try_from(cores / 2).unwrap_or(MOST_READING).clamp(1, MOST_READING)
 }
 
-async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> super::Result<Db> {
+async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> Result<Db, OpenError> {
     let hosts = with_settings(hosts);
     let pool: PgPoolOptions = PoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS + most_reading)
@@ -158,6 +170,16 @@ async fn connect_postgres(hosts: &Hosts, most_reading: u32) -> super::Result<Db>
         // licd logs waits that are too long itself.
         .acquire_slow_threshold(STATEMENT_TIMEOUT);
     let connections = PgConnections::open(pool, hosts.primary().await?).await?;
+    refuse_encoding(&connections).await?;
     hosts.clone().spawn_failover_watch(connections.clone());
     Ok(Db::Postgres { connections, pooler: hosts.pooler, most_reading })
+}
+
+/// Fails if the database cannot hold every name, or would keep bytes that are no text.
+async fn refuse_encoding(connections: &PgConnections) -> Result<(), OpenError> {
+    let mut conn = connections.detached().await?;
+    let encoding = within_statement_timeout(conn.fetch_one("show server_encoding")).await?;
+    let encoding: String = encoding.try_get(0)?;
+    conn.close().await?;
+    if encoding == "UTF8" { Ok(()) } else { Err(OpenError::Encoding(encoding)) }
 }

@@ -3,8 +3,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -25,17 +25,22 @@ const MAX_LINKS: usize = 40;
 /// its side files the same permissions.
 pub(super) fn make(path: &Path) -> Result<(), OpenError> {
     refuse_unusable(path)?;
-    refuse_lost(path)?;
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder(path)).and_then(|()| {
+    refuse_strange_log(path)?;
+    let made = make_folder(path).and_then(|()| {
         OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
     });
     made.map_err(|error| OpenError::File(path.to_owned(), error))
 }
 
+/// Creates the folder of a file if it does not exist, accessible only to the owner.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder(path))
+}
+
 /// Checks that the file exists, without creating it.
 pub fn find(path: &Path) -> Result<(), OpenError> {
     refuse_unusable(path)?;
-    refuse_lost(path)?;
+    refuse_strange_log(path)?;
     match path.metadata() {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing),
@@ -65,19 +70,34 @@ fn refuse_unusable(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Fails if the file is missing or empty but its write-ahead log is not: the log then contains the
-/// latest data, and SQLite would delete it on opening the file.
-fn refuse_lost(path: &Path) -> Result<(), OpenError> {
+/// Fails if the write-ahead log is not empty and cannot belong to the file. A file that is missing
+/// or empty has lost what the log continues, and SQLite would delete the log. A copy that was put
+/// here, such as a backup, is another database, and SQLite would mix the two.
+fn refuse_strange_log(path: &Path) -> Result<(), OpenError> {
     let is_empty = |path: &Path| match path.metadata() {
         Ok(file) => file.len() == 0,
         Err(error) => error.kind() == ErrorKind::NotFound,
     };
     // The log first, since a new file has a page before it has a log.
     let log = log_of(path);
-    if !is_empty(&log) && is_empty(path) {
+    if is_empty(&log) {
+        return Ok(());
+    }
+    if is_empty(path) {
         return Err(OpenError::Lost { file: path.to_owned(), log });
     }
+    if has_no_log(path) {
+        return Err(OpenError::Copied { file: path.to_owned(), log });
+    }
     Ok(())
+}
+
+/// Whether the file says that its changes are never in a write-ahead log: its two format versions
+/// are 1, which licd changes to 2 before there is a log.
+fn has_no_log(path: &Path) -> bool {
+    let mut header = [0; 20];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header[18..] == [1, 1]
 }
 
 /// The path of a file's write-ahead log.
@@ -123,11 +143,11 @@ pub(super) fn permission_problems(path: &Path) -> Vec<PermissionProblem> {
     found
 }
 
-fn folder(path: &Path) -> &Path {
+pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sqlx::migrate::MigrateError;
 
 use crate::error::has_code;
+use crate::permissions::quoted;
 
 /// Why a database could not be opened. The messages are for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,20 @@ pub enum OpenError {
     )]
     Lost { file: PathBuf, log: PathBuf },
     #[error(
+        "{} is a copy, such as a backup, and {} beside it belongs to the database that was there \
+         before: together they would be neither. Nothing was changed. To restore the copy, run: \
+         mv {copy} {copy}.backup && licd restore {copy}.backup",
+        file.display(), log.display(), copy = quoted(file)
+    )]
+    Copied { file: PathBuf, log: PathBuf },
+    #[error("{} is in use: stop the licd, or the other program, that has it open", .0.display())]
+    InUse(PathBuf),
+    #[error(
+        "the database's encoding is {0}, not UTF8, so it cannot hold every name: create the \
+         database with: encoding 'UTF8' template template0"
+    )]
+    Encoding(String),
+    #[error(
         "the database has schema version {database}, and this licd knows only up to {licd}: a \
          newer licd has upgraded it. Start that version; an older one could damage the data"
     )]
@@ -38,6 +53,8 @@ pub enum OpenError {
     Older { database: i64, licd: i64 },
     #[error("this database contains no tables of licd")]
     Empty,
+    #[error("this is another program's database: it has tables, and none of licd")]
+    Foreign,
     #[error("cannot bring the database's schema up to date: {0}")]
     Migrate(MigrateError),
 }
@@ -53,6 +70,12 @@ impl OpenError {
             _ => return false,
         };
         has_code(cause, |code| code == "55P03")
+    }
+}
+
+impl From<sqlx::Error> for OpenError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Connect(error)
     }
 }
 

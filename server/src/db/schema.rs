@@ -77,11 +77,11 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
         // Under the write lock, so that two processes that start at the same time do not both
         // migrate.
         Db::Sqlite(connections) => {
-            let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
-            let mut tx = conn.begin_with("begin immediate").await.map_err(OpenError::Connect)?;
+            let mut conn = connections.detached().await?;
+            let mut tx = conn.begin_with("begin immediate").await?;
             let upgrade = run(&MIGRATIONS, &mut *tx).await?;
-            tx.commit().await.map_err(OpenError::Connect)?;
-            conn.close().await.map_err(OpenError::Connect)?;
+            tx.commit().await?;
+            conn.close().await?;
             Ok(upgrade)
         }
         Db::Postgres { connections, .. } => {
@@ -107,16 +107,16 @@ pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
 /// Uses a connection of its own, so that its plans can be dropped and closing it releases all
 /// locks.
 async fn upgrade_postgres(connections: &PgConnections) -> Result<Upgrade, OpenError> {
-    let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
-    let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
+    let mut conn = connections.detached().await?;
+    let mut tx = conn.begin().await?;
     for statement in [DROP_PLANS, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES] {
-        tx.execute(statement).await.map_err(OpenError::Connect)?;
+        tx.execute(statement).await?;
     }
-    take_turn(&mut tx).await.map_err(OpenError::Connect)?;
-    tx.execute(LOCK_TIMEOUT).await.map_err(OpenError::Connect)?;
+    take_turn(&mut tx).await?;
+    tx.execute(LOCK_TIMEOUT).await?;
     let upgrade = run(&POSTGRES_MIGRATIONS, &mut *tx).await?;
-    tx.execute(DROP_PLANS).await.map_err(OpenError::Connect)?;
-    tx.commit().await.map_err(OpenError::Connect)?;
+    tx.execute(DROP_PLANS).await?;
+    tx.commit().await?;
     Ok(upgrade)
 }
 
@@ -133,13 +133,13 @@ async fn take_turn(conn: &mut PgConnection) -> Result<()> {
 pub(super) async fn check(db: &Db) -> Result<(), OpenError> {
     match db {
         Db::Sqlite(connections) => {
-            let mut conn = connections.detached().await.map_err(OpenError::Connect)?;
+            let mut conn = connections.detached().await?;
             let checked = check_on(&mut conn).await;
-            conn.close().await.map_err(OpenError::Connect)?;
+            conn.close().await?;
             checked
         }
         Db::Postgres { connections, .. } => {
-            check_on_postgres(&mut connections.detached().await.map_err(OpenError::Connect)?).await
+            check_on_postgres(&mut connections.detached().await?).await
         }
     }
 }
@@ -151,11 +151,11 @@ pub(super) async fn check_on(conn: &mut SqliteConnection) -> Result<(), OpenErro
 
 /// The same on a connection to PostgreSQL, perhaps through a pooler.
 pub(super) async fn check_on_postgres(conn: &mut PgConnection) -> Result<(), OpenError> {
-    let mut tx = conn.begin().await.map_err(OpenError::Connect)?;
-    tx.execute(DROP_PLANS).await.map_err(OpenError::Connect)?;
+    let mut tx = conn.begin().await?;
+    tx.execute(DROP_PLANS).await?;
     let applied = tx.list_applied_migrations(&MIGRATIONS.table_name).await;
     if applied.is_ok() {
-        tx.execute(DROP_PLANS).await.map_err(OpenError::Connect)?;
+        tx.execute(DROP_PLANS).await?;
     }
     fits(applied)
 }

@@ -35,12 +35,15 @@ async fn a_server_is_sound_slow_or_gone() {
     assert_eq!((sound.code, sound.with("problem")), (Some(0), vec![]));
 
     cluster.execute("create database other encoding 'SQL_ASCII' template template0").await;
-    migrate(&cluster.url("other"));
-    let other = Examination::of(&cluster.url("other"), &[]).only("problem");
-    assert!(
-        other.starts_with("encoding: it is SQL_ASCII, not UTF8 [create the database"),
-        "{other}"
-    );
+    let other = cluster.url("other");
+    let problems = Examination::of(&other, &[]).with("problem").join("\n");
+    assert!(problems.contains("encoding: it is SQL_ASCII, not UTF8 [create"), "{problems}");
+    for command in ["migrate", "serve"] {
+        let refused = licd(&[command, "--database-url", &other]);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains("the database's encoding is SQL_ASCII, not UTF8, so"), "{said}");
+        assert_eq!(refused.status.code(), Some(1));
+    }
 
     cluster.freeze();
     let begun = Instant::now();
