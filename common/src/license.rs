@@ -196,6 +196,8 @@ pub struct CreateLicense {
     pub plan_id: PlanId,
     /// Overrides the plan's value.
     pub expires_in_days: Option<ExpiresInDays>,
+    /// When the license ends, whatever the plan says. Not together with `expiresInDays`.
+    pub expires_at: Option<Timestamp>,
     /// A name, such as that of a customer or an order. It has no part in decisions.
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,

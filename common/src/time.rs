@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, Datelike, Duration, SecondsFormat, SubsecRound, Utc};
+use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveTime, SecondsFormat, SubsecRound, Utc};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -41,6 +41,17 @@ impl Timestamp {
     /// The day in UTC as people write it, as in `31 January 2027`.
     pub fn day(self) -> String {
         self.0.format("%-d %B %Y").to_string()
+    }
+
+    /// The last valid day, in UTC, of something that ends at this moment. None if that is within a
+    /// day.
+    pub fn last_day(self) -> Option<NaiveDate> {
+        (self.0.time() == NaiveTime::MIN).then(|| self.0.date_naive().pred_opt()).flatten()
+    }
+
+    /// The next midnight in UTC.
+    pub fn end_of_day(self) -> Self {
+        Self(self.0.with_time(NaiveTime::MIN).single().unwrap_or(self.0) + Duration::days(1))
     }
 
     pub fn plus(self, span: Duration) -> Self {

@@ -305,7 +305,7 @@ fn rolled(ctx: &Context, key: &ApiRecord<CreatedKey>) -> Result<View> {
     let view = secret(key)?;
     Ok(match key.record.expires_at {
         Some(end) if ctx.io.terminals.stdout => {
-            view.card(vec![("expires", TextCell::time_or("never", Some(end), ctx.now))])
+            view.card(vec![("expires", TextCell::end(Some(end), ctx.now))])
         }
         _ => view,
     })

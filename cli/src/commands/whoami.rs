@@ -65,7 +65,7 @@ pub fn view(
         ("from", TextCell::text(from)),
         ("role", TextCell::of(&key.role)),
         ("mode", TextCell::of(key.mode)),
-        ("expires", TextCell::time_or("never", key.expires_at, ctx.now)),
+        ("expires", TextCell::end(key.expires_at, ctx.now)),
     ];
     Ok(View::new(json, vec![id])?.fields(&[FIELDS]).card(card))
 }

@@ -68,6 +68,15 @@ impl TextCell {
         )
     }
 
+    /// When something expires, if it does. What ends with a day shows a screen its last valid day.
+    pub fn end(time: Option<Timestamp>, now: Timestamp) -> Self {
+        let cell = Self::time_or("never", time, now);
+        match time.and_then(Timestamp::last_day) {
+            Some(day) => Self { screen: day.to_string(), ..cell },
+            None => cell,
+        }
+    }
+
     pub fn toned(mut self, tone: Tone) -> Self {
         self.tone = Some(tone);
         self
@@ -75,5 +84,24 @@ impl TextCell {
 
     pub fn shown(&self, screen: bool) -> &str {
         if screen { &self.screen } else { &self.plain }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever typed 2026-12-31 reads that again, and a script reads the moment.
+    #[test]
+    fn what_ends_with_a_day_shows_that_day() {
+        let now = "2026-11-25T12:00:00Z".parse().unwrap();
+        for (end, screen) in [
+            ("2027-01-01T00:00:00.000Z", "2026-12-31"),
+            ("2026-12-25T12:00:00.000Z", "in 30d"),
+        ] {
+            let cell = TextCell::end(Some(end.parse().unwrap()), now);
+            assert_eq!((&*cell.screen, &*cell.plain), (screen, end));
+        }
+        assert_eq!(TextCell::end(None, now).screen, "never");
     }
 }

@@ -136,6 +136,19 @@ fn fields_are_set_and_cleared() {
     assert!((364.0..=365.0).contains(&days), "{days}");
 }
 
+/// A new license ends with its last valid day, and never with two ends.
+#[test]
+fn a_license_is_made_with_its_last_valid_day() {
+    let server = service();
+    let create = ["licenses", "create", "--plan", "Pro annual", "--expires-at", "2028-01-31"];
+    let ran = run(&server, &create);
+    assert_ne!(ran.code, 2, "{}", ran.stderr);
+    let (line, body) = written(&server);
+    assert_eq!(line, "POST /api/v1/admin/licenses");
+    assert_eq!(body, json!({ "planId": PLAN, "expiresAt": "2028-02-01T00:00:00.000Z" }));
+    assert_eq!(run(&server, &[&create[..], &["--expires-in", "90d"]].concat()).code, 2);
+}
+
 #[test]
 fn paths_and_bodies_hold_the_external_id() {
     let server = service();

@@ -5,6 +5,7 @@
 
 const REFRESH_MS = 30_000;
 const COPIED_MS = 2_000;
+const DAY_MS = 86_400_000;
 // Each with its length, and the number of it that is called otherwise.
 const UNITS_SECONDS = [["minute", 60, 60], ["hour", 3_600, 24], ["day", 86_400, Infinity]];
 const SVG = "http://www.w3.org/2000/svg";
@@ -45,17 +46,34 @@ function relative(seconds) {
   return seconds < 0 ? "just now" : "in less than a minute";
 }
 
+function daysAway(days) {
+  const near = { "-1": "yesterday", 0: "today", 1: "tomorrow" };
+  return near[days] ?? (days < 0 ? `${-days} days ago` : `in ${days} days`);
+}
+
 // <time datetime="…">2027-01-31 12:00 UTC</time> <small class="ago">in 70 days</small>
+// A day, such as 2027-01-31, is as far away as in the calendar, in UTC.
 function refreshTimes() {
   const now = Date.now();
   for (const ago of document.querySelectorAll("time + .ago")) {
-    const time = Date.parse(ago.previousElementSibling.dateTime);
-    ago.textContent = relative((time - now) / 1000);
+    const { dateTime } = ago.previousElementSibling;
+    const time = Date.parse(dateTime);
+    const today = now - (now % DAY_MS);
+    ago.textContent =
+      isDay(dateTime) ? daysAway((time - today) / DAY_MS) : relative((time - now) / 1000);
   }
+}
+
+function isDay(dateTime) {
+  return !dateTime.includes("T");
 }
 
 function titleLocalTimes() {
   for (const time of document.querySelectorAll("time[datetime]")) {
+    if (isDay(time.dateTime)) {
+      time.title = "through the end of this day, UTC";
+      continue;
+    }
     time.title = `${new Date(time.dateTime).toLocaleString()} in your time zone`;
   }
 }

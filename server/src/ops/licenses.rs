@@ -36,21 +36,39 @@ const TOO_MANY_LICENSES: &str =
 /// The most users without a seat that are counted: a license may have a million.
 pub const MAX_COUNTED: i64 = 1001;
 
-pub async fn create(
-    mut change: Change,
+/// Creates a license that ends when it says, or the days of `new` or its plan from now.
+pub async fn create(change: Change, new: CreateLicense) -> Result<Created<LicenseDetails>, Error> {
+    create_ending(change, new, |end| end).await
+}
+
+/// Like [`create`], but the last of the days is a whole one.
+pub async fn create_through_the_day(
+    change: Change,
     new: CreateLicense,
 ) -> Result<Created<LicenseDetails>, Error> {
+    create_ending(change, new, Timestamp::end_of_day).await
+}
+
+async fn create_ending(
+    mut change: Change,
+    new: CreateLicense,
+    end_of_days: impl FnOnce(Timestamp) -> Timestamp,
+) -> Result<Created<LicenseDetails>, Error> {
     let (scope, now) = (change.scope(), change.now);
+    if new.expires_at.is_some() && new.expires_in_days.is_some() {
+        return Err(Error::invalid("expiresAt", "Give expiresAt or expiresInDays, not both"));
+    }
     let plan = plans::find(&mut change, scope, new.plan_id).await?;
     let plan = plan.ok_or_else(|| Error::unknown("planId", "plan"))?;
     let days = new.expires_in_days.or(plan.expires_in_days);
+    let end_of_days = days.map(|days| end_of_days(now.plus(Duration::days(days.get().into()))));
     let license = License {
         id: LicenseId::new(now),
         product_id: plan.product_id,
         plan_id: plan.id,
         status: Status::Active,
         max_seats: plan.max_seats,
-        expires_at: days.map(|days| now.plus(Duration::days(days.get().into()))),
+        expires_at: new.expires_at.or(end_of_days),
         features: plan.features,
         created_at: now,
         updated_at: now,

@@ -2,10 +2,11 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use common::{ActorType, Event, EventActor, EventType, Open, SubjectType};
+use common::{ActorType, Event, EventActor, EventType, Open, SubjectType, Timestamp};
 use serde_json::Value;
 
-use super::{filters, short};
+use super::filters::{self, end_in_words};
+use super::short;
 
 /// An event in a line: its type, its records, who did it, and when.
 #[derive(Template)]
@@ -94,9 +95,30 @@ pub fn changes(event: &Event) -> Vec<String> {
     let previous = event.data.previous.iter().flatten();
     let changed = previous.filter(|(member, _)| *member != "updatedAt").map(|(member, before)| {
         let after = event.data.object.get(member).unwrap_or(&Value::Null);
-        format!("{member}: {} → {}", brief(before), brief(after))
+        let (label, [before, after]) = in_words(member, [before, after]);
+        format!("{label}: {before} → {after}")
     });
     changed.collect()
+}
+
+/// A member as the pages call it, with its values.
+fn in_words<'a>(member: &'a str, values: [&Value; 2]) -> (&'a str, [String; 2]) {
+    match member {
+        "expiresAt" => {
+            let end = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
+            let is_day = |value| end(value).is_none_or(|end| end.last_day().is_some());
+            let label = if values.into_iter().all(is_day) { "Last valid day" } else { "Ends" };
+            let words = |value| end(value).map_or_else(|| "never".to_owned(), end_in_words);
+            (label, values.map(words))
+        }
+        "maxSeats" => ("Seats", values.map(|value| brief_or("unlimited", value))),
+        "expiresInDays" => ("Days", values.map(|value| brief_or("unlimited", value))),
+        other => (other, values.map(brief)),
+    }
+}
+
+fn brief_or(none: &str, value: &Value) -> String {
+    if value.is_null() { none.to_owned() } else { brief(value) }
 }
 
 /// A value, shortened.

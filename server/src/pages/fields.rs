@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use chrono::TimeDelta;
 use common::{Feature, Features, Invalid, Line, Timestamp};
 
 use crate::error::Error;
@@ -67,13 +66,13 @@ pub fn end_of_day(field: &str, label: &str, text: &str) -> Result<Timestamp, Err
         return Err(Error::invalid(field, format!("{label} must not be empty.")));
     }
     let day = format!("{text}T00:00:00Z").parse::<Timestamp>();
-    let end = day.map(|day| day.plus(TimeDelta::days(1))).ok().filter(|end| end.is_valid());
+    let end = day.map(Timestamp::end_of_day).ok().filter(|end| end.is_valid());
     end.ok_or_else(|| Error::invalid(field, format!("{label} must be a date, such as 2027-01-31.")))
 }
 
 /// The last valid day of something that ends then, as a field of type `date` has it.
 pub fn last_day(end: Timestamp) -> String {
-    end.plus(-TimeDelta::milliseconds(1)).to_string()[..10].to_owned()
+    end.plus(-chrono::TimeDelta::milliseconds(1)).to_string()[..10].to_owned()
 }
 
 /// A text that is unique to one rendering of a form.
@@ -81,10 +80,15 @@ pub fn once() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// The features in a text area, one per line. Surrounding spaces are dropped: nobody sees them.
-pub fn features(field: &str, text: &str) -> Result<Features, Error> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let features: Result<Vec<Feature>, Invalid> = lines.map(str::parse).collect();
+/// The features in a text area, one per line or separated by commas. A comma belongs to a feature
+/// only if it is one of `known`. Surrounding spaces are dropped: nobody sees them.
+pub fn features(field: &str, text: &str, known: &Features) -> Result<Features, Error> {
+    let is_known = |line: &str| known.iter().any(|feature| feature.as_str() == line);
+    let parts = text.lines().map(str::trim).flat_map(|line| {
+        if is_known(line) { vec![line] } else { line.split(',').map(str::trim).collect() }
+    });
+    let features: Result<Vec<Feature>, Invalid> =
+        parts.filter(|part| !part.is_empty()).map(str::parse).collect();
     let features =
         features.map_err(|rule| Error::invalid(field, format!("Each feature {rule}.")))?;
     let rule = "Enter at most 100 features, each of them once.";

@@ -4,7 +4,7 @@ use std::fmt;
 
 use askama::filters::HtmlSafe;
 use askama::{Result, Values, filter_fn};
-use chrono::{DateTime, TimeDelta};
+use chrono::{NaiveDate, TimeDelta};
 use common::Timestamp;
 
 /// A value, or a reference to one: templates pass both.
@@ -42,6 +42,18 @@ pub fn end<T: Value<Timestamp>>(at: T, _: &dyn Values) -> Result<End> {
     Ok(End(Moment { at: at.value(), now: Timestamp::now() }))
 }
 
+/// The same in words alone.
+pub fn end_in_words(at: Timestamp) -> String {
+    match at.last_day() {
+        Some(day) => in_words(day),
+        None => format!("{} UTC", minute(at)),
+    }
+}
+
+fn in_words(day: NaiveDate) -> String {
+    day.format("%-d %b %Y").to_string()
+}
+
 /// A number with a comma between groups of three digits.
 #[filter_fn]
 pub fn count<T: Value<i64>>(number: T, _: &dyn Values) -> Result<String> {
@@ -57,13 +69,12 @@ impl HtmlSafe for End {}
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-        let end = self.0.at.millis();
-        let last = i64::try_from(end).ok().and_then(|end| DateTime::from_timestamp_millis(end - 1));
-        match last.filter(|_| end.is_multiple_of(DAY_MS)) {
-            Some(last_day) => self.0.write(f, last_day.format("%-d %b %Y")),
-            None => fmt::Display::fmt(&self.0, f),
-        }
+        let Some(day) = self.0.at.last_day() else { return fmt::Display::fmt(&self.0, f) };
+        // Only the day is shown, so days of the calendar are counted. Without a distance in hours,
+        // which the pages' script would put there.
+        let today = self.0.now.end_of_day().last_day().unwrap_or(day);
+        let (words, away) = (in_words(day), days_away((day - today).num_days()));
+        write!(f, r#"<time datetime="{day}">{words}</time> <small class="ago">{away}</small>"#)
     }
 }
 
@@ -77,21 +88,26 @@ impl HtmlSafe for Moment {}
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, format_args!("{} UTC", minute(self.at)))
-    }
-}
-
-impl Moment {
-    /// The element, with the time in these words.
-    fn write(&self, f: &mut fmt::Formatter<'_>, words: impl fmt::Display) -> fmt::Result {
         let (at, away) = (self.at, distance(self.at.since(self.now)));
-        write!(f, r#"<time datetime="{at}">{words}</time> <small class="ago">{away}</small>"#)
+        let words = minute(at);
+        write!(f, r#"<time datetime="{at}">{words} UTC</time> <small class="ago">{away}</small>"#)
     }
 }
 
 /// `2027-01-31 12:00`, in UTC.
 fn minute(at: Timestamp) -> String {
     at.to_string()[..16].replace('T', " ")
+}
+
+/// `today`, `tomorrow`, `3 days ago`.
+fn days_away(days: i64) -> String {
+    match days {
+        -1 => "yesterday".to_owned(),
+        0 => "today".to_owned(),
+        1 => "tomorrow".to_owned(),
+        2.. => format!("in {days} days"),
+        _ => format!("{} days ago", -days),
+    }
 }
 
 /// `3 days ago`, `in 12 days`: the nearest number of whole units.
@@ -161,6 +177,27 @@ mod tests {
             let at = at.parse().unwrap();
             let shown = End(Moment { at, now: at }).to_string();
             assert!(shown.contains(text), "{shown}");
+            let words = shown.split_once('>').unwrap().1.split_once('<').unwrap().0;
+            assert_eq!(end_in_words(at), words);
+        }
+    }
+
+    /// Who reads that a license ends on 26 November knows how many days that is.
+    #[test]
+    fn a_day_is_as_far_away_as_in_the_calendar() {
+        let at = "2026-11-27T00:00:00Z".parse().unwrap();
+        for (now, away) in [
+            ("2026-11-24T23:59:59Z", "in 2 days"),
+            ("2026-11-25T02:49:00Z", "tomorrow"),
+            ("2026-11-25T23:59:59Z", "tomorrow"),
+            ("2026-11-26T00:00:00Z", "today"),
+            ("2026-11-26T23:59:59Z", "today"),
+            ("2026-11-27T00:00:00Z", "yesterday"),
+            ("2026-12-02T12:00:00Z", "6 days ago"),
+        ] {
+            let shown = End(Moment { at, now: now.parse().unwrap() }).to_string();
+            let expected = "<time datetime=\"2026-11-26\">26 Nov 2026</time> <small class=\"ago\">";
+            assert_eq!(shown, format!("{expected}{away}</small>"));
         }
     }
 }

@@ -157,7 +157,11 @@ notices! {
     ExpiryPassed = "Expiry changed from {from} to {to}. That is in the past: users of the license \
         are now refused.";
     NameChanged = "Name saved.";
-    FeaturesChanged = "Features saved. Each user gets them with the next validation.";
+    FeaturesAdded = "Added {to}. Each user gets the features with the next validation.";
+    FeaturesRemoved = "Removed {from}. Each user loses that with the next validation.";
+    FeaturesReplaced = "Removed {from}; added {to}. Each user gets the change with the next \
+        validation.";
+    FeaturesSorted = "The features are in another order.";
     Assigned = "License assigned. The user's first validation takes a seat.";
     AssignedFull = "License assigned, but all seats are taken ({to}). The user is refused until \
         one is free.";
@@ -209,14 +213,18 @@ impl Done {
     /// The notice in the query of an address. Anybody can make up an address, so a value may have a
     /// few plain characters and never be a sentence.
     pub fn parse(query: &str) -> Option<Self> {
-        const LONGEST: usize = 24;
         let done: Self = serde_urlencoded::from_str(query).ok()?;
         let fits = |value: &str, place| {
-            value.len() <= LONGEST
-                && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" -".contains(&byte))
-                && value.is_empty() != done.notice.text().contains(place)
+            Self::fits(value) && value.is_empty() != done.notice.text().contains(place)
         };
         (fits(&done.from, "{from}") && fits(&done.to, "{to}")).then_some(done)
+    }
+
+    /// Whether a notice can show this value.
+    pub fn fits(value: &str) -> bool {
+        const LONGEST: usize = 24;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_.:,".contains(&byte);
+        value.len() <= LONGEST && value.bytes().all(is_plain)
     }
 
     /// The query of an address that shows the notice.

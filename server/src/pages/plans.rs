@@ -3,7 +3,9 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use common::{CreatePlan, Feature, Line, Plan, PlanField, PlanId, Product, ProductId, UpdatePlan};
+use common::{
+    CreatePlan, Feature, Features, Line, Plan, PlanField, PlanId, Product, ProductId, UpdatePlan,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -57,7 +59,7 @@ pub async fn update(
     let view = app.ops.view(visitor.scope);
     let updated = Box::pin(async {
         let stored = plans::get(view.clone(), id).await?;
-        let update = fields.update()?;
+        let update = fields.update(&stored.features)?;
         let change = visitor.change(&app, seen).await?;
         let Changed(plan) = plans::update(change, id, update).await?;
         let notice = Notice::PlanUpdated.unless(plan == stored);
@@ -93,21 +95,26 @@ impl PlanForm {
     }
 
     pub fn create(&self, product_id: ProductId) -> Result<CreatePlan, Error> {
+        self.read(product_id, &Features::default())
+    }
+
+    /// Reads the fields of a plan that has these features.
+    fn read(&self, product_id: ProductId, known: &Features) -> Result<CreatePlan, Error> {
         all! {
             name = required("name", "The name", &self.name),
             description = optional("description", "The description", &self.description),
             max_seats = optional("maxSeats", "The number of seats", &self.max_seats),
             expires_in_days =
                 optional("expiresInDays", "The number of days", &self.expires_in_days),
-            features = fields::features("features", &self.features),
+            features = fields::features("features", &self.features, known),
         }
         let features = Some(features);
         Ok(CreatePlan { product_id, name, description, max_seats, expires_in_days, features })
     }
 
-    fn update(&self) -> Result<UpdatePlan, Error> {
+    fn update(&self, known: &Features) -> Result<UpdatePlan, Error> {
         let CreatePlan { name, description, max_seats, expires_in_days, features, .. } =
-            self.create(ProductId::default())?;
+            self.read(ProductId::default(), known)?;
         let clear = cleared([
             (PlanField::Description, description.is_none()),
             (PlanField::MaxSeats, max_seats.is_none()),

@@ -55,6 +55,21 @@ async fn the_request_overrides_the_plans_validity() {
     }
 }
 
+/// `expiresAt` of the request overrides both, and stands alone.
+#[tokio::test]
+async fn the_request_can_say_when_the_license_ends() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "expiresInDays": 30 })).await;
+    let end = "2030-02-01T00:00:00.000Z";
+    let made = app.post(LICENSES, json!({ "planId": plan, "expiresAt": end })).await;
+    assert_eq!((made.status, &made["expiresAt"]), (201, &json!(end)));
+    let both = json!({ "planId": plan, "expiresAt": end, "expiresInDays": 30 });
+    assert_eq!(app.post(LICENSES, both).await.refusal(), "400 invalid_request expiresAt");
+    let day = json!({ "planId": plan, "expiresAt": "2030-01-31" });
+    assert_eq!(app.post(LICENSES, day).await.refusal(), "400 invalid_request expiresAt");
+    assert_eq!(app.get(LICENSES).await.list().len(), 1);
+}
+
 /// A license is the same nine members everywhere: creation, get, list, status, usage, validation.
 /// `name`, `metadata` and `seats` stand next to them in lists and in the answer to GET by id, and
 /// nowhere else.

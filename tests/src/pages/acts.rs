@@ -123,12 +123,12 @@ async fn a_form_does_not_undo_what_somebody_else_did() {
     for (form, field, value) in [
         ("limit", "maxSeats", "2"),
         ("features", "features", "sso"),
-        ("expiry", "expiresAt", "2090-01-31"),
+        ("expiry", "expiresAt", "2030-01-31"),
         ("status", "status", "suspended"),
     ] {
         let path = format!("{path}/{form}");
         let page = send(&visitor, &path, &[(field, value), ("seen", &old)]).await;
-        assert!(page.contains("changed meanwhile, by first key: maxSeats: 1 → 20."), "{page}");
+        assert!(page.contains("changed meanwhile, by first key: Seats: 1 → 20."), "{page}");
         assert_ne!(seen(&page), old);
         let fields = [
             (field, value),
@@ -246,7 +246,8 @@ async fn a_user_who_exists_is_not_created_again() {
 #[tokio::test]
 async fn a_drastic_change_is_asked_about() {
     let app = App::start().await;
-    let license = app.license(json!({ "maxSeats": 3, "expiresInDays": 30 })).await;
+    let terms = json!({ "maxSeats": 3, "expiresInDays": 30, "features": ["a, b"] });
+    let license = app.license(terms).await;
     for user in ["ada", "grace"] {
         app.assign(&license, user).await.data();
         app.validate(user).await.data();
@@ -259,6 +260,13 @@ async fn a_drastic_change_is_asked_about() {
         ("limit", "maxSeats", "1", "no other user gets one until 2 of them are freed."),
         ("expiry", "expiresAt", "", "The license then never expires."),
         ("expiry", "expiresAt", "2020-01-31", "All 3 users will be refused immediately."),
+        (
+            "expiry",
+            "expiresAt",
+            "2207-01-31",
+            "A license of its plan is usually valid for 30 days.",
+        ),
+        ("features", "features", "sso, 3d", "lose: a, b. They get: sso, 3d."),
     ] {
         let path = format!("{}/{form}", license_page(&license));
         let page = send(&visitor, &path, &[(field, value)]).await;
@@ -267,11 +275,56 @@ async fn a_drastic_change_is_asked_about() {
     }
     let path = format!("{}/expiry", license_page(&license));
     let page = send(&visitor, &path, &[("expiresAt", "2020-01-31"), ("confirmed", "yes")]).await;
-    assert!(page.contains("to 2020-01-31. That is in the past"), "{page}");
+    assert!(page.contains("to 31 Jan 2020. That is in the past"), "{page}");
     assert_eq!(app.validate("ada").await.verdict(), "expired");
     // It is over already.
     let page = send(&visitor, &path, &[("expiresAt", "2020-01-30")]).await;
-    assert!(page.contains("from 2020-01-31 to 2020-01-30."), "{page}");
+    assert!(page.contains("from 31 Jan 2020 to 30 Jan 2020."), "{page}");
+}
+
+/// A comma between features separates them, unless a feature has it.
+#[tokio::test]
+async fn features_are_separated_by_lines_or_commas() {
+    let app = App::start().await;
+    let license = app.license(json!({ "features": ["a, b", "c"] })).await;
+    let visitor = admin(&app).await;
+    let path = format!("{}/features", license_page(&license));
+    for (typed, features, notice) in [
+        ("a, b\nc", json!(["a, b", "c"]), "Nothing was changed."),
+        ("c\na, b", json!(["c", "a, b"]), "The features are in another order."),
+        ("c\na, b\nexport, sso,", json!(["c", "a, b", "export", "sso"]), "Added export, sso."),
+        ("c,sso\n2fa", json!(["c", "sso", "2fa"]), "Removed a, b, export; added 2fa."),
+        ("2fa", json!(["2fa"]), "Removed c, sso."),
+    ] {
+        let fields = [("features", typed), ("confirmed", "yes")];
+        let page = send(&visitor, &path, &fields).await;
+        assert!(page.contains(notice), "{typed}: {page}");
+        assert_eq!(stored(&app, &license).await["features"], features);
+    }
+}
+
+/// What the form of a license says of its last valid day holds from the start.
+#[tokio::test]
+async fn a_license_made_here_is_valid_through_its_last_day() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "expiresInDays": 30 })).await;
+    let user = app.post("/api/v1/admin/users", json!({ "externalId": "ada" })).await.id();
+    let visitor = admin(&app).await;
+    let for_user = format!("/dashboard/live/users/{user}/licenses");
+    for (path, days) in
+        [("/dashboard/live/licenses", ""), ("/dashboard/live/licenses", "7"), (&for_user, "")]
+    {
+        let fields =
+            [("planId", &*plan), ("expiresInDays", days), ("once", &*format!("{path}{days}"))];
+        assert_eq!(visitor.post(path, &fields).await.status(), 303, "{path}");
+    }
+    for license in app.get("/api/v1/admin/licenses").await.list() {
+        let [created, end] = ["createdAt", "expiresAt"]
+            .map(|member| license[member].as_str().unwrap().parse::<common::Timestamp>().unwrap());
+        assert!(end.last_day().is_some(), "{license}");
+        let days = end.since(created).num_days();
+        assert!([7, 30].contains(&days), "{days}");
+    }
 }
 
 /// A notice says what came of the form, not what usually does.

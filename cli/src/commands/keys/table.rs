@@ -30,7 +30,7 @@ pub fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
             TextCell::of(key.mode),
             TextCell::past(key.created_at, ctx.now),
             TextCell::time_or("never", key.last_used_at, ctx.now),
-            TextCell::time_or("never", key.expires_at, ctx.now),
+            TextCell::end(key.expires_at, ctx.now),
             state(key, ctx.now),
         ]
     };

@@ -112,8 +112,13 @@ async fn own_license(
             name
         }
     };
-    let body =
-        CreateLicense { plan_id: plan.id, expires_in_days: None, name: None, metadata: None };
+    let body = CreateLicense {
+        plan_id: plan.id,
+        expires_in_days: None,
+        expires_at: None,
+        name: None,
+        metadata: None,
+    };
     let made = client.licenses().create_once(&body, &name).await?;
     let Some(made) = made else { return Ok(None) };
     let id = made.data.id;

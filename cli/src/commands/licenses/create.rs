@@ -21,7 +21,7 @@ use crate::output::View;
 use crate::prompt;
 use crate::records::License;
 use crate::resolve::{self, NameIndex, Purpose};
-use crate::time::Days;
+use crate::time::{Days, Expiry};
 use crate::values::IdempotencyKey;
 
 const REPEAT: &str = "run the command again with the same --idempotency-key; that is safe";
@@ -33,6 +33,7 @@ Examples:
   licctl licenses create --plan \"Pro annual\"
   licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
   licctl licenses create --plan \"Pro annual\" --name \"Order 7\" --expires-in 90d
+  licctl licenses create --plan \"Pro annual\" --expires-at 2027-12-31
   licctl licenses create --plan \"Pro annual\" --count 20 -q
   licctl licenses create --plan \"Acme Studio/Pro annual\"
   licctl licenses create --plan \"Pro annual\" --idempotency-key order-4711
@@ -52,6 +53,10 @@ pub struct CreateArgs {
     /// How long the license is valid, such as 90d or 1y [default: the plan's term]
     #[arg(long, value_name = "SPAN", alias = "expires-in-days", allow_negative_numbers = true)]
     expires_in: Option<Days>,
+    /// When the license expires: its last valid day, such as 2027-12-31, or a time such as
+    /// 2028-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
+    expires_at: Option<Expiry>,
     /// Assign the license to this user, by external id (repeatable); - reads a list from stdin
     #[arg(long, value_name = "USER", conflicts_with = "count", add = completion::users())]
     assign: Vec<String>,
@@ -153,6 +158,7 @@ fn body(args: &CreateArgs, plan_id: PlanId) -> Result<CreateLicense> {
     Ok(CreateLicense {
         plan_id,
         expires_in_days: args.expires_in.map(Days::get),
+        expires_at: args.expires_at.map(Expiry::timestamp),
         name: args.name.clone(),
         metadata: args.metadata.read()?.map(|change| change.of(None)).transpose()?,
     })

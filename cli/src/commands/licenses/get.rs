@@ -110,7 +110,7 @@ fn card(
         ("plan", TextCell::text(plan)),
         ("status", status_cell(license, ctx.now)),
         ("seats", TextCell::text(seats_in_use(usage.active_seats, usage.license.max_seats))),
-        ("expires", TextCell::time_or("never", license.expires_at, ctx.now)),
+        ("expires", TextCell::end(license.expires_at, ctx.now)),
         ("features", TextCell::text(joined(&license.features))),
         ("created", TextCell::past(license.created_at, ctx.now)),
         ("updated", TextCell::past(license.updated_at, ctx.now)),

@@ -177,7 +177,7 @@ fn table(ctx: &Context, licenses: &[ApiRecord<LicenseWithSeats>], names: &NameIn
             TextCell::maybe(license.name.as_ref()),
             status_cell(license, ctx.now),
             used_of(used, allowed),
-            TextCell::time_or("never", license.expires_at, ctx.now),
+            TextCell::end(license.expires_at, ctx.now),
             TextCell::text(joined(&license.features)),
             TextCell::past(license.created_at, ctx.now),
             TextCell::past(license.updated_at, ctx.now),

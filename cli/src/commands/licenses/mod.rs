@@ -104,7 +104,7 @@ fn table(ctx: &Context, licenses: &[ApiRecord<License>], names: &NameIndex) -> T
             TextCell::text(names.plan(license.plan_id)),
             status_cell(license, ctx.now),
             TextCell::text(seats(license.max_seats)),
-            TextCell::time_or("never", license.expires_at, ctx.now),
+            TextCell::end(license.expires_at, ctx.now),
         ]
     };
     Table::new(&COLUMNS).with(licenses.iter().map(row))

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use clap::Args;
-use common::{ExpiresInDays, LicenseId, Plan, SetStatus, Status, UpdateLicense};
+use common::{ExpiresInDays, LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
 
 use super::{BeforeAndAfter, FIELDS, choose, effective, with_state};
 use crate::client::ApiRecord;
@@ -96,6 +96,11 @@ pub fn command(license: LicenseId, has_term: bool) -> String {
     format!("licctl licenses renew {license}{days}")
 }
 
+/// `through` the last valid day, or `until` a moment.
+fn until(end: Timestamp) -> String {
+    end.last_day().map_or_else(|| format!("until {end}"), |day| format!("through {day}"))
+}
+
 async fn renew(
     ctx: &Context,
     was: ApiRecord<LicenseWithSeats>,
@@ -128,8 +133,8 @@ fn show(ctx: &Context, renewed: &[BeforeAndAfter]) -> Result<View> {
     let row = |it: &BeforeAndAfter| {
         vec![
             TextCell::of(it.now.id),
-            TextCell::time_or("never", it.was.expires_at, ctx.now),
-            TextCell::time_or("never", it.now.expires_at, ctx.now),
+            TextCell::end(it.was.expires_at, ctx.now),
+            TextCell::end(it.now.expires_at, ctx.now),
         ]
     };
     let ids = renewed.iter().map(|it| it.now.id.to_string()).collect();
@@ -141,7 +146,7 @@ fn show(ctx: &Context, renewed: &[BeforeAndAfter]) -> Result<View> {
     }
     let Some(BeforeAndAfter { now: first, .. }) = renewed.first() else { return Ok(view) };
     let view = match (renewed, first.expires_at) {
-        ([_], Some(end)) => view.changed(format!("Renewed license {} until {end}.", first.id)),
+        ([_], Some(end)) => view.changed(format!("Renewed license {} {}.", first.id, until(end))),
         _ => view.changed(format!("Renewed {} licenses.", renewed.len())),
     };
     Ok(view.next(format!("licctl licenses get {}", first.id)))

@@ -324,7 +324,7 @@ fn feature_line(selected: &ExplainedLicense, missing: &[Feature]) -> TextCell {
 
 /// The expiry, unless the status shows it already.
 fn expiry(ctx: &Context, license: &License) -> String {
-    let time = TextCell::time_or("never", license.expires_at, ctx.now);
+    let time = TextCell::end(license.expires_at, ctx.now);
     let time = time.shown(ctx.io.terminals.stdout);
     match license.has_ended(ctx.now) {
         true if license.status == Status::Active => String::new(),

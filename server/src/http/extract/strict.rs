@@ -48,7 +48,6 @@ bodies! {
     CreateLicense {
         "maxSeats": BY_UPDATE,
         "features": BY_UPDATE,
-        "expiresAt": "give expiresInDays, or PATCH /api/v1/admin/licenses/{id} afterwards",
         "productId": "it is the plan's",
         "status": BY_STATUS,
         "userId": BY_ASSIGNMENT,

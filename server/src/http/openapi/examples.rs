@@ -110,6 +110,7 @@ examples! {
     CreateLicense {
         plan_id: id("pln"),
         expires_in_days: Some(parsed("30")),
+        expires_at: None,
         name: Some(acme()),
         metadata: None,
     }

@@ -9,7 +9,7 @@ use common::{
     Timestamp, UpdateLicense,
 };
 
-use super::questions;
+use super::questions::{self, missing_in};
 use super::show::{Fields, ShowQuery, show};
 use crate::error::Error;
 use crate::http::App;
@@ -19,8 +19,9 @@ use crate::ops::licenses;
 use crate::ops::outcome::{Changed, Outcome};
 use crate::ops::typed_users;
 use crate::pages::fields::features;
+use crate::pages::filters::end_in_words;
 use crate::pages::{
-    Done, Editor, FormState, Notice, Stop, Visitor, end_of_day, last_day, meanwhile, optional,
+    Done, Editor, FormState, Notice, Stop, Visitor, counted, end_of_day, meanwhile, optional,
     required,
 };
 
@@ -126,7 +127,7 @@ impl SentForm<'_> {
         let notice = match status {
             Status::Active => match after.expires_at.filter(|end| *end <= Timestamp::now()) {
                 Some(end) if before.status != status => {
-                    return Ok(Notice::LicenseActivatedLate.with("", last_day(end)));
+                    return Ok(Notice::LicenseActivatedLate.with("", end_in_words(end)));
                 }
                 _ => Notice::LicenseActivated,
             },
@@ -159,13 +160,9 @@ impl SentForm<'_> {
     async fn set_expiry(&self) -> Result<Done, Stop> {
         let text = given("expiresAt", &self.fields.expires_at)?;
         let before = self.stored().await?;
-        let end = if text.trim().is_empty() {
-            None
-        } else {
-            let chosen = end_of_day("expiresAt", "The expiry", text)?;
-            // The form knows only the day. If that stays, so does the hour.
-            let same_day = before.expires_at.filter(|former| last_day(*former) == last_day(chosen));
-            Some(same_day.unwrap_or(chosen))
+        let end = match text.trim() {
+            "" => None,
+            day => Some(end_of_day("expiresAt", "The expiry", day)?),
         };
         let view = self.app.ops.view(self.visitor.scope);
         questions::ask_about_expiry(view, &before, end, self.fields).await?;
@@ -173,7 +170,7 @@ impl SentForm<'_> {
         let update = UpdateLicense { expires_at: end, clear, ..UpdateLicense::default() };
         let after = self.update(update).await?;
         let shown =
-            |license: &License| license.expires_at.map_or_else(|| "never".to_owned(), last_day);
+            |license: &License| license.expires_at.map_or_else(|| "never".to_owned(), end_in_words);
         let notice = match end {
             _ if before.expires_at == after.expires_at => return Ok(Notice::Unchanged.into()),
             Some(end) if end <= Timestamp::now() => Notice::ExpiryPassed,
@@ -183,11 +180,22 @@ impl SentForm<'_> {
     }
 
     async fn set_features(&self) -> Result<Done, Stop> {
-        let features = features("features", given("features", &self.fields.features)?)?;
+        let text = given("features", &self.fields.features)?;
         let before = self.stored().await?;
+        let features = features("features", text, &before.features)?;
+        questions::ask_about_features(&before, &features, self.fields)?;
         let update = UpdateLicense { features: Some(features), ..UpdateLicense::default() };
         let after = self.update(update).await?;
-        Ok(Notice::FeaturesChanged.unless(before.features == after.features).into())
+        let removed = missing_in(&after.features, &before.features);
+        let added = missing_in(&before.features, &after.features);
+        let notice = match (removed.is_empty(), added.is_empty()) {
+            (false, false) => Notice::FeaturesReplaced,
+            (false, true) => Notice::FeaturesRemoved,
+            (true, false) => Notice::FeaturesAdded,
+            (true, true) if before.features == after.features => Notice::Unchanged,
+            (true, true) => Notice::FeaturesSorted,
+        };
+        Ok(notice.with(brief(&removed), brief(&added)))
     }
 
     async fn assign(&self) -> Result<Done, Stop> {
@@ -228,6 +236,12 @@ impl SentForm<'_> {
     async fn begin(&self) -> Result<Change, Error> {
         self.visitor.change(self.app, self.seen).await
     }
+}
+
+/// Features in a few words, as a notice can show them; nothing if there are none.
+fn brief(features: &[&str]) -> String {
+    let names = features.join(", ");
+    if Done::fits(&names) { names } else { counted(features.len() as i64, "feature") }
 }
 
 /// What an assignment means for the user, given the license after it.

@@ -63,7 +63,9 @@ impl NewForm {
             expires_in_days = optional("expiresInDays", "The days", &self.expires_in_days),
             typed = typed_users::several(view, "users", &self.users).await,
         }
-        Ok((CreateLicense { plan_id, expires_in_days, name, metadata: None }, typed))
+        let new =
+            CreateLicense { plan_id, expires_in_days, expires_at: None, name, metadata: None };
+        Ok((new, typed))
     }
 
     /// Asks before it creates users.
@@ -127,7 +129,8 @@ pub async fn create(
     let created = Box::pin(async {
         let (new, typed) = fields.read(app.ops.view(visitor.scope)).await?;
         fields.ask(&typed)?;
-        let create = async |change| licenses::create(change, new).await.map(|it| it.0.id);
+        let create =
+            async |change| licenses::create_through_the_day(change, new).await.map(|it| it.0.id);
         let id: LicenseId = visitor.create(&app, idempotency, &fields, create).await?;
         Ok((id, assign_all(&app, &visitor, id, typed.ids).await))
     });

@@ -1,14 +1,23 @@
 //! What the forms of a license ask before they do something drastic: the question, as the reason why
 //! the form stops.
 
-use common::{LicenseId, LicenseWithSeats, MaxSeats, Timestamp};
+use chrono::TimeDelta;
+use common::{ExpiresInDays, Feature, Features, LicenseId, LicenseWithSeats, MaxSeats, Timestamp};
 
 use super::show::Fields;
+use crate::error::Error;
 use crate::ops::licenses::{self, MAX_COUNTED};
+use crate::ops::plans;
 use crate::ops::typed_users::TypedUsers;
 use crate::ops::view::View;
+use crate::pages::filters::end_in_words;
 use crate::pages::typed_users::ask_about;
-use crate::pages::{Question, Stop, last_day};
+use crate::pages::{Question, Stop, counted};
+
+/// An expiry so many terms of the plan away may be a slip, such as 2207 for 2027.
+const MOST_TERMS: i64 = 10;
+/// The term of a plan without one, for that question.
+const USUAL_DAYS: i32 = 365;
 
 /// A limit that is removed, or is lower than the number of seats in use.
 pub fn ask_about_limit(
@@ -42,7 +51,34 @@ pub fn ask_about_limit(
     Err(question.choice(button, path, &fields.confirmed("yes"))?.into())
 }
 
-/// An expiry that is removed, or has passed already.
+/// Features that are removed, perhaps by a slip in the names of others.
+pub fn ask_about_features(
+    license: &LicenseWithSeats,
+    features: &Features,
+    fields: &Fields,
+) -> Result<(), Stop> {
+    let removed = missing_in(features, &license.features);
+    if fields.is_confirmed() || removed.is_empty() {
+        return Ok(());
+    }
+    let count = counted(removed.len() as i64, "feature");
+    let mut sentence = format!("The users of this license lose: {}.", removed.join(", "));
+    let added = missing_in(&license.features, features);
+    if !added.is_empty() {
+        sentence += &format!(" They get: {}.", added.join(", "));
+    }
+    let (title, path) = (format!("Remove {count}?"), format!("/licenses/{}/features", license.id));
+    let question = Question::new(title, sentence, fields.path_back(license.id));
+    let button = format!("Remove {count}");
+    Err(question.choice(button, path, &fields.confirmed("yes"))?.dangerous().into())
+}
+
+/// Those of `all` that `these` lack.
+pub fn missing_in<'a>(these: &Features, all: &'a Features) -> Vec<&'a str> {
+    all.iter().filter(|feature| !these.contains(feature)).map(Feature::as_str).collect()
+}
+
+/// An expiry that is removed, has passed already, or is so far away that it may be a slip.
 pub async fn ask_about_expiry(
     view: View,
     license: &LicenseWithSeats,
@@ -50,19 +86,45 @@ pub async fn ask_about_expiry(
     fields: &Fields,
 ) -> Result<(), Stop> {
     let now = Timestamp::now();
-    let ends_now = end.is_some_and(|end| end <= now) && !license.has_ended(now);
-    let never_ends = end.is_none() && license.expires_at.is_some();
-    if fields.is_confirmed() || !(ends_now || never_ends) {
+    if fields.is_confirmed() || end == license.expires_at {
         return Ok(());
     }
     let (path, back) = (format!("/licenses/{}/expiry", license.id), fields.path_back(license.id));
-    let Some(end) = end else {
-        let sentence = "The license then never expires. It can still be suspended or revoked.";
-        let question = Question::new("Remove the expiry?", sentence, back);
-        return Err(question.choice("Remove expiry", path, &fields.confirmed("yes"))?.into());
+    let confirmed = fields.confirmed("yes");
+    let question = match end {
+        None => {
+            let sentence = "The license then never expires. It can still be suspended or revoked.";
+            let question = Question::new("Remove the expiry?", sentence, back);
+            question.choice("Remove expiry", path, &confirmed)?
+        }
+        Some(end) if end <= now && !license.has_ended(now) => {
+            let day = end_in_words(end);
+            let title = format!("End this license on {day}?");
+            let question = Question::new(title, refused_users(view, license).await?, back);
+            question.choice(format!("End it on {day}"), path, &confirmed)?.dangerous()
+        }
+        Some(end) => {
+            let term = plans::get(view, license.plan_id).await?.expires_in_days;
+            let days = i64::from(term.map_or(USUAL_DAYS, ExpiresInDays::get));
+            if end.since(now) <= TimeDelta::days(MOST_TERMS * days) {
+                return Ok(());
+            }
+            let day = end_in_words(end);
+            let sentence = match term {
+                Some(days) => format!("A license of its plan is usually valid for {days} days."),
+                None => "That is more than ten years away.".to_owned(),
+            };
+            let question = Question::new(format!("Valid through {day}?"), sentence, back);
+            question.choice(format!("Renew through {day}"), path, &confirmed)?
+        }
     };
+    Err(question.into())
+}
+
+/// Whom it hits if a license stops being valid.
+async fn refused_users(view: View, license: &LicenseWithSeats) -> Result<String, Error> {
     let users = i64::from(license.seats.used) + licenses::count_waiting(view, license.id).await?;
-    let users = match users {
+    Ok(match users {
         0 => "Nobody has this license yet. Any user it is assigned to will be refused.".to_owned(),
         1 => "Its only user will be refused immediately.".to_owned(),
         // Users without a seat are counted up to a bound.
@@ -70,11 +132,7 @@ pub async fn ask_about_expiry(
             format!("All users, {MAX_COUNTED} or more, will be refused immediately.")
         }
         many => format!("All {many} users will be refused immediately."),
-    };
-    let day = last_day(end);
-    let question = Question::new(format!("End this license on {day}?"), users, back);
-    let button = format!("End it on {day}");
-    Err(question.choice(button, path, &fields.confirmed("yes"))?.dangerous().into())
+    })
 }
 
 /// An unknown user.

@@ -12,6 +12,7 @@ use crate::http::extract::{Id, Query};
 use crate::ops::events::{self, EventQuery};
 use crate::ops::licenses::{self, AssignedUser, Names, SeatHolder};
 use crate::pages::event_line::{actor, changes};
+use crate::pages::filters::end_in_words;
 use crate::pages::{
     Badge, FormState, Layout, Pager, Paging, SeatsBar, Viewer, Visitor, filters, last_day, page,
     short,

@@ -26,8 +26,15 @@ pub async fn create_license(
     let user_id = users::get(app.ops.view(visitor.scope), id).await?.external_id;
     let created = Box::pin(async {
         let plan_id = chosen_plan(&fields.plan_id)?;
-        let new = CreateLicense { plan_id, expires_in_days: None, name: None, metadata: None };
-        let create = async |change| licenses::create(change, new).await.map(|it| it.0.id);
+        let new = CreateLicense {
+            plan_id,
+            expires_in_days: None,
+            expires_at: None,
+            name: None,
+            metadata: None,
+        };
+        let create =
+            async |change| licenses::create_through_the_day(change, new).await.map(|it| it.0.id);
         let license: LicenseId = visitor.create(&app, idempotency, &fields, create).await?;
         let change = visitor.change(&app, None).await?;
         licenses::assign(change, license, AssignLicense { user_id, metadata: None }).await?;
