@@ -101,8 +101,8 @@ struct BulkSummary<'a> {
 }
 
 /// Reads and checks every row, then calls `act` for each row that an earlier run has not finished.
-/// The value of `act` is the row's answer in the report.
-pub async fn run<F: Future<Output = Result<Value>>>(
+/// The value of `act` is how the row ended, and its answer in the report.
+pub async fn run<F: Future<Output = Result<(RowState, Value)>>>(
     ctx: &Context,
     flags: &BulkFlags,
     file: &str,
@@ -175,7 +175,7 @@ async fn note_new_users(ctx: &Context, flags: NewUserFlags, rows: &[UserRow]) ->
 
 impl BulkRun<'_> {
     /// Processes one row; none when it was not tried.
-    async fn row<F: Future<Output = Result<Value>>>(
+    async fn row<F: Future<Output = Result<(RowState, Value)>>>(
         &self,
         row: UserRow,
         act: impl Fn(UserRow) -> F,
@@ -185,7 +185,7 @@ impl BulkRun<'_> {
         }
         let begun = Instant::now();
         let line = match act(row.clone()).await {
-            Ok(answer) => ReportLine::done(&row, answer),
+            Ok((state, answer)) => ReportLine::new(&row, state, answer),
             // Ctrl-C ended the wait before the row's request.
             Err(error) if error.exit == Exit::Cancelled => return None,
             Err(error) => {
@@ -221,12 +221,17 @@ impl BulkRun<'_> {
 fn conclude(ctx: &Context, report: &Report, ended: BulkSummary<'_>) -> Result<Exit> {
     let BulkSummary { lines, untried, stopped, interrupted } = ended;
     let failed = || lines.iter().filter(|line| line.state == RowState::Failed);
-    let done = lines.len() - failed().count();
+    let skipped = lines.iter().filter(|line| line.state == RowState::Skipped).count();
+    let done = lines.len() - failed().count() - skipped;
+    let skipped = match skipped {
+        0 => String::new(),
+        skipped => format!("{skipped} skipped, "),
+    };
     let rest = match untried.len() {
         0 => String::new(),
         untried => format!(", {untried} not tried"),
     };
-    let summary = format!("{done} succeeded, {} failed{rest}.", failed().count());
+    let summary = format!("{done} succeeded, {skipped}{} failed{rest}.", failed().count());
     let resume = || match report.path() {
         Some(path) => resume_command(&ctx.take_command(), path),
         None => "run the command again, with --report FILE to make it resumable".to_owned(),
@@ -243,7 +248,7 @@ fn conclude(ctx: &Context, report: &Report, ended: BulkSummary<'_>) -> Result<Ex
         let path = report.path().map(|path| format!(" Report: {}", path.display()));
         ctx.note(&format!("{summary}{}", path.unwrap_or_default()));
     }
-    if lines.len() == done && untried.is_empty() {
+    if failed().next().is_none() && untried.is_empty() {
         return Ok(Exit::Success);
     }
     let resume = resume();

@@ -25,6 +25,8 @@ pub enum RowState {
     /// A part is done; the row's answer holds its result.
     Partly,
     Done,
+    /// Nothing was to be done.
+    Skipped,
     Failed,
 }
 
@@ -44,10 +46,6 @@ pub struct ReportLine {
 impl ReportLine {
     pub fn new(row: &UserRow, state: RowState, answer: Value) -> Self {
         Self { line: row.line, user: row.user.to_string(), state, answer, error: Value::Null }
-    }
-
-    pub fn done(row: &UserRow, answer: Value) -> Self {
-        Self::new(row, RowState::Done, answer)
     }
 
     pub fn failed(row: &UserRow, error: &Error) -> Self {

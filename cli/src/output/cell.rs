@@ -95,10 +95,9 @@ mod tests {
     #[test]
     fn what_ends_with_a_day_shows_that_day() {
         let now = "2026-11-25T12:00:00Z".parse().unwrap();
-        for (end, screen) in [
-            ("2027-01-01T00:00:00.000Z", "2026-12-31"),
-            ("2026-12-25T12:00:00.000Z", "in 30d"),
-        ] {
+        for (end, screen) in
+            [("2027-01-01T00:00:00.000Z", "2026-12-31"), ("2026-12-25T12:00:00.000Z", "in 30d")]
+        {
             let cell = TextCell::end(Some(end.parse().unwrap()), now);
             assert_eq!((&*cell.screen, &*cell.plain), (screen, end));
         }

@@ -4,10 +4,11 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{
-    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, answer, assignment, service, user,
+    FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, answer, assignment, license_with_seats,
+    service, user,
 };
 
 const USERS: &str = "userId,email\nalice,a@example.com\nbob,\ncarol,c@example.com\n";
@@ -192,6 +193,42 @@ fn a_license_that_was_made_is_not_made_again() {
     let ran = RunOutput::from(home.command(&args).current_dir(folder).output().unwrap());
     assert_eq!(ran.code, 9);
     assert_eq!(assigned(&server).len(), 2);
+}
+
+/// A second run over the same file gives nobody a second license, unless it is asked to.
+#[test]
+fn who_has_a_license_of_the_plan_is_skipped() {
+    let server = FakeServer::answering(|request| {
+        let held = |status: &str| {
+            let mut license = license_with_seats(1);
+            license["status"] = status.into();
+            Reply::list(&[license])
+        };
+        match &request.path {
+            path if path.contains("userId=alice") => held("suspended"),
+            path if path.contains("userId=bob") => held("revoked"),
+            _ => answer(request),
+        }
+    });
+    let home = Home::with(&server);
+    let (ran, report) = run(&home, &with(&OWN, &["--report", "out.jsonl"]), USERS);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    insta::assert_snapshot!(ran.stderr, @r"
+    note: 2 succeeded, 1 skipped, 0 failed. Report: out.jsonl
+    note: the skipped user has a license of the plan already; --another gives one more
+    ");
+    assert_eq!(assigned(&server), ["bob", "carol"]);
+    let skipped = report.iter().find(|line| line["state"] == "skipped").unwrap();
+    assert_eq!(
+        (&skipped["userId"], &skipped["answer"]["licenseId"]),
+        (&json!("alice"), &json!(LICENSE))
+    );
+    let asked = format!("GET /api/v1/admin/licenses?planId={PLAN}&userId=carol");
+    assert!(server.lines().iter().any(|line| line.starts_with(&asked)), "{:?}", server.lines());
+
+    let (ran, _) = run(&home, &with(&OWN, &["--another", "--report", "second.jsonl"]), USERS);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(assigned(&server).len(), 5);
 }
 
 #[test]

@@ -103,3 +103,20 @@ fn of_two_renewals_at_the_same_time_the_second_is_refused() {
     let sent = server.received().pop().unwrap();
     assert_eq!((sent.method.as_str(), sent.if_match.as_deref()), ("PATCH", Some("\"7\"")));
 }
+
+/// A list that is sent again gives nobody a second term; who names one license means it.
+#[test]
+fn a_list_is_renewed_once_a_term() {
+    for (ends_in, args, codes) in
+        [(364, &[][..], [0, 0]), (367, &[], [6, 0]), (700, &["--days", "30"], [0, 0])]
+    {
+        let server = with_license("active", Some(ends_in), json!(365));
+        let renew = ["licenses", "renew", "--yes", LICENSE];
+        for (more, code) in [([LICENSE], codes[0]), (["-q"], codes[1])] {
+            let ran = Home::with(&server).run(&[&renew[..], &more, args].concat());
+            assert_eq!(ran.code, code, "{ends_in} {args:?}: {}", ran.stderr);
+            let said = ran.stderr.contains("is valid for more than a term, until ");
+            assert_eq!(said, code != 0, "{}", ran.stderr);
+        }
+    }
+}

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use clap::{Args, ValueHint};
-use common::{CreateLicense, LicenseId, Plan, Timestamp};
+use common::{CreateLicense, LicenseId, Open, Plan, Status, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::given_or_chosen;
+use super::{effective, given_or_chosen};
 use crate::bulk::{
     self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
 };
@@ -35,6 +35,10 @@ pub struct FromFile {
     /// Product of the plan, by name or id
     #[arg(long, requires = "plan")]
     product: Option<String>,
+    /// With --plan, also give a license to users who already have one of the plan in force, who are
+    /// skipped otherwise
+    #[arg(long, requires = "plan")]
+    another: bool,
     #[command(flatten)]
     pub bulk: BulkFlags,
 }
@@ -55,6 +59,12 @@ pub async fn run(
         let verb = "Create and assign licenses to";
         let task = BulkTask { verb, name, always_reports: true, new_users };
         bulk::run(ctx, &args.bulk, file, task, |row, report| async move {
+            if !args.another
+                && report.unfinished(row.user.as_str()).is_none()
+                && let Some(held) = held_license(client, plan, &row, ctx.now).await?
+            {
+                return Ok((RowState::Skipped, json!({ "licenseId": held })));
+            }
             let license = own_license(client, plan, &row, &report).await?;
             assign(client, license, row, common).await
         })
@@ -69,8 +79,18 @@ pub async fn run(
         })
         .await?
     };
+    note_skipped(ctx, &finished.lines);
     let assignment = "licenseId=/answer/licenseId assignedAt=/answer/assignedAt";
     bulk_view(&finished, &[LINE_FIELDS, assignment, ERROR_FIELD])
+}
+
+fn note_skipped(ctx: &Context, lines: &[ReportLine]) {
+    let which = match lines.iter().filter(|line| line.state == RowState::Skipped).count() {
+        0 => return,
+        1 => "the skipped user has",
+        _ => "the skipped users have",
+    };
+    ctx.note(&format!("{which} a license of the plan already; --another gives one more"));
 }
 
 /// A row's own metadata takes precedence over the flags.
@@ -79,11 +99,27 @@ async fn assign(
     license: Option<LicenseId>,
     row: UserRow,
     common: Option<&MetadataChange>,
-) -> Result<Value> {
+) -> Result<(RowState, Value)> {
     let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
     let change = row.metadata.as_ref().or(common);
     let written = metadata::assign(client, &license, &row.user, change).await?;
-    Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
+    let answer = serde_json::to_value(written.map(|written| written.data));
+    Ok((RowState::Done, answer.unwrap_or_default()))
+}
+
+/// A license of the plan that the user has already, and that is in force or suspended: so a second
+/// run over the same file gives nobody a second license.
+async fn held_license(
+    client: &Client,
+    plan: &ApiRecord<Plan>,
+    row: &UserRow,
+    now: Timestamp,
+) -> Result<Option<LicenseId>> {
+    let plan = plan.id.to_string();
+    let filters = [("planId", &*plan), ("userId", row.user.as_str())];
+    let held = client.licenses().list(&filters).await?;
+    let stands = |state| matches!(state, Open::Known(Status::Active | Status::Suspended));
+    Ok(held.iter().find(|license| stands(effective(license, now))).map(|license| license.id))
 }
 
 /// Creates the row's license, unless an earlier attempt did. The idempotency key is in the report

@@ -24,7 +24,8 @@ const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Colum
 /// Renew licenses for another term
 ///
 /// The term is the plan's, or --days. It begins when the license expires, or now if it has already
-/// expired. Expired licenses are reactivated; suspended and revoked ones are not.
+/// expired. Expired licenses are reactivated; suspended and revoked ones are not. In a list without
+/// --days, licenses that are valid for more than a term are refused: it was renewed before.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -57,9 +58,12 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
         Some(days) => Terms::Given(days.get()),
         None => Terms::Plans(resolve::plans(ctx, None).await?),
     };
-    let terms = &terms;
+    let (terms, is_list) = (&terms, items.len() > 1);
     let renewed = for_each_item(ctx, &items, |item| async move {
         let was = resolve::license(ctx, &item, Purpose::Write).await?;
+        if is_list {
+            terms.refuse_renewed(&was, ctx.now)?;
+        }
         renew(ctx, was, terms).await
     })
     .await?;
@@ -76,6 +80,22 @@ enum Terms {
 }
 
 impl Terms {
+    /// Refuses a license that is valid for more than its plan's term from now: the list it is in was
+    /// renewed already.
+    fn refuse_renewed(&self, license: &License, now: Timestamp) -> Result<()> {
+        let (Self::Plans(_), Some(end)) = (self, license.expires_at) else { return Ok(()) };
+        // A day more, since a new license may be valid through its last day.
+        let term = TimeDelta::days(i64::from(self.of(license)?.get()) + 1);
+        if end.since(now) <= term {
+            return Ok(());
+        }
+        let message =
+            format!("License {} is valid for more than a term, {}.", license.id, until(end));
+        Err(Error::new(Exit::Rejected, "already_renewed", message)
+            .because("In a list, a license is renewed once a term; alone, as often as you say")
+            .fix(format!("licctl licenses renew {}", license.id)))
+    }
+
     fn of(&self, license: &License) -> Result<ExpiresInDays> {
         let plans = match self {
             Self::Given(days) => return Ok(*days),

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use clap::{Args, ValueHint};
 use common::CreateUser;
 
-use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
+use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, RowState};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
@@ -51,7 +51,8 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
         let body = CreateUser { external_id: row.user, email, name, metadata: None };
         let written = metadata::create_user(client, body, row.metadata.as_ref()).await?;
         created.update(|count| count + usize::from(written.as_ref().is_some_and(|it| it.created)));
-        Ok(serde_json::to_value(written.map(|written| written.data)).unwrap_or_default())
+        let answer = serde_json::to_value(written.map(|written| written.data));
+        Ok((RowState::Done, answer.unwrap_or_default()))
     })
     .await?;
     match created.get() {

@@ -3,7 +3,7 @@
 use common::{Feature, ProductId, Validate};
 
 use super::answer::{COLUMNS, ExpectedAnswer, ValidationResult, judge_validation};
-use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS};
+use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, RowState};
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::new_users::NewUserFlags;
@@ -46,7 +46,7 @@ pub async fn run(
         let body = Validate { user_id: row.user, product_id: product };
         let written = client.validate(&body).await?;
         let judged = written.map(|written| judge_validation(&written.data, features));
-        Ok(judged.transpose().ok().flatten().unwrap_or_default())
+        Ok((RowState::Done, judged.transpose().ok().flatten().unwrap_or_default()))
     })
     .await?;
     // The exit code covers all users of the file, including those of earlier runs.

@@ -16,6 +16,11 @@ pub fn service() -> FakeServer {
     FakeServer::answering(answer)
 }
 
+/// Whether it is asked for a user's licenses of a plan, and not for a list to show.
+fn is_question(path: &str) -> bool {
+    path.contains("?planId=") && path.contains("&userId=") && path.ends_with("limit=1000")
+}
+
 /// The answers of that service.
 pub fn answer(request: &Request) -> Reply {
     let path = request.path.split('?').next().unwrap();
@@ -26,6 +31,8 @@ pub fn answer(request: &Request) -> Reply {
         ("GET", ["admin", "plans"]) => Reply::list(&[plan("Pro annual")]),
         ("GET", ["admin", "products", _]) => Reply::data(200, &product("Acme Studio")),
         ("GET", ["admin", "plans", _]) => Reply::data(200, &plan("Pro annual")),
+        // Users have no license of a plan yet.
+        ("GET", ["admin", "licenses"]) if is_question(&request.path) => Reply::list(&[]),
         ("GET", ["admin", "licenses"]) => Reply::list(&[license_with_seats(4)]),
         ("GET", ["admin", "users"]) if request.path.contains("externalId=nobody") => {
             Reply::list(&[])
