@@ -17,7 +17,7 @@ use crate::http::App;
 use crate::http::context::report_omitted;
 use crate::metrics::Metrics;
 use crate::ops::events::{self, Retention};
-use crate::ops::{idempotency, sessions};
+use crate::ops::{idempotency, phrases, sessions};
 use crate::supervise::supervise;
 use crate::validation::{LastChecks, OutcomeCounts, outcome_counts};
 
@@ -60,6 +60,7 @@ impl Tasks {
         tasks.spawn("maintenance", Work::maintain);
         tasks.spawn("outcomes", Work::write_outcomes);
         tasks.spawn("last_checks", Work::write_last_checks);
+        tasks.spawn("phrases", Work::complete_phrases);
         if matches!(app.db, Db::Sqlite(_)) {
             tasks.spawn("checkpoints", Work::checkpoint);
         }
@@ -139,6 +140,10 @@ impl Work {
                 (reported, reported_at) = (dropped, Some(Instant::now()));
             }
         }
+    }
+
+    async fn complete_phrases(self) {
+        phrases::complete(&self.db).await;
     }
 
     async fn checkpoint(self) {

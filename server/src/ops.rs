@@ -13,6 +13,7 @@ pub mod licenses;
 mod members;
 pub mod outcome;
 pub mod outcomes;
+pub mod phrases;
 pub mod plans;
 pub mod products;
 pub mod readiness;

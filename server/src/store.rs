@@ -19,6 +19,7 @@ pub mod keys;
 pub mod licenses;
 pub mod outcomes;
 mod page;
+pub mod phrases;
 pub mod plans;
 pub mod products;
 pub mod seats;

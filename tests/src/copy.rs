@@ -314,6 +314,7 @@ async fn the_command_prints_the_copied_tables() {
     licenses                  6  with 6 seats in use
     license_phrases           3
     users                    12
+    user_phrases             18
     assignments              18
     event_counters            4
     events                   71

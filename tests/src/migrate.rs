@@ -25,11 +25,12 @@ async fn migrating_prints_each_step() {
     3  license names
     4  rolled keys
     5  answer tags
-    <database> is now at schema version 5: 5 steps.
+    6  user phrases
+    <database> is now at schema version 6: 6 steps.
     ");
     insta::assert_snapshot!(
         printed(&database, &["migrate"]),
-        @"<database> is at schema version 5; nothing to do."
+        @"<database> is at schema version 6; nothing to do."
     );
 }
 
@@ -43,7 +44,7 @@ async fn a_database_of_a_newer_licd_is_refused() {
     db.close().await;
     for command in [&["migrate"][..], &["serve"], &["tenants", "list"]] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 5: a newer licd has upgraded it. Start that version; an older one could damage the data");
+            insta::assert_snapshot!(printed(&database, command), @"licd: <database>: the database has schema version 9999, and this licd knows only up to 6: a newer licd has upgraded it. Start that version; an older one could damage the data");
         }
     }
 }
@@ -68,7 +69,8 @@ async fn a_source_without_a_schema_is_left_alone() {
     3  license names
     4  rolled keys
     5  answer tags
-    <database> is now at schema version 5: 5 steps.
+    6  user phrases
+    <database> is now at schema version 6: 6 steps.
     "
     );
 }

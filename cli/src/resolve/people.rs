@@ -32,6 +32,10 @@ pub async fn similar_users(ctx: &Context, text: &str) -> Result<Vec<ApiRecord<Us
     let scored = found.into_iter().filter_map(|user| Some((distance(&user, text)?, user)));
     let mut scored: Vec<_> = scored.collect();
     scored.sort_by_key(|(distance, _)| *distance);
+    if scored.first().is_some_and(|(distance, _)| *distance == 0) {
+        // Somebody has exactly this email or name.
+        scored.retain(|(distance, _)| *distance == 0);
+    }
     scored.truncate(MAX_SUGGESTIONS);
     Ok(scored.into_iter().map(|(_, user)| user).collect())
 }
@@ -80,17 +84,12 @@ fn bare(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_whitespace() || "'\"‘’“”".contains(letter))
 }
 
-/// The prefixes to search for. Emails and names match in any case, external ids do not, so several
-/// spellings are tried; the first half also finds ids with a typo after it.
+/// The starts of words to search for: the first half also finds ids with a typo after it.
 fn searches(text: &str) -> Vec<String> {
     let text = bare(text);
-    let lower = text.to_lowercase();
-    let local = lower.split('@').next().unwrap_or_default();
+    let local = text.split('@').next().unwrap_or_default();
     let half: String = local.chars().take((local.chars().count() / 2).max(1)).collect();
-    let mut capital = half.clone();
-    capital[..half.chars().next().map_or(0, char::len_utf8)].make_ascii_uppercase();
-    let upper = text.to_uppercase();
-    let mut searches = vec![text.to_owned(), half, capital, upper, local.to_owned(), lower.clone()];
+    let mut searches = vec![text.to_owned(), half, local.to_owned()];
     searches.retain(|search| !search.is_empty());
     searches.sort();
     searches.dedup();

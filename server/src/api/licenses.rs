@@ -54,7 +54,7 @@ pub struct ListLicenses {
     /// Only licenses that expire before this time in RFC 3339, or have expired.
     expiring_before: Option<Timestamp>,
     /// Only licenses whose ids end with these characters, or whose names contain this text from the
-    /// start of a word, ignoring case: "studio ber" finds "Acme Studio, Berlin".
+    /// start of a word, ignoring case and accents: "studio ber" finds "Acme Studio, Berlin".
     search: Option<String>,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
@@ -77,6 +77,7 @@ pub async fn list(
         user: query.user_id,
         expiring_before: query.expiring_before,
         search: query.search,
+        ..LicenseQuery::default()
     };
     Streamed::list(params, move |page| licenses::page(view.clone(), query.clone(), page)).await
 }

@@ -24,11 +24,12 @@ fn migrations() -> Migrator {
     migrations
 }
 
-/// The same for PostgreSQL, which has another name for the collation by bytes.
+/// The same for PostgreSQL, which has another name for the collation by bytes, and no row ids.
 static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = migrations();
     for migration in migrations.migrations.to_mut() {
         let sql = migration.sql.as_str().replace("collate binary", "collate \"C\"");
+        let sql = sql.replace(") without rowid", ")");
         migration.sql = AssertSqlSafe(sql).into_sql_str();
     }
     migrations

@@ -17,7 +17,7 @@ use super::view::View;
 use crate::error::Error;
 use crate::events::NewEvent;
 use crate::store::licenses::{LicenseFilter, Suffixes};
-use crate::store::{Page, TextRange, assignments, licenses, plans, seats, users as stored_users};
+use crate::store::{Page, assignments, licenses, phrases, plans, seats, users as stored_users};
 use crate::validation::LastChecks;
 
 pub use names::{Names, names};
@@ -75,7 +75,7 @@ async fn create_ending(
     };
     let details = LicenseDetails { license, name: new.name, metadata: new.metadata };
     licenses::insert(&mut change, scope, &details).await?;
-    licenses::add_phrases(&mut change, scope, details.id, details.name.as_ref()).await?;
+    phrases::add_to_license(&mut change, scope, details.id, details.name.as_ref()).await?;
     let event = NewEvent::license_created(&details);
     Ok(change.commit(Created(details), event).await?)
 }
@@ -97,6 +97,8 @@ pub struct LicenseQuery {
     pub expiring_before: Option<Timestamp>,
     /// The end of the id, or words of the name from the start of one of them.
     pub search: Option<String>,
+    /// The same of the name alone.
+    pub name: Option<String>,
 }
 
 /// The licenses that match the whole query.
@@ -119,14 +121,15 @@ pub async fn page(
         ..LicenseFilter::default()
     };
     let (mut conn, scope) = (view.read().await?, view.scope);
-    let search = query.search.unwrap_or_default().to_ascii_lowercase();
+    let by_id = query.name.is_none();
+    let search = query.search.or(query.name).unwrap_or_default().to_ascii_lowercase();
     let end = search.strip_prefix("lic_").unwrap_or(&search);
     if end.is_empty() {
         // Every id ends with the empty text.
         return Ok(licenses::page(&mut conn, scope, &filter, page).await?);
     }
     let mut found = Vec::new();
-    if let Some(end) = IdEnd::parse(end) {
+    if let Some(end) = IdEnd::parse(end).filter(|_| by_id) {
         let suffixes = Some(Suffixes::ending_like(end.id, end.characters));
         let filter = LicenseFilter { suffixes, ..filter.clone() };
         let is_exact = end.characters <= Suffixes::CHARACTERS;
@@ -135,8 +138,8 @@ pub async fn page(
         found = licenses::page(&mut conn, scope, &filter, Page { limit, ..page }).await?;
         found.retain(|license| end.is_of(license.id));
     }
-    if let Some(phrase) = licenses::phrase(&search) {
-        let phrases = Some(TextRange::starting_with(&phrase));
+    if let Some(range) = phrases::range(&search) {
+        let phrases = Some(range);
         let filter = LicenseFilter { phrases, ..filter };
         found.extend(licenses::page(&mut conn, scope, &filter, page).await?);
     }
@@ -287,7 +290,7 @@ async fn modify(
     after.license.updated_at = now.max(after.license.updated_at);
     licenses::update(&mut change, scope, &after).await?;
     if after.name != before.name {
-        licenses::set_phrases(&mut change, scope, id, after.name.as_ref()).await?;
+        phrases::set_of_license(&mut change, scope, id, after.name.as_ref()).await?;
     }
     let event = event(&before, &after);
     Ok(change.commit(Changed(after), event).await?)

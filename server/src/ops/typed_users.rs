@@ -8,13 +8,15 @@ use common::{ExternalId, Invalid, User};
 use super::view::View;
 use crate::db::{self, Conn};
 use crate::error::Error;
-use crate::store::{Scope, users};
+use crate::store::{Scope, phrases, users};
 
 /// How many users a text may name.
 pub const MOST_USERS: usize = 100;
 
 /// How many similar users are suggested.
 const MOST_SIMILAR: usize = 3;
+/// How many phrases are read to find them.
+const READ_SIMILAR: i64 = 12;
 
 /// The users that a text names.
 #[derive(Default)]
@@ -150,22 +152,30 @@ impl Reader<'_> {
     async fn similar(&mut self, id: &ExternalId) -> db::Result<Vec<User>> {
         let text = id.as_str();
         let mut found = Vec::new();
-        for other_case in [text.to_lowercase(), text.to_uppercase()] {
-            let Ok(id) = other_case.parse() else { continue };
-            found.extend(users::find_external(&mut self.conn, self.scope, &id).await?);
-        }
         // The domain of an email may be mistyped, or its local part typed alone.
         let local_part = text.find('@').map(|at| &text[..=at]);
         for start in [Some(text), local_part].into_iter().flatten() {
-            let each = MOST_SIMILAR as i64;
-            found.extend(users::search_some(&mut self.conn, self.scope, start, each).await?);
+            let Some(range) = phrases::range(start) else { continue };
+            found.extend(
+                users::search_some(&mut self.conn, self.scope, &range, READ_SIMILAR).await?,
+            );
         }
+        found.retain(|user| is_called(user, text) || !differs_in_digits(user, text));
         found.sort_by_key(|user| !is_called(user, text));
         let mut seen = HashSet::new();
         found.retain(|user| seen.insert(user.id));
         found.truncate(MOST_SIMILAR);
         Ok(found)
     }
+}
+
+/// Whether the user's id and a text differ in their digits alone: then they are two customers' rather
+/// than two spellings.
+fn differs_in_digits(user: &User, text: &str) -> bool {
+    let without_digits = |text: &str| -> String {
+        text.to_lowercase().chars().filter(|c| !c.is_ascii_digit()).collect()
+    };
+    without_digits(user.external_id.as_str()) == without_digits(text)
 }
 
 /// Whether this is the user's id, email or name, ignoring case.

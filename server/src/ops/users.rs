@@ -9,9 +9,12 @@ use super::view::View;
 use crate::db;
 use crate::error::Error;
 use crate::events::NewEvent;
-use crate::store::{Page, assignments, licenses, seats, users};
+use crate::store::{Page, assignments, licenses, phrases, seats, users};
 
 const NOT_FOUND: Error = Error::NotFound("user");
+
+/// How many phrases of one user a text may find, in a search that shows only some.
+const PHRASES_OF_USER: i64 = 3;
 
 /// Creates the user, or updates an existing one: a validation may have created it already.
 pub async fn create(mut change: Change, new: CreateUser) -> Result<Upserted<User>, Error> {
@@ -60,7 +63,12 @@ pub(super) async fn ensure(
     let user = User::new(scope.tenant, external_id.clone(), now);
     // Another request may have created it since the first look-up.
     let stored = users::insert_or_lock(change, scope, &user).await?;
-    Ok((stored.id == user.id, stored))
+    let is_new = stored.id == user.id;
+    if is_new {
+        let phrases = (scope.world, user.id, phrases::of_user(&user));
+        phrases::add_to_users(change, std::iter::once(phrases)).await?;
+    }
+    Ok((is_new, stored))
 }
 
 pub async fn get(view: View, id: UserId) -> Result<User, Error> {
@@ -71,30 +79,31 @@ pub async fn get(view: View, id: UserId) -> Result<User, Error> {
 #[derive(Clone, Default)]
 pub struct UserQuery {
     pub external_id: Option<String>,
-    /// The beginning of the external id, the email or the name.
+    /// The start of any word of the external id, the email or the name.
     pub search: Option<String>,
 }
 
 /// The users that match the whole query.
 pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Vec<User>, Error> {
     let mut conn = view.read().await?;
-    // Every text begins with the empty one.
-    let search = query.search.as_deref().filter(|start| !start.is_empty());
-    if search.is_some_and(|text| text.contains('\0')) {
+    if query.search.as_ref().is_some_and(|text| text.contains('\0')) {
         // PostgreSQL cannot store such a text, so no user has it.
         return Ok(Vec::new());
     }
+    let search = query.search.as_deref().and_then(phrases::range);
     let Some(external_id) = query.external_id else {
         return Ok(match search {
-            Some(start) => users::search(&mut conn, view.scope, start, page).await?,
+            Some(range) => users::search(&mut conn, view.scope, &range, page).await?,
             None => users::page(&mut conn, view.scope, page).await?,
         });
     };
     // A text that cannot be an external id belongs to no user.
     let Ok(external_id) = external_id.parse() else { return Ok(Vec::new()) };
     let user = users::find_external(&mut conn, view.scope, &external_id).await?;
-    let matches =
-        |user: &User| page.reaches(user.id) && search.is_none_or(|start| begins_with(user, start));
+    let is_found = |user: &User| {
+        search.as_ref().is_none_or(|range| phrases::of_user(user).iter().any(|it| range.holds(it)))
+    };
+    let matches = |user: &User| page.reaches(user.id) && is_found(user);
     Ok(user.into_iter().filter(matches).collect())
 }
 
@@ -107,32 +116,25 @@ pub struct FoundUsers {
 }
 
 /// The user with exactly this external id, and at most `limit` others whose external id, email or
-/// name begins with the text. It is as fast if a million users match, and not paged: a longer text
-/// finds the rest.
+/// name has the text from the start of a word on. It is as fast if a million users match, and not
+/// paged: a longer text finds the rest.
 pub async fn find(view: View, text: &str, limit: i64) -> Result<FoundUsers, Error> {
-    // Every text begins with the empty one, and PostgreSQL does not accept NUL.
-    if text.is_empty() || text.contains('\0') {
+    let Some(range) = phrases::range(text).filter(|_| !text.contains('\0')) else {
         return Ok(FoundUsers { users: Vec::new(), more_exist: false });
-    }
+    };
     let mut conn = view.read().await?;
     let exact = match text.parse::<ExternalId>() {
         Ok(external_id) => users::find_external(&mut conn, view.scope, &external_id).await?,
         Err(_) => None,
     };
-    // One of them may be the exact match, and one more shows whether there are others.
-    let mut others = users::search_some(&mut conn, view.scope, text, limit + 2).await?;
+    // A user may have several of the phrases, one of them be the exact match, and one more shows
+    // whether there are others.
+    let most = (limit + 2) * PHRASES_OF_USER;
+    let mut others = users::search_some(&mut conn, view.scope, &range, most).await?;
     others.retain(|user| exact.as_ref().is_none_or(|exact| exact.id != user.id));
     let more_exist = others.len() > limit as usize;
     others.truncate(limit as usize);
     Ok(FoundUsers { users: exact.into_iter().chain(others).collect(), more_exist })
-}
-
-fn begins_with(user: &User, start: &str) -> bool {
-    let begins =
-        |text: &str| text.get(..start.len()).is_some_and(|text| text.eq_ignore_ascii_case(start));
-    user.external_id.as_str().starts_with(start)
-        || user.email.as_ref().is_some_and(|email| begins(email.as_str()))
-        || user.name.as_ref().is_some_and(|name| begins(name.as_str()))
 }
 
 pub async fn update(
@@ -192,6 +194,7 @@ async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result
         let scope = change.scope();
         user.updated_at = change.now.max(user.updated_at);
         users::update(change, scope, &user).await?;
+        phrases::change_user(change, scope, before, &user).await?;
     }
     Ok(user)
 }

@@ -52,7 +52,7 @@ struct UsersPage {
 #[serde(default)]
 pub struct UsersQuery {
     before: String,
-    /// How the external id, the email or the name begins.
+    /// Words of the external id, the email or the name.
     q: String,
 }
 
@@ -83,8 +83,9 @@ pub async fn list(
             return Ok(Redirect::to(&(visitor.layout.base() + &path)).into_response());
         }
     }
-    // The visitor may want to create the unknown user.
-    let external_id = if found.users.is_empty() { text.to_owned() } else { String::new() };
+    // The visitor may want to create the unknown user, if it was an id, which rarely has a blank.
+    let may_be_id = found.users.is_empty() && elsewhere.is_none() && !text.contains(' ');
+    let external_id = if may_be_id { text.to_owned() } else { String::new() };
     let form = UserForm { external_id, ..UserForm::default() };
     show_list(visitor, query, found, elsewhere, FormState::new(form), None)
 }

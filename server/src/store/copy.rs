@@ -159,6 +159,9 @@ tables! {
         id: Uuid, world: i32, external_id: String, email: Option<String>, name: Option<String>,
         metadata: Option<Written>, created_at: Time, updated_at: Time,
     };
+    UserPhrase = user_phrases by (user_id, world, phrase) {
+        user_id: Uuid, world: i32, phrase: String,
+    };
     Assignment = assignments by (user_id, license_id, world) {
         user_id: Uuid, license_id: Uuid, world: i32, id: Uuid, metadata: Option<Written>,
         assigned_at: Time, activation_id: Option<Uuid>, activated_at: Option<Time>,
@@ -189,7 +192,7 @@ tables! {
 macro_rules! for_each_table {
     ($table:ident => $block:expr) => {{
         $crate::store::copy::for_each_table!(@ $table $block;
-            World Key KeyUse Session Product Plan License LicensePhrase User Assignment EventCounter Event
+            World Key KeyUse Session Product Plan License LicensePhrase User UserPhrase Assignment EventCounter Event
             OutcomeCount Refusal
             IdempotencyKey)
     }};

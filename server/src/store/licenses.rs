@@ -1,7 +1,6 @@
 //! Single licenses. Their lists are in `lists`, their seat counters in `store::seats`.
 
 mod lists;
-mod phrases;
 
 use common::{License, LicenseDetails, LicenseId, LicenseWithSeats, Seats, UserId};
 use sqlx::types::Json;
@@ -10,7 +9,6 @@ use super::Scope;
 use crate::db::{AsWritten, Conn, Result, locking};
 
 pub use lists::{ExpiryFilter, LicenseFilter, Suffixes, by_expiry, full, page};
-pub use phrases::{add_phrases, phrase, set_phrases};
 
 /// The columns of a [`License`].
 macro_rules! columns {

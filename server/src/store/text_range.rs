@@ -11,6 +11,10 @@ impl TextRange {
     pub fn starting_with(start: &str) -> Self {
         Self { from: start.to_owned(), until: after_all_with(start) }
     }
+
+    pub fn holds(&self, text: &str) -> bool {
+        *self.from <= *text && *text < *self.until
+    }
 }
 
 /// The smallest text, compared by bytes, that is greater than all texts that begin with `start`.

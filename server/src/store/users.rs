@@ -113,38 +113,22 @@ pub async fn page(conn: &mut Conn, scope: Scope, page: Page<UserId>) -> Result<V
         .await
 }
 
-/// The ranges of a search by prefix: ids as written, emails and names in lower case.
-struct Range {
-    ids: TextRange,
-    folded: TextRange,
-}
-
-impl Range {
-    fn of(start: &str) -> Self {
-        let folded = TextRange::starting_with(&start.to_ascii_lowercase());
-        Self { ids: TextRange::starting_with(start), folded }
-    }
-}
-
-/// A page of the users whose external id, email or name begins with `start`. For emails and names,
-/// the case of the letters a to z is ignored.
+/// A page of the users who have a phrase in this range.
 pub async fn search(
     conn: &mut Conn,
     scope: Scope,
-    start: &str,
+    phrases: &TextRange,
     page: Page<UserId>,
 ) -> Result<Vec<User>> {
-    let range = Range::of(start);
-    let query = if finds_many(conn, scope, &range).await? {
-        // No index is used for a `case`, so the index of the list determines the order.
+    let query = if finds_many(conn, scope, phrases).await? {
+        // So many that few need to be read in the order of the list.
         paged!(
             page,
             select!(
-                "world = $1 and world > 0
-                     and case when external_id >= $4 and external_id < $5 then true
-                         when lower(email) >= $6 and lower(email) < $7 then true
-                         when lower(name) >= $6 and lower(name) < $7 then true
-                         else false end"
+                "world = $1 and world > 0 and exists (
+                     select 1 from user_phrases p
+                     where p.user_id = users.id and p.world = users.world
+                         and p.phrase >= $4 and p.phrase < $5)"
             ),
             "id"
         )
@@ -153,14 +137,8 @@ pub async fn search(
             page,
             select!(
                 "world = $1 and id in (
-                     select id from users where world = $1 and world > 0
-                         and external_id >= $4 and external_id < $5
-                     union
-                     select id from users where world = $1 and world > 0
-                         and lower(email) >= $6 and lower(email) < $7 and email is not null
-                     union
-                     select id from users where world = $1 and world > 0
-                         and lower(name) >= $6 and lower(name) < $7 and name is not null)"
+                     select user_id from user_phrases
+                     where world = $1 and world > 0 and phrase >= $4 and phrase < $5)"
             ),
             "id"
         )
@@ -169,67 +147,47 @@ pub async fn search(
         .bind_scope(scope)
         .bind(page.cursor)
         .bind(page.limit)
-        .bind_range(&range.ids)
-        .bind_range(&range.folded)
+        .bind_range(phrases)
         .fetch_all()
         .await
 }
 
-/// Whether a search finds more than [`MANY_FOUND`] texts. It reads no more than that.
-async fn finds_many(conn: &mut Conn, scope: Scope, range: &Range) -> Result<bool> {
+/// Whether a search finds more than [`MANY_FOUND`] phrases. It reads no more than that.
+async fn finds_many(conn: &mut Conn, scope: Scope, phrases: &TextRange) -> Result<bool> {
     let (found,): (i64,) = conn
         .query(
             "select count(*) from (
-                 select 1 from users where world = $1 and world > 0
-                     and external_id >= $3 and external_id < $4
-                 union all
-                 select 1 from users where world = $1 and world > 0
-                     and lower(email) >= $5 and lower(email) < $6 and email is not null
-                 union all
-                 select 1 from users where world = $1 and world > 0
-                     and lower(name) >= $5 and lower(name) < $6 and name is not null
+                 select 1 from user_phrases
+                 where world = $1 and world > 0 and phrase >= $3 and phrase < $4
                  limit $2) found",
         )
         .bind_scope(scope)
         .bind(MANY_FOUND + 1)
-        .bind_range(&range.ids)
-        .bind_range(&range.folded)
+        .bind_range(phrases)
         .fetch_one()
         .await?;
     Ok(found > MANY_FOUND)
 }
 
-/// Some of the users that [`search`] finds: at most `each` by their external id, their email and
-/// their name, so that it stays fast when many texts match. Each list is cut off in its own order.
+/// Some of the users that [`search`] finds, those with the first `most` phrases, so that it stays
+/// fast when many match.
 pub async fn search_some(
     conn: &mut Conn,
     scope: Scope,
-    start: &str,
-    each: i64,
+    phrases: &TextRange,
+    most: i64,
 ) -> Result<Vec<User>> {
-    let range = Range::of(start);
     conn.query(select!(
         "world = $1 and id in (
-             select id from (
-                 select id from users where world = $1 and world > 0
-                     and external_id >= $3 and external_id < $4
-                 order by external_id limit $2) by_external_id
-             union
-             select id from (
-                 select id from users where world = $1 and world > 0
-                     and lower(email) >= $5 and lower(email) < $6 and email is not null
-                 order by lower(email) limit $2) by_email
-             union
-             select id from (
-                 select id from users where world = $1 and world > 0
-                     and lower(name) >= $5 and lower(name) < $6 and name is not null
-                 order by lower(name) limit $2) by_name)
+             select user_id from (
+                 select user_id from user_phrases
+                 where world = $1 and world > 0 and phrase >= $3 and phrase < $4
+                 order by phrase limit $2) found)
          order by external_id"
     ))
     .bind_scope(scope)
-    .bind(each)
-    .bind_range(&range.ids)
-    .bind_range(&range.folded)
+    .bind(most)
+    .bind_range(phrases)
     .fetch_all()
     .await
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, LineLimit, is_collision};
 use crate::events::{self, Actor, NewEvent, Origin};
 use crate::store::batch_rows::BatchRow;
 use crate::store::validations::{self, AssignedLicense, BatchQuery};
-use crate::store::{Scope, seats};
+use crate::store::{Scope, phrases, seats};
 
 /// How often a batch starts over because of concurrent changes.
 const ATTEMPTS: usize = 10;
@@ -183,8 +183,14 @@ impl<'a> BatchPlan<'a> {
         let rows: Vec<_> = self.users.values().zip(&users).map(row).collect();
         let created = validations::insert_users(conn, &rows, now).await?;
         let created: BTreeSet<UserId> = created.into_iter().collect();
-        let new = self.users.values().zip(&users).filter(|(_, user)| created.contains(&user.id));
-        Ok(new.map(|(claim, user)| (claim.origin(), NewEvent::user_created(user))).collect())
+        let new = || {
+            let all = self.users.values().zip(&users);
+            all.filter(|(_, user)| created.contains(&user.id))
+        };
+        let phrases =
+            new().map(|(claim, user)| (claim.scope.world, user.id, phrases::of_user(user)));
+        phrases::add_to_users(conn, phrases).await?;
+        Ok(new().map(|(claim, user)| (claim.origin(), NewEvent::user_created(user))).collect())
     }
 
     async fn lock_licenses(&self, conn: &mut Conn) -> Result<()> {

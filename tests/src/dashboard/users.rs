@@ -108,7 +108,7 @@ async fn a_user_is_found_by_the_beginning_of_a_text() {
     // The search on every page leads to the same place.
     browser.fill("Find a user, license, key or product", "<b>x</b>").await;
     browser.press("Enter").await;
-    browser.sees("begins with “<b>x</b>”").await;
+    browser.sees("matches “<b>x</b>”").await;
     assert_eq!(browser.value("External ID").await, "<b>x</b>");
     browser.click("Create user").await;
     browser.sees("User created.").await;

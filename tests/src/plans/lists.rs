@@ -28,13 +28,18 @@ const MOST_ROWS: i64 = 14 * PAGE;
 const MOST_OF_SEARCH: i64 = 2 * (MANY_FOUND + 1) + MOST_ROWS;
 
 /// Two worlds with the same records: a page of one does not read the other.
-const LOAD: [&str; 9] = [
+const LOAD: [&str; 10] = [
     "create function pg_temp.id(n integer) returns uuid language sql as
      $$ select cast(lpad(to_hex(n), 32, '0') as uuid) $$",
     "insert into users (id, world, external_id, email, name, created_at, updated_at)
      select pg_temp.id(n * 2 + w), w, 'user-' || n, 'user-' || n || '@example.com',
          'User ' || n, now(), now()
      from generate_series(1, 20000) n, generate_series(1, 2) w",
+    "insert into user_phrases (user_id, world, phrase)
+     select pg_temp.id(n * 2 + w), w, phrase
+     from generate_series(1, 20000) n, generate_series(1, 2) w,
+         lateral (values ('user ' || n), ('user ' || n || ' example com'), (cast(n as text)),
+             ('example com')) as phrases (phrase)",
     "insert into products (id, world, name, created_at, updated_at)
      select pg_temp.id(n * 2 + w), w, 'Studio', now(), now()
      from generate_series(1, 20000) n, generate_series(1, 2) w",
@@ -174,13 +179,14 @@ async fn read_events(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
 }
 
 async fn read_users_and_keys(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
+    let user = TextRange::starting_with("user");
     read! {
         conn, stats;
         "users": users::page(conn, scope, middle());
-        "page of a search": users::search(conn, scope, "user", middle());
+        "page of a search": users::search(conn, scope, &user, middle());
         "keys": keys::page(conn, scope, middle());
     }
-    let found = users::search_some(conn, scope, "user", PAGE).await.unwrap().len() as i64;
+    let found = users::search_some(conn, scope, &user, 2 * PAGE).await.unwrap().len() as i64;
     stats.note(conn, "search", found.min(PAGE)).await;
     let since = Timestamp::now().plus(-Duration::hours(PAGE));
     let uses = key_uses::count(conn, scope, id(1), since).await.unwrap();

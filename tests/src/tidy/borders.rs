@@ -293,6 +293,9 @@ fn store_functions_take_their_scope() {
         "events::insert",
         "outcomes::add_counts",
         "outcomes::add_refusals",
+        "phrases::add_to_users",
+        // What an older release wrote is completed in all scopes alike.
+        "phrases::fill_in",
         // Old answers, uses, events and outcomes are forgotten in all scopes alike.
         "events::forget_old",
         "idempotency::forget_old",

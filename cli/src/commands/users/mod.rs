@@ -53,7 +53,8 @@ pub enum Verb {
         visible_alias = "ls",
         after_help = "\
 Examples:
-  licctl users list --search ali
+  licctl users list --search larsen
+  licctl users list --search @acme.com
   licctl users list -o csv > users.csv   to read with users import
   licctl users list -o jsonl --limit 100
 
@@ -86,7 +87,8 @@ pub struct ListArgs {
     /// Only the user with this external id
     #[arg(long, value_name = "USER", add = completion::users())]
     external_id: Option<ExternalId>,
-    /// Only users whose external id starts with this text, or whose email or name does in any case
+    /// Only users with a word in the external id, email or name that starts with this text, in any
+    /// case, with or without accents
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     #[command(flatten)]

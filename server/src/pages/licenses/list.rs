@@ -108,11 +108,11 @@ impl ListQuery {
             expiring_before => LicenseSearch::Matching(LicenseQuery {
                 plan,
                 product,
-                status: None,
                 state: status.map(|status| (status, now)),
                 user,
                 expiring_before,
                 search,
+                ..LicenseQuery::default()
             }),
         })
     }

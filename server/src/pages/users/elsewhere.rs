@@ -13,7 +13,7 @@ use crate::ops::products;
 use crate::ops::view::View;
 use crate::store::Page;
 
-/// Fewer characters match the end of too many ids.
+/// Fewer characters match the end of too many ids; names are found by one.
 const LEAST_CHARACTERS: usize = 4;
 /// How many of the newest keys are compared. A tenant has few.
 const READ_KEYS: i64 = 1000;
@@ -29,10 +29,12 @@ pub async fn find(view: View, text: &str) -> Result<Option<String>, Error> {
         return by_prefix(view, text).await;
     }
     let end = text.trim_start_matches('…');
-    if end.len() < LEAST_CHARACTERS {
-        return Ok(None);
-    }
-    let query = LicenseQuery { search: Some(end.to_owned()), ..LicenseQuery::default() };
+    let wanted = Some(end.to_owned());
+    let query = if end.chars().count() < LEAST_CHARACTERS {
+        LicenseQuery { name: wanted, ..LicenseQuery::default() }
+    } else {
+        LicenseQuery { search: wanted, ..LicenseQuery::default() }
+    };
     let found = licenses::page(view.clone(), query, Page::newest_first(None, 2)).await?;
     Ok(match found.as_slice() {
         [] => by_product_name(view, text).await?,
