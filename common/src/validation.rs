@@ -126,6 +126,10 @@ pub struct Explanation<S = Status> {
     /// The user's last refused validations, newest first, some seconds late.
     #[serde(default)]
     pub refusals: Vec<UserRefusal>,
+    /// If the user is unknown or has no license: at most three users who have one, and whose
+    /// external id, email or name is the same but for case, accents and signs. One may be meant.
+    #[serde(default)]
+    pub similar_users: Vec<User>,
 }
 
 /// An assigned license and its verdict.

@@ -196,9 +196,8 @@ mod tests {
 
     #[test]
     fn few_searches_find_them() {
-        let six = ["CAROL@X.EXAMPLE", "Ca", "Carol@x.example", "ca", "carol", "carol@x.example"];
-        assert_eq!(searches(" Carol@x.example"), six);
-        assert_eq!(searches("a"), ["A", "a"]);
+        assert_eq!(searches(" Carol@x.example"), ["Ca", "Carol", "Carol@x.example"]);
+        assert_eq!(searches("a"), ["a"]);
         assert_eq!(searches("漢字"), ["漢", "漢字"]);
     }
 }

@@ -169,6 +169,12 @@ fn every_reason_has_suggested_commands() {
     let (ran, _) = explain(explanation(Some("no_license"), &[]));
     let create = "licctl licenses create --plan PLAN --assign carol";
     assert_eq!(advice(&ran), [create, "licctl licenses list --status active"]);
+    // Perhaps the licensed user is another one of almost that name.
+    let mut twin = explanation(Some("no_license"), &[]);
+    twin["similarUsers"] = json!([user("Carol")]);
+    let (ran, _) = explain(twin);
+    assert!(ran.stdout.contains("licenses  none; Carol"), "{}", ran.stdout);
+    assert_eq!(advice(&ran)[0], "licctl validate Carol --explain");
 }
 
 /// The customer says no, and licd says yes: the application asks another question.

@@ -26,6 +26,7 @@ fn with_dana() -> FakeServer {
             let is_dana = match (parameter("externalId"), parameter("search")) {
                 (Some(id), _) => id == "dana",
                 (None, Some(start)) => {
+                    let start = start.to_lowercase();
                     "dana".starts_with(&start) || "dana@north.example".starts_with(&start)
                 }
                 (None, None) => true,

@@ -1,6 +1,7 @@
 //! Explanations: the result of a validation in sentences, its verdict on each license, and what
 //! would help a refused user.
 
+mod namesakes;
 mod products;
 mod remedies;
 
@@ -17,6 +18,7 @@ use crate::store::{outcomes, products as stored_products, users};
 use crate::validation::LastChecks;
 use crate::validation::verdict::{Decision, decide, verdicts};
 
+use namesakes::licensed_namesakes;
 pub use products::{ExplainedUser, ProductAnswer, Refused, of_user};
 use remedies::{deciding, find_remedies};
 
@@ -42,6 +44,7 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
             user: None,
             licenses: Vec::new(),
             refusals,
+            similar_users: licensed_namesakes(&mut tx, scope, &request.user_id, None).await?,
         });
     };
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
@@ -50,6 +53,11 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     if let Some(decides) = deciding(reason, &mut licenses) {
         decides.remedies = find_remedies(&mut tx, scope, decides, &view.last_checks, now).await?;
     }
+    let similar_users = if found.is_empty() {
+        licensed_namesakes(&mut tx, scope, &request.user_id, Some(&user)).await?
+    } else {
+        Vec::new()
+    };
     let considered = licenses.iter().filter(|it| it.verdict != Verdict::OtherProduct);
     let considered: Vec<&License> = considered.map(|it| &it.license).collect();
     let summary = summary(&request, reason, &considered, now);
@@ -61,6 +69,7 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
         licenses,
         user: Some(user),
         refusals,
+        similar_users,
     })
 }
 

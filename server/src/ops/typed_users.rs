@@ -178,11 +178,7 @@ fn differs_in_digits(user: &User, text: &str) -> bool {
     without_digits(user.external_id.as_str()) == without_digits(text)
 }
 
-/// Whether this is the user's id, email or name, ignoring case.
+/// Whether this is the user's id, email or name, but for case, accents and signs.
 pub fn is_called(user: &User, text: &str) -> bool {
-    let text = text.to_lowercase();
-    let is_it = |own: &str| own.to_lowercase() == text;
-    is_it(user.external_id.as_str())
-        || user.email.as_ref().is_some_and(|email| is_it(email.as_str()))
-        || user.name.as_ref().is_some_and(|name| is_it(name.as_str()))
+    phrases::phrase(text).is_some_and(|text| phrases::names(user).contains(&text))
 }

@@ -40,6 +40,13 @@ pub fn of_user(user: &User) -> BTreeSet<String> {
     of_names(Some(&user.external_id), user.email.as_ref(), user.name.as_ref())
 }
 
+/// The external id, the email and the name of a user, each as a phrase.
+pub fn names(user: &User) -> BTreeSet<String> {
+    let email = user.email.iter().map(Line::as_str);
+    let name = user.name.iter().map(Name::as_str);
+    std::iter::once(user.external_id.as_str()).chain(email).chain(name).filter_map(phrase).collect()
+}
+
 fn of_names(
     external_id: Option<&ExternalId>,
     email: Option<&Line>,
@@ -78,7 +85,7 @@ fn phrase_starts(text: &str, most: usize) -> Vec<String> {
 }
 
 /// A text in the form of a phrase; none if it is empty.
-fn phrase(text: &str) -> Option<String> {
+pub fn phrase(text: &str) -> Option<String> {
     whole_phrase(text).as_deref().map(shorten)
 }
 

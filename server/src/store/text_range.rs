@@ -12,6 +12,11 @@ impl TextRange {
         Self { from: start.to_owned(), until: after_all_with(start) }
     }
 
+    /// A phrase alone: it has no character before the blank.
+    pub fn of(phrase: &str) -> Self {
+        Self { from: phrase.to_owned(), until: format!("{phrase} ") }
+    }
+
     pub fn holds(&self, text: &str) -> bool {
         *self.from <= *text && *text < *self.until
     }

@@ -124,7 +124,8 @@ async fn a_holder_is_shown_with_the_seat() {
             "remedies": []
           }
         ],
-        "refusals": []
+        "refusals": [],
+        "similarUsers": []
       }
     }
     "#);
@@ -144,7 +145,8 @@ async fn an_unknown_user_is_user_not_found() {
         "checkedAt": "<time>",
         "user": null,
         "licenses": [],
-        "refusals": []
+        "refusals": [],
+        "similarUsers": []
       }
     }
     "#);
@@ -196,6 +198,45 @@ async fn explaining_agrees_with_validating_and_has_no_effect() {
         let helps = explained["licenses"][0]["remedies"].as_array();
         let helps: Vec<_> = helps.into_iter().flatten().map(|remedy| &remedy["type"]).collect();
         assert_eq!(helps, remedies, "{state}");
+    }
+}
+
+/// An application sends another spelling than was licensed: validation makes a second user, as it
+/// must, and support is told of the first.
+#[tokio::test]
+async fn a_user_without_a_license_may_be_one_who_has_it() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let users = [
+        ("kim@x.example", None, None, true),
+        ("7", Some("Zoë@x.example"), Some("Zoë Ö"), true),
+        ("kim@x.examples", None, None, true),
+        ("KIM@X.example", None, None, false),
+        ("8", None, Some("No License"), false),
+    ];
+    for (id, email, name, is_licensed) in users {
+        let body = json!({ "externalId": id, "email": email, "name": name });
+        app.post("/api/v1/admin/users", body).await.data();
+        if is_licensed {
+            app.assign(&license, id).await.data();
+        }
+    }
+    app.validate("Kim@x.example").await.data();
+    let similar = async |id: &str| {
+        let explained = app.explain(id).await;
+        let similar = explained["similarUsers"].as_array().unwrap().iter();
+        similar.map(|user| user["externalId"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (id, found) in [
+        ("Kim@x.example", &["kim@x.example"][..]),
+        ("kim.x@example", &["kim@x.example"]),
+        ("zoe@X.example", &["7"]),
+        ("zoe o", &["7"]),
+        ("no license", &[]),
+        ("kim@x.example", &[]),
+        ("kim", &[]),
+    ] {
+        assert_eq!(similar(id).await, found, "{id}");
     }
 }
 

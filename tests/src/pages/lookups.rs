@@ -68,6 +68,18 @@ async fn the_search_leads_to_what_was_copied() {
     }
 }
 
+/// A second license is not the remedy for who has one under another spelling.
+#[tokio::test]
+async fn the_page_of_a_user_without_a_license_names_the_licensed_one() {
+    let app = App::start().await;
+    app.assign(&app.license(json!({})).await, "kim@x.example").await.data();
+    app.validate("Kim@x.example").await.data();
+    let twin = app.user("Kim@x.example").await["id"].as_str().unwrap().to_owned();
+    let page = admin(&app).await.get(&format!("/dashboard/live/users/{twin}")).await;
+    let page = page.text().await.unwrap();
+    assert!(page.contains(">kim@x.example</a>, who has one?"), "{page}");
+}
+
 #[tokio::test]
 async fn a_plan_is_shown_among_the_products() {
     let app = App::start().await;

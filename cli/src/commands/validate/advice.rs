@@ -44,7 +44,10 @@ pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
             valid.map_or_else(Vec::new, |it| add_features(it, about.missing))
         }
         Some(Some(Reason::UserNotFound)) => find_user(about),
-        Some(Some(Reason::NoLicense)) => candidates(about),
+        Some(Some(Reason::NoLicense)) => {
+            let meant = explained.similar_users.iter().map(|user| explain(&user.external_id, ""));
+            meant.chain(candidates(about)).collect()
+        }
         Some(_) => explained.licenses.iter().flat_map(of_license).collect(),
     }
 }
@@ -84,10 +87,12 @@ fn word(user: &ExternalId) -> String {
     quote(user.as_str()).into_owned()
 }
 
+fn explain(user: &ExternalId, profile: &str) -> String {
+    format!("licctl validate {} --explain{profile}", word(user))
+}
+
 /// The user in other profiles, or similar users.
 fn find_user(about: &AdviceInput<'_>) -> Vec<String> {
-    let explain =
-        |user, profile: &str| format!("licctl validate {} --explain{profile}", word(user));
     let elsewhere = about.elsewhere.iter();
     let elsewhere = elsewhere.map(|it| explain(about.user, &format!(" -P {}", quote(&it.profile))));
     elsewhere.chain(about.similar.iter().map(|user| explain(user, ""))).collect()

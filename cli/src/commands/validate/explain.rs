@@ -281,7 +281,11 @@ fn key_line(key: &CurrentKey) -> TextCell {
 
 fn licenses_line(explained: &Explanation) -> TextCell {
     match explained.licenses.len() {
-        0 => step(false, "licenses", "none"),
+        0 => {
+            let similar = explained.similar_users.iter().map(resolve::label);
+            let one_has = similar.map(|user| format!("; {user} has one"));
+            step(false, "licenses", &format!("none{}", one_has.collect::<String>()))
+        }
         1 => step(true, "licenses", "1 assigned:"),
         many => step(true, "licenses", &format!("{many} assigned, checked in this order:")),
     }

@@ -256,6 +256,7 @@ examples! {
             remedies: Vec::new(),
         }],
         refusals: Vec::new(),
+        similar_users: Vec::new(),
     }
     Event {
         id: id("evt"),

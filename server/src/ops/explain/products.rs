@@ -4,6 +4,7 @@ use common::{
     ExplainedLicense, LicenseId, Name, ProductId, Reason, Timestamp, User, UserId, UserRefusal,
 };
 
+use super::namesakes::licensed_namesakes;
 use super::remedies::{deciding, find_remedies};
 use super::{LAST_REFUSALS, judge, show_checks};
 use crate::error::Error;
@@ -25,6 +26,8 @@ pub struct ExplainedUser {
     pub other_product: Option<Refused>,
     /// The last refused validations, newest first.
     pub refusals: Vec<UserRefusal>,
+    /// If the user has no license: users with one who may be meant.
+    pub similar_users: Vec<User>,
 }
 
 /// The result of a validation that names a product.
@@ -96,7 +99,19 @@ pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<Expl
             && last_assigned.is_some_and(|assigned_at| refusal.last_at > assigned_at)
     };
     let other_product = Refused::sum(refusals.iter().filter(is_unmet));
-    Ok(ExplainedUser { user, checked_at: now, products, unnamed, other_product, refusals })
+    let similar_users = match found.as_slice() {
+        [] => licensed_namesakes(&mut tx, scope, &user.external_id, Some(&user)).await?,
+        _ => Vec::new(),
+    };
+    Ok(ExplainedUser {
+        user,
+        checked_at: now,
+        products,
+        unnamed,
+        other_product,
+        refusals,
+        similar_users,
+    })
 }
 
 fn answer(
