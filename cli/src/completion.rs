@@ -102,11 +102,17 @@ fn of(noun: &'static str) -> ArgValueCompleter {
         let line: Vec<String> =
             std::env::args_os().map(|word| unquoted(&word.to_string_lossy())).collect();
         let mut known = known(&env, &line, noun).unwrap_or_default();
-        // Activating an active license changes nothing.
-        if noun == "license" && line.iter().any(|word| word == "activate") {
-            known.retain(|entry| !entry.about.ends_with("active"));
+        // Activating an active license changes nothing, nor does revoking a revoked key.
+        for (of, verb, state) in [("license", "activate", "active"), ("key", "revoke", "revoked")] {
+            if noun == of && line.iter().any(|word| word == verb) {
+                known.retain(|entry| !entry.about.ends_with(state));
+            }
         }
-        let words = known.iter().map(|entry| word(entry, &known, quotes));
+        let by_id = noun == "license" && typed.to_string_lossy().starts_with("lic_");
+        let words = known.iter().map(|entry| match by_id {
+            true => by_its_id(entry),
+            false => word(entry, &known, quotes),
+        });
         fitting(words.filter(|(word, _)| quotes || is_plain(word)), typed)
     })
 }
@@ -129,14 +135,8 @@ fn fitting(
 fn word(entry: &CachedName, all: &[CachedName], quotes: bool) -> (String, String) {
     let CachedName { id, name, about } = entry;
     let is_unique = all.iter().filter(|other| other.name == *name).count() == 1;
-    let about = |first: &str| {
-        let parts = [first, about].into_iter().filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join(" · ")
-    };
-    // A license is known by its id, and found by its name.
-    let is_license = id.starts_with("lic_");
-    if !name.is_empty() && !is_license && is_unique && (quotes || is_plain(name)) {
-        return (name.clone(), about(id));
+    if !name.is_empty() && is_unique && (quotes || is_plain(name)) {
+        return (name.clone(), described(id, about));
     }
     // Plans that share a name are qualified with their products.
     let full = |it: &CachedName| format!("{}/{}", it.about, it.name);
@@ -144,8 +144,18 @@ fn word(entry: &CachedName, all: &[CachedName], quotes: bool) -> (String, String
     if is_plan && quotes && all.iter().filter(|other| full(other) == full(entry)).count() == 1 {
         (full(entry), id.clone())
     } else {
-        (id.clone(), about(name))
+        by_its_id(entry)
     }
+}
+
+/// The id of a record, described by its name.
+fn by_its_id(entry: &CachedName) -> (String, String) {
+    (entry.id.clone(), described(&entry.name, &entry.about))
+}
+
+fn described(first: &str, about: &str) -> String {
+    let parts = [first, about].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(" · ")
 }
 
 /// Whether every shell takes this as one word.

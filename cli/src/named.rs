@@ -65,7 +65,8 @@ impl Named for ApiRecord<Key> {
         self.name.as_str()
     }
     fn about(&self) -> String {
-        format!("{} {}", self.role, self.mode)
+        let revoked = if self.revoked_at.is_some() { " revoked" } else { "" };
+        format!("{} {}{revoked}", self.role, self.mode)
     }
     /// During an overlap, the old and the new key differ only in these.
     fn label(&self) -> String {

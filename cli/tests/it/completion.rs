@@ -26,7 +26,10 @@ fn listed_ids_and_names_complete_without_a_request() {
     }
     let asked = server.received().len();
     let license = format!("{LICENSE}\tOrder 4711 · Pro annual · active");
-    assert_eq!(offered(&home, &["licenses", "assign", "lic"]), [license]);
+    assert_eq!(offered(&home, &["licenses", "assign", "lic_"]), [license]);
+    // A person knows the customer or the order.
+    let named = format!("Order 4711\t{LICENSE} · Pro annual · active");
+    assert_eq!(offered(&home, &["licenses", "assign", "Ord"]), [named]);
     assert_eq!(offered(&home, &["validate", "al"]), ["alice"]);
     let plan = "Pro annual\tpln_01h455vb4pex5vsknk084sn02q · Acme Studio";
     assert_eq!(offered(&home, &["licenses", "create", "--plan", ""]), [plan]);
@@ -38,8 +41,8 @@ fn listed_ids_and_names_complete_without_a_request() {
     assert!(nouns.len() == 1 && nouns[0].starts_with("plans\t"), "{nouns:?}");
     assert!(offered(&home, &["license", "ac"])[0].starts_with("activate\t"));
     // The only license is active already.
-    assert_eq!(offered(&home, &["licenses", "activate", "lic"]), [""; 0]);
-    assert!(offered(&home, &["licenses", "suspend", "lic"])[0].starts_with(LICENSE));
+    assert_eq!(offered(&home, &["licenses", "activate", "Ord"]), [""; 0]);
+    assert!(offered(&home, &["licenses", "suspend", "lic_"])[0].starts_with(LICENSE));
     assert_eq!(server.received().len(), asked);
 }
 
