@@ -155,7 +155,7 @@ string_enum! {
         RequestHeaderFieldsTooLarge = "request_header_fields_too_large",
         /// A fault of the service.
         Internal = "internal",
-        /// Too much waits already. Nothing was done, but a validation whose answer is above 64 KiB
+        /// Too much waits already. Nothing was done, but a validation whose answer is above 8 KiB
         /// may have taken its seat.
         Overloaded = "overloaded",
         /// The database did not answer in time; a change may have been made all the same.

@@ -92,6 +92,7 @@ macro_rules! texts {
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
+                    "description": "Without control characters, also those from U+0080 to U+009F.",
                     "type": "string",
                     "minLength": 1,
                     "maxLength": $max,

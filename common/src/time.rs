@@ -181,7 +181,7 @@ impl schemars::JsonSchema for Timestamp {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "RFC 3339 in UTC with milliseconds.",
+            "description": "RFC 3339 in UTC with milliseconds, from the year 1970 to 9999.",
             "type": "string",
             "format": "date-time",
             "examples": ["2027-01-31T12:00:00.000Z"],

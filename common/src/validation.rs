@@ -15,7 +15,7 @@ use crate::{
 pub struct Validate {
     /// The caller's own identifier of the user. An unknown user is created.
     pub user_id: ExternalId,
-    /// Only licenses of this product count.
+    /// Only licenses of this product count. Null is as if it were absent.
     pub product_id: Option<ProductId>,
 }
 
@@ -103,7 +103,7 @@ string_enum! {
 pub struct Explain {
     /// The caller's own identifier of the user.
     pub user_id: ExternalId,
-    /// Only licenses of this product count.
+    /// Only licenses of this product count. Null is as if it were absent.
     pub product_id: Option<ProductId>,
 }
 

@@ -43,6 +43,8 @@ REFUSALS = {
     ),
     # As `uniqueItems`, of which clients would make sets that have no order.
     "features are no two alike": ("invalid_request", "features", "different strings"),
+    "a license has one end": ("invalid_request", "expiresAt", "not both"),
+    # The fuzzer also sends values that its pattern excludes.
     "If-Match has tags in quotes": ("invalid_request", "If-Match", "tags in quotes"),
     "metadata is small and flat, without NUL": ("invalid_request", "metadata.*", "16 KiB"),
     # Generated PHP clients would refuse other letters too.

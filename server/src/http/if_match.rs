@@ -17,7 +17,7 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
         let lines: Option<Vec<&str>> =
             parts.headers.get_all(IF_MATCH).iter().map(|line| line.to_str().ok()).collect();
         let expected = lines.and_then(|lines| parse(&lines)).ok_or_else(|| {
-            let rule = r#"If-Match must be * or tags in quotes, such as "5d41402abc4b2a76""#;
+            let rule = r#"If-Match must be * or tags in quotes, such as "1801483200000""#;
             Error::invalid("If-Match", rule)
         })?;
         Ok(Self(expected))

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use chrono::Duration;
 use common::{Success, Timestamp};
 
 use super::etag::{Expected, Tagged};
@@ -78,12 +79,14 @@ impl Change {
     }
 
     /// Refuses the change if the record, which is locked, differs from what the caller saw.
-    pub(super) fn check(
-        &self,
-        record: &impl Tagged,
-        updated_at: Timestamp,
-    ) -> std::result::Result<(), Error> {
-        self.expected.check(record, updated_at)
+    pub(super) fn check(&self, record: &impl Tagged) -> std::result::Result<(), Error> {
+        self.expected.check(record)
+    }
+
+    /// The time of a record's next state: now, and after the state before, as tags tell states apart
+    /// by it.
+    pub(super) fn time_after(&self, before: Timestamp) -> Timestamp {
+        self.now.max(before.plus(Duration::milliseconds(1)))
     }
 
     pub fn scope(&self) -> Scope {

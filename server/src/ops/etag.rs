@@ -4,26 +4,18 @@
 use std::fmt;
 
 use common::{Key, LicenseDetails, Plan, Product, Timestamp, User};
-use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use crate::error::Error;
-use crate::store::keys::hex;
 
-/// How many hexadecimal digits of the hash a tag has.
-const LENGTH: usize = 32;
-
-/// Identifies the state of a record: a hash of its members. HTTP puts it in quotes.
+/// Identifies the state of a record. HTTP puts it in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ETag(String);
 
 impl ETag {
-    fn of(record: &impl Serialize) -> Self {
-        // Fails only for maps whose keys are not strings, and no record has one.
-        let json = serde_json::to_vec(record).unwrap_or_default();
-        let mut text = hex(&Sha256::digest(json).into());
-        text.truncate(LENGTH);
-        Self(text)
+    /// The state of a record that was last changed then: that time strictly grows with each change,
+    /// and a member of a later release changes no tag.
+    fn of(updated_at: Timestamp) -> Self {
+        Self(updated_at.millis().to_string())
     }
 }
 
@@ -48,7 +40,7 @@ macro_rules! tagged {
             const KIND: &'static str = $kind;
 
             fn etag(&self) -> ETag {
-                ETag::of(self)
+                ETag::of(self.updated_at)
             }
         }
     )*};
@@ -64,8 +56,11 @@ tagged! {
 impl Tagged for Key {
     const KIND: &'static str = "key";
 
+    /// A key only ends, and may be given another end before.
     fn etag(&self) -> ETag {
-        ETag::of(&Self { last_used_at: None, ..self.clone() })
+        let [expires, revoked] =
+            [self.expires_at, self.revoked_at].map(|end| end.map_or(0, Timestamp::millis));
+        ETag(format!("{expires}-{revoked}"))
     }
 }
 
@@ -79,22 +74,19 @@ pub enum Expected {
     Anything,
     /// A state with one of these tags.
     OneOf(Vec<String>),
-    /// The state last changed at this time.
-    UpdatedAt(Timestamp),
 }
 
 impl Expected {
     /// The state of the record that a form showed, if it includes one.
     pub fn seen(updated_at: Option<Timestamp>) -> Self {
-        updated_at.map_or(Self::Anything, Self::UpdatedAt)
+        updated_at.map_or(Self::Anything, |at| Self::OneOf(vec![ETag::of(at).0]))
     }
 
     /// Refuses the record, which is locked, if its state differs.
-    pub(super) fn check<T: Tagged>(&self, record: &T, updated_at: Timestamp) -> Result<(), Error> {
+    pub(super) fn check<T: Tagged>(&self, record: &T) -> Result<(), Error> {
         let is_as_seen = match self {
             Self::Anything => true,
             Self::OneOf(tags) => tags.contains(&record.etag().0),
-            Self::UpdatedAt(seen) => *seen == updated_at,
         };
         if is_as_seen { Ok(()) } else { Err(Error::Changed(T::KIND)) }
     }

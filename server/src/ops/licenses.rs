@@ -279,15 +279,15 @@ async fn modify(
     edit: impl FnOnce(&mut LicenseDetails),
     event: impl FnOnce(&LicenseDetails, &LicenseDetails) -> NewEvent,
 ) -> Result<Changed<LicenseDetails>, Error> {
-    let (scope, now) = (change.scope(), change.now);
+    let scope = change.scope();
     let before = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&before, before.updated_at)?;
+    change.check(&before)?;
     let mut after = before.clone();
     edit(&mut after);
     if after == before {
         return Ok(change.commit(Changed(after), Events::none()).await?);
     }
-    after.license.updated_at = now.max(after.license.updated_at);
+    after.license.updated_at = change.time_after(before.updated_at);
     licenses::update(&mut change, scope, &after).await?;
     if after.name != before.name {
         phrases::set_of_license(&mut change, scope, id, after.name.as_ref()).await?;

@@ -53,7 +53,7 @@ pub async fn update(
     id: PlanId,
     update: UpdatePlan,
 ) -> Result<Changed<Plan>, Error> {
-    let (scope, now) = (change.scope(), change.now);
+    let scope = change.scope();
     let clear = update.clear.unwrap_or_default();
     let given = [
         (PlanField::Description, update.description.is_some()),
@@ -62,7 +62,7 @@ pub async fn update(
     ];
     refuse_contradictions(&clear, &given)?;
     let before = plans::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&before, before.updated_at)?;
+    change.check(&before)?;
     let mut plan = before.clone();
     let cleared = |field| clear.contains(&field);
     plan.name = update.name.unwrap_or(plan.name);
@@ -74,7 +74,7 @@ pub async fn update(
     if plan == before {
         return Ok(change.commit(Changed(plan), Events::none()).await?);
     }
-    plan.updated_at = now.max(plan.updated_at);
+    plan.updated_at = change.time_after(before.updated_at);
     plans::update(&mut change, scope, &plan).await?;
     let event = NewEvent::plan_updated(&before, &plan);
     Ok(change.commit(Changed(plan), event).await?)

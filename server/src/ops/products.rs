@@ -39,11 +39,11 @@ pub async fn update(
     id: ProductId,
     update: UpdateProduct,
 ) -> Result<Changed<Product>, Error> {
-    let (scope, now) = (change.scope(), change.now);
+    let scope = change.scope();
     let clear = update.clear.unwrap_or_default();
     refuse_contradictions(&clear, &[(ProductField::Description, update.description.is_some())])?;
     let before = products::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&before, before.updated_at)?;
+    change.check(&before)?;
     let mut product = before.clone();
     product.name = update.name.unwrap_or(product.name);
     let cleared = clear.contains(&ProductField::Description);
@@ -51,7 +51,7 @@ pub async fn update(
     if product == before {
         return Ok(change.commit(Changed(product), Events::none()).await?);
     }
-    product.updated_at = now.max(product.updated_at);
+    product.updated_at = change.time_after(before.updated_at);
     products::update(&mut change, scope, &product).await?;
     let event = NewEvent::product_updated(&before, &product);
     Ok(change.commit(Changed(product), event).await?)

@@ -151,7 +151,7 @@ pub async fn update(
     ];
     refuse_contradictions(&clear, &given)?;
     let before = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&before, before.updated_at)?;
+    change.check(&before)?;
     let mut user = before.clone();
     let cleared = |field| clear.contains(&field);
     update_member(&mut user.email, update.email, cleared(UserField::Email));
@@ -167,7 +167,7 @@ pub async fn update(
 pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Error> {
     let scope = change.scope();
     let user = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    change.check(&user, user.updated_at)?;
+    change.check(&user)?;
     let licenses = licenses::lock_of_user(&mut change, scope, id).await?;
     let mut held = assignments::lock_of_user(&mut change, scope, id).await?;
     seats::free_all_of_user(&mut change, scope, id).await?;
@@ -192,7 +192,7 @@ pub async fn delete(mut change: Change, id: UserId) -> Result<Changed<User>, Err
 async fn store(change: &mut Change, before: &User, mut user: User) -> db::Result<User> {
     if user != *before {
         let scope = change.scope();
-        user.updated_at = change.now.max(user.updated_at);
+        user.updated_at = change.time_after(before.updated_at);
         users::update(change, scope, &user).await?;
         phrases::change_user(change, scope, before, &user).await?;
     }

@@ -134,6 +134,26 @@ async fn one_of_many_changes_what_all_saw() {
     assert_eq!(tag(&app.get(&path).await), tag(&done[0]));
 }
 
+/// Changes within a millisecond have tags of their own, as `updatedAt` strictly grows.
+#[tokio::test]
+async fn each_change_has_another_time_and_tag() {
+    let app = App::start().await;
+    for (path, created, change) in records(&app).await {
+        let (mut tags, mut times) = (vec![created], vec![String::new()]);
+        for number in 0..10 {
+            let body = match change.get("metadata") {
+                Some(_) => json!({ "metadata": { "number": number } }),
+                None => json!({ "name": format!("Name {number}") }),
+            };
+            let changed = app.patch(&path, body).await;
+            assert!(!tags.iter().any(|before| before == tag(&changed)), "{path}");
+            tags.push(tag(&changed).to_owned());
+            times.push(changed["updatedAt"].as_str().unwrap().to_owned());
+        }
+        assert!(times.is_sorted_by(|before, after| before < after), "{times:?}");
+    }
+}
+
 /// The request that is sent again is based on what was true the first time.
 #[tokio::test]
 async fn a_replay_has_the_tag_of_the_first_answer() {

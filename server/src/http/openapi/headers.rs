@@ -57,7 +57,7 @@ pub fn describe(components: &mut Components) {
         false,
         "The tag of the record's state, for `If-Match`. Taking seats does not change it. Absent \
          if the record is an assignment.",
-        json_schema!({ "type": "string", "examples": [r#""5d41402abc4b2a76b9719d911017c592""#] }),
+        json_schema!({ "type": "string", "examples": [r#""1801483200000""#] }),
     );
     let [policy, rate, limit, remaining, reset] = RATE;
     add(

@@ -95,8 +95,9 @@ impl OperationInput for IfMatch {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         let schema = json_schema!({
             "type": "string",
-            "pattern": r#"^(\*|(W/)?"[!#-~]*"(, *(W/)?"[!#-~]*")*)$"#,
-            "examples": [r#""5d41402abc4b2a76b9719d911017c592""#],
+            "pattern":
+                r#"^([ \t]*\*[ \t]*|[ \t,]*(W/)?"[!#-~]*"([ \t]*,[ \t,]*(W/)?"[!#-~]*")*[ \t,]*)$"#,
+            "examples": [r#""1801483200000""#],
         });
         let description = "The `ETag` of the record as it was read: if it has changed since, nothing \
                            is done, and the response is a 409 with the code `changed`. Absent or \
