@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import licd_client
-from licd_client import exceptions, models
+import licd_api
+from licd_api import exceptions, models
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 
@@ -32,18 +32,18 @@ class Recorded:
 
 class Client:
     def __init__(self, url, key, **options):
-        configuration = licd_client.Configuration(host=url, access_token=key, **options)
-        client = licd_client.ApiClient(configuration)
-        self.validation = Recorded(licd_client.ValidationApi(client))
-        self.products = Recorded(licd_client.ProductsApi(client))
-        self.plans = Recorded(licd_client.PlansApi(client))
-        self.licenses = Recorded(licd_client.LicensesApi(client))
-        self.users = Recorded(licd_client.UsersApi(client))
-        self.keys = Recorded(licd_client.KeysApi(client))
-        self.events = Recorded(licd_client.EventsApi(client))
-        self.refusals = Recorded(licd_client.RefusalsApi(client))
-        self.statistics = Recorded(licd_client.StatisticsApi(client))
-        self.health = Recorded(licd_client.HealthApi(client))
+        configuration = licd_api.Configuration(host=url, access_token=key, **options)
+        client = licd_api.ApiClient(configuration)
+        self.validation = Recorded(licd_api.ValidationApi(client))
+        self.products = Recorded(licd_api.ProductsApi(client))
+        self.plans = Recorded(licd_api.PlansApi(client))
+        self.licenses = Recorded(licd_api.LicensesApi(client))
+        self.users = Recorded(licd_api.UsersApi(client))
+        self.keys = Recorded(licd_api.KeysApi(client))
+        self.events = Recorded(licd_api.EventsApi(client))
+        self.refusals = Recorded(licd_api.RefusalsApi(client))
+        self.statistics = Recorded(licd_api.StatisticsApi(client))
+        self.health = Recorded(licd_api.HealthApi(client))
 
     def product(self):
         return self.products.create_product(models.CreateProduct(name="Studio")).data

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from licd_client import ApiError, AsyncLicd, FailClosed, FailOpen, LastAnswer, Licd, NoAnswer
+from licd_client import (
+    ApiError,
+    AsyncLicd,
+    FailClosed,
+    FailOpen,
+    FileStore,
+    LastAnswer,
+    Licd,
+    NoAnswer,
+)  # fmt: skip
 
 KEY = "sk_live_secret"
 VALID = {
@@ -88,7 +97,7 @@ class Calls:
 
     def __init__(self, kind, url, **options):
         self.kind, self.slept, self.time = kind, [], 1000.0
-        options = {"now": lambda: self.time, "jitter": lambda: 0.5, **options}
+        options = {"now": lambda: self.time, "jitter": lambda: 0.5, "pause": 0, **options}
         if kind == "sync":
             self.client = Licd(url, KEY, sleep=self.slept.append, **options)
         else:
@@ -149,7 +158,7 @@ def test_a_refusal_is_no_outage_and_is_remembered(fake):
     assert calls("licensed", "ada").source == "last answer"
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404])
+@pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_mistake_is_raised_under_every_policy_and_not_retried(fake, status):
     fake.answer = http(status, {"success": False, "code": "x", "error": "no"})
     calls = Calls("sync", fake.url, outage=FailOpen(), timeout=5)
@@ -157,6 +166,82 @@ def test_a_mistake_is_raised_under_every_policy_and_not_retried(fake, status):
         calls("licensed", "ada")
     assert caught.value.status == status and len(fake.requests) == 1
     assert KEY not in repr(caught.value) + repr(calls.client)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("answer", [
+    http(401, {"success": False, "code": "unauthorized", "error": "no"}),
+    http(403, {"success": False, "code": "forbidden", "error": "no"}),
+    http(404, {"success": False, "code": "route_not_found", "error": "no"}),
+    http(400, b"<html>a proxy</html>"),
+])  # fmt: skip
+def test_no_customer_pays_for_a_replaced_key_or_a_proxy(fake, kind, answer, caplog):
+    fake.answer = http(200, VALID)
+    policy = LastAnswer(1, otherwise=FailOpen(2))
+    calls = Calls(kind, fake.url, outage=policy, timeout=5)
+    assert calls("licensed", "ada", "sso").source == "fresh"
+    fake.answer = answer
+    status = int(answer[9:12])
+    for user, source in [("ada", "last answer"), ("grace", "policy")]:
+        result = calls("licensed", user, "sso")
+        assert (result.valid, result.source, result.status) == (True, source, status)
+    assert [it.levelname for it in caplog.records] == ["ERROR", "ERROR"]
+    assert str(status) in caplog.text and KEY not in caplog.text
+    with pytest.raises(ApiError):
+        calls("validate", "ada")
+
+
+@pytest.mark.parametrize("url", [
+    "licenses.example.com", "ftp://licenses.example.com", "https://", "", "localhost:8080",
+    "https://licenses.example.com/api/v1", "https://licenses.example.com/api/v1/",
+])  # fmt: skip
+def test_an_address_that_can_never_answer_is_refused_at_once(url):
+    with pytest.raises(ValueError, match="the URL must be"):
+        Licd(url, KEY, outage=FailOpen())
+
+
+def test_failing_open_ends(fake):
+    time = [0.0]
+    calls = Calls("sync", fake.url, outage=FailOpen(hours=2), timeout=5, clock=lambda: time[0])
+    fake.answer = OUTAGES["HTML"]
+    assert calls("licensed", "ada").has("anything")
+    time[0] += 7201
+    assert calls("licensed", "ada").reason == "no_answer"
+    fake.answer = http(200, REFUSED)
+    calls("licensed", "ada")
+    fake.answer = OUTAGES["HTML"]
+    assert calls("licensed", "grace"), "a new outage has its own hours"
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_in_an_outage_one_check_in_a_while_waits_for_licd(fake, kind):
+    time = [0.0]
+    options = {"timeout": 0.2, "pause": 10, "deadline": 0.3}
+    calls = Calls(kind, fake.url, outage=FailOpen(), clock=lambda: time[0], **options)
+    fake.answer = OUTAGES["HTML"]
+    calls("licensed", "ada")
+    asked = len(fake.requests)
+    for _ in range(100):
+        assert calls("licensed", "ada").source == "policy"
+    assert len(fake.requests) == asked
+    time[0] += 10
+    fake.answer = http(200, VALID)
+    assert calls("licensed", "ada").source == "fresh" and len(fake.requests) == asked + 1
+    assert calls("licensed", "ada").source == "fresh", "the outage is over"
+
+
+def test_an_answer_is_reused_while_it_is_fresh_and_a_refusal_never(fake):
+    calls = Calls("sync", fake.url, outage=FailClosed(), timeout=5, fresh_for=60)
+    assert [calls("licensed", "ada", "sso").source for _ in range(3)] == ["fresh"] + ["reused"] * 2
+    assert calls("licensed", "ada", "other").reason == "missing_feature"
+    calls.time += 60
+    ends = {**VALID["data"], "license": {"expiresAt": "1970-01-01T00:17:45Z"}}
+    fake.answer = http(200, {"success": True, "data": ends})
+    assert calls("licensed", "ada").source == "fresh" and calls("licensed", "ada").source == "reused"
+    calls.time += 5
+    fake.answer = http(200, REFUSED)
+    assert [calls("licensed", "ada").source for _ in range(2)] == ["fresh"] * 2
+    assert len(fake.requests) == 4
 
 
 def test_waits_as_told_and_keeps_the_deadline(fake):
@@ -187,6 +272,15 @@ def test_memory_is_bounded_and_a_store_outlives_the_client(fake):
     assert Calls("sync", fake.url, **options)("licensed", "a").source == "policy"
 
 
+def test_answers_are_kept_in_files(fake, tmp_path):
+    options = {"outage": LastAnswer(1), "store": FileStore(tmp_path / "answers"), "timeout": 5}
+    with Calls("sync", fake.url, **options).client as client:
+        assert client.licensed("a/b")
+    fake.answer = OUTAGES["HTML"]
+    assert Calls("sync", fake.url, **options)("licensed", "a/b").source == "last answer"
+    assert len(list((tmp_path / "answers").iterdir())) == 1
+
+
 def test_a_shop_sells_and_lists(monkeypatch):
     url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]
     with_licd = Licd(url, key, outage=FailClosed())
@@ -198,7 +292,7 @@ def test_a_shop_sells_and_lists(monkeypatch):
     assert sold[0] == sold[1]
     with_licd.assign(sold[0], "ada/1 ?")
     assert with_licd.licensed("ada/1 ?", "sso", product=product)
-    assert with_licd.licensed("ada/1 ?", "other", product=product).reason == "no_feature"
+    assert with_licd.licensed("ada/1 ?", "other", product=product).reason == "missing_feature"
     with_licd.set_status(sold[0], "suspended")
     assert with_licd.licensed("ada/1 ?").reason == "suspended"
     with_licd.set_status(sold[0], "active")
@@ -213,16 +307,17 @@ def test_a_shop_sells_and_lists(monkeypatch):
 
 def test_the_async_client_asks_a_running_licd():
     async def ask():
-        client = AsyncLicd(os.environ["LICD_URL"], os.environ["LICD_KEY"], outage=FailClosed())
-        await client.create_user("grace")
-        result = await client.licensed("grace")
-        await client.close()
-        return result
+        url, key = os.environ["LICD_URL"], os.environ["LICD_KEY"]
+        async with AsyncLicd(url, key, outage=FailClosed()) as client:
+            await client.create_user("grace")
+            return await client.licensed("grace")
 
     assert asyncio.run(ask()).reason == "no_license"
 
 
-def test_the_readme_runs(capsys):
+def test_the_readme_runs(capsys, monkeypatch):
+    monkeypatch.setenv("APP_LICENSE_SERVER", os.environ["LICD_URL"])
+    monkeypatch.setenv("APP_LICENSE_KEY", os.environ["LICD_KEY"])
     text = (Path(__file__).parent.parent / "README.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     names = {}

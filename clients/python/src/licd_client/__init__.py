@@ -1,9 +1,19 @@
 """A client of licd. What a request does is in `_flow`; this file only names what is public."""
 
 from ._client import AsyncLicd, Licd
-from ._flow import ApiError, FailClosed, FailOpen, LastAnswer, LicdError, NoAnswer, Result, Store
+from ._flow import (
+    ApiError,
+    FailClosed,
+    FailOpen,
+    FileStore,
+    LastAnswer,
+    LicdError,
+    NoAnswer,
+    Result,
+    Store,
+)  # fmt: skip
 
 __all__ = [
-    "ApiError", "AsyncLicd", "FailClosed", "FailOpen", "LastAnswer", "Licd", "LicdError",
-    "NoAnswer", "Result", "Store",
+    "ApiError", "AsyncLicd", "FailClosed", "FailOpen", "FileStore", "LastAnswer", "Licd",
+    "LicdError", "NoAnswer", "Result", "Store",
 ]  # fmt: skip

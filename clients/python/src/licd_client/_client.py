@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 
@@ -17,6 +17,16 @@ from ._admin import AdminCalls
 
 T = TypeVar("T")
 MAX_BODY = 8 * 1024 * 1024
+
+
+def _server(url: str) -> str:
+    """The address without a slash at its end. A wrong one would be an outage that never ends."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("the URL must be an address such as https://licenses.example.com")
+    if parts.path.rstrip("/").endswith("/api/v1"):
+        raise ValueError("the URL must be the address of licd, without /api/v1")
+    return url.rstrip("/")
 
 
 class _Base:
@@ -31,14 +41,17 @@ class _Base:
         deadline: float = 5.0,
         remember: int = 10_000,
         store: flow.Store | None = None,
+        fresh_for: float = 0.0,
+        pause: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         if not key or not key.isascii() or not key.isprintable() or " " in key:
             raise ValueError("the key is empty or has characters that no key has")
-        self._url, self._product, self._outage = url.rstrip("/"), product, outage
-        self._timing = flow.Timing(timeout, deadline, clock, now, jitter)
+        self._url, self._product, self._policy = _server(url), product, outage
+        self._timing = flow.Timing(timeout, deadline, clock, now, jitter, pause, fresh_for)
+        self._outage = flow.Outage()
         self._answers = flow.Answers(remember, store)
         self._headers = {"Authorization": f"Bearer {key}", "Accept-Encoding": "identity"}
 
@@ -55,7 +68,9 @@ class _Base:
         self, user: str, feature: str | None, product: str | None
     ) -> flow.Flow[flow.Result]:
         product = product or self._product
-        return flow.licensed(self._timing, self._answers, self._outage, user, feature, product)
+        return flow.licensed(
+            self._timing, self._outage, self._answers, self._policy, user, feature, product
+        )
 
     def _arguments(self, send: flow.Send) -> dict[str, Any]:
         headers = dict(self._headers)
@@ -85,6 +100,12 @@ class Licd(_Base, AdminCalls[dict[str, Any]]):
 
     def close(self) -> None:
         self._http.close()
+
+    def __enter__(self) -> Licd:  # noqa: PYI034 Python 3.10 has no Self.
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def licensed(
         self, user: str, feature: str | None = None, *, product: str | None = None
@@ -144,6 +165,12 @@ class AsyncLicd(_Base, AdminCalls[Awaitable[dict[str, Any]]]):
 
     async def close(self) -> None:
         await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncLicd:  # noqa: PYI034
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def licensed(
         self, user: str, feature: str | None = None, *, product: str | None = None

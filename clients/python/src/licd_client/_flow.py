@@ -3,17 +3,21 @@ generators that yield requests and pauses, which the sync and the async client c
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import os
+import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 log = logging.getLogger("licd_client")
 T = TypeVar("T")
-Source = Literal["fresh", "last answer", "policy"]
+Source = Literal["fresh", "reused", "last answer", "policy"]
 MAX_ATTEMPTS = 3
 
 
@@ -23,6 +27,10 @@ class LicdError(Exception):
 
 class NoAnswer(LicdError):
     """licd gave no usable response in time. It says nothing about the user."""
+
+    def __init__(self, problem: str, status: int | None = None) -> None:
+        super().__init__(problem)
+        self.status = status
 
 
 class ApiError(LicdError):
@@ -40,7 +48,9 @@ class FailClosed:
 
 @dataclass(frozen=True)
 class FailOpen:
-    """Without an answer, the user is licensed for everything."""
+    """Without an answer, the user is licensed for everything, for so many hours of an outage."""
+
+    hours: float = 72
 
 
 @dataclass(frozen=True)
@@ -56,16 +66,22 @@ Policy = FailClosed | FailOpen | LastAnswer
 
 @dataclass(frozen=True)
 class Result:
-    """Whether the user is licensed. `reason` is an open set: each means not licensed."""
+    """Whether the user is licensed. `reason` is an open set: each means not licensed. `status` is that
+    of the response that was no answer, if there was one."""
 
     valid: bool
     reason: str | None
     license: dict[str, Any] | None
     features: tuple[str, ...]
     source: Source
+    status: int | None = None
 
     def __bool__(self) -> bool:
         return self.valid
+
+    def has(self, feature: str) -> bool:
+        """Whether the user may use the feature. If the policy fails open, each one."""
+        return self.valid and (self.source == "policy" or feature in self.features)
 
 
 class Store(Protocol):
@@ -73,6 +89,28 @@ class Store(Protocol):
 
     def get(self, key: str, /) -> str | None: ...
     def set(self, key: str, value: str, /) -> None: ...
+
+
+class FileStore:
+    """A store in a folder, with a file for each user."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def get(self, key: str, /) -> str | None:
+        try:
+            return self._path(key).read_text()
+        except FileNotFoundError:
+            return None
+
+    def set(self, key: str, value: str, /) -> None:
+        with tempfile.NamedTemporaryFile("w", dir=self._folder, delete=False) as draft:
+            draft.write(value)
+        os.replace(draft.name, self._path(key))
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
 
 
 @dataclass(frozen=True)
@@ -109,17 +147,43 @@ class Timing:
     clock: Callable[[], float]
     now: Callable[[], float]
     jitter: Callable[[], float]
+    pause: float
+    fresh: float
+
+
+@dataclass
+class Outage:
+    """The outage of a client, if there is one: since when, and when licd is asked again. Meanwhile
+    nobody waits for it, and then one check does."""
+
+    since: float | None = None
+    until: float = 0.0
+
+    def skips(self, t: Timing) -> bool:
+        if self.since is None:
+            return False
+        if t.clock() < self.until:
+            return True
+        self.until = t.clock() + t.pause
+        return False
+
+    def begin(self, t: Timing) -> None:
+        self.since = t.clock() if self.since is None else self.since
+        self.until = t.clock() + t.pause
+
+    def end(self) -> None:
+        self.since = None
 
 
 def request(t: Timing, method: str, path: str, body: Any, key: str | None) -> Flow[dict[str, Any]]:
     """Returns the envelope of a success. Retries only what is safe to repeat."""
     end = t.clock() + t.deadline
     safe = method == "GET" or path == "/api/v1/validate" or key is not None
-    problem = "no time left"
+    problem, status = "no time left", None
     for attempt in range(1, MAX_ATTEMPTS + 1):
         left = end - t.clock()
         if left <= 0:
-            raise NoAnswer(problem)
+            raise NoAnswer(problem, status)
         got = yield Send(method, path, body, key, min(t.attempt, left))
         wait = 0.1 * 2**attempt * (0.5 + t.jitter())
         retry = safe
@@ -130,14 +194,14 @@ def request(t: Timing, method: str, path: str, body: Any, key: str | None) -> Fl
             busy = envelope.get("code") == "idempotency_key_in_use"
             if 400 <= got.status < 500 and got.status not in (408, 429) and not busy:
                 raise _api_error(got.status, envelope)
-            problem = f"unusable response with status {got.status}"
+            problem, status = f"unusable response with status {got.status}", got.status
             retry = safe and not 300 <= got.status < 400
             if got.retry_after and got.retry_after.isascii() and got.retry_after.isdigit():
                 wait = int(got.retry_after[:9]) + 0.1 * t.jitter()
         else:
-            problem = got or "no response"
+            problem, status = got or "no response", None
         if not retry or attempt == MAX_ATTEMPTS or t.clock() + wait >= end:
-            raise NoAnswer(problem)
+            raise NoAnswer(problem, status)
         yield Sleep(wait)
     raise AssertionError("unreachable")
 
@@ -204,23 +268,58 @@ def validate(t: Timing, user: str, product: str | None) -> Flow[dict[str, Any]]:
 
 
 def licensed(
-    t: Timing, answers: Answers, policy: Policy, user: str, feature: str | None, product: str | None
+    t: Timing,
+    outage: Outage,
+    answers: Answers,
+    policy: Policy,
+    user: str,
+    feature: str | None,
+    product: str | None,
 ) -> Flow[Result]:
     key = json.dumps([product, user])
+    kept = answers.get(key)
+    if kept and _is_fresh(t, kept):
+        return _with_feature(_result({"data": kept.result}), feature, "reused")
+    if outage.skips(t):
+        return _fallback(t, outage, answers, policy, key, feature, None)
     try:
         data = yield from validate(t, user, product)
     except NoAnswer as error:
         log.warning("licd gave no answer: %s", error)
-        return _fallback(t, answers, policy, key, feature)
-    if isinstance(policy, LastAnswer):
-        left = policy.hours * 3600
+        outage.begin(t)
+        return _fallback(t, outage, answers, policy, key, feature, error.status)
+    except ApiError as error:
+        if error.status in (400, 413, 422) and error.code != "unknown":
+            raise
+        # The key or the address is wrong, or a proxy answered: that says nothing about the user.
+        log.error("licd cannot be asked, and the outage policy decides: %s", error)
+        outage.begin(t)
+        return _fallback(t, outage, answers, policy, key, feature, error.status)
+    outage.end()
+    if t.fresh > 0 or isinstance(policy, LastAnswer):
+        left = policy.hours * 3600 if isinstance(policy, LastAnswer) else 0.0
         if (end := _end(data)) is not None:
             left = min(left, end - t.now())
         answers.put(key, _Kept(data, t.now(), left))
     return _with_feature(_result({"data": data}), feature, "fresh")
 
 
-def _fallback(t: Timing, answers: Answers, policy: Policy, key: str, feature: str | None) -> Result:
+def _is_fresh(t: Timing, kept: _Kept) -> bool:
+    """A refusal is always asked about again: the user may have bought a license."""
+    end = _end(kept.result)
+    is_over = end is not None and t.now() >= end
+    return kept.result["valid"] is True and not is_over and abs(t.now() - kept.seen) < t.fresh
+
+
+def _fallback(
+    t: Timing,
+    outage: Outage,
+    answers: Answers,
+    policy: Policy,
+    key: str,
+    feature: str | None,
+    status: int | None,
+) -> Result:
     if isinstance(policy, LastAnswer):
         kept = answers.get(key)
         if kept:
@@ -229,10 +328,11 @@ def _fallback(t: Timing, answers: Answers, policy: Policy, key: str, feature: st
             answers.put(key, kept)
             result = _result({"data": kept.result})
             if kept.left > 0 or not result.valid:
-                return _with_feature(result, feature, "last answer")
+                return _with_feature(result, feature, "last answer", status)
         policy = policy.otherwise
-    is_open = isinstance(policy, FailOpen)
-    return Result(is_open, None if is_open else "no_answer", None, (), "policy")
+    lasts = 0.0 if outage.since is None else t.clock() - outage.since
+    is_open = isinstance(policy, FailOpen) and lasts <= policy.hours * 3600
+    return Result(is_open, None if is_open else "no_answer", None, (), "policy", status)
 
 
 def _result(envelope: dict[str, Any]) -> Result:
@@ -257,7 +357,11 @@ def _end(data: dict[str, Any]) -> float | None:
     return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
-def _with_feature(result: Result, feature: str | None, source: Source) -> Result:
-    if result.valid and feature is not None and feature not in result.features:
-        return Result(False, "no_feature", result.license, result.features, source)
-    return Result(result.valid, result.reason, result.license, result.features, source)
+def _with_feature(
+    result: Result, feature: str | None, source: Source, status: int | None = None
+) -> Result:
+    lacks = result.valid and feature is not None and feature not in result.features
+    reason = "missing_feature" if lacks else result.reason
+    return Result(
+        result.valid and not lacks, reason, result.license, result.features, source, status
+    )
