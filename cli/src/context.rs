@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use common::{ApiKey, Mode, Timestamp};
+use common::{ApiKey, Mode, Timestamp, setting};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -348,10 +348,11 @@ impl Context {
 /// Parses a key. The error does not repeat the text, which may be another secret.
 pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
     let error = |message| Error::new(Exit::NotAuthenticated, "malformed_key", message);
-    if text.trim().is_empty() {
+    let text = setting(text).map_err(|it| error(format!("{from}: {it}.")))?;
+    if text.is_empty() {
         return Err(error(format!("{from} is empty.")).fix("put the API key there"));
     }
-    text.trim().parse().map_err(|_: common::MalformedKey| {
+    text.parse().map_err(|_: common::MalformedKey| {
         error(format!("{from} is not an API key."))
             .because("Expected sk_live_ or sk_test_, followed by 38 letters and digits.")
             .fix("copy the whole key again")

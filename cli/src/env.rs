@@ -3,6 +3,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use common::setting;
+
+use crate::error::{Error, Result};
+
+/// How the settings of licctl begin.
+const OWN: &str = "LICCTL_";
+
 pub const API_KEY: &str = "LICCTL_API_KEY";
 pub const CA_CERT: &str = "LICCTL_CA_CERT";
 pub const CONFIG_DIR: &str = "LICCTL_CONFIG_DIR";
@@ -25,8 +32,23 @@ impl Env {
         )
     }
 
+    /// The value; a setting of licctl without blanks and line ends around it.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        let value = self.0.get(name).map(String::as_str);
+        let value = value.map(|value| match setting(value) {
+            Ok(tidied) if name.starts_with(OWN) => tidied,
+            _ => value,
+        });
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// Refuses settings of licctl that contain an invisible character.
+    pub fn refuse_invisible(&self) -> Result<()> {
+        let own = self.0.iter().filter(|(name, _)| name.starts_with(OWN));
+        for (name, value) in own {
+            setting(value).map_err(|error| Error::usage(format!("{name}: {error}.")))?;
+        }
+        Ok(())
     }
 
     /// Whether a CI system runs this.

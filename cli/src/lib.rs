@@ -67,7 +67,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     // Both send no write; they differ in how they show it.
     cli.globals.dry_run |= cli.globals.print_curl;
     io.color.set(cli.globals.colors(&env, io.terminals.stderr));
-    let output = match cli.globals.output_options(&env, io.terminals.stdout) {
+    let output = env.refuse_invisible();
+    let output = output.and_then(|()| cli.globals.output_options(&env, io.terminals.stdout));
+    let output = match output {
         Ok(output) => output,
         Err(error) => {
             let messages = Messages::new(Rc::new(io), args::wants_json(&env, &args));

@@ -17,6 +17,7 @@ mod license;
 mod number;
 mod open;
 mod outcome;
+mod setting;
 mod string_enum;
 mod text;
 mod time;
@@ -49,6 +50,7 @@ pub use license::{
 pub use number::{ExpiresInDays, MaxSeats, OverlapSeconds};
 pub use open::Open;
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
+pub use setting::{Invisible, setting};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};

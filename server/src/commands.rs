@@ -4,6 +4,7 @@ mod backup;
 mod copy;
 mod demo;
 mod doctor;
+pub mod environment;
 mod exposed_files;
 mod health;
 mod keys;

@@ -5,6 +5,7 @@
 //! Lines that find the queue full or cannot be written are lost; their number is logged as soon as a
 //! line can be written.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -13,7 +14,7 @@ use std::os::fd::AsFd;
 use std::panic::PanicHookInfo;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{OnceLock, mpsc};
+use std::sync::{LazyLock, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -21,8 +22,10 @@ use clap::ValueEnum;
 use common::Timestamp;
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
+use tracing::{Level, Metadata};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
 
 /// The most bytes of a line. What is longer is cut.
 const MAX_LINE: usize = 8 * 1024;
@@ -107,13 +110,18 @@ pub fn start(filter: &LogFilter, format: LogFormat) -> io::Result<Flush> {
         .with_env_filter(EnvFilter::new(&filter.0))
         .with_ansi(ansi)
         .log_internal_errors(false)
-        .with_writer(move || Line { queue: queue.clone(), format });
+        .with_writer(Lines { queue, format });
     match format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
     std::panic::set_hook(Box::new(log_panic));
     Ok(Flush(Some(guard)))
+}
+
+/// Writes why licd ends, past the log.
+pub fn fatal(text: impl fmt::Display) {
+    line(format_args!("{}{text}", priority(Level::ERROR)));
 }
 
 /// Writes a line for people past the log, and returns whether it was written, within a second.
@@ -208,7 +216,8 @@ impl<W: Write> Write for Output<W> {
         let (are_written, lost) = (self.write_lines(&batch), lines_lost());
         if are_written && lost > self.reported {
             let report = format!("{} log lines were lost", lost - self.reported);
-            if self.write_lines(&event(self.format, &report, json!({}))) {
+            let report = event(self.format, &report, json!({}));
+            if self.write_lines(&[priority(Level::WARN).as_bytes(), &report].concat()) {
                 self.reported = lost;
             }
         }
@@ -218,19 +227,53 @@ impl<W: Write> Write for Output<W> {
     }
 }
 
-/// What an event is written to, at once and whole.
-struct Line {
+/// How the journal of systemd learns the level of a line: it files lines without this as
+/// information. Empty if standard error is not the journal.
+fn priority(level: Level) -> &'static str {
+    static IS_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
+        let stderr = rustix::fs::fstat(io::stderr());
+        let stream = std::env::var("JOURNAL_STREAM");
+        stderr.is_ok_and(|it| stream.is_ok_and(|to| to == format!("{}:{}", it.st_dev, it.st_ino)))
+    });
+    match level {
+        _ if !*IS_JOURNAL => "",
+        Level::ERROR => "<3>",
+        Level::WARN => "<4>",
+        Level::INFO => "<6>",
+        _ => "<7>",
+    }
+}
+
+/// Makes what an event is written to.
+struct Lines {
     queue: NonBlocking,
     format: LogFormat,
 }
 
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line;
+
+    fn make_writer(&self) -> Line {
+        Line { queue: self.queue.clone(), format: self.format, priority: priority(Level::INFO) }
+    }
+
+    fn make_writer_for(&self, event: &Metadata<'_>) -> Line {
+        Line { priority: priority(*event.level()), ..self.make_writer() }
+    }
+}
+
+/// What an event is written to, at once and whole.
+struct Line {
+    queue: NonBlocking,
+    format: LogFormat,
+    priority: &'static str,
+}
+
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if line.len() <= MAX_LINE {
-            self.queue.write_all(line)?;
-        } else {
-            self.queue.write_all(&cut(line, self.format))?;
-        }
+        let whole =
+            if line.len() <= MAX_LINE { Cow::from(line) } else { cut(line, self.format).into() };
+        self.queue.write_all(&[self.priority.as_bytes(), &whole].concat())?;
         Ok(line.len())
     }
 

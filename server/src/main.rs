@@ -16,6 +16,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     allow_no_core();
+    if let Err(error) = commands::environment::tidy() {
+        log::fatal(format_args!("licd: {error:#}"));
+        return ExitCode::FAILURE;
+    }
     let args = commands::Args::parse();
     let Ok(flush) = log::start(&args.log_filter(), args.log_format) else {
         // Without a thread or a descriptor nothing works, not even a message.
@@ -28,7 +32,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             drop(flush);
-            log::line(format_args!("licd: {error:#}"));
+            log::fatal(format_args!("licd: {error:#}"));
             ExitCode::FAILURE
         }
     }

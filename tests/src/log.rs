@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::harness::TestDatabase;
-use crate::nodes::process::{Process, first_key};
+use crate::nodes::process::{Process, command, first_key};
 
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: usize = 8 * 1024;
@@ -104,4 +104,31 @@ async fn lost_lines_are_counted() {
     }
     assert!(lost > 0);
     assert!(lines.iter().any(|line| line.contains("stopped")), "the end is written");
+}
+
+/// The journal learns how grave a line is, and other readers are spared the marks.
+#[test]
+fn lines_for_the_journal_have_their_level() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::TempDir::new().unwrap();
+    for (is_journal, format) in [(true, "text"), (true, "json"), (false, "text")] {
+        let path = folder.path().join("journal");
+        let stderr = File::create(&path).unwrap();
+        let it = stderr.metadata().unwrap();
+        let inode = if is_journal { it.ino() } else { it.ino() + 1 };
+        let settings = [
+            ("JOURNAL_STREAM", format!("{}:{inode}", it.dev())),
+            ("LICD_DATABASE_URL", "postgres://licd@127.0.0.1:9/licd".to_owned()),
+            ("LICD_TRUSTED_PROXIES", "0.0.0.0/0".to_owned()),
+            ("LICD_LISTEN", "127.0.0.1:0".to_owned()),
+            ("LICD_LOG_FORMAT", format.to_owned()),
+        ];
+        let ended = command(&["serve"]).envs(settings).stderr(stderr).status().unwrap();
+        assert!(!ended.success());
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let with = |part: &str| lines.lines().find(|line| line.contains(part)).unwrap().to_owned();
+        let (warning, error) = (with("trusts every address"), with("licd: postgres://"));
+        assert_eq!(warning.starts_with("<4>"), is_journal, "{lines}");
+        assert_eq!(error.starts_with("<3>"), is_journal, "{lines}");
+    }
 }

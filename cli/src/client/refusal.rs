@@ -12,6 +12,7 @@ use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT,
 use crate::escape::quote;
 use crate::keystore::origin;
 use crate::records::CurrentKey;
+use crate::server_address::proxy_variable;
 
 const AGAIN: &str = "try again in a moment";
 
@@ -45,10 +46,17 @@ impl ApiRequest<'_> {
             .fix(fault.fix);
         }
         if error.is_connect() {
+            let fix = match proxy_variable(&self.target.server) {
+                Some(variable) => format!(
+                    "check the proxy that {variable} names, or name the server in NO_PROXY; then \
+                     check that licd is running there"
+                ),
+                None => "check that licd is running there, or choose another server with --server \
+                         URL"
+                .to_owned(),
+            };
             let mut unreached =
-                unreachable(UNREACHABLE, format!("Cannot reach {server}.")).because(cause).fix(
-                    "check that licd is running there, or choose another server with --server URL",
-                );
+                unreachable(UNREACHABLE, format!("Cannot reach {server}.")).because(cause).fix(fix);
             unreached.is_unknown_host = is_unknown_host(error);
             return unreached;
         }

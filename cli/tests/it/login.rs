@@ -98,6 +98,34 @@ fn what_is_no_address_is_refused_with_an_example() {
     }
 }
 
+/// What an operator copies from a terminal or a page: with the path of the interface, or with what
+/// nobody sees. A proxy on the way is named, as licd may well run.
+#[test]
+fn an_address_that_cannot_work_says_why() {
+    let server = FakeServer::answering(|_| Reply::data(200, &current_key()));
+    let whoami = |address: &str| {
+        Home::bare().set("LICCTL_API_KEY", KEY).set("LICCTL_SERVER", address).run(&["whoami"])
+    };
+    assert_eq!(whoami(&format!(" {}\r\n", server.address)).code, 0);
+    for (address, said) in [
+        ("https://l.example/api/v1/", "error: LICCTL_SERVER is the address of licd with /api/v1"),
+        ("https://l.\u{200b}example", "error: LICCTL_SERVER: it contains an invisible character"),
+    ] {
+        let ran = whoami(address);
+        assert_eq!(ran.code, 2, "{address}");
+        assert!(ran.stderr.starts_with(said), "{}", ran.stderr);
+    }
+    let key = format!("\u{feff}{KEY}\r\n");
+    let home = Home::bare().set("LICCTL_SERVER", &server.address);
+    assert_eq!(home.set("LICCTL_API_KEY", &key).run(&["whoami"]).code, 0);
+
+    let home = Home::bare().set("LICCTL_API_KEY", KEY).set("LICCTL_PATIENCE", "0");
+    let home = home.set("LICCTL_SERVER", "https://l.example");
+    let ran = home.set("HTTPS_PROXY", "http://127.0.0.1:9").run(&["whoami"]);
+    assert_eq!(ran.code, 7);
+    assert!(ran.stderr.contains("fix: check the proxy that HTTPS_PROXY names"), "{}", ran.stderr);
+}
+
 #[test]
 fn the_path_of_an_address_is_sent_and_shown() {
     let server = FakeServer::answering(|request| match request.path.as_str() {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, ensure};
+use common::setting;
 use licd::{permissions, small_file};
 
 /// A file named by an environment variable.
@@ -28,7 +29,8 @@ impl SecretFile {
         Ok(Some(Self { variable, path: path.into() }))
     }
 
-    /// Reads the value, without a final newline. Warns if other users can read the file.
+    /// Reads the value, without blanks and line ends around it. Warns if other users can read the
+    /// file.
     pub fn read<T>(&self) -> anyhow::Result<T>
     where
         T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -40,8 +42,7 @@ impl SecretFile {
             let variable = &self.variable;
             tracing::warn!("others can read or change the file of {variable}; fix it with: {fix}");
         }
-        let line = text.strip_suffix('\n').unwrap_or(text);
-        line.strip_suffix('\r').unwrap_or(line).parse().with_context(place)
+        setting(text).with_context(place)?.parse().with_context(place)
     }
 
     /// The command that stops other users from reading or writing the file, if they can.

@@ -24,6 +24,9 @@ const SQLITE_LARGE_CACHE: &str = "-12000";
 /// The size at which the writer itself copies the write-ahead log into the file: 100 MB, in pages.
 /// Normally a background task copies it much earlier.
 const SQLITE_LOG_PAGES: &str = "25000";
+/// The size to which the writer shortens a write-ahead log that grew beyond it, once all of it is in
+/// the file: 64 MB, in bytes.
+const SQLITE_LOG_LIMIT: &str = "64000000";
 pub(super) const SQLITE_READERS: u32 = 4;
 /// How many batches of validations read at the same time on a large machine.
 const MOST_READING: u32 = 8;
@@ -112,7 +115,8 @@ async fn connect_sqlite(path: &Path, most_reading: u32) -> Result<Db, OpenError>
         .clone()
         .busy_timeout(LOCK_WAIT)
         .pragma("cache_size", SQLITE_LARGE_CACHE)
-        .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES);
+        .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES)
+        .pragma("journal_size_limit", SQLITE_LOG_LIMIT);
     let own_options = [writer_options, options.clone().pragma("cache_size", SQLITE_LARGE_CACHE)];
     let readers = pool.connect_with(options).await?;
     let path = path.to_owned();

@@ -55,6 +55,11 @@ pub enum OpenError {
     Empty,
     #[error("this is another program's database: it has tables, and none of licd")]
     Foreign,
+    #[error(
+        "licd's role may not create tables; as the database's owner or a superuser, run: grant \
+         usage, create on schema public to ROLE"
+    )]
+    MayNotCreate,
     #[error("cannot bring the database's schema up to date: {0}")]
     Migrate(MigrateError),
 }
@@ -81,6 +86,13 @@ impl From<sqlx::Error> for OpenError {
 
 impl From<MigrateError> for OpenError {
     fn from(error: MigrateError) -> Self {
-        Self::Migrate(error)
+        match &error {
+            MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)
+                if has_code(cause, |code| code == "42501") =>
+            {
+                Self::MayNotCreate
+            }
+            _ => Self::Migrate(error),
+        }
     }
 }

@@ -200,7 +200,7 @@ async fn run<C: Migrate>(migrations: &Migrator, conn: &mut C) -> Result<Upgrade,
         MigrateError::VersionMissing(unknown) => {
             OpenError::Newer { database: newest(&before).unwrap_or(unknown), licd: version() }
         }
-        other => OpenError::Migrate(other),
+        other => other.into(),
     })?;
     let new = migrations
         .iter()

@@ -12,6 +12,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
@@ -33,6 +34,10 @@ pub(super) const LOCK_WAIT: Duration = Duration::from_millis(10);
 /// written often is then copied once.
 const CHECKPOINT_PAGES: i64 = 4000;
 
+/// How many pages of the log, 500 MB, are worth a warning: SQLite cannot begin it anew while somebody
+/// reads what was true before.
+pub(super) const LARGE_LOG_PAGES: i64 = 125_000;
+
 /// A connection for one user at a time. None before the first use, after a failure, and once
 /// closed.
 type Slot = Arc<Mutex<Option<SqliteConnection>>>;
@@ -51,6 +56,7 @@ pub struct SqliteConnections {
     /// Kept open and closed last: SQLite deletes the write-ahead log together with the last
     /// connection, so if the log is missing, someone else has deleted it.
     first: Slot,
+    log_is_large: Arc<AtomicBool>,
 }
 
 impl SqliteConnections {
@@ -65,6 +71,7 @@ impl SqliteConnections {
         Ok(Self {
             files: DatabaseFiles::at(path)?.into(),
             first: Arc::new(Mutex::new(Some(first))),
+            log_is_large: Arc::default(),
             writer_options: writer_options.into(),
             writer: Slot::default(),
             readers,
@@ -165,6 +172,14 @@ impl SqliteConnections {
         if pages - copied >= CHECKPOINT_PAGES {
             sqlx::query("pragma wal_checkpoint(passive)").execute(conn).await?;
         }
+        let is_large = pages >= LARGE_LOG_PAGES;
+        if is_large && !self.log_is_large.swap(is_large, Ordering::Relaxed) {
+            tracing::warn!(
+                megabytes = pages * 4096 / 1_000_000,
+                "the write-ahead log is large: another program reads the database for a long time"
+            );
+        }
+        self.log_is_large.store(is_large, Ordering::Relaxed);
         Ok(())
     }
 
@@ -321,6 +336,30 @@ mod tests {
             db.checkpoint().await.unwrap();
             assert_eq!(size() > empty, is_copied, "{table}");
         }
+        db.close().await;
+    }
+
+    /// A reader that stays makes the log grow; once it is gone, the log shrinks again.
+    #[tokio::test]
+    async fn a_log_that_has_grown_is_shortened() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("licd.db");
+        let db = Db::open(&format!("sqlite://{}", path.display()).parse().unwrap()).await.unwrap();
+        let log = || std::fs::metadata(folder.path().join("licd.db-wal")).unwrap().len();
+        let write = async |sql| {
+            db.write().await.unwrap().query(sql).execute().await.unwrap();
+            db.checkpoint().await.unwrap();
+        };
+        write("create table large (bytes blob)").await;
+        let mut reader = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+        sqlx::query("begin").execute(&mut reader).await.unwrap();
+        sqlx::query("select count(*) from large").fetch_one(&mut reader).await.unwrap();
+        write("insert into large values (zeroblob(100000000))").await;
+        assert!(log() > 100_000_000);
+        reader.close().await.unwrap();
+        write("insert into large values (x'01')").await;
+        write("insert into large values (x'02')").await;
+        assert!(log() <= 64_000_000, "{}", log());
         db.close().await;
     }
 

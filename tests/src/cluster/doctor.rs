@@ -45,6 +45,13 @@ async fn a_server_is_sound_slow_or_gone() {
         assert_eq!(refused.status.code(), Some(1));
     }
 
+    cluster.execute("create role guest login").await;
+    cluster.execute("create database theirs").await;
+    let theirs = cluster.url("theirs").replace("postgres://postgres@", "postgres://guest@");
+    let refused = licd(&["migrate", "--database-url", &theirs]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("run: grant usage, create on schema public to ROLE"), "{said}");
+
     cluster.freeze();
     let begun = Instant::now();
     let silent = Examination::of(&url, &[]);

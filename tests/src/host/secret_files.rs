@@ -100,7 +100,8 @@ fn a_file_that_is_no_good_is_named_and_not_shown() {
         (KEY_FILE, waiting.to_str().unwrap().to_owned(), "it is not a regular file"),
         (KEY_FILE, file(&folder, "8", vec![b'x'; 65_537]), "it is larger than 64 KiB"),
         (KEY_FILE, file(&folder, "5", "SECRET"), "must be an API key"),
-        (KEY_FILE, file(&folder, "6", format!("{key}\n\n")), "must be an API key"),
+        (KEY_FILE, file(&folder, "6", format!("{key}\n{key}")), "an invisible character, U+000A"),
+        (KEY_FILE, file(&folder, "9", format!("{key}\u{200b}\n")), "character, U+200B; type it"),
         (KEY_FILE, file(&folder, "7", ""), "must be an API key"),
     ] {
         let mut settings = vec![(variable, &*path)];
@@ -141,4 +142,25 @@ fn a_folder_in_place_of_a_file_gets_no_command_to_close_it() {
     let found = [doctor.with("problem"), doctor.with("warning")].concat().join("\n");
     assert!(found.contains("/: it is not a regular file"), "{found}");
     assert!(!found.contains("chmod"), "{found}");
+}
+
+/// What editors, shells and web pages leave around a value is no part of it; what hides in it is
+/// named.
+#[test]
+fn a_setting_has_no_invisible_ends() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("licd.db").display());
+    for value in [format!(" {url}\r"), format!("{url}\n"), format!("\u{feff}{url}\u{a0}")] {
+        let migrated = licd_with(&[(URL, &value)], &["migrate"]);
+        assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
+        let path = file(&folder, "url", &value);
+        let migrated = licd_with(&[(URL_FILE, &path)], &["migrate"]);
+        assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
+    }
+    let serve = &["serve", "--listen", "nonsense"][..];
+    let told = refused(&[(URL, &url), ("LICD_RATE_LIMIT", "600/m\r")], serve, &url);
+    assert!(told.starts_with("licd: cannot listen on nonsense"), "{told}");
+    let told = refused(&[(URL, &url), ("LICD_RATE_LIMIT", "600\u{200b}/m")], serve, &url);
+    let said = "licd: LICD_RATE_LIMIT: it contains an invisible character, U+200B; type it anew\n";
+    assert_eq!(told, said);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use licd::db::DatabaseUrl;
-use rustix::fs::statvfs;
+use rustix::fs::{statfs, statvfs};
 use rustix::process::{Resource, getrlimit};
 use tokio::task::spawn_blocking;
 
@@ -41,6 +41,7 @@ pub async fn files(url: DatabaseUrl, is_allowed: bool) -> Vec<Finding> {
             let mut findings = permissions(&url, is_allowed);
             if let DatabaseUrl::Sqlite(path) = &url {
                 findings.push(disk(path));
+                findings.extend([file_system(path), log(path)].into_iter().flatten());
             }
             findings
         });
@@ -66,16 +67,44 @@ fn permissions(url: &DatabaseUrl, is_allowed: bool) -> Vec<Finding> {
     exposed.collect()
 }
 
-fn disk(path: &Path) -> Finding {
+/// The folder of the file, or the one in which it will be created.
+fn folder(path: &Path) -> &Path {
     let exists = |folder: &&Path| folder.exists();
-    let here = Path::new(".");
-    let folder = path.ancestors().skip(1).find(exists).unwrap_or(here);
+    path.ancestors().skip(1).find(exists).unwrap_or(Path::new("."))
+}
+
+fn disk(path: &Path) -> Finding {
+    let folder = folder(path);
     match statvfs(folder) {
         Ok(disk) => judge_space(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize),
         Err(error) => {
             Finding::problem("disk space", format!("cannot look at {}: {error}", folder.display()))
         }
     }
+}
+
+/// A file system of the network or of another program, on which SQLite's locks may not work.
+fn file_system(path: &Path) -> Option<Finding> {
+    let kind = match statfs(folder(path)).ok()?.f_type as u32 {
+        0x6969 => "NFS",
+        0xff53_4d42 | 0xfe53_4d42 | 0x517b => "SMB",
+        0x6573_5546 => "FUSE",
+        0x0102_1997 => "9p",
+        _ => return None,
+    };
+    let detail = format!("the file is on {kind}, where two programs could damage it");
+    Some(Finding::problem("file system", detail).fix("move the database to a local disk"))
+}
+
+/// SQLite's write-ahead log keeps its size while somebody reads for long.
+fn log(path: &Path) -> Option<Finding> {
+    const LARGE: u64 = 500_000_000;
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let size = Path::new(&log).metadata().ok()?.len();
+    let detail = format!("the write-ahead log has {} MB", size / 1_000_000);
+    let fix = "end the program that reads the database for a long time (fuser FILE)";
+    (size >= LARGE).then(|| Finding::warning("log", detail).fix(fix))
 }
 
 /// Sizes are in bytes.

@@ -1,0 +1,41 @@
+//! Settings from the environment or a file, as editors, shells and web pages mangle them.
+
+/// A setting without blanks, line ends and a byte order mark around it. Fails if an invisible
+/// character remains, since nobody could find that in the error about the value.
+pub fn setting(text: &str) -> Result<&str, Invisible> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    match text.chars().find(|c| is_invisible(*c)) {
+        Some(c) => Err(Invisible(c)),
+        None => Ok(text),
+    }
+}
+
+/// A character that nobody sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it contains an invisible character, U+{:04X}; type it anew", u32::from(*.0))]
+pub struct Invisible(char);
+
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{180e}' | '\u{feff}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_surrounds_a_setting_goes_and_what_is_hidden_in_it_is_named() {
+        for text in ["600/m", " 600/m\r\n", "\u{feff}600/m\n", "\u{a0}600/m\t"] {
+            assert_eq!(setting(text), Ok("600/m"), "{text:?}");
+        }
+        assert_eq!(setting("a b"), Ok("a b"));
+        for text in ["600\u{200b}/m", "600/m\u{200b}", "6\u{0}", "a\u{ad}b", "a\r\nb", "\u{202e}a"]
+        {
+            assert!(setting(text).is_err(), "{text:?}");
+        }
+        let said = setting("600/m\u{200b}").unwrap_err().to_string();
+        assert_eq!(said, "it contains an invisible character, U+200B; type it anew");
+    }
+}
