@@ -8,7 +8,7 @@ use common::setting;
 use crate::error::{Error, Result};
 
 /// How the settings of licctl begin.
-const OWN: &str = "LICCTL_";
+const OWN: &str = "LICCTL";
 
 pub const API_KEY: &str = "LICCTL_API_KEY";
 pub const CA_CERT: &str = "LICCTL_CA_CERT";

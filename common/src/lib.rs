@@ -50,7 +50,7 @@ pub use license::{
 pub use number::{ExpiresInDays, MaxSeats, OverlapSeconds};
 pub use open::Open;
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
-pub use setting::{Invisible, setting};
+pub use setting::{Invisible, setting, trimmed};
 pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};

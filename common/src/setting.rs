@@ -10,6 +10,11 @@ pub fn setting(text: &str) -> Result<&str, Invisible> {
     }
 }
 
+/// A text without blanks and invisible characters around it, such as the cell of a table.
+pub fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || is_invisible(c) && !c.is_control())
+}
+
 /// A character that nobody sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it contains an invisible character, U+{:04X}; type it anew", u32::from(*.0))]

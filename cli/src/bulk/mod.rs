@@ -3,6 +3,7 @@
 //! waits for a busy server.
 
 mod progress;
+mod remarks;
 mod report;
 mod source;
 mod text;
@@ -109,7 +110,12 @@ pub async fn run<F: Future<Output = Result<(RowState, Value)>>>(
     task: BulkTask,
     act: impl Fn(UserRow, Rc<Report>) -> F,
 ) -> Result<BulkResult> {
-    let rows = source::read(ctx, file, &flags.mapping).await?;
+    let file = source::read(ctx, file, &flags.mapping).await?;
+    let remarks = remarks::of(&file, &flags.mapping);
+    if !remarks.is_empty() {
+        ctx.note(&remarks);
+    }
+    let rows = file.rows;
     if rows.is_empty() {
         ctx.note("nothing to do");
         return Ok(BulkResult { lines: Vec::new(), before: Vec::new(), exit: Exit::Success });

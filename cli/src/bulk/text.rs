@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
+use common::trimmed;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
@@ -13,8 +14,16 @@ const SEPARATORS: [u8; 3] = *b",;\t";
 
 pub type ParsedRecord = std::result::Result<Map<String, Value>, String>;
 
-/// The names of all columns, and the records with their lines.
-pub type ParsedFile = (BTreeSet<String>, Vec<(usize, ParsedRecord)>);
+/// The parts of a file.
+#[derive(Debug)]
+pub struct ParsedFile {
+    /// The names of all columns.
+    pub titles: BTreeSet<String>,
+    /// The records with their lines.
+    pub records: Vec<(usize, ParsedRecord)>,
+    /// How many cells had blanks, or what nobody sees, around their values.
+    pub trimmed: usize,
+}
 
 /// The text of a file, without its byte order mark. Only UTF-8 is read: a guessed encoding could
 /// change names.
@@ -60,7 +69,8 @@ fn json_lines(text: &str) -> ParsedFile {
     let records: Vec<(usize, ParsedRecord)> =
         lines.map(|(at, line)| (at + 1, json_line(line))).collect();
     let good = records.iter().filter_map(|(_, record)| record.as_ref().ok());
-    (good.flat_map(Map::keys).cloned().collect(), records)
+    let titles = good.flat_map(Map::keys).cloned().collect();
+    ParsedFile { titles, records, trimmed: 0 }
 }
 
 fn json_line(line: &str) -> ParsedRecord {
@@ -111,8 +121,8 @@ impl<'de> Deserialize<'de> for UniqueMembers {
 }
 
 fn csv(text: &str) -> Result<ParsedFile> {
-    let mut reader =
-        csv::ReaderBuilder::new().delimiter(separator(text)).from_reader(text.as_bytes());
+    let separator = separator(text);
+    let mut reader = csv::ReaderBuilder::new().delimiter(separator).from_reader(text.as_bytes());
     let broken =
         |error: csv::Error| Error::usage("The file is not valid CSV.").because(error.to_string());
     let titles = reader.headers().map_err(broken)?.clone();
@@ -124,20 +134,26 @@ fn csv(text: &str) -> Result<ParsedFile> {
             .fix("rename or remove one of them"));
     }
     let mut lines = LineCount { bytes: text.as_bytes(), counted: 0, line: 1 };
-    let mut records = Vec::new();
+    let (mut records, mut cut) = (Vec::new(), 0);
     for record in reader.records() {
         let position = record.as_ref().map_or_else(csv::Error::position, |it| it.position());
         let line = lines.at(position);
-        if lines.is_blank() {
+        if lines.is_blank(separator) {
             continue;
         }
         let record = record.map_err(|error| complaint(&error)).map(|record| {
-            let filled = titles.iter().zip(&record).filter(|(_, value)| !value.is_empty());
-            filled.map(|(title, value)| (title.clone(), value.into())).collect()
+            cut += record.iter().filter(|cell| trimmed(cell).len() < cell.len()).count();
+            let cells = titles.iter().zip(record.iter().map(trimmed));
+            let filled = cells.filter(|(_, value)| !value.is_empty());
+            filled.map(|(title, value)| (title.clone(), value.into())).collect::<Map<_, _>>()
         });
+        // Spreadsheets write rows of nothing, too.
+        if record.as_ref().is_ok_and(Map::is_empty) {
+            continue;
+        }
         records.push((line, record));
     }
-    Ok((titles.into_iter().collect(), records))
+    Ok(ParsedFile { titles: titles.into_iter().collect(), records, trimmed: cut })
 }
 
 /// The separator that occurs most in the header line; a comma when none does.
@@ -177,11 +193,11 @@ impl LineCount<'_> {
         self.line
     }
 
-    /// Whether the line of the last record has only blanks.
-    fn is_blank(&self) -> bool {
+    /// Whether the line of the last record has only blanks and separators.
+    fn is_blank(&self, separator: u8) -> bool {
         let rest = &self.bytes[self.counted.min(self.bytes.len())..];
         let line = rest.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
-        line.iter().all(|byte| matches!(byte, b' ' | b'\t'))
+        line.iter().all(|byte| matches!(byte, b' ' | b'\t') || *byte == separator)
     }
 }
 
@@ -203,7 +219,7 @@ mod tests {
         let line = |(line, record): (usize, ParsedRecord)| {
             (line, record.map_or_else(|why| why, |record| Value::Object(record).to_string()))
         };
-        records(text).unwrap().1.into_iter().map(line).collect()
+        records(text).unwrap().records.into_iter().map(line).collect()
     }
 
     #[test]
@@ -233,8 +249,13 @@ mod tests {
         assert_eq!(lines("userId\na\n   \n\nb\n \t\n"), wanted);
         assert_eq!(lines("userId,email\r\na,\r\n   \r\n\r\nb,\r\n"), wanted);
         assert_eq!(lines("{\"userId\":\"a\"}\n  \n"), [(1, wanted[0].1.clone())]);
-        // Blanks in quotes are a value.
-        assert_eq!(lines("userId\n\" \"\n"), [(2, "{\"userId\":\" \"}".to_owned())]);
+        let mut later = wanted;
+        later[1].0 = 6;
+        assert_eq!(lines("userId,email\na,\n , \n,\n\" \",\nb,\n"), later);
+        // As do cells, which quotes do not change; JSON is meant as it is.
+        let parsed = records("userId,email\n \"a \",\n\u{200b}b\u{a0},\n").unwrap();
+        assert_eq!(parsed.trimmed, 2);
+        assert_eq!(lines("{\"userId\":\" \"}")[0].1, "{\"userId\":\" \"}");
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use common::{Line, Name, User};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
+use unicode_normalization::UnicodeNormalization;
+
 use super::REQUESTS_IN_FLIGHT;
 
 use crate::client::ApiRecord;
@@ -96,12 +98,17 @@ fn searches(text: &str) -> Vec<String> {
     searches
 }
 
+/// In lower case, and in one of the forms that Unicode has for the same letters.
+fn spelled(text: &str) -> String {
+    text.nfkc().collect::<String>().to_lowercase()
+}
+
 /// The smallest edit distance to a name of the user; none if it is too large.
 fn distance(user: &User, text: &str) -> Option<usize> {
-    let text = bare(text).to_lowercase();
-    let email = user.email.as_ref().map(|email| email.as_str().to_lowercase());
-    let name = user.name.as_ref().map(|name| name.as_str().to_lowercase());
-    let id = bare(user.external_id.as_str()).to_lowercase();
+    let text = spelled(bare(text));
+    let email = user.email.as_ref().map(|email| spelled(email.as_str()));
+    let name = user.name.as_ref().map(|name| spelled(name.as_str()));
+    let id = spelled(bare(user.external_id.as_str()));
     let local = |address: &String| Some(address.split_once('@')?.0.to_owned());
     // An external id may be the address of a user known by its local part.
     if local(&text).is_some_and(|local| local == id) {
