@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveTime, SecondsFormat, SubsecRound, Utc};
+use chrono::{
+    DateTime, Datelike, Duration, Months, NaiveDate, NaiveTime, SecondsFormat, SubsecRound, Utc,
+};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -52,6 +54,19 @@ impl Timestamp {
     /// The next midnight in UTC.
     pub fn end_of_day(self) -> Self {
         Self(self.0.with_time(NaiveTime::MIN).single().unwrap_or(self.0) + Duration::days(1))
+    }
+
+    /// So many months of the calendar later: on the same day, or the last one of a shorter month. If
+    /// this ends a day, the last valid day moves. None after the last year that a calendar has.
+    pub fn plus_months(self, months: u32) -> Option<Self> {
+        let months = Months::new(months);
+        match self.last_day() {
+            Some(day) => {
+                let day = day.checked_add_months(months)?.and_time(NaiveTime::MIN).and_utc();
+                Some(Self(day).end_of_day())
+            }
+            None => self.0.checked_add_months(months).map(Self),
+        }
     }
 
     pub fn plus(self, span: Duration) -> Self {
@@ -207,6 +222,27 @@ mod tests {
             let time: Timestamp = text.parse().unwrap();
             assert_eq!(time.to_string(), "2027-01-31T12:00:00.000Z", "{text}");
         }
+    }
+
+    #[test]
+    fn months_are_those_of_the_calendar() {
+        for (from, months, to) in [
+            ("2027-01-31T12:00:00Z", 1, "2027-02-28T12:00:00.000Z"),
+            ("2028-01-31T12:00:00Z", 1, "2028-02-29T12:00:00.000Z"),
+            ("2028-02-29T12:00:00Z", 12, "2029-02-28T12:00:00.000Z"),
+            // Through 30 January, and then through 28 February.
+            ("2027-01-31T00:00:00Z", 1, "2027-03-01T00:00:00.000Z"),
+            // Through 31 January, 31 December.
+            ("2027-02-01T00:00:00Z", 6, "2027-08-01T00:00:00.000Z"),
+            ("2027-01-01T00:00:00Z", 12, "2028-01-01T00:00:00.000Z"),
+        ] {
+            let later = from.parse::<Timestamp>().unwrap().plus_months(months).unwrap();
+            assert_eq!(later.to_string(), to, "{from} and {months} months");
+        }
+        assert_eq!(
+            "9999-01-31T12:00:00Z".parse::<Timestamp>().unwrap().plus_months(u32::MAX),
+            None
+        );
     }
 
     #[test]

@@ -61,6 +61,35 @@ fn a_renewal_begins_when_the_license_ends() {
     }
 }
 
+/// A year of the calendar ends on the same day, also if one of its days is the 29th of February.
+#[test]
+fn a_renewal_for_a_year_keeps_the_day() {
+    let end = |text: &str| -> Timestamp { text.parse().unwrap() };
+    for (was, term, now) in [
+        ("2099-12-13T00:00:00Z", "1y", "2100-12-13T00:00:00Z"),
+        ("2096-02-01T12:00:00Z", "1mo", "2096-03-01T12:00:00Z"),
+        ("2095-02-01T00:00:00Z", "1y", "2096-02-01T00:00:00Z"),
+        ("2095-12-01T00:00:00Z", "30d", "2095-12-31T00:00:00Z"),
+    ] {
+        let server = FakeServer::answering(move |request| {
+            let mut license = license_with_seats(0);
+            license["expiresAt"] = json!(end(was));
+            if request.method == "PATCH" {
+                license["expiresAt"] = request.body["expiresAt"].clone();
+            }
+            Reply::data(200, &license)
+        });
+        let ran = Home::with(&server).run(&["licenses", "renew", LICENSE, "--for", term, "-q"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(patches(&server)[0]["expiresAt"], json!(end(now)), "{was} {term}");
+    }
+    let server = with_license("active", Some(1), json!(365));
+    for args in [&["--for", "30"][..], &["--for", "1y", "--days", "30"]] {
+        let ran = Home::with(&server).run(&[&["licenses", "renew", LICENSE], args].concat());
+        assert_eq!(ran.code, 2, "{args:?}");
+    }
+}
+
 #[test]
 fn a_renewal_activates_an_expired_license() {
     let server = with_license("expired", Some(-1), json!(30));

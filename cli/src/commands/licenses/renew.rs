@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use clap::Args;
-use common::{ExpiresInDays, LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
+use common::{LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
 
 use super::{BeforeAndAfter, FIELDS, choose, effective, with_state};
 use crate::client::ApiRecord;
@@ -17,20 +17,20 @@ use crate::output::table::{Column, Table};
 use crate::prompt;
 use crate::records::{License, LicenseWithSeats};
 use crate::resolve::{self, Purpose};
-use crate::time::Days;
+use crate::time::{Days, Term};
 
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 
 /// Renew licenses for another term
 ///
-/// The term is the plan's, or --days. It begins when the license expires, or now if it has already
+/// The term is the plan's, --for or --days. It begins when the license expires, or now if it has already
 /// expired. Expired licenses are reactivated; suspended and revoked ones are not. In a list without
-/// --days, licenses that are valid for more than a term are refused: it was renewed before.
+/// either, licenses that are valid for more than a term are refused: it was renewed before.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3 --days 30
+  licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3 --for 6mo
   licctl licenses list --expiring-within 7d -q | licctl licenses renew - --yes")]
 pub struct RenewArgs {
     /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
@@ -39,6 +39,9 @@ pub struct RenewArgs {
     /// Length of the term, such as 30 or 1y [default: the plan's term]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     days: Option<Days>,
+    /// Term in days, or in months and years of the calendar, such as 30d, 6mo or 1y
+    #[arg(long = "for", value_name = "TERM", conflicts_with = "days")]
+    term: Option<Term>,
 }
 
 pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
@@ -54,8 +57,8 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
     }
     let question = format!("Renew {} licenses?", items.len());
     prompt::confirm_many(ctx, items.len(), &question).await?;
-    let terms = match args.days {
-        Some(days) => Terms::Given(days.get()),
+    let terms = match args.term.or(args.days.map(|days| Term::Days(days.get()))) {
+        Some(term) => Terms::Given(term),
         None => Terms::Plans(resolve::plans(ctx, None).await?),
     };
     let (terms, is_list) = (&terms, items.len() > 1);
@@ -75,7 +78,7 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
 
 /// How long a license is renewed.
 enum Terms {
-    Given(ExpiresInDays),
+    Given(Term),
     Plans(Vec<ApiRecord<Plan>>),
 }
 
@@ -85,8 +88,7 @@ impl Terms {
     fn refuse_renewed(&self, license: &License, now: Timestamp) -> Result<()> {
         let (Self::Plans(_), Some(end)) = (self, license.expires_at) else { return Ok(()) };
         // A day more, since a new license may be valid through its last day.
-        let term = TimeDelta::days(i64::from(self.of(license)?.get()) + 1);
-        if end.since(now) <= term {
+        if self.end_of(license, now.plus(TimeDelta::days(1)))? >= end {
             return Ok(());
         }
         let message =
@@ -96,13 +98,19 @@ impl Terms {
             .fix(format!("licctl licenses renew {}", license.id)))
     }
 
-    fn of(&self, license: &License) -> Result<ExpiresInDays> {
+    /// When the license ends, if its next term begins then.
+    fn end_of(&self, license: &License, start: Timestamp) -> Result<Timestamp> {
+        let end = self.of(license)?.after(start);
+        end.ok_or_else(|| Error::usage("The license would end after the year 9999."))
+    }
+
+    fn of(&self, license: &License) -> Result<Term> {
         let plans = match self {
-            Self::Given(days) => return Ok(*days),
+            Self::Given(term) => return Ok(*term),
             Self::Plans(plans) => plans,
         };
         let plan = plans.iter().find(|plan| plan.id == license.plan_id);
-        plan.and_then(|plan| plan.expires_in_days).ok_or_else(|| {
+        plan.and_then(|plan| plan.expires_in_days).map(Term::Days).ok_or_else(|| {
             let name = plan.map_or_else(|| license.plan_id.to_string(), |it| it.name.to_string());
             Error::usage(format!("Licenses of plan {name} have no term."))
                 .fix(command(license.id, false))
@@ -131,8 +139,7 @@ async fn renew(
         return Err(Error::new(Exit::Rejected, "never_expires", message)
             .fix(format!("licctl licenses update {} --expires-in 1y", was.id)));
     };
-    let days = terms.of(&was)?;
-    let end = end.max(ctx.now).plus(TimeDelta::days(days.get().into()));
+    let end = terms.end_of(&was, end.max(ctx.now))?;
     let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
     let client = ctx.client().await?;
     // Concurrent renewals would begin at the same end, so the second is refused.
