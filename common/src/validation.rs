@@ -183,6 +183,8 @@ impl Remedy {
 string_enum! {
     /// What a remedy changes. Later versions may have more.
     RemedyType, "the type of a remedy" {
+        /// Unassign this user from this license: another of the user's licenses has a free seat.
+        Unassign = "unassign",
         /// Unassign users who hold a seat.
         FreeSeats = "free_seats",
         /// Raise the seat limit.

@@ -201,6 +201,34 @@ async fn explaining_agrees_with_validating_and_has_no_effect() {
     }
 }
 
+/// By rule the first license decides, so who has a free one behind a full one is refused: then
+/// neither buying nor freeing a seat is the obvious remedy.
+#[tokio::test]
+async fn a_free_license_behind_a_full_one_is_a_remedy() {
+    let app = App::start().await;
+    let product = app.product("Studio").await;
+    let plan = app.plan_of(&product, json!({ "maxSeats": 1 })).await;
+    let (full, free) = (app.license_of(&plan).await, app.license_of(&plan).await);
+    app.assign(&full, "first").await.data();
+    app.validate("first").await.data();
+    let remedies = async || {
+        let explained = app.explain("ada").await;
+        let remedies = explained["licenses"][0]["remedies"].as_array().unwrap().iter();
+        remedies.map(|it| it["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    app.assign(&full, "ada").await.data();
+    assert_eq!(remedies().await, ["free_seats", "raise_limit"]);
+    app.assign(&free, "ada").await.data();
+    assert_eq!(remedies().await, ["unassign", "free_seats", "raise_limit"]);
+    app.set_status(&free, "suspended").await.data();
+    assert_eq!(remedies().await, ["free_seats", "raise_limit"]);
+    app.set_status(&free, "active").await.data();
+    // What it says helps.
+    assert_eq!(app.validate("ada").await.verdict(), "exceeded_seats");
+    app.unassign(&full, "ada").await.data();
+    assert_eq!(app.validate("ada").await.verdict(), "valid");
+}
+
 /// An application sends another spelling than was licensed: validation makes a second user, as it
 /// must, and support is told of the first.
 #[tokio::test]

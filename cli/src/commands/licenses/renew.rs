@@ -23,9 +23,10 @@ const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Colum
 
 /// Renew licenses for another term
 ///
-/// The term is the plan's, --for or --days. It begins when the license expires, or now if it has already
-/// expired. Expired licenses are reactivated; suspended and revoked ones are not. In a list without
-/// either, licenses that are valid for more than a term are refused: it was renewed before.
+/// The term is the plan's, --for or --days. It begins when the license expires, or now if it has
+/// already expired. Expired licenses are reactivated; suspended and revoked ones are not. In a list
+/// without either flag, licenses that are valid for more than a term are refused: it was renewed
+/// before.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

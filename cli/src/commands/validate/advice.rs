@@ -48,12 +48,15 @@ pub fn advice(explained: &Explanation, about: &AdviceInput<'_>) -> Vec<String> {
             let meant = explained.similar_users.iter().map(|user| explain(&user.external_id, ""));
             meant.chain(candidates(about)).collect()
         }
-        Some(_) => explained.licenses.iter().flat_map(of_license).collect(),
+        Some(_) => {
+            let licenses = explained.licenses.iter();
+            licenses.flat_map(|license| of_license(license, about.user)).collect()
+        }
     }
 }
 
 /// The commands that apply the license's remedies.
-fn of_license(it: &ExplainedLicense) -> Vec<String> {
+fn of_license(it: &ExplainedLicense, user: &ExternalId) -> Vec<String> {
     let id = it.license.id;
     let is = |kind: RemedyType| move |remedy: &&Remedy| remedy.kind == kind;
     // Renewing activates an expired license as well, but not a suspended or revoked one.
@@ -62,11 +65,12 @@ fn of_license(it: &ExplainedLicense) -> Vec<String> {
     let look = (it.verdict == Verdict::Revoked && !it.remedies.is_empty())
         .then(|| format!("licctl events list --subject {id}"));
     let remedies = it.remedies.iter().filter(|it| !(renews && is(RemedyType::Activate)(it)));
-    look.into_iter().chain(remedies.filter_map(|remedy| command(id, remedy))).collect()
+    look.into_iter().chain(remedies.filter_map(|remedy| command(id, remedy, user))).collect()
 }
 
-fn command(id: LicenseId, remedy: &Remedy) -> Option<String> {
+fn command(id: LicenseId, remedy: &Remedy, user: &ExternalId) -> Option<String> {
     match remedy.kind.known()? {
+        RemedyType::Unassign => Some(format!("licctl licenses unassign {id} {}", word(user))),
         RemedyType::FreeSeats => {
             let count = remedy.count.and_then(|count| usize::try_from(count).ok())?;
             let leave: Vec<String> =

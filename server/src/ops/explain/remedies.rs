@@ -27,11 +27,22 @@ pub fn deciding(
     licenses.iter_mut().find(|license| license.verdict == verdict)
 }
 
-/// What would make the deciding license valid, least drastic first.
+/// Whether a license that a full one keeps from being considered has a free seat.
+pub fn has_free_license(licenses: &[ExplainedLicense], now: Timestamp) -> bool {
+    licenses.iter().any(|it| {
+        let has_seat = it.license.max_seats.is_none_or(|limit| it.seats_used < limit.get());
+        let is_active = it.license.effective_status(now) == Status::Active;
+        it.verdict == Verdict::NotReached && is_active && has_seat
+    })
+}
+
+/// What would make the user valid by the deciding license, or by a free one behind it, least drastic
+/// first.
 pub async fn find_remedies(
     conn: &mut Conn,
     scope: Scope,
     decides: &ExplainedLicense,
+    has_free_license: bool,
     checks: &LastChecks,
     now: Timestamp,
 ) -> Result<Vec<Remedy>, Error> {
@@ -48,7 +59,8 @@ pub async fn find_remedies(
             let free = Remedy { count, holders, ..Remedy::new(RemedyType::FreeSeats) };
             let max_seats = MaxSeats::new(i64::from(used) + 1).ok();
             let raise = Remedy { max_seats, ..Remedy::new(RemedyType::RaiseLimit) };
-            [Some(free), max_seats.map(|_| raise)].into_iter().flatten().collect()
+            let unassign = has_free_license.then(|| Remedy::new(RemedyType::Unassign));
+            [unassign, Some(free), max_seats.map(|_| raise)].into_iter().flatten().collect()
         }
         Some(Verdict::Expired | Verdict::Suspended | Verdict::Revoked) => {
             let plan = plans::find(conn, scope, license.plan_id).await?;
