@@ -110,7 +110,8 @@ pub async fn create_user(
         _ => Vec::new(),
     };
     if let Some(known) = known.first() {
-        let body = UpdateUser { email: body.email, name: body.name, metadata: None, clear: None };
+        let (email, name) = (body.email, body.name);
+        let body = UpdateUser { external_id: None, email, name, metadata: None, clear: None };
         return update_user(client, known, body, change).await;
     }
     body.metadata = change.map(|change| change.of(None)).transpose()?;

@@ -54,8 +54,11 @@ pub struct CreateUser {
 /// The body of `PATCH /api/v1/admin/users/{id}`. Absent members stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UpdateUser {
+    /// Another identifier, which no user may have: the user keeps licenses and seats, and what was
+    /// refused before stays with the former one.
+    pub external_id: Option<ExternalId>,
     pub email: Option<Line>,
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,

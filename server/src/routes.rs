@@ -209,7 +209,7 @@ fn users() -> ApiRouter<App> {
                 "Gets the user with this internal id."))
             .patch_with(users::update, op("updateUser", "Update a user",
                 "Changes the members that are given and leaves the others. Members named in \
-                 `clear` become null. The `externalId` never changes."))
+                 `clear` become null. With another `externalId`, the user keeps licenses and seats."))
             .delete_with(users::delete, op("deleteUser", "Delete a user and free the seats",
                 "Removes all licenses from the user, frees the seats and deletes the user. \
                  Returns the user as it was.")))

@@ -4,6 +4,7 @@
 mod acts;
 mod forms;
 mod lookups;
+mod terms;
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};

@@ -136,6 +136,14 @@ fn fields_are_set_and_cleared() {
     assert!((364.0..=365.0).contains(&days), "{days}");
 }
 
+#[test]
+fn a_user_gets_another_external_id() {
+    let server = service();
+    let ran = run(&server, &["users", "update", "alice", "--external-id", "alice@new.example"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(written(&server).1, json!({ "externalId": "alice@new.example" }));
+}
+
 /// A new license ends with its last valid day, and never with two ends.
 #[test]
 fn a_license_is_made_with_its_last_valid_day() {

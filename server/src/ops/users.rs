@@ -7,11 +7,14 @@ use super::members::{refuse_contradictions, update as update_member};
 use super::outcome::{Changed, Upserted};
 use super::view::View;
 use crate::db;
-use crate::error::Error;
+use crate::error::{Error, has_code};
 use crate::events::NewEvent;
 use crate::store::{Page, assignments, licenses, phrases, seats, users};
 
 const NOT_FOUND: Error = Error::NotFound("user");
+const TAKEN: Error = Error::Conflict("externalId is that of another user");
+/// PostgreSQL's code. On SQLite, nobody else writes meanwhile.
+const UNIQUE_VIOLATION: &str = "23505";
 
 /// How many phrases of one user a text may find, in a search that shows only some.
 const PHRASES_OF_USER: i64 = 3;
@@ -153,11 +156,21 @@ pub async fn update(
     let before = users::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&before)?;
     let mut user = before.clone();
+    if let Some(external_id) = update.external_id {
+        user.external_id = external_id;
+    }
     let cleared = |field| clear.contains(&field);
     update_member(&mut user.email, update.email, cleared(UserField::Email));
     update_member(&mut user.name, update.name, cleared(UserField::Name));
     update_member(&mut user.metadata, update.metadata, cleared(UserField::Metadata));
-    let user = store(&mut change, &before, user).await?;
+    if user.external_id != before.external_id {
+        let taken = users::find_external(&mut change, scope, &user.external_id).await?;
+        taken.map_or(Ok(()), |_| Err(TAKEN))?;
+    }
+    let user = store(&mut change, &before, user).await.map_err(|error| {
+        // A validation may have created a user with this id meanwhile.
+        if has_code(&error, |code| code == UNIQUE_VIOLATION) { TAKEN } else { error.into() }
+    })?;
     let events = updated(&before, &user);
     Ok(change.commit(Changed(user), events).await?)
 }

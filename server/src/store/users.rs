@@ -80,7 +80,7 @@ pub async fn lock_external(
 
 pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
     conn.query(
-        "update users set email = $3, name = $4, metadata = $5, updated_at = $6
+        "update users set email = $3, name = $4, metadata = $5, updated_at = $6, external_id = $7
          where id = $2 and world = $1",
     )
     .bind_scope(scope)
@@ -89,6 +89,7 @@ pub async fn update(conn: &mut Conn, scope: Scope, user: &User) -> Result<()> {
     .bind(&user.name)
     .bind(user.metadata.as_ref().map(AsWritten))
     .bind(user.updated_at)
+    .bind(&user.external_id)
     .execute()
     .await?;
     Ok(())

@@ -219,6 +219,8 @@ async fn a_search_finds_users_as_they_are() {
     assert_eq!((found("old").await, found("NEW").await), (0, 1));
     app.patch(&path, json!({ "clear": ["email", "name"] })).await.data();
     assert_eq!((found("new").await, found("u").await), (0, 1));
+    app.patch(&path, json!({ "externalId": "U2" })).await.data();
+    assert_eq!((found("u1").await, found("u2").await), (0, 1));
     app.delete(&path).await.data();
     assert_eq!(found("u").await, 0);
 }

@@ -94,8 +94,6 @@ async fn a_user_is_changed_member_by_member() {
     let path = format!("{USERS}/{}", made.id());
     let same = json!({ "metadata": { "a": 2, "b": 1 } });
     assert_eq!(app.patch(&path, same).await.data(), made.data());
-    let other = app.patch(&path, json!({ "externalId": "other" })).await;
-    assert_eq!(other.refusal(), "400 invalid_request externalId", "it is for ever");
     let show = async |change| {
         let now = app.patch(&path, change).await;
         assert_eq!(app.get(&path).await.data(), now.data());
@@ -188,4 +186,50 @@ async fn a_foreign_user_is_not_deleted() {
         assert_eq!(stranger.delete(&path).await.told(), unknown.told());
     }
     assert_eq!(app.get(&path).await.status, 200);
+}
+
+/// Customers change their addresses, and stay who they are.
+#[tokio::test]
+async fn a_user_with_another_external_id_keeps_licenses_and_seats() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    app.assign(&license, "ada@old.example").await.data();
+    assert_eq!(app.validate("ada@old.example").await.verdict(), "valid");
+    let user = app.user("ada@old.example").await;
+    let path = format!("{USERS}/{}", user["id"].as_str().unwrap());
+    app.post(USERS, json!({ "externalId": "grace" })).await.data();
+    for (external_id, refusal) in
+        [("grace", "409 conflict"), ("", "400 invalid_request externalId")]
+    {
+        let refused = app.patch(&path, json!({ "externalId": external_id })).await;
+        assert_eq!(refused.refusal(), refusal);
+    }
+    let same = app.patch(&path, json!({ "externalId": "ada@old.example" })).await;
+    assert_eq!(same["updatedAt"], user["updatedAt"]);
+    let moved = app.patch(&path, json!({ "externalId": "ada@new.example" })).await;
+    assert_eq!((moved.status, &moved["id"]), (200, &user["id"]));
+    assert_eq!(app.validate("ada@new.example").await.verdict(), "valid");
+    assert_eq!(app.usage(&license).await["activeSeats"], 1);
+    // Whoever comes with the former one is somebody else.
+    assert_eq!(app.validate("ada@old.example").await.verdict(), "no_license");
+    let events = app.get("/api/v1/admin/events?type=user.updated").await;
+    let [event] = events.list() else { panic!("{events}") };
+    assert_eq!(event["data"]["previous"]["externalId"], "ada@old.example");
+    assert_eq!(event["data"]["object"]["externalId"], "ada@new.example");
+}
+
+/// An application may ask for the new id in the very moment.
+#[tokio::test]
+async fn an_external_id_is_changed_while_it_is_asked_for() {
+    let app = App::start().await;
+    for round in 0..10 {
+        let old = app.post(USERS, json!({ "externalId": format!("old-{round}") })).await.id();
+        let (path, new) = (format!("{USERS}/{old}"), format!("new-{round}"));
+        let (changed, asked) =
+            tokio::join!(app.patch(&path, json!({ "externalId": new })), app.validate(&new));
+        assert!(changed.status == 200 || changed.refusal() == "409 conflict", "{changed}");
+        assert_eq!(asked.verdict(), "no_license");
+        let found = app.get(&format!("{USERS}?externalId={new}")).await;
+        assert_eq!(found.list().len(), 1, "one user has it");
+    }
 }

@@ -17,7 +17,7 @@ async fn after(visitor: &Visitor, answer: Response) -> String {
     answer.text().await.unwrap()
 }
 
-async fn send(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> String {
+pub async fn send(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> String {
     after(visitor, visitor.post(path, fields).await).await
 }
 
@@ -27,15 +27,15 @@ fn seen(page: &str) -> String {
     rest.split_once('"').unwrap().0.to_owned()
 }
 
-fn license_page(license: &str) -> String {
+pub fn license_page(license: &str) -> String {
     format!("/dashboard/live/licenses/{license}")
 }
 
-async fn user_page(app: &App, user: &str) -> String {
+pub async fn user_page(app: &App, user: &str) -> String {
     format!("/dashboard/live/users/{}", app.user(user).await["id"].as_str().unwrap())
 }
 
-async fn stored(app: &App, license: &str) -> serde_json::Value {
+pub async fn stored(app: &App, license: &str) -> serde_json::Value {
     app.get(&format!("/api/v1/admin/licenses/{license}")).await.data().clone()
 }
 
@@ -280,51 +280,6 @@ async fn a_drastic_change_is_asked_about() {
     // It is over already.
     let page = send(&visitor, &path, &[("expiresAt", "2020-01-30")]).await;
     assert!(page.contains("from 31 Jan 2020 to 30 Jan 2020."), "{page}");
-}
-
-/// A comma between features separates them, unless a feature has it.
-#[tokio::test]
-async fn features_are_separated_by_lines_or_commas() {
-    let app = App::start().await;
-    let license = app.license(json!({ "features": ["a, b", "c"] })).await;
-    let visitor = admin(&app).await;
-    let path = format!("{}/features", license_page(&license));
-    for (typed, features, notice) in [
-        ("a, b\nc", json!(["a, b", "c"]), "Nothing was changed."),
-        ("c\na, b", json!(["c", "a, b"]), "The features are in another order."),
-        ("c\na, b\nexport, sso,", json!(["c", "a, b", "export", "sso"]), "Added export, sso."),
-        ("c,sso\n2fa", json!(["c", "sso", "2fa"]), "Removed a, b, export; added 2fa."),
-        ("2fa", json!(["2fa"]), "Removed c, sso."),
-    ] {
-        let fields = [("features", typed), ("confirmed", "yes")];
-        let page = send(&visitor, &path, &fields).await;
-        assert!(page.contains(notice), "{typed}: {page}");
-        assert_eq!(stored(&app, &license).await["features"], features);
-    }
-}
-
-/// What the form of a license says of its last valid day holds from the start.
-#[tokio::test]
-async fn a_license_made_here_is_valid_through_its_last_day() {
-    let app = App::start().await;
-    let plan = app.plan(json!({ "expiresInDays": 30 })).await;
-    let user = app.post("/api/v1/admin/users", json!({ "externalId": "ada" })).await.id();
-    let visitor = admin(&app).await;
-    let for_user = format!("/dashboard/live/users/{user}/licenses");
-    for (path, days) in
-        [("/dashboard/live/licenses", ""), ("/dashboard/live/licenses", "7"), (&for_user, "")]
-    {
-        let fields =
-            [("planId", &*plan), ("expiresInDays", days), ("once", &*format!("{path}{days}"))];
-        assert_eq!(visitor.post(path, &fields).await.status(), 303, "{path}");
-    }
-    for license in app.get("/api/v1/admin/licenses").await.list() {
-        let [created, end] = ["createdAt", "expiresAt"]
-            .map(|member| license[member].as_str().unwrap().parse::<common::Timestamp>().unwrap());
-        assert!(end.last_day().is_some(), "{license}");
-        let days = end.since(created).num_days();
-        assert!([7, 30].contains(&days), "{days}");
-    }
 }
 
 /// A notice says what came of the form, not what usually does.

@@ -117,6 +117,9 @@ pub struct UpdateArgs {
     /// External id of the user
     #[arg(add = completion::users())]
     user: Option<ExternalId>,
+    /// New external id, if the application sends another one from now on; licenses and seats stay
+    #[arg(long, value_name = "USER")]
+    external_id: Option<ExternalId>,
     /// New email address, or none
     #[arg(long, value_name = "EMAIL or none")]
     email: Option<Edit<Line>>,
@@ -191,6 +194,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
 async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let metadata = args.metadata.read()?;
     let body = UpdateUser {
+        external_id: args.external_id,
         email: Edit::value(&args.email),
         name: Edit::value(&args.name),
         metadata: None,
@@ -200,8 +204,8 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
             args.no_metadata.then_some(UserField::Metadata),
         ]),
     };
-    let given = body.email.is_some() || body.name.is_some() || metadata.is_some();
-    if !given && body.clear.is_none() {
+    let given = [body.external_id.is_some(), body.email.is_some(), body.name.is_some()];
+    if !given.contains(&true) && metadata.is_none() && body.clear.is_none() {
         return Err(Error::usage("Nothing to change.").fix("see licctl users update --help"));
     }
     let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;

@@ -74,7 +74,7 @@ bodies! {
         "userId": "give it as externalId",
     }
     UpdateUser {
-        "externalId": NEVER,
+        "userId": "give it as externalId",
     }
     CreateKey {
         "key": "licd generates it",

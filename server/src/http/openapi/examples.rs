@@ -130,7 +130,13 @@ examples! {
         name: Some(Name::from_static("Ada")),
         metadata: None,
     }
-    UpdateUser { email: Some(email()), name: None, metadata: None, clear: None, }
+    UpdateUser {
+        external_id: None,
+        email: Some(email()),
+        name: None,
+        metadata: None,
+        clear: None,
+    }
     CreateKey { name: Name::from_static("CI"), role: Role::Read, mode: Some(Mode::Test), expires_at: None, }
     RollKey { overlap_seconds: Some(parsed("3600")), }
 }

@@ -24,7 +24,7 @@ use crate::pages::event_line::actor;
 use crate::pages::fields::is_email;
 use crate::pages::{
     Badge, Editor, FormError, FormState, Layout, Notice, SeatsBar, Viewer, Visitor, all, cleared,
-    counted, email, filters, last_day, meanwhile, optional, page, short, words,
+    counted, email, filters, last_day, meanwhile, optional, page, required, short, words,
 };
 use crate::store::Page;
 
@@ -140,8 +140,9 @@ impl UserPage {
 
 /// The form for the user's own record.
 #[derive(Default, Deserialize, Serialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct EditForm {
+    external_id: Option<String>,
     email: String,
     name: String,
 }
@@ -150,13 +151,18 @@ impl EditForm {
     fn of(user: &User) -> Self {
         let email = user.email.as_ref().map_or("", Line::as_str).to_owned();
         let name = user.name.as_ref().map_or("", Name::as_str).to_owned();
-        Self { email, name }
+        Self { external_id: Some(user.external_id.to_string()), email, name }
     }
 
     /// An empty field clears its member. The API takes any text as an email, and such a one may stay.
     fn read(&self, stored: &User) -> Result<UpdateUser, Error> {
+        // An id of blanks at its ends may stay.
+        let own = stored.external_id.as_str();
+        let other_id = self.external_id.as_deref().filter(|typed| *typed != own);
         let former = stored.email.as_ref().filter(|former| former.as_str() == self.email.trim());
         all! {
+            external_id =
+                other_id.map(|id| required("externalId", "The external ID", id)).transpose(),
             name = optional("name", "The name", &self.name),
             email = match former {
                 Some(former) => Ok(Some(former.clone())),
@@ -164,7 +170,7 @@ impl EditForm {
             },
         }
         let clear = [(UserField::Email, email.is_none()), (UserField::Name, name.is_none())];
-        Ok(UpdateUser { email, name, metadata: None, clear: cleared(clear) })
+        Ok(UpdateUser { external_id, email, name, metadata: None, clear: cleared(clear) })
     }
 }
 

@@ -1,0 +1,67 @@
+//! Forms whose texts mean a day, features or a person: what they make of them.
+
+use serde_json::json;
+
+use super::acts::{license_page, send, stored, user_page};
+use super::admin;
+use crate::harness::App;
+
+/// A comma between features separates them, unless a feature has it.
+#[tokio::test]
+async fn features_are_separated_by_lines_or_commas() {
+    let app = App::start().await;
+    let license = app.license(json!({ "features": ["a, b", "c"] })).await;
+    let visitor = admin(&app).await;
+    let path = format!("{}/features", license_page(&license));
+    for (typed, features, notice) in [
+        ("a, b\nc", json!(["a, b", "c"]), "Nothing was changed."),
+        ("c\na, b", json!(["c", "a, b"]), "The features are in another order."),
+        ("c\na, b\nexport, sso,", json!(["c", "a, b", "export", "sso"]), "Added export, sso."),
+        ("c,sso\n2fa", json!(["c", "sso", "2fa"]), "Removed a, b, export; added 2fa."),
+        ("2fa", json!(["2fa"]), "Removed c, sso."),
+    ] {
+        let fields = [("features", typed), ("confirmed", "yes")];
+        let page = send(&visitor, &path, &fields).await;
+        assert!(page.contains(notice), "{typed}: {page}");
+        assert_eq!(stored(&app, &license).await["features"], features);
+    }
+}
+
+/// What the form of a license says of its last valid day holds from the start.
+#[tokio::test]
+async fn a_license_made_here_is_valid_through_its_last_day() {
+    let app = App::start().await;
+    let plan = app.plan(json!({ "expiresInDays": 30 })).await;
+    let user = app.post("/api/v1/admin/users", json!({ "externalId": "ada" })).await.id();
+    let visitor = admin(&app).await;
+    let for_user = format!("/dashboard/live/users/{user}/licenses");
+    for (path, days) in
+        [("/dashboard/live/licenses", ""), ("/dashboard/live/licenses", "7"), (&for_user, "")]
+    {
+        let fields =
+            [("planId", &*plan), ("expiresInDays", days), ("once", &*format!("{path}{days}"))];
+        assert_eq!(visitor.post(path, &fields).await.status(), 303, "{path}");
+    }
+    for license in app.get("/api/v1/admin/licenses").await.list() {
+        let [created, end] = ["createdAt", "expiresAt"]
+            .map(|member| license[member].as_str().unwrap().parse::<common::Timestamp>().unwrap());
+        assert!(end.last_day().is_some(), "{license}");
+        let days = end.since(created).num_days();
+        assert!([7, 30].contains(&days), "{days}");
+    }
+}
+
+/// The customer has a new address: the licenses stay.
+#[tokio::test]
+async fn a_user_gets_another_external_id() {
+    let app = App::start().await;
+    app.assign(&app.license(json!({})).await, "ada@old.example").await.data();
+    app.post("/api/v1/admin/users", json!({ "externalId": "taken" })).await.data();
+    let visitor = admin(&app).await;
+    let path = user_page(&app, "ada@old.example").await;
+    let page = send(&visitor, &path, &[("externalId", "taken"), ("name", "Ada")]).await;
+    assert!(page.contains("The user was not saved") && page.contains("another user"), "{page}");
+    let page = send(&visitor, &path, &[("externalId", " ada@new.example "), ("name", "Ada")]).await;
+    assert!(page.contains("User saved.") && page.contains("<h1>ada@new.example</h1>"), "{page}");
+    assert_eq!(app.validate("ada@new.example").await.verdict(), "valid");
+}
