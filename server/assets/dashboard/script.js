@@ -6,6 +6,8 @@
 const REFRESH_MS = 30_000;
 const COPIED_MS = 2_000;
 const DAY_MS = 86_400_000;
+// As many characters of a key are public.
+const KEY_PREFIX = 12;
 // Each with its length, and the number of it that is called otherwise.
 const UNITS_SECONDS = [["minute", 60, 60], ["hour", 3_600, 24], ["day", 86_400, Infinity]];
 const SVG = "http://www.w3.org/2000/svg";
@@ -96,6 +98,26 @@ function nameColumns() {
   }
 }
 
+// What was done is said once: a reloaded page, a bookmark or a link that is passed on is silent.
+function forgetNotice() {
+  const url = new URL(location.href);
+  if (url.searchParams.has("notice")) {
+    ["notice", "from", "to"].forEach((name) => url.searchParams.delete(name));
+    history.replaceState(history.state, "", url);
+  }
+}
+
+// A key is found by how it begins. Its rest stays out of addresses, and so of logs.
+function cutKeys() {
+  document.addEventListener("submit", (event) => {
+    for (const search of event.target.querySelectorAll("input[type=search]")) {
+      if (search.value.trim().startsWith("sk_")) {
+        search.value = search.value.trim().slice(0, KEY_PREFIX);
+      }
+    }
+  });
+}
+
 function focusSearchOnSlash() {
   document.addEventListener("keydown", (event) => {
     const search = document.getElementById("find");
@@ -133,4 +155,6 @@ nameColumns();
 focusSearchOnSlash();
 preventDoubleSubmits();
 focusMessage();
+forgetNotice();
+cutKeys();
 setInterval(refreshTimes, REFRESH_MS);

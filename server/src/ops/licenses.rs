@@ -160,9 +160,9 @@ pub async fn by_expiry(
     Ok(licenses::by_expiry(&mut conn, view.scope, &filter, after, limit).await?)
 }
 
-/// The active licenses whose seats are all in use. Some may be past their expiry.
+/// The licenses in force whose seats are all in use.
 pub async fn full(view: View, page: Page<LicenseId>) -> Result<Vec<LicenseWithSeats>, Error> {
-    Ok(licenses::full(&mut view.read().await?, view.scope, page).await?)
+    Ok(licenses::full(&mut view.read().await?, view.scope, Timestamp::now(), page).await?)
 }
 
 /// The license's assignments, with their users and seats; empty if the license does not exist.

@@ -139,6 +139,8 @@ macro_rules! notices {
 
 notices! {
     ProductCreated = "Product created. Next: add a plan.";
+    ProductTwinCreated = "Product created. There is another one of this name already: give one of \
+        them another name, so that people can tell them apart.";
     ProductUpdated = "Product saved.";
     PlanCreated = "Plan created. Next: create a license.";
     PlanUpdated = "Plan saved. Existing licenses keep their terms.";
@@ -236,7 +238,8 @@ impl Done {
     pub fn warns(&self) -> bool {
         matches!(
             self.notice,
-            Notice::LicenseActivatedLate
+            Notice::ProductTwinCreated
+                | Notice::LicenseActivatedLate
                 | Notice::LimitBelowUsed
                 | Notice::ExpiryPassed
                 | Notice::AssignedFull

@@ -1,5 +1,6 @@
 //! Licenses: the list, the form for a new one, and the page of each with its forms.
 
+mod affected;
 mod change;
 mod list;
 mod new;

@@ -24,8 +24,7 @@ pub async fn explain<T>(
     let newest = Page::newest_first(None, 1);
     Err(Stop::Fail(match events::page(view, of_record, newest).await.as_deref() {
         Ok([last]) => Error::ChangedMeanwhile(format!(
-            ", by {}: {}. The page shows the current values, and the form what you entered. Save \
-             again to replace them",
+            ", by {}: {}. Save again to set what you entered; all else stays as the page shows it",
             actor(&last.actor),
             changes(last).join("; ")
         )),

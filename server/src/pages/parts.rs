@@ -123,7 +123,7 @@ pub fn short(id: LicenseId) -> String {
 #[template(
     ext = "html",
     source = r#"{% if let Some(title) = title -%}
-        <a href="{{ base }}/licenses/{{ id }}" title="{{ id }}">{{ title }} <small class="mono quiet">{{ self::short(*id) }}</small></a>
+        <a href="{{ base }}/licenses/{{ id }}" title="{{ id }}"><bdi>{{ title }}</bdi> <small class="mono quiet">{{ self::short(*id) }}</small></a>
         {%- else -%}
         <a class="mono" href="{{ base }}/licenses/{{ id }}" title="{{ id }}">{{ self::short(*id) }}</a>
         {%- endif %}"#

@@ -21,6 +21,8 @@ use crate::store::Page;
 /// How many products a page of the list has, and how many plans it shows of each.
 const LISTED_PRODUCTS: i64 = 10;
 const LISTED_PLANS: i64 = 5;
+/// How many products are compared with the name of a new one. A tenant has few.
+const COMPARED: i64 = 1000;
 
 #[derive(Template)]
 #[template(path = "products.html")]
@@ -108,7 +110,12 @@ pub async fn create(
         let new = fields.read()?;
         let create = async |change| products::create(change, new).await.map(|it| it.0.id);
         let id: ProductId = visitor.create(&app, idempotency, &fields, create).await?;
-        Ok(visitor.redirect(&format!("/products/{id}"), Notice::ProductCreated))
+        let view = app.ops.view(visitor.scope);
+        let others = products::page(view, Page::newest_first(None, COMPARED)).await?;
+        let same_name = others.iter().filter(|it| it.name.as_str() == fields.name.trim()).count();
+        let notice =
+            if same_name > 1 { Notice::ProductTwinCreated } else { Notice::ProductCreated };
+        Ok(visitor.redirect(&format!("/products/{id}"), notice))
     });
     let created = created.await;
     let again =

@@ -105,6 +105,9 @@ async fn a_license_is_full_while_no_seat_is_free() {
     for other in [app.test_mode().await, app.other_tenant().await] {
         assert_eq!(full(&app, &other).await, [""; 0]);
     }
+    app.update(&free, json!({ "expiresAt": "2020-01-31T00:00:00Z" })).await.data();
+    assert_eq!(full(&app, &app).await, [&*one], "nobody misses a seat of what has ended");
+    app.update(&free, json!({ "clear": ["expiresAt"] })).await.data();
     app.set_status(&free, "suspended").await.data();
     assert_eq!(full(&app, &app).await, [&*one]);
     app.unassign(&one, "ada").await.data();

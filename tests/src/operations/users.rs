@@ -1,4 +1,5 @@
-//! The search for a user: by the exact external id, and by how the external id, email or name begins.
+//! The search for a user: by the exact external id, and by the words of the external id, the email
+//! and the name.
 
 use licd::ops::users;
 use serde_json::json;
@@ -31,22 +32,22 @@ async fn the_exact_user_comes_first_then_those_who_begin_alike() {
     let find = async |text, limit| found(&app, &app, text, limit).await;
     let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
 
-    assert_eq!(find("ada", 10).await, (all(&["ada", "1", "2", "ada-2"]), false));
-    assert_eq!(find("ADA", 10).await, (all(&["1", "2", "ada"]), false));
-    assert_eq!(find("Ada", 10).await, (all(&["Ada", "1", "2", "ada"]), false));
+    assert_eq!(find("ada", 10).await, (all(&["ada", "1", "2", "3", "Ada", "ada-2"]), false));
+    assert_eq!(find("ADA", 10).await, (all(&["1", "2", "3", "Ada", "ada", "ada-2"]), false));
+    assert_eq!(find("Ada", 10).await, (all(&["Ada", "1", "2", "3", "ada", "ada-2"]), false));
     assert_eq!(find("lovelace", 10).await, (all(&["ada"]), false));
     let long = "x".repeat(1000);
     for nothing in ["", "nobody", "a\0", "\u{10ffff}", &long] {
         assert_eq!(find(nothing, 10).await, (vec![], false), "{nothing:?}");
     }
     // The exact one is beyond the limit, and no one else of the rest.
-    assert_eq!(find("ada", 3).await, (all(&["ada", "1", "2", "ada-2"]), false));
+    assert_eq!(find("ada", 5).await, (all(&["ada", "1", "2", "3", "Ada", "ada-2"]), false));
     assert_eq!(find("ada", 2).await, (all(&["ada", "1", "2"]), true));
     assert_eq!(find("ada", 0).await, (all(&["ada"]), true));
 }
 
-/// The lists by external id, email and name are cut each by itself; whether more exist is known all
-/// the same, also when the exact user takes a place in each.
+/// Whether more exist is known also if the exact user takes a place, and each user is found by
+/// several words.
 #[tokio::test]
 async fn more_exist_exactly_when_the_limit_is_exceeded() {
     let app = App::start().await;

@@ -65,3 +65,32 @@ async fn a_user_gets_another_external_id() {
     assert!(page.contains("User saved.") && page.contains("<h1>ada@new.example</h1>"), "{page}");
     assert_eq!(app.validate("ada@new.example").await.verdict(), "valid");
 }
+
+/// Whom it hits is said before, and what was typed by somebody else stays.
+#[tokio::test]
+async fn a_license_says_whom_its_end_hits() {
+    let app = App::start().await;
+    let license = app.license(json!({})).await;
+    let visitor = admin(&app).await;
+    let page = async || visitor.get(&license_page(&license)).await.text().await.unwrap();
+    assert_eq!(page().await.matches("Nobody has this license yet.").count(), 3);
+    for user in ["ada", "grace"] {
+        app.assign(&license, user).await.data();
+    }
+    app.validate("ada").await.data();
+    assert_eq!(page().await.matches("All 2 users will be refused immediately.").count(), 3);
+}
+
+/// Two products of one name look the same in every choice.
+#[tokio::test]
+async fn a_second_product_of_a_name_is_noted() {
+    let app = App::start().await;
+    let visitor = admin(&app).await;
+    for (once, said) in
+        [("1", "Product created. Next: add a plan."), ("2", "There is another one of this name")]
+    {
+        let fields = [("product_name", " Studio "), ("name", " Studio "), ("once", once)];
+        let page = send(&visitor, "/dashboard/live/products", &fields).await;
+        assert!(page.contains(said), "{page}");
+    }
+}

@@ -154,7 +154,7 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         "expiring": licenses::by_expiry(conn, scope, &expiring, None, PAGE);
         "expiring later": licenses::by_expiry(conn, scope, &expiring, after, PAGE);
         "active and expiring": licenses::by_expiry(conn, scope, &some, None, PAGE);
-        "full": licenses::full(conn, scope, middle());
+        "full": licenses::full(conn, scope, Timestamp::now(), middle());
         "holders": assignments::holders(conn, scope, license, Page::newest_first(None, PAGE));
         "waiting": assignments::waiting(conn, scope, license, middle());
         "assignments": assignments::page_of_license(conn, scope, license, middle());

@@ -6,6 +6,7 @@ use axum::response::Response;
 use common::{Event, LicenseId, LicenseWithSeats, Name, Status, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::affected::refused_users;
 use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::{Id, Query};
@@ -37,6 +38,8 @@ struct LicensePage {
     waiting: Vec<AssignedUser>,
     waiting_pager: Pager,
     events: Vec<Event>,
+    /// Whom it hits if the license stops being valid.
+    refused_users: String,
     /// What a form that was refused did not do.
     title: &'static str,
     form: FormState<Fields>,
@@ -135,7 +138,8 @@ pub async fn show(
     let mut waiting = licenses::waiting(view.clone(), id, paging.page()).await?;
     let waiting_pager = paging.pager(&mut waiting, |user| user.assignment_id);
     let of_license = EventQuery { subject: Some(id.to_string()), ..EventQuery::default() };
-    let events = events::page(view, of_license, Page::newest_first(None, EVENTS)).await?;
+    let events = events::page(view.clone(), of_license, Page::newest_first(None, EVENTS)).await?;
+    let refused_users = refused_users(view, &license).await?;
     fill_in(&mut form.fields, &license);
     let status = form.error.status();
     let shown = LicensePage {
@@ -148,6 +152,7 @@ pub async fn show(
         waiting,
         waiting_pager,
         events,
+        refused_users,
         title,
         form,
     };

@@ -269,21 +269,26 @@ pub async fn by_expiry(
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
 }
 
-/// A page of the active licenses without free seats.
+/// A page of the licenses in force without free seats.
 pub async fn full(
     conn: &mut Conn,
     scope: Scope,
+    now: Timestamp,
     page: Page<LicenseId>,
 ) -> Result<Vec<LicenseWithSeats>> {
     let rows: Vec<CountedLicense> = conn
         .query(paged!(
             page,
-            select_with_seats!("world = $1 and world > 0 and is_full and status = 'active'"),
+            select_with_seats!(
+                "world = $1 and world > 0 and is_full and status = 'active'
+                     and (expires_at is null or expires_at > $4)"
+            ),
             "id"
         ))
         .bind_scope(scope)
         .bind(page.cursor)
         .bind(page.limit)
+        .bind(now)
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
