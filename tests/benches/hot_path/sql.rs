@@ -75,14 +75,16 @@ const SUFFIX: &str = "((i & 31) << 25) + (((i >> 5) & 31) << 20) + (((i >> 10) &
 /// Users who each hold a seat, on licenses that have as many seats left.
 pub fn holders(engine: Engine, range: &Range<u64>) -> Vec<String> {
     let mut all = vec![licenses(engine, range, 2 * USERS_PER_LICENSE, USERS_PER_LICENSE)];
-    all.extend([users(engine, range), assignments(engine, range, true)]);
+    all.extend(users(engine, range));
+    all.push(assignments(engine, range, true));
     all
 }
 
 /// Users without a seat, on licenses that have exactly as many seats as users.
 pub fn newcomers(engine: Engine, range: &Range<u64>) -> Vec<String> {
     let licenses = licenses(engine, range, USERS_PER_LICENSE, 0);
-    vec![licenses, users(engine, range), assignments(engine, range, false)]
+    let [users, phrases] = users(engine, range);
+    vec![licenses, users, phrases, assignments(engine, range, false)]
 }
 
 fn licenses(engine: Engine, range: &Range<u64>, seats: u64, used: u64) -> String {
@@ -98,18 +100,24 @@ fn licenses(engine: Engine, range: &Range<u64>, seats: u64, used: u64) -> String
     )
 }
 
-fn users(engine: Engine, range: &Range<u64>) -> String {
+/// Users, and the phrases by which they are found.
+fn users(engine: Engine, range: &Range<u64>) -> [String; 2] {
     let (series, user, now) = (series(engine, range), id(engine, USER, "i"), time(engine));
     let name = match engine {
-        Engine::Sqlite => format!("printf('user-%08x', (i * {SCATTER}) & 4294967295)"),
-        Engine::Postgres => {
-            format!("'user-' || lpad(to_hex((i * {SCATTER}) & 4294967295), 8, '0')")
-        }
+        Engine::Sqlite => format!("printf('%08x', (i * {SCATTER}) & 4294967295)"),
+        Engine::Postgres => format!("lpad(to_hex((i * {SCATTER}) & 4294967295), 8, '0')"),
     };
-    format!(
-        "insert into users (world, id, external_id, created_at, updated_at)
-         select {WORLD}, {user}, {name}, {now}, {now} from {series}"
-    )
+    [
+        format!(
+            "insert into users (world, id, external_id, created_at, updated_at)
+             select {WORLD}, {user}, 'user-' || {name}, {now}, {now} from {series}"
+        ),
+        format!(
+            "insert into user_phrases (world, user_id, phrase)
+             select {WORLD}, {user}, 'user ' || {name} from {series}
+             union all select {WORLD}, {user}, {name} from {series}"
+        ),
+    ]
 }
 
 fn assignments(engine: Engine, range: &Range<u64>, seated: bool) -> String {
