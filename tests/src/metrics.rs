@@ -188,7 +188,8 @@ async fn tasks_show_when_they_last_succeeded() {
         "outcomes_retention",
         "sessions_retention",
     ];
-    let mut supervised = vec!["last_checks", "maintenance", "outcomes", "reads", "writes"];
+    let mut supervised =
+        vec!["last_checks", "maintenance", "outcomes", "phrases", "reads", "writes"];
     if !database.is_postgres() {
         // PostgreSQL makes its own.
         tasks.insert(0, "checkpoints");

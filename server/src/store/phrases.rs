@@ -262,7 +262,7 @@ mod tests {
         let expected =
             ["o brien søren gmbh 2", "brien søren gmbh 2", "søren gmbh 2", "gmbh 2", "2"];
         assert_eq!(starts("  O'Brien & SØREN GmbH (2) "), expected);
-        assert_eq!(starts("--- /"), ["--- /"]);
+        assert_eq!(starts("---/"), ["---/"]);
         assert_eq!(starts("株式会社"), ["株式会社"]);
         assert_eq!(starts(""), [""; 0]);
     }
