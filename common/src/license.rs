@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::string_enum;
 use crate::{
     ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, LicenseId, Line, MaxSeats,
-    Metadata, Name, PlanId, ProductId, Timestamp, UserId,
+    Metadata, Name, Open, PlanId, ProductId, Timestamp, UserId,
 };
 
 string_enum! {
@@ -48,13 +48,20 @@ impl<S> License<S> {
     }
 }
 
-impl License {
+impl From<Status> for Open<Status> {
+    fn from(status: Status) -> Self {
+        Self::Known(status)
+    }
+}
+
+impl<S: Clone + From<Status> + PartialEq<Status>> License<S> {
     /// The status as a validation treats it: an active license past its end is expired. What a person
     /// decided says more than a date, so one that is suspended or revoked stays so.
-    pub fn effective_status(&self, now: Timestamp) -> Status {
-        match self.status {
-            Status::Active if self.has_ended(now) => Status::Expired,
-            status => status,
+    pub fn effective_status(&self, now: Timestamp) -> S {
+        if self.status == Status::Active && self.has_ended(now) {
+            Status::Expired.into()
+        } else {
+            self.status.clone()
         }
     }
 }

@@ -7,7 +7,7 @@ use common::{CreateLicense, LicenseId, Open, Plan, Status, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{effective, given_or_chosen};
+use super::given_or_chosen;
 use crate::bulk::{
     self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
 };
@@ -119,7 +119,7 @@ async fn held_license(
     let filters = [("planId", &*plan), ("userId", row.user.as_str())];
     let held = client.licenses().list(&filters).await?;
     let stands = |state| matches!(state, Open::Known(Status::Active | Status::Suspended));
-    Ok(held.iter().find(|license| stands(effective(license, now))).map(|license| license.id))
+    Ok(held.iter().find(|license| stands(license.effective_status(now))).map(|license| license.id))
 }
 
 /// Creates the row's license, unless an earlier attempt did. The idempotency key is in the report

@@ -7,7 +7,7 @@ use clap::Args;
 use common::{AssignLicense, CreateLicense, ExternalId, LicenseId, Name, Plan, PlanId};
 
 use super::assign::external_id;
-use super::{FIELDS, effective, table, with_state};
+use super::{FIELDS, table, with_state};
 use crate::client::{ApiRecord, new_idempotency_key};
 use crate::commands::items::{in_order, read_items};
 use crate::commands::{planned, plans};
@@ -121,7 +121,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
                 None => error,
             });
             let made = made?.map(|written| {
-                let state = effective(&written.data, ctx.now);
+                let state = written.data.effective_status(ctx.now);
                 with_state(written.data, &state)
             });
             new.set(made.as_ref().map(|license| license.id));

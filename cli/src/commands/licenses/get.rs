@@ -4,7 +4,7 @@ use clap::Args;
 use common::{LicenseAssignment, LicenseId};
 
 use super::usage::{MAX_EMAILS, seats_in_use, table};
-use super::{FIELDS, assignments, effective, given_or_chosen, status_cell, with_state};
+use super::{FIELDS, assignments, given_or_chosen, status_cell, with_state};
 use crate::client::ApiRecord;
 use crate::commands::plans::joined;
 use crate::completion;
@@ -35,7 +35,7 @@ pub struct GetArgs {
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
-    let state = effective(&license, ctx.now);
+    let state = license.effective_status(ctx.now);
     let license = with_state(license, &state);
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(MAX_EMAILS));

@@ -5,7 +5,7 @@ use common::{ExternalId, MaxSeats, Seats, Status};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
-use super::{FIELDS, effective, status_cell, with_state};
+use super::{FIELDS, status_cell, with_state};
 use crate::client::ApiRecord;
 use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::commands::plans::{joined, seats};
@@ -129,7 +129,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let pages = ctx.client().await?.licenses().pages(&filters, args.flags.limit());
     let pages = pages.map_ok(|page: Vec<ApiRecord<LicenseWithSeats>>| {
         let shown = |license: ApiRecord<LicenseWithSeats>| {
-            let state = effective(&license, ctx.now);
+            let state = license.effective_status(ctx.now);
             with_state(license, &state)
         };
         page.into_iter().map(shown).collect::<Vec<_>>()

@@ -126,14 +126,6 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
     }
 }
 
-/// The status as a validation treats it, in a word.
-fn effective(license: &License, now: Timestamp) -> Open<Status> {
-    match &license.status {
-        Open::Known(Status::Active) if license.has_ended(now) => Open::Known(Status::Expired),
-        status => status.clone(),
-    }
-}
-
 /// A license as data shows it: with its effective status, as `status` is what somebody set.
 fn with_state<T>(license: ApiRecord<T>, state: &Open<Status>) -> ApiRecord<T> {
     license.with_member("status", "state", state.to_string())

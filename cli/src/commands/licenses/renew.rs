@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use clap::Args;
 use common::{LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
 
-use super::{BeforeAndAfter, FIELDS, choose, effective, with_state};
+use super::{BeforeAndAfter, FIELDS, choose, with_state};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
@@ -152,7 +152,7 @@ async fn renew(
         now = client.licenses().set_status_version(was.id, &body, etag.as_deref()).await?;
     }
     Ok(now.map(|now| {
-        let state = effective(&now.data, ctx.now);
+        let state = now.data.effective_status(ctx.now);
         BeforeAndAfter { was, now: with_state(now.data, &state) }
     }))
 }

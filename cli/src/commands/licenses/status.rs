@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use clap::Args;
 use common::{SetStatus, Status};
 
-use super::{BeforeAndAfter, FIELDS, choose, effective, past, status_cell, with_state};
+use super::{BeforeAndAfter, FIELDS, choose, past, status_cell, with_state};
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
 use crate::completion;
@@ -63,7 +63,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
             let was = resolve::license(ctx, &item, Purpose::Write).await?;
             let now = client.licenses().set_status(was.id, body).await?;
             Ok(now.map(|now| {
-                let state = effective(&now.data, ctx.now);
+                let state = now.data.effective_status(ctx.now);
                 BeforeAndAfter { was, now: with_state(now.data, &state) }
             }))
         }

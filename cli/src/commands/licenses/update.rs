@@ -3,7 +3,7 @@
 use clap::Args;
 use common::{Feature, LicenseField, MaxSeats, Name, UpdateLicense};
 
-use super::{FIELDS, effective, given_or_chosen, table, with_state};
+use super::{FIELDS, given_or_chosen, table, with_state};
 use crate::commands::planned;
 use crate::completion;
 use crate::context::Context;
@@ -86,7 +86,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             "{held} seats are in use; new ones are available once fewer than {max} are"
         ));
     }
-    let state = effective(&now.data, ctx.now);
+    let state = now.data.effective_status(ctx.now);
     let now = with_state(now.data, &state);
     let names = NameIndex::for_display(ctx).await;
     let view = View::new(&now, vec![license.id.to_string()])?.fields(&[FIELDS]);
