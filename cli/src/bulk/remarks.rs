@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use common::Line;
-use unicode_normalization::UnicodeNormalization;
 
-use super::source::{ColumnMapping, UserFile, UserRow};
+use super::source::{ColumnMapping, METADATA, USER_TITLES, UserFile, UserRow};
 use crate::output::folded;
+use crate::resolve::spelled;
 
-/// The columns that are read, as [`folded`] writes them, and those that lists of the service have
-/// besides.
-const KNOWN: [&str; 6] = ["externalid", "userid", "user", "email", "name", "metadata"];
+/// The columns besides the user's that are read, as [`folded`] writes them, and those that lists of
+/// the service have besides.
+const FIELDS: [&str; 3] = ["email", "name", "metadata"];
 const OF_SERVICE: [&str; 4] = ["id", "tenantid", "createdat", "updatedat"];
 
 /// How many edits apart a column may be from a known one to be suggested for it.
@@ -25,9 +25,9 @@ pub fn of(file: &UserFile, mapping: &[ColumnMapping]) -> String {
     let mut remarks = Vec::new();
     let is_read = |title: &str| {
         let name = folded(title);
-        KNOWN.contains(&&*name)
+        known().any(|it| it == name)
             || OF_SERVICE.contains(&&*name)
-            || title.starts_with("metadata.")
+            || title.starts_with(METADATA)
             || mapping.iter().any(|it| it.column == title)
     };
     let left_out = titles.iter().filter(|title| !title.is_empty() && !is_read(title));
@@ -58,10 +58,14 @@ fn named(what: &str, each: impl Iterator<Item = String>) -> Option<String> {
     }
 }
 
+fn known() -> impl Iterator<Item = &'static str> {
+    USER_TITLES.into_iter().chain(FIELDS)
+}
+
 fn suggested(title: &str) -> String {
     let name = folded(title);
-    let near = |known: &&&str| strsim::damerau_levenshtein(known, &name) <= SIMILAR;
-    match KNOWN.iter().find(near) {
+    let near = |known: &&str| strsim::damerau_levenshtein(known, &name) <= SIMILAR;
+    match known().find(near) {
         Some(known) => format!("{title} (did you mean {known}?)"),
         None => title.to_owned(),
     }
@@ -86,7 +90,7 @@ fn twins(rows: &[UserRow]) -> Vec<String> {
     let mut seen: HashMap<String, &UserRow> = HashMap::new();
     let mut twins = Vec::new();
     for row in rows {
-        let spelling: String = row.user.as_str().nfkc().collect::<String>().to_lowercase();
+        let spelling = spelled(row.user.as_str());
         match seen.get(&spelling) {
             Some(first) => {
                 twins.push(format!("{} on line {} and line {}", row.user, first.line, row.line));

@@ -20,10 +20,10 @@ const MAX_SHOWN_ROWS: usize = 3;
 
 /// The columns of the user, as [`folded`] writes them. Where a record of the service has both, its
 /// userId is the service's own id.
-const USER_TITLES: [&str; 3] = ["externalid", "userid", "user"];
+pub(super) const USER_TITLES: [&str; 3] = ["externalid", "userid", "user"];
 
 /// How the columns of single entries of metadata begin.
-const METADATA: &str = "metadata.";
+pub(super) const METADATA: &str = "metadata.";
 
 const NO_OBJECT: &str = "metadata must be a JSON object";
 

@@ -20,7 +20,7 @@ use crate::named::Named;
 use crate::output::Format;
 use crate::records::{Key, LicenseWithSeats};
 pub use elsewhere::{FoundElsewhere, other_profiles_with};
-pub use people::{did_you_mean, label, oddity, similar_users, visible};
+pub use people::{did_you_mean, label, oddity, similar_users, spelled, visible};
 pub use search::Purpose;
 use search::pick;
 

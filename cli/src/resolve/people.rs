@@ -4,11 +4,9 @@ use std::borrow::Cow;
 
 use common::{Line, Name, User};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-
 use unicode_normalization::UnicodeNormalization;
 
 use super::REQUESTS_IN_FLIGHT;
-
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
@@ -99,7 +97,7 @@ fn searches(text: &str) -> Vec<String> {
 }
 
 /// In lower case, and in one of the forms that Unicode has for the same letters.
-fn spelled(text: &str) -> String {
+pub fn spelled(text: &str) -> String {
     text.nfkc().collect::<String>().to_lowercase()
 }
 
