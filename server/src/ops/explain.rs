@@ -20,7 +20,7 @@ use crate::validation::verdict::{Decision, decide, verdicts};
 
 use namesakes::licensed_namesakes;
 pub use products::{ExplainedUser, ProductAnswer, Refused, of_user};
-use remedies::{deciding, find_remedies, has_free_license};
+use remedies::add_remedies;
 
 /// How many of the user's refusals an explanation carries at most.
 const LAST_REFUSALS: i64 = 10;
@@ -50,11 +50,7 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
     show_checks(&mut found, &view.last_checks);
     let (reason, mut licenses) = judge(&found, request.product_id, now);
-    let is_free = has_free_license(&licenses, now);
-    if let Some(decides) = deciding(reason, &mut licenses) {
-        decides.remedies =
-            find_remedies(&mut tx, scope, decides, is_free, &view.last_checks, now).await?;
-    }
+    add_remedies(&mut tx, scope, reason, &mut licenses, &view.last_checks, now).await?;
     let similar_users = if found.is_empty() {
         licensed_namesakes(&mut tx, scope, &request.user_id, Some(&user)).await?
     } else {

@@ -5,7 +5,7 @@ use common::{
 };
 
 use super::namesakes::licensed_namesakes;
-use super::remedies::{deciding, find_remedies, has_free_license};
+use super::remedies::{add_remedies, deciding};
 use super::{LAST_REFUSALS, judge, show_checks};
 use crate::error::Error;
 use crate::ops::view::View;
@@ -80,10 +80,9 @@ pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<Expl
             continue;
         }
         let mut answer = answer(&found, id, license.product_name.clone(), &refusals, now);
-        let is_free = has_free_license(&answer.licenses, now);
-        if with_remedies && let Some(decides) = deciding(answer.reason, &mut answer.licenses) {
-            decides.remedies =
-                find_remedies(&mut tx, scope, decides, is_free, &view.last_checks, now).await?;
+        if with_remedies {
+            let ProductAnswer { reason, licenses, .. } = &mut answer;
+            add_remedies(&mut tx, scope, *reason, licenses, &view.last_checks, now).await?;
         }
         products.push(answer);
     }

@@ -28,7 +28,7 @@ pub fn deciding(
 }
 
 /// Whether a license that a full one keeps from being considered has a free seat.
-pub fn has_free_license(licenses: &[ExplainedLicense], now: Timestamp) -> bool {
+fn has_free_license(licenses: &[ExplainedLicense], now: Timestamp) -> bool {
     licenses.iter().any(|it| {
         let has_seat = it.license.max_seats.is_none_or(|limit| it.seats_used < limit.get());
         let is_active = it.license.effective_status(now) == Status::Active;
@@ -36,9 +36,25 @@ pub fn has_free_license(licenses: &[ExplainedLicense], now: Timestamp) -> bool {
     })
 }
 
+/// Adds the remedies to the license that decides, if there is one.
+pub async fn add_remedies(
+    conn: &mut Conn,
+    scope: Scope,
+    reason: Option<Reason>,
+    licenses: &mut [ExplainedLicense],
+    checks: &LastChecks,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let is_free = has_free_license(licenses, now);
+    if let Some(decides) = deciding(reason, licenses) {
+        decides.remedies = find_remedies(conn, scope, decides, is_free, checks, now).await?;
+    }
+    Ok(())
+}
+
 /// What would make the user valid by the deciding license, or by a free one behind it, least drastic
 /// first.
-pub async fn find_remedies(
+async fn find_remedies(
     conn: &mut Conn,
     scope: Scope,
     decides: &ExplainedLicense,

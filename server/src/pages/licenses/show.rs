@@ -139,7 +139,11 @@ pub async fn show(
     let waiting_pager = paging.pager(&mut waiting, |user| user.assignment_id);
     let of_license = EventQuery { subject: Some(id.to_string()), ..EventQuery::default() };
     let events = events::page(view.clone(), of_license, Page::newest_first(None, EVENTS)).await?;
-    let refused_users = refused_users(view, &license).await?;
+    // Who may not act sees no form that says it.
+    let refused_users = match visitor.layout.may_act() {
+        true => refused_users(view, &license).await?,
+        false => String::new(),
+    };
     fill_in(&mut form.fields, &license);
     let status = form.error.status();
     let shown = LicensePage {
