@@ -36,7 +36,7 @@ const CHECKPOINT_PAGES: i64 = 4000;
 
 /// How many pages of the log, 500 MB, are worth a warning: SQLite cannot begin it anew while somebody
 /// reads what was true before.
-pub(super) const LARGE_LOG_PAGES: i64 = 125_000;
+const LARGE_LOG_PAGES: i64 = 125_000;
 
 /// A connection for one user at a time. None before the first use, after a failure, and once
 /// closed.
@@ -173,13 +173,13 @@ impl SqliteConnections {
             sqlx::query("pragma wal_checkpoint(passive)").execute(conn).await?;
         }
         let is_large = pages >= LARGE_LOG_PAGES;
-        if is_large && !self.log_is_large.swap(is_large, Ordering::Relaxed) {
+        let was_large = self.log_is_large.swap(is_large, Ordering::Relaxed);
+        if is_large && !was_large {
             tracing::warn!(
                 megabytes = pages * 4096 / 1_000_000,
                 "the write-ahead log is large: another program reads the database for a long time"
             );
         }
-        self.log_is_large.store(is_large, Ordering::Relaxed);
         Ok(())
     }
 
