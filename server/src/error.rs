@@ -128,6 +128,14 @@ fn is_of_sqlite(error: &sqlx::Error) -> bool {
     database.is_some_and(|error| error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some())
 }
 
+/// For a statement that refers to a record that is gone, or deletes one that others refer to.
+pub fn on_broken_reference(broken: Error) -> impl FnOnce(sqlx::Error) -> Error {
+    |error| match error.as_database_error() {
+        Some(refusal) if refusal.is_foreign_key_violation() => broken,
+        _ => error.into(),
+    }
+}
+
 /// Whether SQLite's code, without what it says more exactly, is one of these.
 pub fn has_primary_code(error: &sqlx::Error, codes: &[i32]) -> bool {
     has_code(error, |code| code.parse::<i32>().is_ok_and(|code| codes.contains(&(code & 0xff))))

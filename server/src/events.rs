@@ -182,12 +182,20 @@ impl NewEvent {
         Self::of_product(EventType::ProductUpdated, after).with_previous(before)
     }
 
+    pub fn product_deleted(product: &Product) -> Self {
+        Self::of_product(EventType::ProductDeleted, product)
+    }
+
     pub fn plan_created(plan: &Plan) -> Self {
         Self::of_plan(EventType::PlanCreated, plan)
     }
 
     pub fn plan_updated(before: &Plan, after: &Plan) -> Self {
         Self::of_plan(EventType::PlanUpdated, after).with_previous(before)
+    }
+
+    pub fn plan_deleted(plan: &Plan) -> Self {
+        Self::of_plan(EventType::PlanDeleted, plan)
     }
 
     pub fn license_created(license: &LicenseDetails) -> Self {
@@ -200,6 +208,10 @@ impl NewEvent {
 
     pub fn license_status_changed(before: &LicenseDetails, after: &LicenseDetails) -> Self {
         Self::of_license(EventType::LicenseStatusChanged, after).with_previous(before)
+    }
+
+    pub fn license_deleted(license: &LicenseDetails) -> Self {
+        Self::of_license(EventType::LicenseDeleted, license)
     }
 
     pub fn license_assigned(license: &License, user: &ExternalId, assignment: &Assignment) -> Self {

@@ -7,6 +7,7 @@
 
 pub mod assets;
 mod catalog;
+pub mod delete;
 mod errors;
 mod event_line;
 pub mod events;

@@ -120,7 +120,9 @@ fn products() -> ApiRouter<App> {
                 "Gets the product with this id."))
             .patch_with(products::update, op("updateProduct", "Update a product",
                 "Changes the members that are given and leaves the others. Members named in \
-                 `clear` become null.")))
+                 `clear` become null."))
+            .delete_with(products::delete, op("deleteProduct", "Delete a product without plans",
+                "Deletes the product and returns it as it was. A product with plans stays: 409.")))
 }
 
 #[rustfmt::skip]
@@ -139,7 +141,9 @@ fn plans() -> ApiRouter<App> {
                 "Gets the plan with this id."))
             .patch_with(plans::update, op("updatePlan", "Update a plan, not its licenses",
                 "Changes the members that are given and leaves the others. Members named in \
-                 `clear` become null. Licenses that were created from the plan stay as they are.")))
+                 `clear` become null. Licenses that were created from the plan stay as they are."))
+            .delete_with(plans::delete, op("deletePlan", "Delete a plan without licenses",
+                "Deletes the plan and returns it as it was. A plan with licenses stays: 409.")))
 }
 
 #[rustfmt::skip]
@@ -161,7 +165,11 @@ fn licenses() -> ApiRouter<App> {
                 op("updateLicense", "Update a license's terms, name or metadata",
                 "Changes the members that are given and leaves the others. Members named in \
                  `clear` become null: no seat limit, no expiry, no name. Seats that are held are \
-                 never taken away.")))
+                 never taken away."))
+            .delete_with(licenses::delete,
+                op("deleteLicense", "Delete a license that was never assigned",
+                "Deletes the license and returns it as it was. A license that is assigned, or was \
+                 according to the events that are kept, stays: 409.")))
         .api_route("/api/v1/admin/licenses/{id}/status",
             patch_with(licenses::set_status, op("setLicenseStatus", "Set a license's status",
                 "Sets the status to any of the four. Only an active license validates. Seats \

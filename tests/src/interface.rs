@@ -2,6 +2,7 @@
 //! silent. The name of a test, or the comment above it, names the row.
 
 mod assignments;
+mod deletion;
 mod etags;
 mod event_lists;
 mod events;

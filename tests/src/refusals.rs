@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use crate::harness::Caller;
 
 /// Every operation that needs a key: method, path, and a valid body. `{…}` stands for an unknown id.
-const OPERATIONS: [(&str, &str, &str); 34] = [
+const OPERATIONS: [(&str, &str, &str); 37] = [
     ("POST", "/api/v1/validate", r#"{"userId":"ada"}"#),
     ("GET", "/api/v1/key", ""),
     ("POST", "/api/v1/admin/explain", r#"{"userId":"ada"}"#),
@@ -29,14 +29,17 @@ const OPERATIONS: [(&str, &str, &str); 34] = [
     ("GET", "/api/v1/admin/products", ""),
     ("GET", "/api/v1/admin/products/{prd}", ""),
     ("PATCH", "/api/v1/admin/products/{prd}", r#"{"name":"Studio"}"#),
+    ("DELETE", "/api/v1/admin/products/{prd}", ""),
     ("POST", "/api/v1/admin/plans", r#"{"name":"Team","productId":"{prd}"}"#),
     ("GET", "/api/v1/admin/plans", ""),
     ("GET", "/api/v1/admin/plans/{pln}", ""),
     ("PATCH", "/api/v1/admin/plans/{pln}", r#"{"name":"Team"}"#),
+    ("DELETE", "/api/v1/admin/plans/{pln}", ""),
     ("POST", "/api/v1/admin/licenses", r#"{"planId":"{pln}"}"#),
     ("GET", "/api/v1/admin/licenses", ""),
     ("GET", "/api/v1/admin/licenses/{lic}", ""),
     ("PATCH", "/api/v1/admin/licenses/{lic}", r#"{"maxSeats":1}"#),
+    ("DELETE", "/api/v1/admin/licenses/{lic}", ""),
     ("PATCH", "/api/v1/admin/licenses/{lic}/status", r#"{"status":"active"}"#),
     ("POST", "/api/v1/admin/licenses/{lic}/assign", r#"{"userId":"ada"}"#),
     ("DELETE", "/api/v1/admin/licenses/{lic}/assign/ada", ""),

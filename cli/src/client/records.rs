@@ -157,6 +157,10 @@ impl<T: Update> Records<'_, T> {
     ) -> Done<T> {
         self.client.write_version(Method::PATCH, &Self::path(id), body, etag).await
     }
+
+    pub async fn delete(self, id: impl Display) -> Done<T> {
+        self.client.write(Method::DELETE, &Self::path(id), NO_BODY).await
+    }
 }
 
 impl<'c, T: Update + Record<Shown: Timed>> Records<'c, T> {
@@ -260,12 +264,6 @@ impl Records<'_, License> {
     pub async fn unassign(self, id: impl Display, user: &ExternalId) -> Done<Assignment> {
         let path = format!("{}/assign?userId={}", Self::path(id), encode(user.as_str()));
         self.client.write(Method::DELETE, &path, NO_BODY).await
-    }
-}
-
-impl Records<'_, User> {
-    pub async fn delete(self, id: impl Display) -> Done<User> {
-        self.client.write(Method::DELETE, &Self::path(id), NO_BODY).await
     }
 }
 

@@ -71,6 +71,15 @@ Examples:
   licctl products update \"Acme Studio\" --description \"The desktop application\"
   licctl products update \"Acme Studio\" --description none")]
     Update(UpdateArgs),
+    /// Delete a product without plans
+    #[command(after_help = "\
+Examples:
+  licctl products delete \"Acme Stduio\"")]
+    Delete {
+        /// Product id or name
+        #[arg(add = completion::products())]
+        product: Option<String>,
+    },
 }
 
 #[derive(Args)]
@@ -115,6 +124,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         }
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
+        Verb::Delete { product } => delete(ctx, product.as_deref()).await,
     }
 }
 
@@ -210,6 +220,17 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     match updated {
         Some(now) => {
             Ok(show(ctx, &now.data)?.changed(format!("Updated product {}.", now.data.name)))
+        }
+        None => planned(),
+    }
+}
+
+async fn delete(ctx: &Context, given: Option<&str>) -> Result<View> {
+    let product = given_or_chosen(ctx, given, Purpose::Write).await?;
+    prompt::confirm_loss(ctx, &format!("Delete product {}?", product.name)).await?;
+    match ctx.client().await?.products().delete(product.id).await? {
+        Some(gone) => {
+            Ok(show(ctx, &gone.data)?.changed(format!("Deleted product {}.", product.name)))
         }
         None => planned(),
     }

@@ -121,6 +121,20 @@ pub async fn set_status(
         .await
 }
 
+pub async fn delete(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
+    Id(id): Id<LicenseId>,
+    _: NoQuery,
+) -> Result<Once<Changed<LicenseDetails>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops
+        .once(caller.origin(), key, |change| licenses::delete(change.expecting(expected), id))
+        .await
+}
+
 pub async fn assign(
     State(app): State<App>,
     Admin(caller): Admin,

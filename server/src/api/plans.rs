@@ -73,3 +73,15 @@ pub async fn update(
         .once(caller.origin(), key, |change| plans::update(change.expecting(expected), id, body))
         .await
 }
+
+pub async fn delete(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
+    Id(id): Id<PlanId>,
+    _: NoQuery,
+) -> Result<Once<Changed<Plan>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops.once(caller.origin(), key, |change| plans::delete(change.expecting(expected), id)).await
+}

@@ -68,3 +68,17 @@ pub async fn update(
         .once(caller.origin(), key, |change| products::update(change.expecting(expected), id, body))
         .await
 }
+
+pub async fn delete(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    idempotency: Idempotency,
+    IfMatch(expected): IfMatch,
+    Id(id): Id<ProductId>,
+    _: NoQuery,
+) -> Result<Once<Changed<Product>>, Error> {
+    let key = idempotency.of(&())?;
+    app.ops
+        .once(caller.origin(), key, |change| products::delete(change.expecting(expected), id))
+        .await
+}

@@ -1,37 +1,36 @@
-//! Licenses, and the users to whom they are assigned.
+//! Licenses, and lists of the users to whom they are assigned.
 
+mod assign;
 mod names;
 
 use chrono::Duration;
 use common::{
-    ActivationId, AssignLicense, Assignment, AssignmentId, CreateLicense, ExternalId, License,
-    LicenseAssignment, LicenseDetails, LicenseField, LicenseId, LicenseWithSeats, PlanId,
-    ProductId, Status, Timestamp, UpdateLicense, advance_ids_past,
+    ActivationId, AssignmentId, CreateLicense, EventType, License, LicenseAssignment,
+    LicenseDetails, LicenseField, LicenseId, LicenseWithSeats, PlanId, ProductId, Status,
+    Timestamp, UpdateLicense,
 };
 
 use super::change::{Change, Events};
 use super::members::{refuse_contradictions, update as update_member};
-use super::outcome::{Changed, Created, Outcome, Upserted};
-use super::users;
+use super::outcome::{Changed, Created};
 use super::view::View;
-use crate::error::Error;
+use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
+use crate::store::events::EventFilter;
 use crate::store::licenses::{LicenseFilter, Suffixes};
-use crate::store::{Page, assignments, licenses, phrases, plans, seats, users as stored_users};
+use crate::store::{Page, assignments, events, licenses, phrases, plans};
 use crate::validation::LastChecks;
 
+pub use assign::{Unassigned, assign, unassign};
 pub use names::{Names, names};
 
 pub use crate::store::assignments::{AssignedUser, SeatHolder};
 pub use crate::store::licenses::ExpiryFilter;
 
 pub(super) const NOT_FOUND: Error = Error::NotFound("license");
-const NOT_ASSIGNED: Error = Error::NotFound("assignment");
 
-/// The most licenses that a user may have, since a validation reads all of them.
-const MAX_LICENSES: i64 = 100;
-const TOO_MANY_LICENSES: &str =
-    "A user has at most 100 licenses, and this one has them: take the user off another one first";
+const EVER_ASSIGNED: Error =
+    Error::Conflict("Only a license that was never assigned can be deleted: revoke it instead");
 
 /// The most users without a seat that are counted: a license may have a million.
 pub const MAX_COUNTED: i64 = 1001;
@@ -59,7 +58,8 @@ async fn create_ending(
         return Err(Error::invalid("expiresAt", "Give expiresAt or expiresInDays, not both"));
     }
     let plan = plans::find(&mut change, scope, new.plan_id).await?;
-    let plan = plan.ok_or_else(|| Error::unknown("planId", "plan"))?;
+    let unknown = || Error::unknown("planId", "plan");
+    let plan = plan.ok_or_else(unknown)?;
     let days = new.expires_in_days.or(plan.expires_in_days);
     let end_of_days = days.map(|days| end_of_days(now.plus(Duration::days(days.get().into()))));
     let license = License {
@@ -74,7 +74,8 @@ async fn create_ending(
         updated_at: now,
     };
     let details = LicenseDetails { license, name: new.name, metadata: new.metadata };
-    licenses::insert(&mut change, scope, &details).await?;
+    // The plan may have been deleted since.
+    licenses::insert(&mut change, scope, &details).await.map_err(on_broken_reference(unknown()))?;
     phrases::add_to_license(&mut change, scope, details.id, details.name.as_ref()).await?;
     let event = NewEvent::license_created(&details);
     Ok(change.commit(Created(details), event).await?)
@@ -296,97 +297,21 @@ async fn modify(
     Ok(change.commit(Changed(after), event).await?)
 }
 
-/// Assigns the license to the user, who is created if unknown. If it is assigned already, the
-/// assignment stays, and metadata, if given, is replaced.
-pub async fn assign(
-    mut change: Change,
-    id: LicenseId,
-    new: AssignLicense,
-) -> Result<Upserted<Assignment>, Error> {
-    let (scope, now) = (change.scope(), change.now);
-    let (is_new, user) = users::ensure(&mut change, &new.user_id).await?;
-    // Read before locking the license, since others wait for that lock.
-    let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
-    let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    let mut events = Vec::new();
-    events.extend(is_new.then(|| NewEvent::user_created(&user)));
-    let Some(held) = assignments::lock(&mut change, scope, user.id, id).await? else {
-        let assignment = Assignment {
-            id: next_assignment(assigned, now)?,
-            user_id: user.id,
-            license_id: id,
-            assigned_at: now,
-            metadata: new.metadata,
-        };
-        assignments::insert(&mut change, scope, &assignment).await?;
-        events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
-        return Ok(change.commit(Upserted::New(assignment), events).await?);
-    };
-    let (before, mut assignment) = (held.assignment.clone(), held.assignment);
-    update_member(&mut assignment.metadata, new.metadata, false);
-    if assignment != before {
-        assignments::set_metadata(&mut change, scope, &assignment).await?;
-        let user = &user.external_id;
-        events.push(NewEvent::license_reassigned(&license, user, &before, &assignment));
-    }
-    Ok(change.commit(Upserted::Existing(assignment), events).await?)
-}
-
-/// The id of the next assignment of a user, who is locked, and whose newest assignment and number
-/// of assignments are given. Validations go through a user's licenses in the order of these ids, so
-/// it is greater than the existing ones even if a node with another clock created them.
-fn next_assignment(
-    (count, newest): (i64, Option<AssignmentId>),
-    now: Timestamp,
-) -> Result<AssignmentId, Error> {
-    if count >= MAX_LICENSES {
-        return Err(Error::Conflict(TOO_MANY_LICENSES));
-    }
-    if let Some(newest) = newest {
-        advance_ids_past(newest.uuid());
-    }
-    Ok(AssignmentId::new(now))
-}
-
-/// An assignment that was removed.
-pub struct Unassigned {
-    pub assignment: Assignment,
-    pub freed_seat: bool,
-}
-
-impl Outcome for Unassigned {
-    type Record = Assignment;
-
-    fn record(&self) -> &Assignment {
-        &self.assignment
-    }
-
-    fn is_new(&self) -> bool {
-        false
-    }
-}
-
-/// Removes the license from the user, and frees the user's seat, if any. `user` is none if the
-/// caller's text cannot be an external id.
-pub async fn unassign(
-    mut change: Change,
-    id: LicenseId,
-    user: Option<ExternalId>,
-) -> Result<Unassigned, Error> {
+/// Deletes a license that was never assigned, as far as its events are kept.
+pub async fn delete(mut change: Change, id: LicenseId) -> Result<Changed<LicenseDetails>, Error> {
     let scope = change.scope();
-    let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
-    let external_id = user.ok_or(NOT_ASSIGNED)?;
-    let user = stored_users::find_external(&mut change, scope, &external_id).await?;
-    let user = user.ok_or(NOT_ASSIGNED)?.id;
-    let mut held = assignments::lock(&mut change, scope, user, id).await?.ok_or(NOT_ASSIGNED)?;
-    let mut events = Vec::new();
-    if let Some(seat) = &mut held.seat {
-        change.last_checks.show(seat);
-        seats::free(&mut change, scope, user, id).await?;
-        events.push(NewEvent::seat_freed(&license, &external_id, seat));
+    let license = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&license)?;
+    phrases::set_of_license(&mut change, scope, id, None).await?;
+    licenses::delete(&mut change, scope, id).await.map_err(on_broken_reference(EVER_ASSIGNED))?;
+    // Nobody has it. If somebody had, it was unassigned.
+    let (subject, kind) = (id.to_string(), EventType::LicenseUnassigned.as_str());
+    let filter =
+        EventFilter { subject: Some(&subject), kind: Some(kind), ..EventFilter::default() };
+    let last = events::page(&mut change, scope, filter, Page::newest_first(None, 1)).await?;
+    if !last.is_empty() {
+        return Err(EVER_ASSIGNED);
     }
-    assignments::delete(&mut change, scope, user, id).await?;
-    events.push(NewEvent::license_unassigned(&license, &external_id, &held.assignment));
-    let freed_seat = held.seat.is_some();
-    Ok(change.commit(Unassigned { assignment: held.assignment, freed_seat }, events).await?)
+    let event = NewEvent::license_deleted(&license);
+    Ok(change.commit(Changed(license), event).await?)
 }

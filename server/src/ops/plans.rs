@@ -6,11 +6,12 @@ use super::change::{Change, Events};
 use super::members::{refuse_contradictions, update as update_member};
 use super::outcome::{Changed, Created};
 use super::view::View;
-use crate::error::Error;
+use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
-use crate::store::{Page, plans, products};
+use crate::store::{Page, plans};
 
 const NOT_FOUND: Error = Error::NotFound("plan");
+const IN_USE: Error = Error::Conflict("Only a plan without licenses can be deleted");
 
 pub async fn create(mut change: Change, new: CreatePlan) -> Result<Created<Plan>, Error> {
     let (scope, now) = (change.scope(), change.now);
@@ -25,9 +26,8 @@ pub async fn create(mut change: Change, new: CreatePlan) -> Result<Created<Plan>
         created_at: now,
         updated_at: now,
     };
-    let product = products::find(&mut change, scope, plan.product_id).await?;
-    product.ok_or_else(|| Error::unknown("productId", "product"))?;
-    plans::insert(&mut change, scope, &plan).await?;
+    let unknown = Error::unknown("productId", "product");
+    plans::insert(&mut change, scope, &plan).await.map_err(on_broken_reference(unknown))?;
     let event = NewEvent::plan_created(&plan);
     Ok(change.commit(Created(plan), event).await?)
 }
@@ -77,5 +77,15 @@ pub async fn update(
     plan.updated_at = change.time_after(before.updated_at);
     plans::update(&mut change, scope, &plan).await?;
     let event = NewEvent::plan_updated(&before, &plan);
+    Ok(change.commit(Changed(plan), event).await?)
+}
+
+/// Deletes a plan without licenses.
+pub async fn delete(mut change: Change, id: PlanId) -> Result<Changed<Plan>, Error> {
+    let scope = change.scope();
+    let plan = plans::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&plan)?;
+    plans::delete(&mut change, scope, id).await.map_err(on_broken_reference(IN_USE))?;
+    let event = NewEvent::plan_deleted(&plan);
     Ok(change.commit(Changed(plan), event).await?)
 }

@@ -6,11 +6,12 @@ use super::change::{Change, Events};
 use super::members::{refuse_contradictions, update as update_member};
 use super::outcome::{Changed, Created};
 use super::view::View;
-use crate::error::Error;
+use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
 use crate::store::{Page, products};
 
 const NOT_FOUND: Error = Error::NotFound("product");
+const IN_USE: Error = Error::Conflict("Only a product without plans can be deleted");
 
 pub async fn create(mut change: Change, new: CreateProduct) -> Result<Created<Product>, Error> {
     let (scope, now) = (change.scope(), change.now);
@@ -54,5 +55,15 @@ pub async fn update(
     product.updated_at = change.time_after(before.updated_at);
     products::update(&mut change, scope, &product).await?;
     let event = NewEvent::product_updated(&before, &product);
+    Ok(change.commit(Changed(product), event).await?)
+}
+
+/// Deletes a product without plans.
+pub async fn delete(mut change: Change, id: ProductId) -> Result<Changed<Product>, Error> {
+    let scope = change.scope();
+    let product = products::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    change.check(&product)?;
+    products::delete(&mut change, scope, id).await.map_err(on_broken_reference(IN_USE))?;
+    let event = NewEvent::product_deleted(&product);
     Ok(change.commit(Changed(product), event).await?)
 }

@@ -52,19 +52,17 @@ impl<'a> EventRecord<'a> {
             text: text.unwrap_or_else(|| id.to_owned()),
             path,
         };
+        let page = |folder: &str| (!is_deletion(event)).then(|| format!("/{folder}/{id}"));
         let named = |kind, folder| {
             let name = event.data.object.get("name").and_then(|name| name.as_str());
-            record(kind, name.map(str::to_owned), Some(format!("/{folder}/{id}")))
+            record(kind, name.map(str::to_owned), page(folder))
         };
-        let is_gone = event.kind == Open::Known(EventType::UserDeleted);
         let subject = match &event.subject.kind {
             Open::Known(kind @ SubjectType::License) => {
-                let path = format!("/licenses/{id}");
-                record(*kind, related.license_id.map(short), Some(path))
+                record(*kind, related.license_id.map(short), page("licenses"))
             }
             Open::Known(kind @ SubjectType::User) => {
-                let path = (!is_gone).then(|| format!("/users/{id}"));
-                return vec![record(*kind, external_id, path)];
+                return vec![record(*kind, external_id, page("users"))];
             }
             Open::Known(kind @ SubjectType::Key) => named(*kind, "keys"),
             Open::Known(kind @ SubjectType::Product) => named(*kind, "products"),
@@ -77,6 +75,19 @@ impl<'a> EventRecord<'a> {
             .map(|user| record(SubjectType::User, external_id, Some(format!("/users/{user}"))));
         [subject].into_iter().chain(user).collect()
     }
+}
+
+/// Whether the subject of the event has no page any more.
+pub fn is_deletion(event: &Event) -> bool {
+    matches!(
+        event.kind,
+        Open::Known(
+            EventType::ProductDeleted
+                | EventType::PlanDeleted
+                | EventType::LicenseDeleted
+                | EventType::UserDeleted
+        )
+    )
 }
 
 /// Who did something, in words.

@@ -8,7 +8,7 @@ use common::{Event, EventType, Open};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::event_line::EventLine;
+use super::event_line::{EventLine, is_deletion};
 use super::{Layout, Pager, Paging, Viewer, page};
 use crate::error::Error;
 use crate::http::App;
@@ -90,9 +90,8 @@ fn changes(event: &Event) -> Changes<'_> {
         .map(|(name, value)| Member { name, before: String::new(), after: value.to_string() })
         .collect();
     let title = match &event.kind {
-        Open::Known(
-            EventType::LicenseUnassigned | EventType::SeatFreed | EventType::UserDeleted,
-        ) => "Deleted with",
+        Open::Known(EventType::LicenseUnassigned | EventType::SeatFreed) => "Deleted with",
+        _ if is_deletion(event) => "Deleted with",
         _ => "Created with",
     };
     Changes { title, has_before: false, members }

@@ -142,8 +142,12 @@ notices! {
     ProductTwinCreated = "Product created. There is another one of this name already: give one of \
         them another name, so that people can tell them apart.";
     ProductUpdated = "Product saved.";
+    ProductDeleted = "Product deleted.";
+    ProductKept = "Not deleted: the product has plans.";
     PlanCreated = "Plan created. Next: create a license.";
     PlanUpdated = "Plan saved. Existing licenses keep their terms.";
+    PlanDeleted = "Plan deleted.";
+    PlanKept = "Not deleted: the plan has licenses.";
     LicenseCreated = "License created.";
     LicenseCreatedFor = "License created and assigned.";
     LicenseActivated = "License activated. Its users are valid again, as long as seats are free.";
@@ -152,6 +156,8 @@ notices! {
     LicenseSuspended = "License suspended. Its users are now refused.";
     LicenseRevoked = "License revoked. Its users are now refused.";
     LicenseExpired = "License set to expired. Its users are now refused.";
+    LicenseDeleted = "License deleted.";
+    LicenseKept = "Not deleted: the license is or was assigned. Revoke it instead.";
     LimitChanged = "Seat limit changed from {from} to {to}.";
     LimitBelowUsed = "Seat limit changed from {from} to {to}. More seats are in use: nobody lost \
         one, but no other user gets one until enough of them are freed.";
@@ -239,6 +245,9 @@ impl Done {
         matches!(
             self.notice,
             Notice::ProductTwinCreated
+                | Notice::ProductKept
+                | Notice::PlanKept
+                | Notice::LicenseKept
                 | Notice::LicenseActivatedLate
                 | Notice::LimitBelowUsed
                 | Notice::ExpiryPassed

@@ -30,7 +30,7 @@ use crate::ops::view::View;
 const MOST_SIMILAR: i64 = 3;
 
 pub use assign::{assign, create_license};
-pub use user::{delete, get, update};
+pub use user::{get, update};
 
 #[derive(Template)]
 #[template(path = "users.html")]

@@ -9,7 +9,7 @@ use tower_http::csrf::CsrfLayer;
 use crate::error::Error;
 use crate::http::App;
 use crate::pages::{
-    Viewer, assets, events, form_opened, front_door, home, keys, licenses, overview, plans,
+    Viewer, assets, delete, events, form_opened, front_door, home, keys, licenses, overview, plans,
     products, refusals, refuse_cross_site, render, sign_in, users,
 };
 
@@ -25,16 +25,19 @@ pub fn routes() -> Router<App> {
         .route("/dashboard/{mode}/licenses", get(licenses::list).post(licenses::create))
         .route("/dashboard/{mode}/licenses/new", get(licenses::new))
         .route("/dashboard/{mode}/licenses/{id}", get(licenses::get))
+        .route("/dashboard/{mode}/licenses/{id}/delete", post(delete::license))
         .route("/dashboard/{mode}/licenses/{id}/{action}", post(licenses::change))
         .route("/dashboard/{mode}/users", get(users::list).post(users::create))
         .route("/dashboard/{mode}/users/{id}", get(users::get).post(users::update))
         .route("/dashboard/{mode}/users/{id}/assign", post(users::assign))
         .route("/dashboard/{mode}/users/{id}/licenses", post(users::create_license))
-        .route("/dashboard/{mode}/users/{id}/delete", post(users::delete))
+        .route("/dashboard/{mode}/users/{id}/delete", post(delete::user))
         .route("/dashboard/{mode}/products", get(products::list).post(products::create))
         .route("/dashboard/{mode}/products/{id}", get(products::get).post(products::update))
         .route("/dashboard/{mode}/products/{id}/plans", post(products::create_plan))
+        .route("/dashboard/{mode}/products/{id}/delete", post(delete::product))
         .route("/dashboard/{mode}/plans/{id}", get(plans::get).post(plans::update))
+        .route("/dashboard/{mode}/plans/{id}/delete", post(delete::plan))
         .route("/dashboard/{mode}/refusals", get(refusals::list))
         .route("/dashboard/{mode}/events", get(events::list))
         .route("/dashboard/{mode}/keys", get(keys::list).post(keys::create))

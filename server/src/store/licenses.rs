@@ -142,3 +142,13 @@ pub async fn update(conn: &mut Conn, scope: Scope, license: &LicenseDetails) -> 
     .await?;
     Ok(())
 }
+
+/// Deletes a license without a name; the database refuses if it has assignments.
+pub async fn delete(conn: &mut Conn, scope: Scope, id: LicenseId) -> Result<()> {
+    conn.query("delete from licenses where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .execute()
+        .await?;
+    Ok(())
+}

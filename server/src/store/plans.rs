@@ -73,6 +73,16 @@ pub async fn update(conn: &mut Conn, scope: Scope, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// Deletes a plan; the database refuses if it has licenses.
+pub async fn delete(conn: &mut Conn, scope: Scope, id: PlanId) -> Result<()> {
+    conn.query("delete from plans where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .execute()
+        .await?;
+    Ok(())
+}
+
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page<PlanId>) -> Result<Vec<Plan>> {
     conn.query(paged!(page, select!("world = $1 and world > 0"), "id"))
         .bind_scope(scope)

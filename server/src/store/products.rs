@@ -63,6 +63,16 @@ pub async fn update(conn: &mut Conn, scope: Scope, product: &Product) -> Result<
     Ok(())
 }
 
+/// Deletes a product; the database refuses if it has plans.
+pub async fn delete(conn: &mut Conn, scope: Scope, id: ProductId) -> Result<()> {
+    conn.query("delete from products where id = $2 and world = $1")
+        .bind_scope(scope)
+        .bind(id)
+        .execute()
+        .await?;
+    Ok(())
+}
+
 pub async fn page(conn: &mut Conn, scope: Scope, page: Page<ProductId>) -> Result<Vec<Product>> {
     conn.query(paged!(page, select!("world = $1 and world > 0"), "id"))
         .bind_scope(scope)

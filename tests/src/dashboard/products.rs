@@ -196,3 +196,39 @@ async fn the_pages_of_products_are_fit_for_everyone() {
     is_fit_for_everyone(&browser, &format!("{PRODUCTS}/{product}")).await;
     is_fit_for_everyone(&browser, &format!("/dashboard/live/plans/{plan}")).await;
 }
+
+/// What was created by mistake goes from its page, license first; what is used stays.
+#[tokio::test]
+async fn a_mistake_is_deleted() {
+    let app = App::start().await;
+    let product = app.product("Stduio").await;
+    let plan = app.plan_of(&product, json!({})).await;
+    let (license, assigned) = (app.license_of(&plan).await, app.license_of(&plan).await);
+    app.assign(&assigned, "ada").await.data();
+    let browser = signed_in(&app).await;
+    for (kind, id, said) in [
+        ("license", &assigned, "Not deleted: the license is or was assigned."),
+        ("license", &license, "License deleted."),
+        ("plan", &plan, "Not deleted: the plan has licenses."),
+        ("product", &product, "Not deleted: the product has plans."),
+    ] {
+        browser.open(&format!("/dashboard/live/{kind}s/{id}")).await;
+        browser.click(&format!("Delete this {kind}…")).await;
+        browser.click(&format!("Delete this {kind} now")).await;
+        browser.sees(said).await;
+    }
+    let other = app.product("Other").await;
+    let spare = app.plan_of(&other, json!({})).await;
+    for (kind, id, said) in
+        [("plan", &spare, "Plan deleted."), ("product", &other, "Product deleted.")]
+    {
+        browser.open(&format!("/dashboard/live/{kind}s/{id}")).await;
+        browser.click(&format!("Delete this {kind}…")).await;
+        browser.click(&format!("Delete this {kind} now")).await;
+        browser.sees(said).await;
+        browser.is_at("/dashboard/live/products").await;
+    }
+    browser.open("/dashboard/live/events").await;
+    browser.sees("product.deleted").await;
+    assert_eq!(app.get("/api/v1/admin/licenses").await.list().len(), 1);
+}

@@ -1,4 +1,4 @@
-//! Users that are deleted while other requests use them.
+//! Users, plans and products that are deleted while other requests use them.
 
 use licd::db::Tx;
 use reqwest::Method;
@@ -176,4 +176,33 @@ async fn one_of_many_deletions_is_done() {
         let other = if key.is_some() { 409 } else { 404 };
         assert!(told.iter().all(|&(status, again)| status == other || status == 200 || again));
     }
+}
+
+/// Plans and products go while others are created in them: whoever comes too late hears that the
+/// plan or the product is unknown, and nothing is left without its plan or product.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_catalog_that_comes_and_goes_fails_no_request() {
+    let app = App::start().await;
+    for _ in 0..ROUNDS {
+        let product = app.product("Studio").await;
+        let plan = app.plan_of(&product, json!({})).await;
+        let steps = (0..24).map(|n| {
+            let (app, product, plan) = ((*app).clone(), product.clone(), plan.clone());
+            async move {
+                let answer = match n % 4 {
+                    0 => app.post("/api/v1/admin/licenses", json!({ "planId": plan })).await,
+                    1 => {
+                        let body = json!({ "productId": product, "name": "Team" });
+                        app.post("/api/v1/admin/plans", body).await
+                    }
+                    2 => app.delete(&format!("/api/v1/admin/plans/{plan}")).await,
+                    _ => app.delete(&format!("/api/v1/admin/products/{product}")).await,
+                };
+                assert!(matches!(answer.status, 200 | 201 | 400 | 404 | 409), "{answer}");
+            }
+        });
+        at_once(steps).await;
+    }
+    let database = app.stop().await;
+    assert_eq!(database.deadlocks().await, 0);
 }

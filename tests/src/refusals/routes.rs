@@ -25,7 +25,7 @@ async fn a_wrong_method_is_405_with_allow() {
         (Method::PUT, "/api/v1/validate", vec!["POST"]),
         (Method::DELETE, "/api/v1/key", vec!["GET", "HEAD"]),
         (Method::PATCH, "/api/v1/admin/products", vec!["GET", "HEAD", "POST"]),
-        (Method::DELETE, "/api/v1/admin/plans/x", vec!["GET", "HEAD", "PATCH"]),
+        (Method::POST, "/api/v1/admin/plans/x", vec!["DELETE", "GET", "HEAD", "PATCH"]),
         (Method::POST, "/api/v1/admin/licenses/x/status", vec!["PATCH"]),
         (Method::GET, "/api/v1/admin/licenses/x/assign", vec!["DELETE", "POST"]),
         (Method::OPTIONS, "/api/v1/admin/users", vec!["GET", "HEAD", "POST"]),

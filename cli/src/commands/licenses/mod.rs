@@ -5,6 +5,7 @@ mod assign;
 mod assign_from_file;
 mod assignments;
 mod create;
+mod delete;
 mod get;
 mod list;
 pub mod renew;
@@ -76,6 +77,7 @@ pub enum Verb {
     /// Expire licenses now, regardless of their date
     #[command(after_help = status::EXPIRE_EXAMPLES)]
     Expire(status::LicenseArgs),
+    Delete(delete::DeleteArgs),
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -93,6 +95,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         Verb::Activate(args) => status::set(ctx, args, Status::Active).await,
         Verb::Revoke(args) => status::set(ctx, args, Status::Revoked).await,
         Verb::Expire(args) => status::set(ctx, args, Status::Expired).await,
+        Verb::Delete(args) => delete::run(ctx, args).await,
     }
 }
 

@@ -9,6 +9,7 @@ use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
 
 use crate::client::ApiRecord;
 use crate::commands::lists::{self, ListFlags, ListSpec};
+use crate::commands::planned;
 use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
@@ -74,6 +75,19 @@ Examples:
     #[command(visible_alias = "new")]
     Create(create::CreateArgs),
     Update(update::UpdateArgs),
+    /// Delete a plan without licenses
+    #[command(after_help = "\
+Examples:
+  licctl plans delete \"Pro anual\"
+  licctl plans delete Team --product \"Acme Studio\"")]
+    Delete {
+        /// Plan id or name; Product/Plan if several products share the name
+        #[arg(add = completion::plans())]
+        plan: Option<String>,
+        /// Product of the plan, by name or id
+        #[arg(long, add = completion::products())]
+        product: Option<String>,
+    },
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
@@ -88,6 +102,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
         }
         Verb::Create(args) => create::run(ctx, args).await,
         Verb::Update(args) => update::run(ctx, args).await,
+        Verb::Delete { plan, product } => delete(ctx, plan.as_deref(), product.as_deref()).await,
     }
 }
 
@@ -144,6 +159,18 @@ async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Resu
         None => "No plans yet. Create one: licctl plans create".to_owned(),
     };
     Ok(view.or_when_empty(hint))
+}
+
+async fn delete(ctx: &Context, given: Option<&str>, product: Option<&str>) -> Result<View> {
+    let plan = given_or_chosen(ctx, given, product, Purpose::Write).await?;
+    prompt::confirm_loss(ctx, &format!("Delete plan {}?", plan.name)).await?;
+    match ctx.client().await?.plans().delete(plan.id).await? {
+        Some(gone) => {
+            let names = NameIndex::for_display(ctx).await;
+            Ok(show(&gone.data, &names)?.changed(format!("Deleted plan {}.", plan.name)))
+        }
+        None => planned(),
+    }
 }
 
 fn show(plan: &ApiRecord<Plan>, names: &NameIndex) -> Result<View> {

@@ -79,8 +79,8 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         ("PATCH", ["admin", "licenses", _, "status"]) => {
             Reply::data(200, &license(request.body["status"].as_str().unwrap()))
         }
-        ("PATCH", ["admin", "licenses", _]) => Reply::data(200, &license("active")),
-        ("PATCH", ["admin", "plans", _]) => Reply::data(200, &plan("Pro annual")),
+        ("PATCH" | "DELETE", ["admin", "licenses", _]) => Reply::data(200, &license("active")),
+        ("PATCH" | "DELETE", ["admin", "plans", _]) => Reply::data(200, &plan("Pro annual")),
         ("PATCH" | "DELETE", ["admin", "users", _]) => Reply::data(200, &user("alice")),
         ("POST", ["validate"]) if request.body["userId"] == "alice" => {
             let mut activation = usage(1)["activations"][0].clone();
@@ -104,7 +104,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         ("POST", ["admin", "keys", _, "revoke"]) => {
             Reply::data(200, &with(key(), "revokedAt", "2026-02-01T12:00:00.000Z"))
         }
-        ("PATCH", ["admin", "products", _]) => Reply::data(200, &product("Acme Studio")),
+        ("PATCH" | "DELETE", ["admin", "products", _]) => Reply::data(200, &product("Acme Studio")),
         _ => nothing(),
     }
 }

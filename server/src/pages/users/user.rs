@@ -196,22 +196,3 @@ pub async fn update(
     };
     visitor.respond(updated, again).await
 }
-
-/// The form that deletes the user has no fields of its own.
-#[derive(Deserialize)]
-pub struct DeleteForm {}
-
-pub async fn delete(
-    State(app): State<App>,
-    Editor(visitor): Editor,
-    Id(id): Id<UserId>,
-    Form { seen, .. }: Form<DeleteForm>,
-) -> Result<Response, Error> {
-    let change = visitor.change(&app, seen).await?;
-    let (path, notice) = match Box::pin(users::delete(change, id)).await {
-        Ok(_) => ("/users".to_owned(), Notice::UserDeleted),
-        Err(Error::Changed(_)) => (format!("/users/{id}"), Notice::ChangedMeanwhile),
-        Err(error) => return Err(error),
-    };
-    Ok(visitor.redirect(&path, notice))
-}

@@ -1,0 +1,116 @@
+//! Assigning licenses to users, and taking them away.
+
+use common::{
+    AssignLicense, Assignment, AssignmentId, ExternalId, LicenseId, Timestamp, advance_ids_past,
+};
+
+use super::NOT_FOUND;
+use crate::error::Error;
+use crate::events::NewEvent;
+use crate::ops::change::Change;
+use crate::ops::members::update as update_member;
+use crate::ops::outcome::{Outcome, Upserted};
+use crate::ops::users;
+use crate::store::{assignments, licenses, seats, users as stored_users};
+
+const NOT_ASSIGNED: Error = Error::NotFound("assignment");
+
+/// The most licenses that a user may have, since a validation reads all of them.
+const MAX_LICENSES: i64 = 100;
+const TOO_MANY_LICENSES: &str =
+    "A user has at most 100 licenses, and this one has them: take the user off another one first";
+
+/// Assigns the license to the user, who is created if unknown. If it is assigned already, the
+/// assignment stays, and metadata, if given, is replaced.
+pub async fn assign(
+    mut change: Change,
+    id: LicenseId,
+    new: AssignLicense,
+) -> Result<Upserted<Assignment>, Error> {
+    let (scope, now) = (change.scope(), change.now);
+    let (is_new, user) = users::ensure(&mut change, &new.user_id).await?;
+    // Read before locking the license, since others wait for that lock.
+    let assigned = assignments::count_of_user(&mut change, scope, user.id).await?;
+    let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let mut events = Vec::new();
+    events.extend(is_new.then(|| NewEvent::user_created(&user)));
+    let Some(held) = assignments::lock(&mut change, scope, user.id, id).await? else {
+        let assignment = Assignment {
+            id: next_assignment(assigned, now)?,
+            user_id: user.id,
+            license_id: id,
+            assigned_at: now,
+            metadata: new.metadata,
+        };
+        assignments::insert(&mut change, scope, &assignment).await?;
+        events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
+        return Ok(change.commit(Upserted::New(assignment), events).await?);
+    };
+    let (before, mut assignment) = (held.assignment.clone(), held.assignment);
+    update_member(&mut assignment.metadata, new.metadata, false);
+    if assignment != before {
+        assignments::set_metadata(&mut change, scope, &assignment).await?;
+        let user = &user.external_id;
+        events.push(NewEvent::license_reassigned(&license, user, &before, &assignment));
+    }
+    Ok(change.commit(Upserted::Existing(assignment), events).await?)
+}
+
+/// The id of the next assignment of a user, who is locked, and whose newest assignment and number
+/// of assignments are given. Validations go through a user's licenses in the order of these ids, so
+/// it is greater than the existing ones even if a node with another clock created them.
+fn next_assignment(
+    (count, newest): (i64, Option<AssignmentId>),
+    now: Timestamp,
+) -> Result<AssignmentId, Error> {
+    if count >= MAX_LICENSES {
+        return Err(Error::Conflict(TOO_MANY_LICENSES));
+    }
+    if let Some(newest) = newest {
+        advance_ids_past(newest.uuid());
+    }
+    Ok(AssignmentId::new(now))
+}
+
+/// An assignment that was removed.
+pub struct Unassigned {
+    pub assignment: Assignment,
+    pub freed_seat: bool,
+}
+
+impl Outcome for Unassigned {
+    type Record = Assignment;
+
+    fn record(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    fn is_new(&self) -> bool {
+        false
+    }
+}
+
+/// Removes the license from the user, and frees the user's seat, if any. `user` is none if the
+/// caller's text cannot be an external id.
+pub async fn unassign(
+    mut change: Change,
+    id: LicenseId,
+    user: Option<ExternalId>,
+) -> Result<Unassigned, Error> {
+    let scope = change.scope();
+    let license = licenses::lock(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
+    let external_id = user.ok_or(NOT_ASSIGNED)?;
+    let user = stored_users::find_external(&mut change, scope, &external_id).await?;
+    let user = user.ok_or(NOT_ASSIGNED)?.id;
+    let mut held = assignments::lock(&mut change, scope, user, id).await?.ok_or(NOT_ASSIGNED)?;
+    let mut events = Vec::new();
+    if let Some(seat) = &mut held.seat {
+        change.last_checks.show(seat);
+        seats::free(&mut change, scope, user, id).await?;
+        events.push(NewEvent::seat_freed(&license, &external_id, seat));
+    }
+    assignments::delete(&mut change, scope, user, id).await?;
+    events.push(NewEvent::license_unassigned(&license, &external_id, &held.assignment));
+    let freed_seat = held.seat.is_some();
+    Ok(change.commit(Unassigned { assignment: held.assignment, freed_seat }, events).await?)
+}

@@ -1,0 +1,79 @@
+//! The forms that delete a record. Which record may go is decided by the operations.
+
+use axum::extract::State;
+use axum::response::Response;
+use common::{LicenseId, PlanId, ProductId, UserId};
+use serde::Deserialize;
+
+use super::{Editor, Notice, Visitor};
+use crate::error::Error;
+use crate::http::App;
+use crate::http::extract::{Form, Id};
+use crate::ops::{licenses, plans, products, users};
+
+/// The fields of such a form: none of its own.
+#[derive(Deserialize)]
+pub struct NoFields {}
+
+pub async fn product(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<ProductId>,
+    Form { seen, .. }: Form<NoFields>,
+) -> Result<Response, Error> {
+    let change = visitor.change(&app, seen).await?;
+    let deleted = Box::pin(products::delete(change, id)).await;
+    let kept = (format!("/products/{id}"), Notice::ProductKept);
+    next_page(&visitor, deleted, ("/products", Notice::ProductDeleted), kept)
+}
+
+pub async fn plan(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<PlanId>,
+    Form { seen, .. }: Form<NoFields>,
+) -> Result<Response, Error> {
+    let change = visitor.change(&app, seen).await?;
+    let deleted = Box::pin(plans::delete(change, id)).await;
+    let kept = (format!("/plans/{id}"), Notice::PlanKept);
+    next_page(&visitor, deleted, ("/products", Notice::PlanDeleted), kept)
+}
+
+pub async fn license(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<LicenseId>,
+    Form { seen, .. }: Form<NoFields>,
+) -> Result<Response, Error> {
+    let change = visitor.change(&app, seen).await?;
+    let deleted = Box::pin(licenses::delete(change, id)).await;
+    let kept = (format!("/licenses/{id}"), Notice::LicenseKept);
+    next_page(&visitor, deleted, ("/licenses", Notice::LicenseDeleted), kept)
+}
+
+pub async fn user(
+    State(app): State<App>,
+    Editor(visitor): Editor,
+    Id(id): Id<UserId>,
+    Form { seen, .. }: Form<NoFields>,
+) -> Result<Response, Error> {
+    let change = visitor.change(&app, seen).await?;
+    let deleted = Box::pin(users::delete(change, id)).await;
+    let kept = (format!("/users/{id}"), Notice::ChangedMeanwhile);
+    next_page(&visitor, deleted, ("/users", Notice::UserDeleted), kept)
+}
+
+/// The page, with its notice, after a record was deleted or kept.
+fn next_page<T>(
+    visitor: &Visitor,
+    deleted: Result<T, Error>,
+    (list, gone): (&str, Notice),
+    (record, kept): (String, Notice),
+) -> Result<Response, Error> {
+    match deleted {
+        Ok(_) => Ok(visitor.redirect(list, gone)),
+        Err(Error::Conflict(_)) => Ok(visitor.redirect(&record, kept)),
+        Err(Error::Changed(_)) => Ok(visitor.redirect(&record, Notice::ChangedMeanwhile)),
+        Err(error) => Err(error),
+    }
+}
