@@ -119,7 +119,14 @@ def existing_instead_of(text, operation):
     kind = text[:3]
     if not re.fullmatch(r"(prd|pln|lic|usr|key)_[0-9a-z]{26}", text) or ord(text[-1]) % 2:
         return text
-    spent = {"deleteUser": user, "rollKey": key, "revokeKey": key}
+    spent = {
+        "deleteProduct": lambda: create("products", name="Studio"),
+        "deletePlan": lambda: create("plans", productId=product, name="Team"),
+        "deleteLicense": lambda: create("licenses", planId=plan),
+        "deleteUser": user,
+        "rollKey": key,
+        "revokeKey": key,
+    }
     return spent.get(operation, lambda: existing[kind])()
 
 

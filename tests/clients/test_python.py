@@ -107,6 +107,7 @@ def test_products(licd):
     cleared = models.UpdateProduct(clear=["description"])
     assert licd.products.update_product(product.id, cleared).data.description is None
     assert licd.products.get_product(product.id).data.name == "Studio 2"
+    assert licd.products.delete_product(product.id).data.name == "Studio 2"
 
 
 def test_pages(licd):
@@ -131,6 +132,7 @@ def test_plans(licd):
     assert (changed.max_seats, changed.expires_in_days, changed.features) == (None, 365, [])
     assert licd.plans.get_plan(plan.id).data == changed
     assert licd.plans.list_plans(product_id=plan.product_id).data == [changed]
+    assert licd.plans.delete_plan(plan.id).data == changed
 
 
 def test_licenses(licd):
@@ -158,6 +160,7 @@ def test_licenses(licd):
         license.id, models.SetStatus(status="suspended")
     ).data
     assert suspended.status is models.Status.SUSPENDED
+    assert licd.licenses.delete_license(license.id).data == suspended
 
 
 def test_users(licd):

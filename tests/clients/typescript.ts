@@ -110,6 +110,7 @@ test('products', async () => {
     const cleared = (await api.products.updateProduct({ id, updateProduct: { clear } })).data;
     assert.equal(cleared.description, null);
     assert.deepEqual((await api.products.getProduct({ id })).data, cleared);
+    assert.deepEqual((await api.products.deleteProduct({ id })).data, cleared);
 });
 
 test('pages', async () => {
@@ -134,6 +135,7 @@ test('plans', async () => {
     assert.deepEqual([changed.maxSeats, changed.expiresInDays, changed.features], [null, 365, []]);
     assert.deepEqual((await api.plans.getPlan({ id: plan.id })).data, changed);
     assert.deepEqual((await api.plans.listPlans({ productId: plan.productId })).data, [changed]);
+    assert.deepEqual((await api.plans.deletePlan({ id: plan.id })).data, changed);
 });
 
 test('licenses', async () => {
@@ -160,6 +162,7 @@ test('licenses', async () => {
     const setStatus = { status: licd.Status.Suspended };
     const suspended = (await api.licenses.setLicenseStatus({ id, setStatus })).data;
     assert.equal(suspended.status, 'suspended');
+    assert.deepEqual((await api.licenses.deleteLicense({ id })).data, suspended);
 });
 
 test('users', async () => {

@@ -12,8 +12,9 @@ LIMITED = '{"success": false, "code": "rate_limited", "requestId": "r-1", "retry
 UNAVAILABLE = '{"success": false, "code": "unavailable", "requestId": "r-2", "retryAfter": 1}'
 
 
-def kept(answer, seen_seconds_ago=60, left=GRACE):
-    entry = {"answer": answer, "seen": time.time() - seen_seconds_ago, "left": left}
+def kept(answer, seen_seconds_ago=60, left=GRACE, fresh=0):
+    seen = time.time() - seen_seconds_ago
+    entry = {"answer": answer, "seen": seen, "left": left, "fresh": fresh}
     return json.dumps({"ada": entry})
 
 
@@ -50,8 +51,11 @@ class Gate:
         if self.stand_in.requests != count:
             raise SystemExit(f"{self.place}, {case}: {self.stand_in.requests} requests, not {count}")
 
+    def kept(self):
+        return (self.session.folder() / "answers.json").read_text()
+
     def left(self, case, low, high):
-        left = json.loads((self.session.folder() / "answers.json").read_text())["ada"]["left"]
+        left = json.loads(self.kept())["ada"]["left"]
         if not low < left <= high:
             raise SystemExit(f"{self.place}, {case}: the answer counts for {left} seconds")
 
@@ -78,6 +82,19 @@ def try_all(gate, read_key):
     gate.run("asked to wait for long", kept(ALLOWED), there, gate.on, r"rate_limited[\s\S]*r-1")
     gate.expect_requests("asked to wait for long", 1)
 
+    gate.run("again within a minute", gate.kept(), there, gate.on, "^$")
+    gate.expect_requests("again within a minute", 1)
+    for case, before, expected, requests in [
+        ("with a fresh answer", kept(ALLOWED, 60, GRACE, 3600), gate.on, 0),
+        ("with an answer an hour old", kept(ALLOWED, 3660, GRACE, 3600), gate.on, 1),
+        ("with an hour on the clock set back", kept(ALLOWED, -3660, GRACE, 3600), gate.on, 1),
+        ("with a fresh answer past its end", kept(ALLOWED, 60, 30, 3600), nothing, 1),
+        ("with a fresh refusal", kept(REFUSED, 60, GRACE, 3600), gate.off("the license has expired"), 1),
+    ]:
+        stand_in.always(429, 60, LIMITED)
+        gate.run(case, before, there, expected)
+        gate.expect_requests(case, requests)
+
     # From here on, each first attempt is the last, so that nobody waits.
     expired = gate.off("the license has expired")
     for case, before, expected in [
@@ -94,7 +111,7 @@ def try_all(gate, read_key):
 
     stand_in.always(200, None, answer(3600))
     gate.run("with an end near", None, there, gate.on)
-    gate.left("with an end near", 3000, 3600)
+    gate.left("with an end near", 3000, 3601)
     stand_in.always(200, None, answer(300 * DAY))
     gate.run("with an end far away", None, there, gate.on)
     gate.left("with an end far away", GRACE - 1, GRACE)
