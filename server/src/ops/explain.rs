@@ -161,8 +161,8 @@ fn sentence(
         Verdict::Valid if assigned.seat.is_some() => "Valid, and the user holds a seat.".into(),
         Verdict::Valid => "Valid, and a seat is free.".into(),
         Verdict::ExceededSeats => match assigned.license.max_seats.map(MaxSeats::get) {
-            Some(1) => "Valid, but another user holds its only seat.".into(),
-            seats => format!("Valid, but all of its {} seats are taken.", seats.unwrap_or(0)),
+            Some(1) => "Another user holds the only seat.".into(),
+            seats => format!("All {} seats are taken.", seats.unwrap_or(0)),
         },
         Verdict::Expired => expired(&assigned.license, now),
         Verdict::Suspended => "Suspended.".into(),

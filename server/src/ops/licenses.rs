@@ -161,9 +161,13 @@ pub async fn by_expiry(
     Ok(licenses::by_expiry(&mut conn, view.scope, &filter, after, limit).await?)
 }
 
-/// The licenses in force whose seats are all in use.
-pub async fn full(view: View, page: Page<LicenseId>) -> Result<Vec<LicenseWithSeats>, Error> {
-    Ok(licenses::full(&mut view.read().await?, view.scope, Timestamp::now(), page).await?)
+/// The licenses in force whose seats are all in use, all or those of a product or plan.
+pub async fn full(
+    view: View,
+    of: (Option<ProductId>, Option<PlanId>),
+    page: Page<LicenseId>,
+) -> Result<Vec<LicenseWithSeats>, Error> {
+    Ok(licenses::full(&mut view.read().await?, view.scope, of, Timestamp::now(), page).await?)
 }
 
 /// The license's assignments, with their users and seats; empty if the license does not exist.

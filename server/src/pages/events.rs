@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::event_line::{EventLine, is_deletion};
-use super::{Layout, Pager, Paging, Viewer, page};
+use super::{Chip, Layout, Pager, Paging, Viewer, page};
 use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::Query;
@@ -20,6 +20,7 @@ use crate::ops::events::{self, EventQuery};
 struct EventsPage {
     layout: Layout,
     filter: EventsFilter,
+    chips: Vec<Chip>,
     events: Vec<Event>,
     pager: Pager,
 }
@@ -48,9 +49,15 @@ pub async fn list(
     };
     let fields = [("type", &*filter.kind), ("subject", &*filter.subject), ("user", &*filter.user)];
     let paging = Paging { others: &fields, ..Paging::new(&filter.before) };
-    let mut events = events::page(app.ops.view(visitor.scope), query, paging.page()).await?;
+    let view = app.ops.view(visitor.scope);
+    let mut chips = Vec::new();
+    let list = format!("{}/events", visitor.layout.base());
+    for of in [("User", "user"), ("Record", "subject")] {
+        chips.extend(Chip::of(&view, of, &list, &fields).await?);
+    }
+    let mut events = events::page(view, query, paging.page()).await?;
     let pager = paging.pager(&mut events, |event| event.sequence);
-    page(StatusCode::OK, &EventsPage { layout: visitor.layout, filter, events, pager })
+    page(StatusCode::OK, &EventsPage { layout: visitor.layout, filter, chips, events, pager })
 }
 
 impl EventsFilter {

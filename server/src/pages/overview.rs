@@ -64,7 +64,8 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
     }
     let refusals = recent_refusals(view.clone(), now).await?;
     let counted = COUNTED as i64 + 1;
-    let full = licenses::full(view.clone(), Page::newest_first(None, counted)).await?;
+    let full =
+        licenses::full(view.clone(), (None, None), Page::newest_first(None, counted)).await?;
     let expiring = expiring(view.clone(), now, counted).await?;
     let (full, expiring) = (Licenses::of(full), Licenses::of(expiring));
     let shown = [&full.shown[..], &expiring.shown[..]].concat();
@@ -92,7 +93,7 @@ async fn recent_refusals(view: View, now: Timestamp) -> Result<Vec<UserRefusal>,
 /// The active licenses that expire soon, soonest first.
 async fn expiring(view: View, now: Timestamp, limit: i64) -> Result<Vec<LicenseWithSeats>, Error> {
     let (status, to) = (Some(Status::Active), now.plus(EXPIRES_SOON));
-    let filter = ExpiryFilter { product: None, status, from: now, to };
+    let filter = ExpiryFilter { product: None, plan: None, status, from: now, to };
     licenses::by_expiry(view, filter, None, limit).await
 }
 

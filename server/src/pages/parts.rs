@@ -3,6 +3,11 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 use common::{License, LicenseId, Reason, Seats, Status, Timestamp};
+use form_urlencoded::Serializer;
+
+use crate::error::Error;
+use crate::ops::licenses;
+use crate::ops::view::View;
 
 /// `1 seat`, `2 seats`.
 pub fn counted(number: impl Into<i64>, noun: &str) -> String {
@@ -136,3 +141,50 @@ pub struct LicenseLink {
 }
 
 impl HtmlSafe for LicenseLink {}
+
+/// A filter that a link of another page set: it stays with the form, and a click takes it away.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"<input type="hidden" name="{{ field }}" value="{{ value }}"><a class="chip" href="{{ without }}"><span class="hidden">Remove</span> {{ label }}: <bdi>{{ text }}</bdi> <span aria-hidden="true">×</span></a>"#
+)]
+pub struct Chip {
+    label: &'static str,
+    field: &'static str,
+    value: String,
+    text: String,
+    /// The address of the list without it.
+    without: String,
+}
+
+impl HtmlSafe for Chip {}
+
+impl Chip {
+    /// The chip of a field, if it has a value. `fields` are all fields of the list at `list`.
+    pub async fn of(
+        view: &View,
+        (label, field): (&'static str, &'static str),
+        list: &str,
+        fields: &[(&str, &str)],
+    ) -> Result<Option<Self>, Error> {
+        let is_given = |(name, value): &&(&str, &str)| *name == field && !value.is_empty();
+        let Some((_, value)) = fields.iter().find(is_given) else { return Ok(None) };
+        let others = fields.iter().filter(|(name, value)| *name != field && !value.is_empty());
+        let query = Serializer::new(String::new()).extend_pairs(others).finish();
+        let (value, without) = (value.trim().to_owned(), format!("{list}?{query}"));
+        let text = match value.parse::<LicenseId>() {
+            Ok(id) => title(view, id).await?,
+            Err(_) => value.clone(),
+        };
+        Ok(Some(Self { label, field, value, text, without }))
+    }
+}
+
+/// The name of a license, or the end of its id.
+async fn title(view: &View, id: LicenseId) -> Result<String, Error> {
+    match licenses::get(view.clone(), id).await {
+        Ok(license) => Ok(license.details.name.map_or_else(|| short(id), |name| name.to_string())),
+        Err(Error::NotFound(_)) => Ok(short(id)),
+        Err(error) => Err(error),
+    }
+}

@@ -8,7 +8,7 @@ use form_urlencoded::Serializer;
 use serde::Deserialize;
 
 use super::catalog::Catalog;
-use super::{FormError, Layout, Pager, Paging, Viewer, filters, optional, page, words};
+use super::{Chip, FormError, Layout, Pager, Paging, Viewer, filters, optional, page, words};
 use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::Query;
@@ -20,6 +20,7 @@ struct RefusalsPage {
     layout: Layout,
     query: ListQuery,
     catalog: Catalog,
+    chips: Vec<Chip>,
     refusals: Vec<UserRefusal>,
     pager: Pager,
     error: FormError,
@@ -93,6 +94,11 @@ pub async fn list(
     let fields = query.fields();
     let paging = Paging { others: &fields, ..Paging::new(&query.before) };
     let before = query.before.parse().ok();
+    let mut chips = Vec::new();
+    let list = format!("{}/refusals", visitor.layout.base());
+    for of in [("User", "user"), ("License", "license")] {
+        chips.extend(Chip::of(&view, of, &list, &fields).await?);
+    }
     let found = async { outcomes::refusals(view, query.read()?, before, paging.rows + 1).await };
     let (mut refusals, error) = match found.await {
         Ok(found) => (found, FormError::default()),
@@ -100,7 +106,7 @@ pub async fn list(
     };
     let pager = paging.pager(&mut refusals, |refusal| refusal.id);
     let (layout, status) = (visitor.layout, error.status());
-    page(status, &RefusalsPage { layout, query, catalog, refusals, pager, error })
+    page(status, &RefusalsPage { layout, query, catalog, chips, refusals, pager, error })
 }
 
 /// The address of this page with some filters, behind that of the mode.

@@ -160,6 +160,10 @@ async fn a_users_page_explains_the_answer_of_a_validation() {
     })
     .await;
     browser.sees("Refused for Studio: no free seat.").await;
+    browser
+        .sees("What would help: unassign this user from it, as a license behind it is free")
+        .await;
+    browser.sees("or free a seat, or raise its limit to 2.").await;
     let explained = app.explain("grace").await;
     let licenses_shown = browser
         .script("return [...document.querySelectorAll('.ladder > li')].map(li => li.innerText)")
@@ -169,12 +173,15 @@ async fn a_users_page_explains_the_answer_of_a_validation() {
     let licenses = explained["licenses"].as_array().unwrap();
     assert_eq!((licenses_shown.len(), licenses.len()), (3, 3));
     for (shown_license, license) in licenses_shown.iter().zip(licenses) {
-        for shown in ["sentence", "verdict", "planName"] {
+        for shown in ["sentence", "planName"] {
             assert!(
                 shown_license.contains(license[shown].as_str().unwrap()),
                 "{shown} in {shown_license}"
             );
         }
+        // The reason stands above, once.
+        let verdict = license["verdict"].as_str().unwrap();
+        assert_eq!(shown_license.contains(verdict), verdict != "exceeded_seats", "{shown_license}");
         assert!(
             shown_license.contains(&end(license["license"]["id"].as_str().unwrap())),
             "{shown_license}"

@@ -48,7 +48,7 @@ async fn each_assigned_license_has_its_verdict_in_order() {
     Studio Team 0 suspended: Suspended.
     Studio Team 0 expired: Its status is expired.
     Studio Team 0 expired: Expired at 2020-01-01T00:00:00.000Z.
-    Studio Team 1 exceeded_seats: Valid, but another user holds its only seat.
+    Studio Team 1 exceeded_seats: Another user holds the only seat.
     Studio Team 0 not_reached: Valid too, but license 6 is used.
     ");
     let shown: Vec<&Value> = explained["licenses"].as_array().unwrap().iter().collect();

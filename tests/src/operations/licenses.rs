@@ -20,7 +20,7 @@ async fn of_2030(
     status: Option<Status>,
 ) -> Vec<LicenseId> {
     let (from, to) = (time("2030-01-01T00:00:00Z"), time("2031-01-01T00:00:00Z"));
-    let filter = ExpiryFilter { product, status, from, to };
+    let filter = ExpiryFilter { product, plan: None, status, from, to };
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = licenses::by_expiry(view.clone(), filter, after, 1).await.unwrap();
@@ -74,7 +74,7 @@ async fn licenses_come_in_the_order_of_their_ends() {
 
 async fn full(app: &App, caller: &Caller) -> Vec<String> {
     let view = view_of(app, caller).await;
-    let found = licenses::full(view, Page::newest_first(None, 100)).await.unwrap();
+    let found = licenses::full(view, (None, None), Page::newest_first(None, 100)).await.unwrap();
     let id = |found: LicenseWithSeats| found.license.id.to_string();
     found.into_iter().map(id).collect()
 }
@@ -99,7 +99,7 @@ async fn a_license_is_full_while_no_seat_is_free() {
     assert_eq!(full(&app, &app).await, [&*one, &*free]);
     let view = view_of(&app, &app).await;
     let before = Page::newest_first(one.parse().ok(), 1);
-    let older = licenses::full(view, before).await.unwrap();
+    let older = licenses::full(view, (None, None), before).await.unwrap();
     assert_eq!(older.len(), 1);
     assert_eq!((older[0].license.id.to_string(), older[0].seats.used), (free.clone(), 1));
     for other in [app.test_mode().await, app.other_tenant().await] {

@@ -128,7 +128,7 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
     let before =
         |end| LicenseFilter { expiring_before: Some(time(end)), ..LicenseFilter::default() };
     let (from, to) = (time("2030-01-08T00:00:00Z"), time("2031-01-01T00:00:00Z"));
-    let expiring = ExpiryFilter { product: None, status: None, from, to };
+    let expiring = ExpiryFilter { product: None, plan: None, status: None, from, to };
     let some = ExpiryFilter { product: Some(id(1)), status: Some(Status::Active), ..expiring };
     let after = Some((time("2030-01-12T00:00:00Z"), id(1)));
     let license: LicenseId = id(1);
@@ -154,7 +154,7 @@ async fn read_licenses(conn: &mut Conn, scope: Scope, stats: &mut Stats) {
         "expiring": licenses::by_expiry(conn, scope, &expiring, None, PAGE);
         "expiring later": licenses::by_expiry(conn, scope, &expiring, after, PAGE);
         "active and expiring": licenses::by_expiry(conn, scope, &some, None, PAGE);
-        "full": licenses::full(conn, scope, Timestamp::now(), middle());
+        "full": licenses::full(conn, scope, (None, None), Timestamp::now(), middle());
         "holders": assignments::holders(conn, scope, license, Page::newest_first(None, PAGE));
         "waiting": assignments::waiting(conn, scope, license, middle());
         "assignments": assignments::page_of_license(conn, scope, license, middle());

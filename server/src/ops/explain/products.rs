@@ -64,8 +64,8 @@ impl ExplainedUser {
     }
 }
 
-/// Explains all products of the user, as of one moment, with the remedies if they are needed.
-pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<ExplainedUser, Error> {
+/// Explains all products of the user, as of one moment.
+pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
     let (mut tx, scope, now) = (view.snapshot().await?, view.scope, Timestamp::now());
     let user = users::find(&mut tx, scope, id).await?.ok_or(Error::NotFound("user"))?;
     let mut found = validations::explain(&mut tx, scope, user.id).await?;
@@ -80,10 +80,8 @@ pub async fn of_user(view: View, id: UserId, with_remedies: bool) -> Result<Expl
             continue;
         }
         let mut answer = answer(&found, id, license.product_name.clone(), &refusals, now);
-        if with_remedies {
-            let ProductAnswer { reason, licenses, .. } = &mut answer;
-            add_remedies(&mut tx, scope, *reason, licenses, &view.last_checks, now).await?;
-        }
+        let ProductAnswer { reason, licenses, .. } = &mut answer;
+        add_remedies(&mut tx, scope, *reason, licenses, &view.last_checks, now).await?;
         products.push(answer);
     }
     let unnamed = (products.len() > 1).then(|| {

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use chrono::Duration;
-use common::{LicenseId, LicenseWithSeats, Status, Timestamp};
+use common::{LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp};
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -51,8 +51,6 @@ pub struct ListQuery {
     expiry: String,
     /// `full`: only active licenses without a free seat.
     seats: String,
-    /// The external id of a user.
-    user: String,
     /// How the id ends.
     end: String,
     before: String,
@@ -64,32 +62,31 @@ enum LicenseSearch {
     Ending(ExpiryFilter),
     /// Newest first.
     Matching(LicenseQuery),
-    /// Active and without a free seat, newest first.
-    Full,
+    /// Active and without a free seat, of this product or plan, newest first.
+    Full((Option<ProductId>, Option<PlanId>)),
 }
 
 impl ListQuery {
     fn read(&self, now: Timestamp) -> Result<LicenseSearch, Error> {
-        if self.seats == FULL {
-            if self.filters().iter().filter(|(_, value)| !value.is_empty()).count() > 1 {
-                let rule = "Full licenses cannot be filtered further.";
-                return Err(Error::invalid("seats", rule));
-            }
-            return Ok(LicenseSearch::Full);
-        }
         // No license belongs to a malformed id.
         let product = given(&self.product).map(|id| id.parse().unwrap_or_default());
         let plan = given(&self.plan).map(|id| id.parse().unwrap_or_default());
         let status: Option<Status> = optional("status", "The status", &self.status)?;
-        let (user, search) = (given(&self.user), given(self.end.trim().trim_start_matches('…')));
-        let is_wide = plan.is_none() && user.is_none() && search.is_none();
+        let search = given(self.end.trim().trim_start_matches('…'));
+        if self.seats == FULL {
+            if status.is_some() || search.is_some() || !self.expiry.is_empty() {
+                let rule = "Full licenses can be filtered by product and plan only.";
+                return Err(Error::invalid("seats", rule));
+            }
+            return Ok(LicenseSearch::Full((product, plan)));
+        }
         let beginning = Timestamp::from_millis(0).unwrap_or(now);
         let (from, to) = match self.expiry.as_str() {
             "" => (beginning, None),
             OVER => (beginning, Some(now)),
-            SOON if is_wide => (now, Some(now.plus(SOON_DAYS))),
+            SOON if search.is_none() => (now, Some(now.plus(SOON_DAYS))),
             SOON => {
-                let rule = "The expiry can be combined with product and status only.";
+                let rule = "The expiry can be combined with product, plan and status only.";
                 return Err(Error::invalid("expiry", rule));
             }
             _ => {
@@ -100,16 +97,15 @@ impl ListQuery {
             }
         };
         // Until a license ends, its status is the stored one.
-        let is_by_end = is_wide && (status.is_none() || from == now);
+        let is_wide = status.is_none() && plan.is_none() && search.is_none();
         Ok(match to {
-            Some(to) if is_by_end => {
-                LicenseSearch::Ending(ExpiryFilter { product, status, from, to })
+            Some(to) if from == now || is_wide => {
+                LicenseSearch::Ending(ExpiryFilter { product, plan, status, from, to })
             }
             expiring_before => LicenseSearch::Matching(LicenseQuery {
                 plan,
                 product,
                 state: status.map(|status| (status, now)),
-                user,
                 expiring_before,
                 search,
                 ..LicenseQuery::default()
@@ -124,7 +120,7 @@ impl ListQuery {
                 licenses::by_expiry(view, filter, after, paging.rows + 1).await
             }
             LicenseSearch::Matching(query) => licenses::page(view, query, paging.page()).await,
-            LicenseSearch::Full => licenses::full(view, paging.page()).await,
+            LicenseSearch::Full(of) => licenses::full(view, of, paging.page()).await,
         }
     }
 
@@ -140,14 +136,13 @@ impl ListQuery {
         matches!(self.read(Timestamp::now()), Ok(LicenseSearch::Ending(_)))
     }
 
-    fn filters(&self) -> [(&str, &str); 7] {
+    fn filters(&self) -> [(&str, &str); 6] {
         [
             ("product", &self.product),
             ("plan", &self.plan),
             ("status", &self.status),
             ("expiry", &self.expiry),
             ("seats", &self.seats),
-            ("user", &self.user),
             ("end", &self.end),
         ]
     }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use common::{
     Event, ExplainedLicense, License, LicenseId, Line, MaxSeats, Name, Remedy, RemedyType, Seats,
-    UpdateUser, User, UserField, UserId,
+    UpdateUser, User, UserField, UserId, Verdict,
 };
 use form_urlencoded::byte_serialize;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub async fn show(
 ) -> Result<Response, Error> {
     let view = app.ops.view(visitor.scope);
     let may_act = visitor.layout.may_act();
-    let explained = explain::of_user(view.clone(), id, may_act).await?;
+    let explained = explain::of_user(view.clone(), id).await?;
     let user = explained.user.clone();
     let of_user = EventQuery { user: Some(user.external_id.to_string()), ..EventQuery::default() };
     let newest = Page::newest_first(None, SHOWN_EVENTS);
@@ -121,6 +121,24 @@ fn added_seats(license: &License, limit: &MaxSeats) -> i32 {
 /// How many users hold a seat besides those that the remedy names.
 fn other_holders(license: &ExplainedLicense, remedy: &Remedy) -> i64 {
     i64::from(license.seats_used) - remedy.holders.len() as i64
+}
+
+/// The remedies of a license for a visitor who may only look.
+fn in_words(license: &ExplainedLicense) -> String {
+    let words = license.remedies.iter().filter_map(|remedy| {
+        Some(match remedy.kind.known()? {
+            RemedyType::Unassign => {
+                "unassign this user from it, as a license behind it is free".into()
+            }
+            RemedyType::FreeSeats => "free a seat".into(),
+            RemedyType::RaiseLimit => format!("raise its limit to {}", remedy.max_seats?),
+            RemedyType::Activate => "activate it".into(),
+            RemedyType::Renew => "renew it".into(),
+        })
+    });
+    // Either frees a seat, but a license must be both active and unexpired.
+    let either = license.verdict == Verdict::ExceededSeats;
+    words.collect::<Vec<String>>().join(if either { ", or " } else { ", and " })
 }
 
 impl UserPage {

@@ -232,6 +232,7 @@ async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Re
 #[derive(Clone, Copy)]
 pub struct ExpiryFilter {
     pub product: Option<ProductId>,
+    pub plan: Option<PlanId>,
     pub status: Option<Status>,
     /// Expiring at or after this.
     pub from: Timestamp,
@@ -255,7 +256,8 @@ pub async fn by_expiry(
             "world = $1 and world > 0 and (expires_at, id) > ($2, $3) and expires_at < $4
                  and (cast($5 as uuid) is null or product_id = $5)
                  and (cast($6 as text) is null or status = $6)
-             order by expires_at, id limit $7"
+                 and (cast($7 as uuid) is null or plan_id = $7)
+             order by expires_at, id limit $8"
         ))
         .bind_scope(scope)
         .bind(expires_at)
@@ -263,16 +265,18 @@ pub async fn by_expiry(
         .bind(filter.to)
         .bind(filter.product)
         .bind(filter.status)
+        .bind(filter.plan)
         .bind(limit)
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())
 }
 
-/// A page of the licenses in force without free seats.
+/// A page of the licenses in force without free seats, all or those of a product or plan.
 pub async fn full(
     conn: &mut Conn,
     scope: Scope,
+    (product, plan): (Option<ProductId>, Option<PlanId>),
     now: Timestamp,
     page: Page<LicenseId>,
 ) -> Result<Vec<LicenseWithSeats>> {
@@ -281,7 +285,9 @@ pub async fn full(
             page,
             select_with_seats!(
                 "world = $1 and world > 0 and is_full and status = 'active'
-                     and (expires_at is null or expires_at > $4)"
+                     and (expires_at is null or expires_at > $4)
+                     and (cast($5 as uuid) is null or product_id = $5)
+                     and (cast($6 as uuid) is null or plan_id = $6)"
             ),
             "id"
         ))
@@ -289,6 +295,8 @@ pub async fn full(
         .bind(page.cursor)
         .bind(page.limit)
         .bind(now)
+        .bind(product)
+        .bind(plan)
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(LicenseWithSeats::from).collect())

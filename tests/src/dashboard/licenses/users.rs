@@ -93,3 +93,23 @@ async fn long_lists_of_users_are_turned_page_by_page() {
     browser.sees("user-20.").await;
     assert_eq!(users().await, holders.chain(waiting).collect::<Vec<_>>());
 }
+
+/// On a phone the rows are cards: nothing to move sideways for, and no word cut in two.
+#[tokio::test]
+async fn a_seat_is_freed_on_a_phone() {
+    let app = App::start().await;
+    let license = app.license(json!({ "maxSeats": 1 })).await;
+    app.assign(&license, "ada").await.data();
+    assert_eq!(app.validate("ada").await.verdict(), "valid");
+    let browser = signed_in(&app).await;
+    browser.narrow().await;
+    browser.open(&page_of(&license)).await;
+    let shape = "const button = document.querySelector('.act summary').getBoundingClientRect();
+        const tab = document.querySelector('.tabs [aria-current]').getBoundingClientRect();
+        return [button.right <= innerWidth, button.height < 40, tab.height < 40]";
+    assert_eq!(browser.script(shape).await, json!([true, true, true]));
+    browser.sees("Seat taken").await;
+    browser.click("Unassign ada").await;
+    browser.click_in("loses the license", "Unassign ada").await;
+    browser.sees("0 of 1 used").await;
+}
