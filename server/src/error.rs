@@ -27,6 +27,8 @@ pub enum Error {
     /// The record does not exist in the world of this key.
     NotFound(&'static str),
     RouteNotFound,
+    /// The same with a slash at the end, which no address has.
+    SlashAtEnd,
     MethodNotAllowed,
     /// The body is not declared as JSON in UTF-8; a sentence for the caller.
     UnsupportedMediaType(&'static str),

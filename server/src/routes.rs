@@ -8,6 +8,7 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
 use aide::openapi::{OpenApi, Tag};
 use aide::transform::TransformOperation;
+use axum::http::Uri;
 use axum::routing::get;
 use axum::{Router, middleware};
 use tower::ServiceBuilder;
@@ -30,13 +31,17 @@ pub fn router(app: App) -> Router {
         .route("/docs", get(reference::page))
         .route(reference::REDOC_PATH, get(reference::redoc))
         .merge(dashboard::routes())
-        .fallback(async || Error::RouteNotFound)
+        .fallback(no_route)
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         // Combined into one layer: each separate one would box every request's future once more.
         .layer(
             ServiceBuilder::new().layer(context).layer(CatchPanicLayer::custom(context::panicked)),
         )
         .with_state(app)
+}
+
+async fn no_route(address: Uri) -> Error {
+    if address.path().ends_with('/') { Error::SlashAtEnd } else { Error::RouteNotFound }
 }
 
 /// The router of the metrics listener, which requires no keys.

@@ -203,7 +203,7 @@ impl Server {
                 () = sleep(LOOK_INTERVAL) => {}
                 () = sleep_until(begun + drain) => {
                     let requests = self.tasks.len();
-                    tracing::warn!(requests, "requests did not end in time and were broken off");
+                    tracing::warn!(requests, "requests did not finish in time and were aborted");
                     break;
                 }
             }

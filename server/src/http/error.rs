@@ -42,7 +42,7 @@ impl Error {
             Self::RateLimited(_) | Self::TooManyNewUsers(_) => ErrorCode::RateLimited,
             Self::Forbidden => ErrorCode::Forbidden,
             Self::Invalid { .. } | Self::Several(_) => ErrorCode::InvalidRequest,
-            Self::NotFound(_) | Self::RouteNotFound => ErrorCode::NotFound,
+            Self::NotFound(_) | Self::RouteNotFound | Self::SlashAtEnd => ErrorCode::NotFound,
             Self::MethodNotAllowed => ErrorCode::MethodNotAllowed,
             Self::UnsupportedMediaType(_) | Self::UnsupportedEncoding => {
                 ErrorCode::UnsupportedMediaType
@@ -88,6 +88,9 @@ impl Error {
             }
             Self::NotFound(what) => format!("There is no such {what}"),
             Self::RouteNotFound => "This address does not exist".into(),
+            Self::SlashAtEnd => {
+                "This address does not exist: leave out the slash at its end".into()
+            }
             Self::MethodNotAllowed => "This address does not support this method".into(),
             Self::UnsupportedMediaType(sentence) | Self::TooLarge(sentence) => (*sentence).into(),
             Self::UnsupportedEncoding => {

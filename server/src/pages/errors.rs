@@ -127,7 +127,7 @@ fn words(error: &Error, layout: Option<&Layout>, request_id: String) -> Words {
             let other_mode = layout.may_switch.then_some(elsewhere);
             Words { other_mode, ..plain(&format!("{} not found", capitalized(what)), &sentence) }
         }
-        (Error::NotFound(_) | Error::RouteNotFound, _) => {
+        (Error::NotFound(_) | Error::RouteNotFound | Error::SlashAtEnd, _) => {
             plain("Page not found", "There is no page at this address.")
         }
         (Error::Forbidden, Some(_)) => plain(

@@ -10,7 +10,10 @@ async fn an_unknown_route_is_404_in_the_envelope() {
     assert_eq!(app.get("/api/v1/nothing").await.refusal(), "404 not_found");
     for path in ["/", "/api", "/api/v1", "/api/v2/validate", "/api/v1/validate/", "/api/v1/Key"] {
         for caller in [app.clone(), app.without_key()] {
-            assert_eq!(caller.get(path).await.refusal(), "404 not_found", "{path}");
+            let refused = caller.get(path).await;
+            assert_eq!(refused.refusal(), "404 not_found", "{path}");
+            let says = refused.body["error"].as_str().unwrap().contains("leave out the slash");
+            assert_eq!(says, path.len() > 1 && path.ends_with('/'), "{path}");
         }
     }
 }
