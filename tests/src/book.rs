@@ -1,5 +1,6 @@
-//! Runs the `console` blocks of the README and of the book, page by page, each page against an empty
-//! licd. A block that names a file behind its language is saved for the commands that follow.
+//! Runs the `console` blocks of the README and of the book. The pages on modelling run one after the
+//! other against one licd, as a reader meets them, and any other page against an empty one. A block
+//! that names a file behind its language is saved for the commands that follow.
 //!
 //! An id of a page stands for the one that licd gives in its place; times differ in every run. With
 //! `LICD_TEST_PAGES=write` the pages get what the commands print. What needs other languages than
@@ -10,12 +11,7 @@ use std::{env, fs};
 
 use crate::harness::App;
 use crate::journey::Shell;
-use crate::tidy::{pages, root};
-
-/// The pages that run here.
-fn is_run(page: &str) -> bool {
-    page == "README.md" || page.starts_with("docs/model/") || page == "docs/reference/licctl.md"
-}
+use crate::tidy::root;
 
 /// Ids of a page, each with the one of this run.
 #[derive(Default)]
@@ -113,17 +109,37 @@ fn is_rewritten() -> bool {
     env::var("LICD_TEST_PAGES").is_ok_and(|mode| mode == "write")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_page_runs_as_it_stands() {
-    let pages: Vec<_> = pages().into_iter().filter(|(page, _)| is_run(page)).collect();
-    assert!(pages.len() >= 8, "the book has lost its pages");
-    for (page, text) in pages {
-        let app = App::start().await;
-        let written = run(&page, &text, &Shell::at(&app));
-        if is_rewritten() {
-            fs::write(root().join(&page), written).unwrap();
-        } else {
-            assert_eq!(written, text, "{page} is read in full");
-        }
+/// Runs a page as it stands, or writes what its commands print.
+fn check(page: &str, shell: &Shell) {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let written = run(page, &text, shell);
+    if is_rewritten() {
+        fs::write(root().join(page), written).unwrap();
+    } else {
+        assert_eq!(written, text, "{page} is read in full");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_readme_and_the_reference_run_as_they_stand() {
+    for page in ["README.md", "docs/reference/licctl.md"] {
+        let app = App::start().await;
+        check(page, &Shell::at(&app));
+    }
+}
+
+/// After the commands of the first page that create something.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pages_on_modelling_run_one_after_the_other() {
+    let app = App::start().await;
+    let shell = Shell::at(&app);
+    let first = fs::read_to_string(root().join("docs/start/quick-start.md")).unwrap();
+    let creates = |line: &&str| line.starts_with("$ ") && line.contains("licctl ");
+    for line in first.lines().filter(creates) {
+        assert_eq!(shell.run(&line[2..]).code, 0, "{line}");
+    }
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let links = summary.split("(model/").skip(1).map(|rest| rest.split(')').next().unwrap());
+    assert_eq!(links.clone().count(), 6);
+    links.for_each(|page| check(&format!("docs/model/{page}"), &shell));
 }
