@@ -119,7 +119,7 @@ impl Bench {
             .arg("serve")
             .env("LICD_LISTEN", address.to_string())
             .env("LICD_DATABASE_URL", database)
-            .env("LICD_RATE_LIMIT", "off");
+            .envs([("LICD_RATE_LIMIT", "off"), ("LICD_NEW_USERS", "off")]);
         set_log(&mut command);
         Server::start(command, address)
     }

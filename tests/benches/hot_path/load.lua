@@ -5,6 +5,7 @@
 -- LOAD_KEYS   a file of API keys, one of which is chosen at random for each request
 -- LOAD_USERS  the numbers of the first user, and of the one after the last
 -- LOAD_ORDER  "random", or "once", where the threads share out the users in their order
+-- LOAD_SUFFIX  what follows the number in each user's id
 -- LOAD_THREADS  how many threads wrk has
 
 local threads = {}
@@ -25,11 +26,12 @@ function init()
    first, last = tonumber(first), tonumber(last) - 1
    step = tonumber(os.getenv("LOAD_THREADS"))
    is_random = os.getenv("LOAD_ORDER") == "random"
+   suffix = os.getenv("LOAD_SUFFIX")
    asked = 0
    heads = {}
    for key in io.lines(os.getenv("LOAD_KEYS")) do
       heads[#heads + 1] = "POST /api/v1/validate HTTP/1.1\r\nHost: licd\r\nAuthorization: Bearer "
-         .. key .. "\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n"
+         .. key .. "\r\nContent-Type: application/json\r\nContent-Length: " .. 26 + #suffix .. "\r\n\r\n"
    end
    math.randomseed(os.time() + index)
 end
@@ -39,8 +41,8 @@ function request()
       or math.min(first + index + asked * step, last)
    asked = asked + 1
    -- The same scattering as in `sql.rs`; the product is below 2^53, and so is exact.
-   return string.format('%s{"userId":"user-%08x"}',
-      heads[math.random(#heads)], user * 2654435761 % 4294967296)
+   return string.format('%s{"userId":"user-%08x%s"}',
+      heads[math.random(#heads)], user * 2654435761 % 4294967296, suffix)
 end
 
 -- Once, at the end. wrk counts statuses from 400 up as errors.

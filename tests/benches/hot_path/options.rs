@@ -64,6 +64,8 @@ pub enum Stage {
     Growth,
     /// Every validation takes a seat.
     Seats,
+    /// Every validation creates a user.
+    Users,
     /// One tenant beside another that floods, and one key beside another of its tenant.
     Neighbours,
     /// The pages of the dashboard, and validations beside them.

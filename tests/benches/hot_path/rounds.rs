@@ -110,6 +110,7 @@ impl Row<'_> {
             seconds,
             users: &self.users,
             order: Order::Random,
+            suffix: "",
         };
         let (report, round) = load_servers(bench, servers, &load).await?;
         let mean = report.bytes as f64 / report.requests as f64;

@@ -121,15 +121,20 @@ async fn execute(url: &str, statements: Vec<String>) -> anyhow::Result<()> {
 
 /// How many seats are held, and how many licenses count theirs wrongly.
 pub async fn count_seats(url: &str) -> anyhow::Result<(u64, u64)> {
-    let count = async |statement: &'static str| -> anyhow::Result<u64> {
-        let count: i64 = if url.starts_with("sqlite") {
-            let mut connection = SqliteConnection::connect(url).await?;
-            sqlx::query_scalar(statement).fetch_one(&mut connection).await?
-        } else {
-            let mut connection = PgConnection::connect(url).await?;
-            sqlx::query_scalar(statement).fetch_one(&mut connection).await?
-        };
-        Ok(count.unsigned_abs())
+    Ok((count(url, sql::SEATS_HELD).await?, count(url, sql::MISCOUNTED).await?))
+}
+
+pub async fn count_users(url: &str) -> anyhow::Result<u64> {
+    count(url, "select count(*) from users").await
+}
+
+async fn count(url: &str, statement: &'static str) -> anyhow::Result<u64> {
+    let count: i64 = if url.starts_with("sqlite") {
+        let mut connection = SqliteConnection::connect(url).await?;
+        sqlx::query_scalar(statement).fetch_one(&mut connection).await?
+    } else {
+        let mut connection = PgConnection::connect(url).await?;
+        sqlx::query_scalar(statement).fetch_one(&mut connection).await?
     };
-    Ok((count(sql::SEATS_HELD).await?, count(sql::MISCOUNTED).await?))
+    Ok(count.unsigned_abs())
 }

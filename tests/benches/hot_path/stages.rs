@@ -6,6 +6,7 @@ pub mod pages;
 pub mod pairs;
 pub mod seats;
 pub mod throughput;
+pub mod users;
 
 use crate::bench::Bench;
 use crate::options::Stage;
@@ -31,6 +32,7 @@ pub struct Results {
     pub logging: Vec<Pair>,
     pub growth: Vec<Pair>,
     pub seats: Vec<Seats>,
+    pub users: Vec<Pair>,
     pub neighbours: Neighbours,
     pub pages: Pages,
 }
@@ -68,6 +70,10 @@ impl Results {
             Stage::Seats => {
                 self.seats = seats::run(bench).await?;
                 report::seats(&self.seats)
+            }
+            Stage::Users => {
+                self.users = users::run(bench).await?;
+                report::pairs("new users", ["short ids", "addresses"], &self.users)
             }
             Stage::Neighbours => {
                 self.neighbours = neighbours::run(bench).await?;

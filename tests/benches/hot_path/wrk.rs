@@ -26,6 +26,8 @@ pub struct Load<'a> {
     pub seconds: u64,
     pub users: &'a Range<u64>,
     pub order: Order,
+    /// What follows the number in each user's id.
+    pub suffix: &'static str,
 }
 
 /// In which order users are validated.
@@ -71,6 +73,7 @@ impl Load<'_> {
             .env("LOAD_KEYS", self.keys)
             .env("LOAD_USERS", format!("{} {}", self.users.start, self.users.end))
             .env("LOAD_ORDER", order)
+            .env("LOAD_SUFFIX", self.suffix)
             .env("LOAD_THREADS", threads)
             .stdin(Stdio::null());
         let done = tokio::task::spawn_blocking(move || command.output()).await??;

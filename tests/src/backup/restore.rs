@@ -94,7 +94,12 @@ async fn a_copy_beside_the_old_log_is_refused_with_the_commands_that_help() {
     let before = [fs::read(place.path("licd.db")), fs::read(place.path("licd.db-wal"))];
     let before = before.map(Result::unwrap);
     let mut told = String::new();
-    for command in [&["serve"][..], &["migrate"], &["tenants", "list"], &["backup", "x"]] {
+    for command in [
+        &["serve", "--listen", "127.0.0.1:0"][..],
+        &["migrate"],
+        &["tenants", "list"],
+        &["backup", "x"],
+    ] {
         let refused = place.licd(command);
         told = said(&refused);
         assert!(told.contains("together they would be neither"), "{command:?}: {told}");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Cluster;
 use super::pgbouncer::Bouncer;
 use crate::doctor::Examination;
-use crate::nodes::process::licd;
+use crate::nodes::process::{licd, licd_with};
 
 /// Two checks and a start, on a busy machine.
 const BOUND: Duration = Duration::from_secs(15);
@@ -39,7 +39,8 @@ async fn a_server_is_sound_slow_or_gone() {
     let problems = Examination::of(&other, &[]).with("problem").join("\n");
     assert!(problems.contains("encoding: it is SQL_ASCII, not UTF8 [create"), "{problems}");
     for command in ["migrate", "serve"] {
-        let refused = licd(&[command, "--database-url", &other]);
+        let any_port = [("LICD_LISTEN", "127.0.0.1:0")];
+        let refused = licd_with(&any_port, &[command, "--database-url", &other]);
         let said = String::from_utf8(refused.stderr).unwrap();
         assert!(said.contains("the database's encoding is SQL_ASCII, not UTF8, so"), "{said}");
         assert_eq!(refused.status.code(), Some(1));

@@ -97,6 +97,7 @@ async fn beside_a_flood(
         seconds,
         users,
         order: Order::Random,
+        suffix: "",
     };
     let own = load(keys, FEW, bench.plan.seconds, &users);
     let flood = load(&bench.key_file, MANY, bench.plan.seconds + 1, &flooded);

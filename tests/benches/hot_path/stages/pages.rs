@@ -74,6 +74,7 @@ async fn beside_a_visitor(
         seconds: bench.plan.seconds,
         users: &(0..bench.plan.many_users),
         order: Order::Random,
+        suffix: "",
     };
     for _ in 0..bench.plan.rounds {
         plain.0.push(load_servers(bench, server, &load).await?.1);

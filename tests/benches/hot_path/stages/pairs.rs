@@ -93,6 +93,7 @@ async fn plan_statements(bench: &Bench, server: &[Server; 1]) -> anyhow::Result<
         seconds: 1,
         users: &(0..FIRST_USERS),
         order: Order::Random,
+        suffix: "",
     };
     load.run(&bench.load_script).await.map(drop)
 }

@@ -82,6 +82,7 @@ impl Taker {
             seconds: SECONDS,
             users: &(self.next..end),
             order: Order::Once,
+            suffix: "",
         };
         let (report, round) = load_servers(bench, &self.servers, &load).await?;
         self.next += report.asked;
