@@ -21,6 +21,7 @@ mod pages;
 pub mod permissions;
 pub mod routes;
 pub mod small_file;
+pub mod starting;
 pub mod store;
 mod supervise;
 pub mod validation;

@@ -4,6 +4,8 @@
 
 mod dashboard;
 
+use std::sync::Arc;
+
 use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
 use aide::openapi::{OpenApi, Tag};
@@ -21,6 +23,7 @@ use crate::api::{
 use crate::error::Error;
 use crate::http::App;
 use crate::http::{context, openapi};
+use crate::metrics::Metrics;
 
 /// The router of the whole service.
 pub fn router(app: App) -> Router {
@@ -38,6 +41,15 @@ pub fn router(app: App) -> Router {
             ServiceBuilder::new().layer(context).layer(CatchPanicLayer::custom(context::panicked)),
         )
         .with_state(app)
+}
+
+/// The router of a node that cannot serve yet.
+pub fn starting() -> Router {
+    let context = middleware::from_fn_with_state(Arc::<Metrics>::default(), context::run);
+    Router::new()
+        .route("/healthz", get(health::healthz))
+        .fallback(async || Error::Unavailable)
+        .layer(context)
 }
 
 async fn no_route(address: Uri) -> Error {

@@ -10,6 +10,7 @@ mod outage;
 mod pgbouncer;
 mod resources;
 mod silence;
+mod upgrade;
 
 use std::fs;
 use std::net::TcpListener;

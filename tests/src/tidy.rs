@@ -6,6 +6,7 @@ mod borders;
 mod form;
 mod links;
 mod log_lines;
+mod migrations;
 mod modules;
 mod numbers;
 mod promises;

@@ -12,6 +12,7 @@ use licd::config::Config;
 use licd::http::{Tls, TrustedProxies};
 use licd::ops::events::Retention;
 use licd::ops::tenants;
+use licd::starting;
 use tokio::net::TcpListener;
 use zeroize::Zeroizing;
 
@@ -76,14 +77,6 @@ impl Serve {
             None => None,
         };
         self.warn_of_proxies();
-        let db = self.database.open().await?;
-        match bootstrap_key {
-            Some(key) => tenants::bootstrap(&db, &key, || true).await?,
-            None => {
-                let key = ApiKey::generate(Mode::Live);
-                tenants::bootstrap(&db, &key, || announce(&key)).await?
-            }
-        };
         let config = Config {
             rate_limit: self.rate_limit,
             new_users: self.new_users,
@@ -91,6 +84,16 @@ impl Serve {
             trusted_proxies: self.trusted_proxies.unwrap_or_default(),
             tls: tls.clone(),
             ..Config::default()
+        };
+        let opening = self.database.open();
+        let (db, listener) = starting::answer_while(opening, listener, &config).await?;
+        let db = db?;
+        match bootstrap_key {
+            Some(key) => tenants::bootstrap(&db, &key, || true).await?,
+            None => {
+                let key = ApiKey::generate(Mode::Live);
+                tenants::bootstrap(&db, &key, || announce(&key)).await?
+            }
         };
         signals::until_stopped(tls, async move |stop| {
             let metrics = metrics_listener.map(show_metrics).transpose()?;

@@ -65,8 +65,9 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether a migration could not lock a table in time.
-    pub(super) fn is_lock_timeout(&self) -> bool {
+    /// Whether a step of a migration could not lock a table in time, or would have waited for a
+    /// request that waits for it.
+    pub(super) fn is_contention(&self) -> bool {
         let cause = match self {
             Self::Connect(error)
             | Self::Migrate(
@@ -74,7 +75,7 @@ impl OpenError {
             ) => error,
             _ => return false,
         };
-        has_code(cause, |code| code == "55P03")
+        has_code(cause, |code| matches!(code, "55P03" | "40P01"))
     }
 }
 

@@ -1,5 +1,9 @@
 //! The schema: migrates a database to the version of this licd, one process at a time.
 //!
+//! On SQLite, all steps are one transaction. On PostgreSQL each step is one, as the nodes that serve
+//! meanwhile lock tables in another order: what a failed migration has done stays, and the next
+//! start goes on from there.
+//!
 //! The tables are in `migrations/`; the rules for migrations while older nodes run are in
 //! `docs/operate/upgrades.md`.
 
@@ -7,7 +11,7 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migrator};
+use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migration, Migrator};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqlSafeStr, SqliteConnection};
 use tokio::time::{Instant, sleep};
 
@@ -43,13 +47,15 @@ const TRY_LOCK: &str = "select pg_try_advisory_xact_lock(7017269530431091044)";
 /// A migration may take longer than any request.
 const NO_STATEMENT_TIMEOUT: &str = "set local statement_timeout = 0";
 const NO_IDLE_TIMEOUT: &str = "set local idle_in_transaction_session_timeout = 0";
-/// How long a migration waits for a table that another session, such as a backup, is reading.
-/// Requests of other nodes for that table wait behind it.
-const LOCK_TIMEOUT: &str = "set local lock_timeout = '1s'";
-/// How long to wait before trying again, so that other nodes catch up.
-const LOCK_RETRY: Duration = Duration::from_secs(4);
-/// How often to log that a migration is still waiting.
-const LOCK_REPORT: Duration = Duration::from_secs(60);
+/// How long a step waits for a table that another session is using. Requests for that table wait
+/// behind it.
+const LOCK_TIMEOUT: &str = "set local lock_timeout = '200ms'";
+/// How long to wait before trying a step again, so that other nodes catch up, and how much longer at
+/// most, so that nodes that migrate do not meet again.
+const RETRY: Duration = Duration::from_secs(2);
+const RETRY_JITTER: Duration = Duration::from_secs(1);
+/// How often to log that a step is still being tried.
+const RETRY_REPORT: Duration = Duration::from_secs(60);
 /// Migrating prepares named statements. A pooler assigns the connection to other clients next,
 /// which use the same names.
 const DROP_PLANS: &str = "deallocate all";
@@ -68,46 +74,56 @@ pub struct Upgrade {
 impl Upgrade {
     /// Whether the database contained no tables of licd before.
     pub fn is_first(&self) -> bool {
-        self.applied.len() == MIGRATIONS.iter().count()
+        let first = MIGRATIONS.iter().map(|known| known.version).min();
+        self.applied.first().map(|(version, _)| *version) == first
     }
 }
 
-/// Brings the schema up to date, in one transaction: if a migration fails, nothing has changed.
+/// Brings the schema up to date.
 pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
+    let mut applied = Vec::new();
     match db {
         // Under the write lock, so that two processes that start at the same time do not both
         // migrate.
         Db::Sqlite(connections) => {
             let mut conn = connections.detached().await?;
             let mut tx = conn.begin_with("begin immediate").await?;
-            let upgrade = run(&MIGRATIONS, &mut *tx).await?;
+            while let Some(step) = apply_next(&MIGRATIONS, &mut *tx).await? {
+                applied.push(step);
+            }
             tx.commit().await?;
             conn.close().await?;
-            Ok(upgrade)
         }
         Db::Postgres { connections, .. } => {
-            let mut reported: Option<Instant> = None;
-            loop {
-                match upgrade_postgres(connections).await {
-                    Err(error) if error.is_lock_timeout() => {}
-                    upgraded => return upgraded,
-                }
-                if reported.is_none_or(|at| at.elapsed() >= LOCK_REPORT) {
-                    reported = Some(Instant::now());
-                    tracing::warn!(
-                        "another session, such as a backup, is using a table that the migration changes; \
-                         running nodes are not affected, and this one waits for the session to end"
-                    );
-                }
-                sleep(LOCK_RETRY).await;
+            while let Some(step) = step_of_postgres(connections).await? {
+                applied.push(step);
             }
         }
     }
+    Ok(Upgrade { applied, version: version() })
 }
 
-/// Uses a connection of its own, so that its plans can be dropped and closing it releases all
-/// locks.
-async fn upgrade_postgres(connections: &PgConnections) -> Result<Upgrade, OpenError> {
+/// Applies the next step, as soon as nobody uses the table that it changes.
+async fn step_of_postgres(connections: &PgConnections) -> Result<Option<(i64, String)>, OpenError> {
+    let mut reported: Option<Instant> = None;
+    loop {
+        match try_step(connections).await {
+            Err(error) if error.is_contention() => {}
+            done => return done,
+        }
+        if reported.is_none_or(|at| at.elapsed() >= RETRY_REPORT) {
+            reported = Some(Instant::now());
+            tracing::warn!(
+                "a table that the migration changes is in use, perhaps by a backup; the step is \
+                 tried again until it is free"
+            );
+        }
+        sleep(RETRY + RETRY_JITTER * fastrand::u32(..=100) / 100).await;
+    }
+}
+
+/// On a connection of its own, so that its plans can be dropped and closing it releases all locks.
+async fn try_step(connections: &PgConnections) -> Result<Option<(i64, String)>, OpenError> {
     let mut conn = connections.detached().await?;
     let mut tx = conn.begin().await?;
     for statement in [DROP_PLANS, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES] {
@@ -115,10 +131,37 @@ async fn upgrade_postgres(connections: &PgConnections) -> Result<Upgrade, OpenEr
     }
     take_turn(&mut tx).await?;
     tx.execute(LOCK_TIMEOUT).await?;
-    let upgrade = run(&POSTGRES_MIGRATIONS, &mut *tx).await?;
+    let step = apply_next(&POSTGRES_MIGRATIONS, &mut *tx).await?;
     tx.execute(DROP_PLANS).await?;
     tx.commit().await?;
-    Ok(upgrade)
+    Ok(step)
+}
+
+/// Applies the first migration that the database lacks, if there is one, within the transaction.
+async fn apply_next<C: Migrate>(
+    migrations: &Migrator,
+    conn: &mut C,
+) -> Result<Option<(i64, String)>, OpenError> {
+    let table = &MIGRATIONS.table_name;
+    conn.ensure_migrations_table(table).await?;
+    let applied = conn.list_applied_migrations(table).await?;
+    let database = newest(&applied).unwrap_or_default();
+    if database > version() {
+        return Err(OpenError::Newer { database, licd: version() });
+    }
+    has_our_migrations(&applied)?;
+    let is_new = |known: &&Migration| !applied.iter().any(|it| it.version == known.version);
+    let Some(next) = migrations.iter().find(is_new) else { return Ok(None) };
+    // A new database has nothing that takes time, and nobody who waits for it.
+    let (version, what, is_worth_a_line) = (next.version, &next.description, database > 0);
+    if is_worth_a_line {
+        tracing::info!(from = database, to = version, "migrating the database: {what}");
+    }
+    let took = conn.apply(table, next).await?;
+    if is_worth_a_line {
+        tracing::info!(version, milliseconds = took.as_millis() as u64, "migrated the database");
+    }
+    Ok(Some((version, what.to_string())))
 }
 
 /// Waits, without a time limit, until no other node is migrating.
@@ -190,23 +233,6 @@ pub(super) fn tables() -> impl Iterator<Item = &'static str> {
         sql.split("create table ").skip(1).filter_map(|rest| rest.split([' ', '(', '\n']).next())
     };
     MIGRATIONS.iter().flat_map(move |migration| made(migration.sql.as_str()))
-}
-
-async fn run<C: Migrate>(migrations: &Migrator, conn: &mut C) -> Result<Upgrade, OpenError> {
-    let table = &MIGRATIONS.table_name;
-    conn.ensure_migrations_table(table).await?;
-    let before = conn.list_applied_migrations(table).await?;
-    migrations.run_direct(None, conn, false).await.map_err(|error| match error {
-        MigrateError::VersionMissing(unknown) => {
-            OpenError::Newer { database: newest(&before).unwrap_or(unknown), licd: version() }
-        }
-        other => other.into(),
-    })?;
-    let new = migrations
-        .iter()
-        .filter(|known| !before.iter().any(|applied| applied.version == known.version));
-    let applied = new.map(|known| (known.version, known.description.to_string())).collect();
-    Ok(Upgrade { applied, version: version() })
 }
 
 fn newest(applied: &[AppliedMigration]) -> Option<i64> {

@@ -7,7 +7,7 @@ use super::{Source, hold, sources, uses};
 
 /// The rooms of licd, and the modules of others that each may name. `*` stands for all of a room. The
 /// library itself, which puts the rooms together, and the program's commands may name all.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     // Handlers translate.
     (
         "api",
@@ -68,6 +68,7 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ("db", &[]),
     ("background", &["auth::*", "db", "http::*", "ops::*", "validation::*"]),
     ("routes", &["api::*", "http::*", "pages::*"]),
+    ("starting", &["config", "http::connections", "routes"]),
     ("config", &["auth::limit", "http::*", "ops::events"]),
     ("backup", &["db::*", "store::backup"]),
     ("copy", &["db", "store::copy", "store::worlds"]),
