@@ -82,7 +82,8 @@ impl Args {
     pub fn log_filter(&self) -> LogFilter {
         match (&self.log, &self.command) {
             (Some(filter), _) => filter.clone(),
-            (None, Command::Serve(_)) => LogFilter::from_static("info"),
+            // During an outage the pool would warn of each connection.
+            (None, Command::Serve(_)) => LogFilter::from_static("info,sqlx_core::pool=error"),
             // Doctor prints its findings.
             (None, Command::Doctor(_)) => LogFilter::from_static("error"),
             // Moving a database needs long statements, which sqlx would warn about.

@@ -51,6 +51,22 @@ async fn a_session_lasts_as_long_as_its_key_and_its_time() {
     assert_eq!(third.status(KEYS).await, 303);
 }
 
+/// A browser has one session: with another key, the one before has ended.
+#[tokio::test]
+async fn signing_in_again_ends_the_session_before() {
+    let app = App::start().await;
+    let first = visitor(&app, Role::Read).await;
+    let key = app.new_key("default", Role::Admin, Mode::Live).await;
+    let again = first.post(SIGN_IN, &[("key", &key)]).await;
+    assert_eq!(again.status(), 303);
+    assert_eq!(first.status(KEYS).await, 303);
+    let second = first.with_cookie(&cookie_of(&again));
+    assert_eq!(second.status(KEYS).await, 200);
+    // Neither does one that has ended already hinder anything.
+    assert_eq!(first.post(SIGN_IN, &[("key", &key)]).await.status(), 303);
+    assert_eq!(second.status(KEYS).await, 200);
+}
+
 /// Only a hash is stored: who reads the database cannot enter.
 #[tokio::test]
 async fn a_stored_session_opens_nothing() {

@@ -129,6 +129,9 @@ impl Server {
     fn new(router: Router, settings: Settings) -> Self {
         let Settings { limits, proxies, tls, max, .. } = settings;
         let room = room_for_connections().min(MAX_CONNECTIONS);
+        if limits.max_connections.is_none() && room < MAX_CONNECTIONS {
+            tracing::warn!(room, "the limit on open files leaves room for few connections");
+        }
         let max_connections = limits.max_connections.unwrap_or(room).max(1);
         max.set(i64::try_from(max_connections).unwrap_or(i64::MAX));
         Self {

@@ -24,6 +24,8 @@ pub struct IdempotencyKey {
     pub name: String,
     /// The SHA-256 of the request: another one with the same name is refused.
     pub fingerprint: [u8; 32],
+    /// The same as the release before computed it, whose answers are kept for a week.
+    pub former: [u8; 32],
 }
 
 /// The requests with a key that this process is busy with.
@@ -32,11 +34,11 @@ pub struct InFlight(Arc<Mutex<BTreeSet<(Scope, String)>>>);
 
 impl InFlight {
     pub fn enter(&self, scope: Scope, key: IdempotencyKey) -> Result<Attempt, Error> {
-        let IdempotencyKey { name, fingerprint } = key;
+        let IdempotencyKey { name, fingerprint, former } = key;
         if !self.lock().insert((scope, name.clone())) {
             return Err(Error::IdempotencyKeyInUse);
         }
-        Ok(Attempt { in_flight: self.clone(), scope, name, fingerprint })
+        Ok(Attempt { in_flight: self.clone(), scope, name, fingerprint, former })
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<(Scope, String)>> {
@@ -90,6 +92,7 @@ pub struct Attempt {
     scope: Scope,
     name: String,
     fingerprint: [u8; 32],
+    former: [u8; 32],
 }
 
 impl Drop for Attempt {
@@ -108,12 +111,14 @@ impl Attempt {
             return Ok(None);
         }
         match idempotency::find(conn, scope, name, horizon).await? {
-            Some(answered) if answered.fingerprint == self.fingerprint => {
-                replay(answered).map(Some)
-            }
+            Some(answered) if self.is_of(&answered.fingerprint) => replay(answered).map(Some),
             Some(_) => Err(Error::IdempotencyKeyReused),
             None => Err(Error::Unavailable),
         }
+    }
+
+    fn is_of(&self, fingerprint: &[u8]) -> bool {
+        fingerprint == self.fingerprint || fingerprint == self.former
     }
 
     /// Stores the outcome as it is answered again.
@@ -134,7 +139,7 @@ fn replay(Answered { status, body, etag, .. }: Answered) -> Result<Stored, Error
     }
 }
 
-/// Deletes the keys that are older than a day, a portion at a time, and lets others write in
+/// Deletes the keys that are older than a week, a portion at a time, and lets others write in
 /// between.
 pub async fn forget_old(db: &Db, now: Timestamp) -> db::Result<()> {
     let horizon = now.plus(-KEPT);

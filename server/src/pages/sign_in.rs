@@ -12,7 +12,9 @@ use zeroize::Zeroizing;
 
 use super::layout::base;
 use super::page;
-use super::visitor::{PLAIN_COOKIE, SECURE_COOKIE, Viewer, host, is_secure, session_token};
+use super::visitor::{
+    PLAIN_COOKIE, SECURE_COOKIE, Viewer, Visitor, host, is_secure, session_token,
+};
 use crate::error::Error;
 use crate::events::{Actor, Origin};
 use crate::http::App;
@@ -101,6 +103,7 @@ impl<S: Sync> FromRequest<S> for SignInForm {
 pub async fn sign_in(
     State(app): State<App>,
     connection: Connection,
+    former: Result<Viewer, Error>,
     SignInForm { key, next }: SignInForm,
 ) -> Result<Response, Error> {
     let opened = match key.trim().parse::<ApiKey>() {
@@ -111,6 +114,9 @@ pub async fn sign_in(
         Ok(Some((token, mode))) => {
             let to = if is_own_page(&next) { next } else { base(mode) };
             let cookie = [(SET_COOKIE, connection.cookie(Some(&token))?)];
+            if let Ok(Viewer(visitor)) = former {
+                end(&app, &visitor).await?;
+            }
             return Ok((cookie, Redirect::to(&to)).into_response());
         }
         Ok(None) => (StatusCode::SERVICE_UNAVAILABLE, Message::NoWrites),
@@ -153,7 +159,11 @@ async fn open(
 /// Only a page of the dashboard may follow: another site could pass for it.
 fn is_own_page(path: &str) -> bool {
     let rest = path.strip_prefix("/dashboard").unwrap_or("-");
-    (rest.is_empty() || rest.starts_with('/')) && path.bytes().all(|byte| byte.is_ascii_graphic())
+    // Browsers take these as the parent folder, and `\` as `/`.
+    let is_up = |part: &str| part.to_ascii_lowercase().replace("%2e", ".") == "..";
+    (rest.is_empty() || rest.starts_with('/'))
+        && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+        && !rest.split(['/', '?']).any(is_up)
 }
 
 /// Ends the session in the browser and in the database.
@@ -163,14 +173,7 @@ pub async fn sign_out(
     viewer: Result<Viewer, Error>,
 ) -> Result<Response, Error> {
     match viewer {
-        Ok(Viewer(visitor)) => {
-            let change = visitor.change(&app, None).await?;
-            match sessions::end(change, visitor.session).await {
-                // It was ended elsewhere.
-                Ok(()) | Err(Error::NotFound(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        Ok(Viewer(visitor)) => end(&app, &visitor).await?,
         // It has ended already.
         Err(Error::Unauthorized) => {}
         Err(error) => return Err(error),
@@ -181,6 +184,15 @@ pub async fn sign_out(
         (HeaderName::from_static("clear-site-data"), HeaderValue::from_static(r#""cache""#)),
     ];
     Ok((headers, Redirect::to("/dashboard/sign-in?signed-out=yes")).into_response())
+}
+
+async fn end(app: &App, visitor: &Visitor) -> Result<(), Error> {
+    let change = visitor.change(app, None).await?;
+    match sessions::end(change, visitor.session).await {
+        // It was ended elsewhere.
+        Ok(()) | Err(Error::NotFound(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// What a request says about the browser and its connection.
@@ -260,6 +272,10 @@ mod tests {
             "/dashboardx",
             "/docs",
             "/dashboard/a b",
+            "/dashboard/../../x",
+            "/dashboard/%2E./x",
+            "/dashboard/..\\x",
+            "/dashboard/..",
             "/dashboard/\r\nSet-Cookie: a=b",
         ] {
             assert!(!is_own_page(other), "{other}");

@@ -95,6 +95,12 @@ def try_all(gate, read_key):
         gate.run(case, before, there, expected)
         gate.expect_requests(case, requests)
 
+    for status in (302, 307):
+        stand_in.always(status, None, "")
+        gate.run(f"sent elsewhere with {status}", kept(ALLOWED), there, gate.on)
+        if stand_in.leaked:
+            raise SystemExit(f"{gate.place}: the key was sent to another host")
+
     # From here on, each first attempt is the last, so that nobody waits.
     expired = gate.off("the license has expired")
     for case, before, expected in [

@@ -14,8 +14,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.respond(*self.server.response(self.path, body, dict(self.headers)))
 
+    def do_GET(self):
+        """What a redirect may make of a request: the key must not come along."""
+        self.server.leaked = self.server.leaked or "Authorization" in self.headers
+        self.respond(200, None, b"{}")
+
     def respond(self, status, retry_after, text):
         self.send_response(status)
+        if status in (302, 307):
+            self.send_header("Location", self.server.elsewhere)
         if retry_after is not None:
             self.send_header("Retry-After", str(retry_after))
         self.send_header("Content-Type", "application/json")
@@ -37,6 +44,9 @@ class StandIn(http.server.ThreadingHTTPServer):
         self.requests = 0
         self.fixed = None
         self.ready_at = None
+        self.leaked = False
+        # The same server under another name, to which no key belongs.
+        self.elsewhere = f"http://localhost:{self.server_port}/elsewhere"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def start_being_busy(self):
@@ -50,6 +60,9 @@ class StandIn(http.server.ThreadingHTTPServer):
 
     def response(self, path, body, headers):
         self.requests += 1
+        if path == "/elsewhere":
+            self.leaked = self.leaked or "Authorization" in headers
+            return 200, None, b"{}"
         if self.fixed:
             return self.fixed
         now = time.monotonic()

@@ -4,11 +4,12 @@
 
 use std::net::TcpStream;
 use std::process::Child;
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::{Cluster, free_port};
-use crate::harness::until;
+use crate::harness::{until, until_within};
 use crate::nodes::process::{Process, Starting, first_key, licd};
 use crate::nodes::race_for_seats;
 
@@ -31,7 +32,9 @@ impl Bouncer {
              auth_type = any
              pool_mode = transaction
              default_pool_size = 4
-             ignore_startup_parameters = extra_float_digits,options",
+             ignore_startup_parameters = extra_float_digits,options
+             max_client_conn = 960
+             server_login_retry = 1",
             cluster.port
         );
         let settings: Vec<&str> = settings.lines().map(str::trim).collect();
@@ -107,4 +110,20 @@ async fn commands_work_behind_it() {
     let returned = run(&["copy", "--from", &bouncer.url(), "--to", &back]);
     assert_eq!(sent, returned);
     assert!(run(&["tenants", "list", "--database-url", &bouncer.url()]).contains("Acme"));
+}
+
+/// PgBouncer notices that the database is back as soon as licd does.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL's programs and PgBouncer; tests/run runs it"]
+async fn an_outage_is_over_when_the_database_is_back() {
+    let (cluster, key) = (Cluster::start().await, first_key());
+    let bouncer = Bouncer::before(&cluster).await;
+    let node = Process::start(&bouncer.url(), &key);
+    let caller = node.caller(&key);
+    assert_eq!(caller.validate("ada").await.verdict(), "no_license");
+    cluster.crash();
+    until("the outage is noticed", async || caller.validate("ada").await.status == 503).await;
+    cluster.begin();
+    let is_back = async || caller.validate("ada").await.status == 200;
+    until_within(Duration::from_secs(8), "requests are served again", is_back).await;
 }

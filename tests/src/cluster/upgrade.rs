@@ -94,7 +94,8 @@ async fn a_migration_stops_no_request() {
     let (_, migrated) = join(nodes, migrating).await;
     let said = String::from_utf8(migrated.stdout).unwrap();
     let told = String::from_utf8(migrated.stderr).unwrap();
-    assert!(said.contains("is now at schema version 6: 4 steps"), "{said}{told}");
+    assert!(migrated.status.success(), "{:?}: {said}{told}", migrated.status);
+    assert!(said.contains("is now at schema version 6: 4 steps"), "{said}");
     assert!(told.contains("a table that the migration changes is in use"), "{told}");
     let log = std::fs::read_to_string(cluster.path("log")).unwrap();
     assert!(!log.contains("deadlock detected"), "{log}");
