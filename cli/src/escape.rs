@@ -20,6 +20,19 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// The same for data of several lines, in the notation of JSON.
+pub fn clean_lines(text: &str) -> Cow<'_, str> {
+    let is_unsafe = |letter: char| letter != '\n' && unsafe_to_show(letter);
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = |letter: char| match is_unsafe(letter) {
+        true => format!("\\u{:04x}", u32::from(letter)),
+        false => letter.to_string(),
+    };
+    Cow::Owned(text.chars().map(escaped).collect())
+}
+
 fn unsafe_to_show(letter: char) -> bool {
     const MARKS: [std::ops::RangeInclusive<char>; 7] = [
         '\u{ad}'..='\u{ad}',
@@ -77,6 +90,10 @@ mod tests {
         assert_eq!(clean("plain ü 漢"), "plain ü 漢");
         assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}"), r"a\u{1b}[31mb\nc\u{202e}");
         assert_eq!(clean("a\u{200b}b\u{2028}c\u{feff}"), r"a\u{200b}b\u{2028}c\u{feff}");
+        assert_eq!(
+            clean_lines("{\n\"a\": \"\u{9b}2J\u{202e}\"\n}"),
+            "{\n\"a\": \"\\u009b2J\\u202e\"\n}"
+        );
         assert_eq!(clean("👩\u{200d}💻 می\u{200c}خواهم"), "👩\u{200d}💻 می\u{200c}خواهم");
     }
 

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 
 use crate::error::{Error, Exit, Result};
-use crate::escape::redact;
+use crate::escape::{clean_lines, redact};
 use crate::labels::painted;
 
 /// The streams that a run is given. Tests pass their own.
@@ -86,6 +86,11 @@ impl Io {
             }
             written => written.map_err(|error| unwritten(error.to_string())),
         }
+    }
+
+    /// Writes data that contains text of the server, which a terminal must not obey.
+    pub fn records(&self, text: &str) -> Result<()> {
+        if self.terminals.stdout { self.data(&clean_lines(text)) } else { self.data(text) }
     }
 
     /// Whether the reader of stdout has closed it.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Trace;
 use super::refusal::ApiRequest;
-use crate::error::Result;
+use crate::error::{Error, Exit, Result};
 use crate::escape::clean;
 
 /// A record in two forms: typed, and as the JSON that the service sent, so that `-o json` also shows
@@ -64,11 +64,14 @@ pub(super) struct ApiResponse<T> {
     pub body: T,
 }
 
+/// How much of an answer is kept in memory.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+
 /// Reads the whole answer. `is_expected` tells that licd is at this address, so that a foreign
 /// answer may come from a proxy before it.
 pub(super) async fn read<T: DeserializeOwned>(
     request: &ApiRequest<'_>,
-    response: Response,
+    mut response: Response,
     trace: &Trace,
     is_expected: bool,
 ) -> Result<ApiResponse<T>> {
@@ -79,7 +82,15 @@ pub(super) async fn read<T: DeserializeOwned>(
     };
     let (request_id, retry_after) = (header("x-request-id"), header("retry-after"));
     let etag = header("etag");
-    let body = response.bytes().await.map_err(|error| request.failed(&error))?;
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| request.failed(&error))? {
+        body.extend_from_slice(&chunk);
+        if body.len() > MAX_BODY {
+            return Err(Error::new(Exit::Unreachable, "not_licd", "The response does not end.")
+                .because("It is larger than 64 MiB; licd sends lists in pages.")
+                .fix("check the server's URL"));
+        }
+    }
     trace.received(status, &body);
     if status.is_success() {
         return match serde_json::from_slice(&body) {

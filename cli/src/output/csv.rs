@@ -80,6 +80,17 @@ pub fn of_any(json: &Value, chosen: Option<&ColumnNames>, headers: bool) -> Resu
     lines(header.into_iter().chain(records.iter().map(row)))
 }
 
+/// Said where a spreadsheet would calculate with a text, which may come from anybody.
+pub const FORMULA_NOTE: &str =
+    "note: cells that begin with =, +, - or @ are formulas to a spreadsheet: import them as text\n";
+
+/// Whether a cell would be a formula.
+pub fn has_formula(csv: &str) -> bool {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(csv.as_bytes());
+    let mut records = reader.records().flatten();
+    records.any(|record| record.iter().any(|cell| cell.starts_with(['=', '+', '-', '@'])))
+}
+
 fn lines(rows: impl IntoIterator<Item = Vec<String>>) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {

@@ -5,7 +5,7 @@ use futures_util::stream::{Stream, TryStreamExt};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::csv::Sheet;
+use super::csv::{self, Sheet};
 use super::format::{JsonArray, json_lines};
 use super::{Format, OutputOptions, to_value};
 use crate::error::Result;
@@ -54,7 +54,7 @@ impl<T: Serialize> Listing<'_, T> {
             }
         }
         if is_array {
-            self.io.data(&array.text())?;
+            self.io.records(&array.text())?;
         }
         Ok((!by_line && !is_array).then_some(kept))
     }
@@ -71,6 +71,9 @@ impl<T: Serialize> Listing<'_, T> {
                 header + &sheet.records(&records)?
             }
         };
-        self.io.data(&text)
+        if first && sheet.is_some() && csv::has_formula(&text) {
+            self.io.say(csv::FORMULA_NOTE);
+        }
+        self.io.records(&text)
     }
 }

@@ -18,6 +18,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::client::PlannedRequest;
 use crate::error::{Error, Exit, Result};
+use crate::escape::clean_lines;
 use crate::io::{Io, unwritten};
 use cell::{TextCell, Tone};
 pub use columns::{ColumnNames, folded};
@@ -190,6 +191,9 @@ impl View {
             }
             drawn => drawn?,
         };
+        if options.format == Format::Csv && csv::has_formula(&text) {
+            io.say(csv::FORMULA_NOTE);
+        }
         if !self.is_long_list(options) || !pager::show(io, options.pager.as_deref(), &text) {
             self.write(io, &text)?;
         }
@@ -228,6 +232,7 @@ impl View {
             Format::Ids => self.ids.iter().map(|id| format!("{id}\n")).collect(),
             Format::Table => return self.blocks(io, options),
         };
+        let text = if io.terminals.stdout { clean_lines(&text).into_owned() } else { text };
         Ok((text, Vec::new()))
     }
 
@@ -265,6 +270,7 @@ impl View {
                 }
                 _ if chosen.is_some() => {}
                 Block::Card(card) => text += &draw_card(card, style),
+                Block::Document(document) if screen => text += &clean_lines(document),
                 Block::Document(document) => text += document,
                 Block::Line(line) => text += &(paint(line, style) + "\n"),
             }

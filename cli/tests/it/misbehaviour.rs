@@ -288,3 +288,18 @@ fn a_list_of_several_pages_comes_whole() {
     assert_eq!((&names[0]["name"], &names[1]["name"]), (&"First".into(), &"Second".into()));
     assert_eq!(server.received().len(), 2);
 }
+
+/// An answer that never ends takes 64 MiB of memory, and no more.
+#[test]
+fn an_endless_answer_is_given_up() {
+    let server = FakeServer::serving(|_, mut stream| {
+        let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n[";
+        let mut sent = stream.write_all(head);
+        while sent.is_ok() {
+            sent = stream.write_all(&[b' '; 1 << 16]);
+        }
+    });
+    let (ran, _) = failing(&server, &["api", "admin/products"]);
+    assert_eq!(ran.code, 7);
+    assert!(ran.stderr.contains("The response does not end."), "{}", ran.stderr);
+}

@@ -284,3 +284,14 @@ fn a_misspelt_user_is_asked_about() {
         assert_eq!(suggests, given != "bob", "{}", ran.stderr);
     }
 }
+
+/// Anybody with a validate key can name a user so that a spreadsheet calculates.
+#[test]
+fn csv_with_a_formula_is_noted() {
+    for (name, is_noted) in [("=1+1", true), ("@SUM(A1)", true), ("a=1", false)] {
+        let server = FakeServer::answering(move |_| Reply::list(&[product(name)]));
+        let ran = run(&server, &["products", "list", "-o", "csv"]);
+        assert!(ran.stdout.contains(name), "{}", ran.stdout);
+        assert_eq!(ran.stderr.contains("are formulas to a spreadsheet"), is_noted, "{name}");
+    }
+}

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::support::terminal::{SCREEN_TIMEOUT_MS, exit, on_a_terminal, press};
 use crate::support::{
-    FakeServer, Home, KEY, LICENSE, OTHER_KEY, PRODUCT, Reply, answer, current_key, service,
+    FakeServer, Home, KEY, LICENSE, OTHER_KEY, PRODUCT, Reply, answer, current_key, product,
+    service,
 };
 
 const HIDE_CURSOR: &str = "\u{1b}[?25l";
@@ -375,4 +376,22 @@ fn a_run_that_is_to_be_continued_shows_that_command_alone() {
     let rest = terminal.exp_eof().unwrap();
     assert!(!rest.contains("Without prompts"), "{rest}");
     assert_eq!(exit(&terminal), 9);
+}
+
+/// A name of the server neither moves the cursor nor reverses a line, in any format; a file gets it as
+/// it is.
+#[test]
+fn data_on_a_terminal_is_shown_and_not_obeyed() {
+    let server = FakeServer::answering(|request| match request.path.as_str() {
+        "/api/v1/key" => Reply::data(200, &current_key()),
+        _ => Reply::list(&[product("A\u{202e}B")]),
+    });
+    let home = Home::with(&server);
+    for format in ["json", "jsonl", "yaml", "csv"] {
+        let mut terminal = on_a_terminal(&home, &["products", "list", "-o", format]);
+        let shown = terminal.exp_eof().unwrap();
+        assert!(shown.contains(r"A\u202eB"), "{format}: {shown}");
+        let file = home.run(&["products", "list", "-o", format]).stdout;
+        assert!(file.contains("A\u{202e}B"), "{format}: {file}");
+    }
 }
