@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,18 @@ OUTAGES = {
     "429": http(429, {"success": False}, "Retry-After: 99"),
     "redirect": http(302, b"", "Location: http://127.0.0.1:9/"),
     "too large": http(200, json.dumps(VALID).encode() + b" " * (9 << 20)),
+    "drips": "drips",
     "gone": "gone",
 }  # fmt: skip
+
+
+def drip(connection):
+    """Sends the head of an answer, a byte at a time, and never all of it."""
+    with contextlib.suppress(OSError):
+        connection.sendall(b"HTTP/1.1 200 X\r\nX: ")
+        while True:
+            connection.sendall(b"x")
+            time.sleep(0.05)
 
 
 class Fake:
@@ -78,6 +89,9 @@ class Fake:
             self.requests.append(data)
             if self.answer is None:
                 self.open.append(connection)
+                continue
+            if self.answer == "drips":
+                threading.Thread(target=drip, args=(connection,), daemon=True).start()
                 continue
             # The client may hang up before the end.
             with contextlib.suppress(OSError):
@@ -123,7 +137,7 @@ def break_down(fake, calls, answer):
 @pytest.mark.parametrize("kind", ["sync", "async"])
 @pytest.mark.parametrize("outage", OUTAGES)
 def test_each_policy_decides_in_each_outage(fake, kind, outage):
-    timeout = 0.2 if outage == "hangs" else 5
+    timeout = 0.2 if outage in ("hangs", "drips") else 5
     for policy, valid in [
         (FailOpen(), True), (FailClosed(), False), (LastAnswer(1, FailOpen()), True),
     ]:  # fmt: skip

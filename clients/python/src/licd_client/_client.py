@@ -14,6 +14,7 @@ import httpx
 
 from . import _flow as flow
 from ._admin import AdminCalls
+from ._deadline import Deadline
 
 T = TypeVar("T")
 MAX_BODY = 8 * 1024 * 1024
@@ -97,6 +98,7 @@ class Licd(_Base, AdminCalls[dict[str, Any]]):
     ) -> None:
         super().__init__(url, key, **options)
         self._sleep, self._http = sleep, httpx.Client()
+        self._deadline = Deadline(self._http)
 
     def close(self) -> None:
         self._http.close()
@@ -145,6 +147,7 @@ class Licd(_Base, AdminCalls[dict[str, Any]]):
 
     def _send(self, send: flow.Send) -> flow.Response | str:
         end, body = self._timing.clock() + send.timeout, bytearray()
+        self._deadline.begin(send.timeout)
         try:
             with self._http.stream(**self._arguments(send)) as response:
                 for chunk in response.iter_raw():
@@ -206,7 +209,10 @@ class AsyncLicd(_Base, AdminCalls[Awaitable[dict[str, Any]]]):
             if isinstance(step, flow.Sleep):
                 got = await self._sleep(step.seconds)
             else:
-                got = await self._send(step)
+                try:
+                    got = await asyncio.wait_for(self._send(step), step.timeout)
+                except asyncio.TimeoutError:
+                    got = "ReadTimeout"
 
     async def _send(self, send: flow.Send) -> flow.Response | str:
         end, body = self._timing.clock() + send.timeout, bytearray()
