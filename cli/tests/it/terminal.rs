@@ -378,8 +378,8 @@ fn a_run_that_is_to_be_continued_shows_that_command_alone() {
     assert_eq!(exit(&terminal), 9);
 }
 
-/// A name of the server neither moves the cursor nor reverses a line, in any format; a file gets it as
-/// it is.
+/// A name of the server neither moves the cursor nor reverses a line, in any format; a file gets it
+/// as it is.
 #[test]
 fn data_on_a_terminal_is_shown_and_not_obeyed() {
     let server = FakeServer::answering(|request| match request.path.as_str() {

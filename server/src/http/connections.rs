@@ -156,7 +156,7 @@ impl Server {
                 let max = self.max_connections;
                 tracing::warn!(
                     max,
-                    "all connections are in use; those without a request are ended"
+                    "all connections are in use; those without a request, or not read, are ended"
                 );
             }
             self.idle.make_room(Instant::now());

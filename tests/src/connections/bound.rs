@@ -3,6 +3,7 @@
 use licd::http::ConnectionLimits;
 use serde_json::{Value, json};
 
+use super::slow::{LIMITS, NO_TIMEOUT};
 use super::start;
 use super::wire::Wire;
 use crate::harness::TestDatabase;
@@ -95,6 +96,25 @@ async fn a_request_in_flight_keeps_its_connection() {
     }
     assert_eq!(waiting.answer().await.status, 200);
     assert_eq!(app.post("/api/v1/validate", json!({ "userId": "ada" })).await.status, 200);
+}
+
+/// Clients that ask and do not read hold no place that another needs.
+#[tokio::test]
+async fn answers_that_nobody_reads_make_room() {
+    let limits = ConnectionLimits { max_connections: Some(8), write_timeout: NO_TIMEOUT, ..LIMITS };
+    let app = start(limits).await;
+    let mut deaf = Vec::new();
+    for _ in 0..8 {
+        let mut wire = Wire::connect(&app.base).await;
+        wire.send("GET /api/v1/openapi.json HTTP/1.1\r\nhost: licd\r\n\r\n".repeat(100)).await;
+        deaf.push(wire);
+    }
+    for _ in 0..3 {
+        let mut newcomer = Wire::connect(&app.base).await;
+        newcomer.get("/healthz").await;
+        assert_eq!(newcomer.answer().await.status, 200);
+        deaf.push(newcomer);
+    }
 }
 
 /// 200 heads of which 400 KB arrive and the end never: each is refused, and the memory stays small.

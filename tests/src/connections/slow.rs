@@ -9,7 +9,7 @@ use super::wire::Wire;
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 /// A time-out that no test reaches.
-const NO_TIMEOUT: Duration = Duration::from_secs(3600);
+pub const NO_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Limits of which a test shortens one.
 pub const LIMITS: ConnectionLimits = ConnectionLimits {

@@ -1,5 +1,6 @@
-//! The connections on which no request is handled, in the order in which they make room for others:
-//! first those that never had a request, then those kept alive, and of each kind the longest idle.
+//! The connections that make room for others, in their order: first those that never had a request,
+//! then those kept alive, then those whose client does not read its answer, and of each kind the
+//! longest idle.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,8 +13,12 @@ use tokio::time::Instant;
 
 /// A connection idle for less is not ended to make room: its request may be on its way.
 pub const EVICTION_GRACE: Duration = Duration::from_millis(100);
+/// A client that has taken nothing for less may only be far away.
+const STALL_GRACE: Duration = Duration::from_millis(500);
 /// The bit of a place that puts it after all connections that never had a request.
 const HAD_REQUEST: u64 = 1 << 63;
+/// The bits that put it after all that are idle.
+const STALLED: u64 = HAD_REQUEST | 1 << 62;
 
 #[derive(Default)]
 pub struct IdleConnections(Mutex<Places>);
@@ -32,20 +37,24 @@ struct Place {
 }
 
 impl IdleConnections {
-    /// Ends the first connection, if it has been idle for long enough.
+    /// Ends the first connection that has been idle, or has not been read, for long enough.
     pub fn make_room(&self, now: Instant) {
         let mut places = self.lock();
-        if let Some(first) = places.by_order.first_entry()
-            && first.get().since + EVICTION_GRACE <= now
-        {
-            first.remove().task.abort();
+        let by_order = &places.by_order;
+        let firsts = [by_order.range(..STALLED).next(), by_order.range(STALLED..).next()];
+        let may_be_ended = |(order, place): &(&u64, &Place)| {
+            place.since + if **order < STALLED { EVICTION_GRACE } else { STALL_GRACE } <= now
+        };
+        let first = firsts.into_iter().flatten().find(may_be_ended).map(|(order, _)| *order);
+        if let Some(place) = first.and_then(|order| places.by_order.remove(&order)) {
+            place.task.abort();
         }
     }
 
-    /// Ends all of them, or only those on which the client is not in the middle of something.
+    /// Ends all that are idle, or only those on which the client is not in the middle of something.
     pub fn end_all(&self, spare_talking: bool) {
-        self.lock().by_order.retain(|_, place| {
-            let stays = spare_talking && place.is_talking;
+        self.lock().by_order.retain(|order, place| {
+            let stays = *order >= STALLED || spare_talking && place.is_talking;
             if !stays {
                 place.task.abort();
             }
@@ -68,14 +77,17 @@ pub struct Connection {
     task: AbortHandle,
     /// Its place among those that are idle, or 0.
     place: AtomicU64,
+    /// Its place among those that are not read, or 0.
+    stalled: AtomicU64,
     is_handling: AtomicBool,
 }
 
 impl Connection {
     /// A connection without a request. `task` ends it.
     pub fn new(idle: Arc<IdleConnections>, peer: SocketAddr, task: AbortHandle) -> Self {
-        let (place, is_handling) = (AtomicU64::new(0), AtomicBool::new(false));
-        let connection = Self { peer, opened: Instant::now(), idle, task, place, is_handling };
+        let (place, stalled) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (opened, is_handling) = (Instant::now(), AtomicBool::new(false));
+        let connection = Self { peer, opened, idle, task, place, stalled, is_handling };
         connection.take_place(0, false);
         connection
     }
@@ -97,6 +109,26 @@ impl Connection {
     /// The client is in the middle of a head, or is told why the connection ends.
     pub fn talk(&self) {
         self.take_place(0, true);
+    }
+
+    /// The client does not take what it is sent.
+    pub fn stall(&self) {
+        if self.stalled.load(Relaxed) == 0 {
+            let mut places = self.idle.lock();
+            places.taken += 1;
+            let (order, task) = (STALLED | places.taken, self.task.clone());
+            let place = Place { since: Instant::now(), is_talking: false, task };
+            places.by_order.insert(order, place);
+            self.stalled.store(order, Relaxed);
+        }
+    }
+
+    /// It has taken something.
+    pub fn go_on(&self) {
+        let place = self.stalled.swap(0, Relaxed);
+        if place != 0 {
+            self.idle.lock().by_order.remove(&place);
+        }
     }
 
     fn take_place(&self, kind: u64, is_talking: bool) {
@@ -128,7 +160,9 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.idle.lock().by_order.remove(self.place.get_mut());
+        let mut places = self.idle.lock();
+        places.by_order.remove(self.place.get_mut());
+        places.by_order.remove(self.stalled.get_mut());
     }
 }
 
@@ -184,6 +218,28 @@ mod tests {
         busy.keep();
         idle.end_all(true);
         assert!(is_ended(&busy));
+    }
+
+    /// A place is left as soon as the client takes something, and the stop does not end it.
+    #[test]
+    fn those_that_are_not_read_come_last() {
+        let idle = Arc::<IdleConnections>::default();
+        let [deaf, slow, kept] = [(); 3].map(|()| connect(&idle));
+        let requests = [&deaf, &slow].map(|connection| connection.begin().unwrap());
+        deaf.stall();
+        slow.stall();
+        slow.go_on();
+        handle(&kept);
+        let later = Instant::now() + STALL_GRACE;
+        idle.end_all(false);
+        assert!(kept.task.is_aborted() && !deaf.task.is_aborted());
+        idle.make_room(Instant::now());
+        assert!(!deaf.task.is_aborted(), "it may only be far away");
+        idle.make_room(later);
+        idle.make_room(later);
+        assert!(deaf.task.is_aborted() && !slow.task.is_aborted());
+        drop((requests, deaf, slow, kept));
+        assert!(idle.lock().by_order.is_empty());
     }
 
     #[test]

@@ -110,7 +110,14 @@ impl Stream {
     fn wait_for_reader<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         let timeout = self.limits.write_timeout;
         self.stall.get_or_insert_with(|| WriteStall::new(Instant::now(), timeout));
+        self.connection.stall();
         self.wait(cx)
+    }
+
+    fn end_stall(&mut self) {
+        if self.stall.take().is_some() {
+            self.connection.go_on();
+        }
     }
 
     fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -118,7 +125,10 @@ impl Stream {
             match Pin::new(&mut self.transport).poll_write(cx, &self.refusal) {
                 Poll::Pending => return self.wait_for_reader(cx),
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
-                Poll::Ready(written) => drop(self.refusal.drain(..written?)),
+                Poll::Ready(written) => {
+                    self.connection.go_on();
+                    drop(self.refusal.drain(..written?));
+                }
             }
         }
         match Pin::new(&mut self.transport).poll_flush(cx) {
@@ -178,6 +188,7 @@ impl AsyncWrite for Stream {
         }
         if let (Some(stall), Poll::Ready(Ok(bytes))) = (&mut self.stall, &written) {
             stall.taken += bytes;
+            self.connection.go_on();
         }
         written
     }
@@ -188,7 +199,7 @@ impl AsyncWrite for Stream {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_refusal(cx))?;
-        self.stall = None;
+        self.end_stall();
         if self.connection.is_answered() {
             self.connection.keep();
             self.head = Head::Awaited;
@@ -208,7 +219,7 @@ impl AsyncWrite for Stream {
         ready!(self.poll_refusal(cx))?;
         if !self.is_ending {
             self.is_ending = true;
-            self.stall = None;
+            self.end_stall();
             self.silent_until = (Instant::now() + LINGER, None);
             self.connection.talk();
         }
