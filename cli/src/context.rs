@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -339,8 +340,10 @@ impl Context {
             self.note(&format!("other users can read {}; run chmod 600 on it", path.display()));
         }
         fs::read_to_string(path).map_err(|error| {
-            unreadable(&path.display().to_string(), &error)
-                .fix("check the path and permissions of the --api-key-file")
+            unreadable(&path.display().to_string(), &error).fix(match error.kind() {
+                ErrorKind::InvalidData => "save the file as UTF-8",
+                _ => "check the path and permissions of the --api-key-file",
+            })
         })
     }
 }

@@ -144,3 +144,14 @@ fn the_path_of_an_address_is_sent_and_shown() {
     assert!(ran.stderr.ends_with(&format!("profile default · {shown}\n")), "{}", ran.stderr);
     assert!(home.run(&["profiles", "list"]).stdout.contains(shown));
 }
+
+/// Editors on Windows save such files.
+#[test]
+fn a_key_file_in_another_encoding_is_named_as_that() {
+    let home = Home::bare().set("LICCTL_SERVER", "http://127.0.0.1:9");
+    let key = home.dir.path().join("key.txt");
+    fs::write(&key, b"\xff\xfes\0k\0").unwrap();
+    let ran = home.run(&["whoami", "--api-key-file", key.to_str().unwrap()]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("fix: save the file as UTF-8"), "{}", ran.stderr);
+}

@@ -171,8 +171,9 @@ impl Chip {
         let Some((_, value)) = fields.iter().find(is_given) else { return Ok(None) };
         let others = fields.iter().filter(|(name, value)| *name != field && !value.is_empty());
         let query = Serializer::new(String::new()).extend_pairs(others).finish();
-        let (value, without) = (value.trim().to_owned(), format!("{list}?{query}"));
-        let text = match value.parse::<LicenseId>() {
+        // As it is: an external id may begin or end with a blank.
+        let (value, without) = ((*value).to_owned(), format!("{list}?{query}"));
+        let text = match value.trim().parse::<LicenseId>() {
             Ok(id) => title(view, id).await?,
             Err(_) => value.clone(),
         };
