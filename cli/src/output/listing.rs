@@ -37,7 +37,7 @@ impl<T: Serialize> Listing<'_, T> {
         let mut pages = std::pin::pin!(pages);
         let mut left = self.limit.unwrap_or(usize::MAX);
         let (mut kept, mut array) = (Vec::new(), JsonArray::default());
-        let mut begun = false;
+        let (mut begun, mut warned) = (false, false);
         while left > 0
             && !self.io.is_closed()
             && let Some(mut page) = pages.try_next().await?
@@ -45,8 +45,13 @@ impl<T: Serialize> Listing<'_, T> {
             page.truncate(left);
             left -= page.len();
             if by_line {
-                self.print(sheet.as_ref(), &page, !begun)?;
+                let text = self.text(sheet.as_ref(), &page, !begun)?;
                 begun = true;
+                if sheet.is_some() && !warned && csv::has_formula(&text) {
+                    warned = true;
+                    self.io.say(csv::FORMULA_NOTE);
+                }
+                self.io.records(&text)?;
             } else if is_array {
                 array.extend(&to_value(page)?);
             } else {
@@ -59,21 +64,17 @@ impl<T: Serialize> Listing<'_, T> {
         Ok((!by_line && !is_array).then_some(kept))
     }
 
-    fn print(&self, sheet: Option<&Sheet>, page: &[T], first: bool) -> Result<()> {
-        let text = match sheet {
+    fn text(&self, sheet: Option<&Sheet>, page: &[T], first: bool) -> Result<String> {
+        match sheet {
             None if self.options.format == Format::Ids => {
-                page.iter().map(|record| (self.id)(record) + "\n").collect()
+                Ok(page.iter().map(|record| (self.id)(record) + "\n").collect())
             }
-            None => json_lines(&to_value(page)?),
+            None => Ok(json_lines(&to_value(page)?)),
             Some(sheet) => {
                 let records: Vec<Value> = page.iter().map(to_value).collect::<Result<_>>()?;
                 let header = if first { sheet.header()? } else { String::new() };
-                header + &sheet.records(&records)?
+                Ok(header + &sheet.records(&records)?)
             }
-        };
-        if first && sheet.is_some() && csv::has_formula(&text) {
-            self.io.say(csv::FORMULA_NOTE);
         }
-        self.io.records(&text)
     }
 }

@@ -294,4 +294,16 @@ fn csv_with_a_formula_is_noted() {
         assert!(ran.stdout.contains(name), "{}", ran.stdout);
         assert_eq!(ran.stderr.contains("are formulas to a spreadsheet"), is_noted, "{name}");
     }
+    // Said once, by whichever page has the first.
+    let server = FakeServer::answering(|request| {
+        let (name, next) = match request.path.split_once("after=") {
+            None => ("a", json!("1")),
+            Some((_, "1")) => ("=1", json!("2")),
+            Some(_) => ("=2", json!(null)),
+        };
+        let body = json!({ "success": true, "data": [product(name)], "nextCursor": next });
+        Reply::new(200, body.to_string())
+    });
+    let ran = run(&server, &["products", "list", "-o", "csv"]);
+    assert_eq!(ran.stderr.matches("are formulas to a spreadsheet").count(), 1, "{}", ran.stderr);
 }
