@@ -30,6 +30,11 @@ def _server(url: str) -> str:
     return url.rstrip("/")
 
 
+def _check(size: int) -> None:
+    if size > MAX_BODY:
+        raise httpx.ReadError("the response is too large")
+
+
 class _Base:
     def __init__(
         self,
@@ -82,12 +87,6 @@ class _Base:
             "method": send.method, "url": self._url + send.path, "headers": headers,
             "timeout": send.timeout, "follow_redirects": False, **body,
         }  # fmt: skip
-
-    def _check(self, size: int, end: float) -> None:
-        if size > MAX_BODY:
-            raise httpx.ReadError("the response is too large")
-        if self._timing.clock() > end:
-            raise httpx.ReadTimeout("the response took too long")
 
 
 class Licd(_Base, AdminCalls[dict[str, Any]]):
@@ -146,13 +145,13 @@ class Licd(_Base, AdminCalls[dict[str, Any]]):
             got = self._sleep(step.seconds) if isinstance(step, flow.Sleep) else self._send(step)
 
     def _send(self, send: flow.Send) -> flow.Response | str:
-        end, body = self._timing.clock() + send.timeout, bytearray()
+        body = bytearray()
         self._deadline.begin(send.timeout)
         try:
             with self._http.stream(**self._arguments(send)) as response:
                 for chunk in response.iter_raw():
                     body += chunk
-                    self._check(len(body), end)
+                    _check(len(body))
             retry_after = response.headers.get("Retry-After")
             return flow.Response(response.status_code, bytes(body), retry_after)
         except httpx.TransportError as error:
@@ -215,12 +214,12 @@ class AsyncLicd(_Base, AdminCalls[Awaitable[dict[str, Any]]]):
                     got = "ReadTimeout"
 
     async def _send(self, send: flow.Send) -> flow.Response | str:
-        end, body = self._timing.clock() + send.timeout, bytearray()
+        body = bytearray()
         try:
             async with self._http.stream(**self._arguments(send)) as response:
                 async for chunk in response.aiter_raw():
                     body += chunk
-                    self._check(len(body), end)
+                    _check(len(body))
             retry_after = response.headers.get("Retry-After")
             return flow.Response(response.status_code, bytes(body), retry_after)
         except httpx.TransportError as error:
