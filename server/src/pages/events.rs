@@ -50,11 +50,8 @@ pub async fn list(
     let fields = [("type", &*filter.kind), ("subject", &*filter.subject), ("user", &*filter.user)];
     let paging = Paging { others: &fields, ..Paging::new(&filter.before) };
     let view = app.ops.view(visitor.scope);
-    let mut chips = Vec::new();
     let list = format!("{}/events", visitor.layout.base());
-    for of in [("User", "user"), ("Record", "subject")] {
-        chips.extend(Chip::of(&view, of, &list, &fields).await?);
-    }
+    let chips = Chip::all(&view, &list, &fields, [("User", "user"), ("Record", "subject")]).await?;
     let mut events = events::page(view, query, paging.page()).await?;
     let pager = paging.pager(&mut events, |event| event.sequence);
     page(StatusCode::OK, &EventsPage { layout: visitor.layout, filter, chips, events, pager })

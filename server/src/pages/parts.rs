@@ -160,8 +160,22 @@ pub struct Chip {
 impl HtmlSafe for Chip {}
 
 impl Chip {
-    /// The chip of a field, if it has a value. `fields` are all fields of the list at `list`.
-    pub async fn of(
+    /// The chips of those of two fields that have a value. `fields` are all fields of the list at
+    /// `list`.
+    pub async fn all(
+        view: &View,
+        list: &str,
+        fields: &[(&str, &str)],
+        of: [(&'static str, &'static str); 2],
+    ) -> Result<Vec<Self>, Error> {
+        let mut chips = Vec::new();
+        for of in of {
+            chips.extend(Self::of(view, of, list, fields).await?);
+        }
+        Ok(chips)
+    }
+
+    async fn of(
         view: &View,
         (label, field): (&'static str, &'static str),
         list: &str,

@@ -94,11 +94,9 @@ pub async fn list(
     let fields = query.fields();
     let paging = Paging { others: &fields, ..Paging::new(&query.before) };
     let before = query.before.parse().ok();
-    let mut chips = Vec::new();
     let list = format!("{}/refusals", visitor.layout.base());
-    for of in [("User", "user"), ("License", "license")] {
-        chips.extend(Chip::of(&view, of, &list, &fields).await?);
-    }
+    let of = [("User", "user"), ("License", "license")];
+    let chips = Chip::all(&view, &list, &fields, of).await?;
     let found = async { outcomes::refusals(view, query.read()?, before, paging.rows + 1).await };
     let (mut refusals, error) = match found.await {
         Ok(found) => (found, FormError::default()),

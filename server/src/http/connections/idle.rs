@@ -36,6 +36,17 @@ struct Place {
     task: AbortHandle,
 }
 
+impl Places {
+    /// Puts a connection after all of its kind. Returns its order.
+    fn push(&mut self, kind: u64, is_talking: bool, task: &AbortHandle) -> u64 {
+        self.taken += 1;
+        let order = kind | self.taken;
+        let place = Place { since: Instant::now(), is_talking, task: task.clone() };
+        self.by_order.insert(order, place);
+        order
+    }
+}
+
 impl IdleConnections {
     /// Ends the first connection that has been idle, or has not been read, for long enough.
     pub fn make_room(&self, now: Instant) {
@@ -114,11 +125,7 @@ impl Connection {
     /// The client does not take what it is sent.
     pub fn stall(&self) {
         if self.stalled.load(Relaxed) == 0 {
-            let mut places = self.idle.lock();
-            places.taken += 1;
-            let (order, task) = (STALLED | places.taken, self.task.clone());
-            let place = Place { since: Instant::now(), is_talking: false, task };
-            places.by_order.insert(order, place);
+            let order = self.idle.lock().push(STALLED, false, &self.task);
             self.stalled.store(order, Relaxed);
         }
     }
@@ -138,11 +145,7 @@ impl Connection {
             // It was ended a moment ago.
             return;
         }
-        places.taken += 1;
-        let place = kind | places.taken;
-        let task = self.task.clone();
-        places.by_order.insert(place, Place { since: Instant::now(), is_talking, task });
-        self.place.store(place, Relaxed);
+        self.place.store(places.push(kind, is_talking, &self.task), Relaxed);
     }
 
     /// Begins a request. None if the connection was ended a moment ago, and its task is about to be
