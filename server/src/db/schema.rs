@@ -65,7 +65,7 @@ const NO_NOTICES: &str = "set local client_min_messages = warning";
 /// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upgrade {
-    /// The versions that were just applied, with their descriptions.
+    /// The versions that have just been applied, with their descriptions.
     pub applied: Vec<(i64, String)>,
     /// The current version of the schema.
     pub version: i64,
@@ -81,33 +81,36 @@ impl Upgrade {
 
 /// Brings the schema up to date.
 pub(super) async fn upgrade(db: &Db) -> Result<Upgrade, OpenError> {
-    let mut applied = Vec::new();
+    let mut upgrade = Upgrade { applied: Vec::new(), version: version() };
     match db {
         // Under the write lock, so that two processes that start at the same time do not both
         // migrate.
         Db::Sqlite(connections) => {
             let mut conn = connections.detached().await?;
             let mut tx = conn.begin_with("begin immediate").await?;
-            while let Some(step) = apply_next(&MIGRATIONS, &mut *tx).await? {
-                applied.push(step);
+            while let Some(step) = apply_next(&upgrade, &MIGRATIONS, &mut *tx).await? {
+                upgrade.applied.push(step);
             }
             tx.commit().await?;
             conn.close().await?;
         }
         Db::Postgres { connections, .. } => {
-            while let Some(step) = step_of_postgres(connections).await? {
-                applied.push(step);
+            while let Some(step) = step_of_postgres(&upgrade, connections).await? {
+                upgrade.applied.push(step);
             }
         }
     }
-    Ok(Upgrade { applied, version: version() })
+    Ok(upgrade)
 }
 
 /// Applies the next step, as soon as nobody uses the table that it changes.
-async fn step_of_postgres(connections: &PgConnections) -> Result<Option<(i64, String)>, OpenError> {
+async fn step_of_postgres(
+    upgrade: &Upgrade,
+    connections: &PgConnections,
+) -> Result<Option<(i64, String)>, OpenError> {
     let mut reported: Option<Instant> = None;
     loop {
-        match try_step(connections).await {
+        match try_step(upgrade, connections).await {
             Err(error) if error.is_contention() => {}
             done => return done,
         }
@@ -123,7 +126,10 @@ async fn step_of_postgres(connections: &PgConnections) -> Result<Option<(i64, St
 }
 
 /// On a connection of its own, so that its plans can be dropped and closing it releases all locks.
-async fn try_step(connections: &PgConnections) -> Result<Option<(i64, String)>, OpenError> {
+async fn try_step(
+    upgrade: &Upgrade,
+    connections: &PgConnections,
+) -> Result<Option<(i64, String)>, OpenError> {
     let mut conn = connections.detached().await?;
     let mut tx = conn.begin().await?;
     for statement in [DROP_PLANS, NO_STATEMENT_TIMEOUT, NO_IDLE_TIMEOUT, NO_NOTICES] {
@@ -131,7 +137,7 @@ async fn try_step(connections: &PgConnections) -> Result<Option<(i64, String)>, 
     }
     take_turn(&mut tx).await?;
     tx.execute(LOCK_TIMEOUT).await?;
-    let step = apply_next(&POSTGRES_MIGRATIONS, &mut *tx).await?;
+    let step = apply_next(upgrade, &POSTGRES_MIGRATIONS, &mut *tx).await?;
     tx.execute(DROP_PLANS).await?;
     tx.commit().await?;
     Ok(step)
@@ -139,6 +145,7 @@ async fn try_step(connections: &PgConnections) -> Result<Option<(i64, String)>, 
 
 /// Applies the first migration that the database lacks, if there is one, within the transaction.
 async fn apply_next<C: Migrate>(
+    upgrade: &Upgrade,
     migrations: &Migrator,
     conn: &mut C,
 ) -> Result<Option<(i64, String)>, OpenError> {
@@ -153,7 +160,8 @@ async fn apply_next<C: Migrate>(
     let is_new = |known: &&Migration| !applied.iter().any(|it| it.version == known.version);
     let Some(next) = migrations.iter().find(is_new) else { return Ok(None) };
     // A new database has nothing that takes time, and nobody who waits for it.
-    let (version, what, is_worth_a_line) = (next.version, &next.description, database > 0);
+    let (version, what) = (next.version, &next.description);
+    let is_worth_a_line = database > 0 && !upgrade.is_first();
     if is_worth_a_line {
         tracing::info!(from = database, to = version, "migrating the database: {what}");
     }

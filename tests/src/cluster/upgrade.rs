@@ -106,6 +106,7 @@ async fn a_migration_stops_no_request() {
 #[ignore = "needs PostgreSQL's programs; tests/run runs it"]
 async fn a_node_that_migrates_is_alive_and_not_ready() {
     let (cluster, node, _, _) = cluster_with_license().await;
+    assert!(!node.log().contains("migrat"), "a new database is no upgrade: {}", node.log());
     node.stop();
     let url = cluster.url("licd");
     cluster.execute("alter table keys drop column rolled_at").await;
