@@ -144,6 +144,8 @@ def environment(binaries, cache, port):
         "GOCACHE": str(cache / "go"),
         "GOTOOLCHAIN": "local",
         "NPM_CONFIG_UPDATE_NOTIFIER": "false",
+        # It warns of settings of this machine that a later npm will refuse.
+        "NPM_CONFIG_LOGLEVEL": "error",
         "NPM_CONFIG_OFFLINE": "true",
     }
 
