@@ -85,7 +85,7 @@ const SQLITE_LOOKUPS: usize = 1;
 /// The remaining connections are for new users and seats, and for background tasks.
 const _: () =
     assert!(POSTGRES_TURNS + POSTGRES_LOOKUPS + 2 <= connect::POSTGRES_CONNECTIONS as usize);
-const _: () = assert!(SQLITE_READ_TURNS + SQLITE_LOOKUPS <= connect::SQLITE_READERS as usize);
+const _: () = assert!(SQLITE_READ_TURNS + SQLITE_LOOKUPS <= connect::SQLITE_READERS);
 
 /// The turns of administrative requests at the database, fair to each tenant.
 #[derive(Clone)]
@@ -170,12 +170,12 @@ impl Db {
 
     /// A connection for independent statements that only read.
     pub async fn read(&self) -> Result<Conn> {
-        Ok(Conn::new(match self {
-            Self::Sqlite(connections) => Inner::Sqlite(connections.read().await?),
+        Ok(match self {
+            Self::Sqlite(connections) => Conn::Sqlite(connections.read().await?),
             Self::Postgres { connections, pooler, .. } => {
-                Inner::Postgres(connections.lend().await?, *pooler)
+                Conn::Postgres(connections.lend().await?, *pooler)
             }
-        }))
+        })
     }
 
     /// Like [`read`](Self::read), for a batch of validations, which does not wait for other
@@ -184,7 +184,7 @@ impl Db {
     pub async fn read_for_validations(&self) -> Result<Conn> {
         match self {
             Self::Sqlite(connections) => {
-                Ok(Conn::new(Inner::Sqlite(connections.read_for_validations().await?)))
+                Ok(Conn::Sqlite(connections.read_for_validations().await?))
             }
             Self::Postgres { .. } => self.read().await,
         }
@@ -193,23 +193,23 @@ impl Db {
     /// A connection for independent statements that write.
     pub async fn write(&self) -> Result<Conn> {
         match self {
-            Self::Sqlite(connections) => Ok(Conn::new(Inner::Sqlite(connections.write().await?))),
+            Self::Sqlite(connections) => Ok(Conn::Sqlite(connections.write().await?)),
             Self::Postgres { .. } => self.read().await,
         }
     }
 
     /// A transaction whose reads all see the same state of the database.
     pub async fn snapshot(&self) -> Result<Tx> {
-        Ok(Tx(Conn::new(match self {
+        Ok(Tx(match self {
             Self::Sqlite(connections) => {
                 let conn = connections.read().await?;
-                Inner::Sqlite(within_statement_timeout(conn.begin("begin")).await?)
+                Conn::Sqlite(within_statement_timeout(conn.begin("begin")).await?)
             }
             Self::Postgres { connections, pooler, .. } => {
                 let begin = connections.begin("begin isolation level repeatable read");
-                Inner::Postgres(within_statement_timeout(begin).await?, *pooler)
+                Conn::Postgres(within_statement_timeout(begin).await?, *pooler)
             }
-        })))
+        }))
     }
 
     /// A transaction that writes.
@@ -222,7 +222,7 @@ impl Db {
             Self::Sqlite(connections) => begin_immediate(connections.write().await?).await,
             Self::Postgres { connections, pooler, .. } => {
                 let begun = within_statement_timeout(connections.begin("begin")).await?;
-                Ok(Tx(Conn::new(Inner::Postgres(begun, *pooler))))
+                Ok(Tx(Conn::Postgres(begun, *pooler)))
             }
         }
     }
@@ -231,16 +231,11 @@ impl Db {
 /// Begins a transaction that holds SQLite's write lock.
 async fn begin_immediate(conn: SqliteConn) -> Result<Tx> {
     let begun = within_statement_timeout(conn.begin("begin immediate")).await?;
-    Ok(Tx(Conn::new(Inner::Sqlite(begun))))
+    Ok(Tx(Conn::Sqlite(begun)))
 }
 
 /// A connection, on which store functions run their statements.
-pub struct Conn {
-    inner: Inner,
-    _turn: Option<Turn>,
-}
-
-enum Inner {
+pub enum Conn {
     Sqlite(SqliteConn),
     /// The flag: whether the connection belongs to a pooler that assigns connections per
     /// transaction.
@@ -248,13 +243,13 @@ enum Inner {
 }
 
 impl Conn {
-    fn new(inner: Inner) -> Self {
-        Self { inner, _turn: None }
-    }
-
-    /// Ends `turn` when this connection is dropped.
-    pub fn with_turn(self, turn: Turn) -> Self {
-        Self { _turn: Some(turn), ..self }
+    /// Ends `turn` when the connection is free for the next user.
+    pub fn with_turn(mut self, turn: Turn) -> Self {
+        match &mut self {
+            Self::Sqlite(conn) => conn.keep_turn(turn),
+            Self::Postgres(conn, _) => conn.keep_turn(turn),
+        }
+        self
     }
 }
 
@@ -264,13 +259,13 @@ pub struct Tx(Conn);
 impl Tx {
     /// On return, all writes are on disk.
     pub async fn commit(self) -> Result<()> {
-        match self.0.inner {
-            Inner::Sqlite(tx) => within_statement_timeout(tx.commit()).await,
-            Inner::Postgres(tx, _) => within_statement_timeout(tx.commit()).await,
+        match self.0 {
+            Conn::Sqlite(tx) => within_statement_timeout(tx.commit()).await,
+            Conn::Postgres(tx, _) => within_statement_timeout(tx.commit()).await,
         }
     }
 
-    /// Ends `turn` when the transaction is dropped.
+    /// Like [`Conn::with_turn`].
     pub fn with_turn(self, turn: Turn) -> Self {
         Self(self.0.with_turn(turn))
     }

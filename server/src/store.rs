@@ -33,7 +33,7 @@ use common::{Mode, TenantId};
 
 use crate::db::{Conn, Query, Result, Sql, Value};
 
-pub use page::{Cursor, Order, Page};
+pub use page::{Collected, Cursor, Found, Order, Page};
 pub use text_range::TextRange;
 
 /// If a filter matches more than this, rows are read in the order of the list and filtered. If it

@@ -1,5 +1,6 @@
 //! Lists: all at once or page by page, oldest first, on every kind of record.
 
+mod filtered;
 mod long;
 mod slow;
 

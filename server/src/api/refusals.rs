@@ -7,9 +7,10 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::http::App;
+use crate::http::answer::ListParams;
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, Query, filter};
-use crate::http::newest_first::{DEFAULT_LIMIT, DescendingPage};
+use crate::http::newest_first::DescendingPage;
 use crate::ops::outcomes::{self, RefusalFilter};
 
 /// The query of the list of refusals.
@@ -50,8 +51,6 @@ pub async fn list(
     Reader(caller): Reader,
     Query(query): Query<ListRefusals>,
 ) -> Result<DescendingPage<UserRefusal>, Error> {
-    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.0);
-    // One record more than requested shows whether more follow.
     let filter = RefusalFilter {
         user: query.user_id,
         reason: query.reason,
@@ -62,6 +61,6 @@ pub async fn list(
         license: query.license_id,
     };
     let view = app.ops.view(caller.scope);
-    let refusals = outcomes::refusals(view, filter, query.after, limit + 1).await?;
-    Ok(DescendingPage::page(refusals, limit, |refusal| refusal.id.to_string()))
+    let params = ListParams { after: query.after, limit: query.limit };
+    DescendingPage::list(params, |page| outcomes::refusals(view, filter, page)).await
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Executor, Row, SqliteConnection};
 use tokio::time::sleep;
 
@@ -14,7 +14,7 @@ use super::hosts::Hosts;
 use super::open_error::OpenError;
 use super::postgres::{POSTGRES_MAX_AGE, PgConnections};
 use super::schema::{self, Upgrade};
-use super::sqlite::{LOCK_WAIT, SqliteConnections, is_locked};
+use super::sqlite::{LOCK_WAIT, SqliteConnections, SqlitePool, is_locked};
 use super::url::DatabaseUrl;
 use super::{Db, STATEMENT_TIMEOUT, files, with_timeout, within_statement_timeout};
 
@@ -27,7 +27,7 @@ const SQLITE_LOG_PAGES: &str = "25000";
 /// The size to which the writer shortens a write-ahead log that grew beyond it, once all of it is in
 /// the file: 64 MB, in bytes.
 const SQLITE_LOG_LIMIT: &str = "64000000";
-pub(super) const SQLITE_READERS: u32 = 4;
+pub(super) const SQLITE_READERS: usize = 4;
 /// How many batches of validations read at the same time on a large machine.
 const MOST_READING: u32 = 8;
 /// In addition to those that read for validations.
@@ -106,22 +106,19 @@ async fn connect_sqlite(path: &Path, most_reading: u32) -> Result<Db, OpenError>
     let first = with_timeout(STATEMENT_TIMEOUT, first_connection(&options)).await?;
     let first = first.ok_or(OpenError::Foreign)?;
     let options = options.journal_mode(SqliteJournalMode::Wal);
-    let pool = SqlitePoolOptions::new()
-        .max_connections(SQLITE_READERS)
-        .acquire_timeout(STATEMENT_TIMEOUT)
-        .acquire_slow_threshold(STATEMENT_TIMEOUT)
-        .test_before_acquire(false);
-    let writer_options = options
+    let writer = options
         .clone()
         .busy_timeout(LOCK_WAIT)
         .pragma("cache_size", SQLITE_LARGE_CACHE)
         .pragma("wal_autocheckpoint", SQLITE_LOG_PAGES)
         .pragma("journal_size_limit", SQLITE_LOG_LIMIT);
-    let own_options = [writer_options, options.clone().pragma("cache_size", SQLITE_LARGE_CACHE)];
-    let readers = pool.connect_with(options).await?;
-    let path = path.to_owned();
-    let connections = SqliteConnections::new(path, first, readers, own_options, most_reading)?;
-    Ok(Db::Sqlite(connections))
+    let validators = options.clone().pragma("cache_size", SQLITE_LARGE_CACHE);
+    let pools = [
+        SqlitePool::new("writer", writer, 1),
+        SqlitePool::new("readers", options, SQLITE_READERS),
+        SqlitePool::new("validations", validators, most_reading as usize),
+    ];
+    Ok(Db::Sqlite(SqliteConnections::new(path.to_owned(), first, pools).await?))
 }
 
 /// The first connection, which switches the file to a write-ahead log permanently; None if the file

@@ -26,6 +26,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{PoolState, Result, with_timeout, within_statement_timeout};
 use crate::error::has_code;
+use crate::fair::Turn;
 
 /// How long PostgreSQL may take to end what a connection that is given back was doing. One that
 /// takes longer is closed.
@@ -111,7 +112,8 @@ impl PgConnections {
     /// A connection that answers, or answered a moment ago.
     pub async fn lend(&self) -> Result<PgConn> {
         let (conn, lent) = within_statement_timeout(self.find()).await?;
-        Ok(PgConn { connections: self.clone(), conn: Some(conn), lent, open: false, sound: true })
+        let connections = self.clone();
+        Ok(PgConn { connections, conn: Some(conn), lent, open: false, sound: true, turn: None })
     }
 
     async fn find(&self) -> Result<(PoolConnection<Postgres>, Instant)> {
@@ -214,9 +216,15 @@ pub struct PgConn {
     open: bool,
     /// All of its statements completed: none failed, and none was cancelled.
     sound: bool,
+    turn: Option<Turn>,
 }
 
 impl PgConn {
+    /// Ends `turn` when the connection is given back.
+    pub fn keep_turn(&mut self, turn: Turn) {
+        self.turn = Some(turn);
+    }
+
     pub async fn commit(mut self) -> Result<()> {
         self.execute("commit").await?;
         self.open = false;
@@ -276,7 +284,11 @@ impl Drop for PgConn {
         }
         // Without a runtime, which is when the process ends, there is nothing to give it back to.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(give_back(conn, self.open));
+            let (open, turn) = (self.open, self.turn.take());
+            runtime.spawn(async move {
+                give_back(conn, open).await;
+                drop(turn);
+            });
         }
     }
 }

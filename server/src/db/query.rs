@@ -12,7 +12,7 @@ use sqlx::{Arguments, Connection, Encode, FromRow, Postgres, Sqlite, Type};
 
 use super::postgres::PgConn;
 use super::sqlite::{SqliteConn, is_locked};
-use super::{Conn, Inner, Result, within_statement_timeout};
+use super::{Conn, Result, within_statement_timeout};
 
 /// A value that both databases can store.
 pub trait Value<'q>:
@@ -78,9 +78,9 @@ impl Sql {
 impl Conn {
     pub fn query(&mut self, sql: impl Into<Sql>) -> Query<'_> {
         let sql = sql.into();
-        Query(match &mut self.inner {
-            Inner::Sqlite(conn) => Bound::sqlite(conn, sql),
-            Inner::Postgres(lease, pooler) => {
+        Query(match self {
+            Self::Sqlite(conn) => Bound::sqlite(conn, sql),
+            Self::Postgres(lease, pooler) => {
                 let plan = match (*pooler, lease.is_in_transaction()) {
                     (false, _) => StatementReuse::Kept,
                     (true, true) => StatementReuse::Once,

@@ -1,29 +1,24 @@
-//! SQLite's connections: one that writes, several that read, and the handling of failed ones.
+//! SQLite's connections: one that writes, several that read, and their write-ahead log. How each is
+//! lent, and what becomes of a failed one, is in [`pool`].
 //!
-//! SQLite allows one writer at a time, so the writing connection is behind a lock, and writers
-//! queue in order instead of polling the lock of the file. Readers come from a pool; thanks to the
-//! write-ahead log they never wait for the writer. Validations have their own readers, each behind
-//! a lock as well: the pool pings a returned connection, which costs as much as their read.
-//!
-//! After a failed write (disk full, input/output error) SQLite may have rolled the transaction back
-//! itself, and a statement that timed out may still be running. So a connection on which anything
-//! failed is closed, and the next user opens a new one.
+//! SQLite allows one writer at a time, so writers queue in order for the one writing connection
+//! instead of polling the lock of the file. Thanks to the write-ahead log, readers never wait for
+//! the writer. Validations have their own readers.
 
-use std::future::Future;
+mod pool;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sqlx::pool::PoolConnection;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, SqlitePool};
-use tokio::runtime::Handle;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use tokio::sync::Mutex;
 
 use super::identity::DatabaseFiles;
-use super::{PoolState, Result, STATEMENT_TIMEOUT, with_timeout};
-use crate::error::has_primary_code;
+use super::{PoolState, Result, STATEMENT_TIMEOUT};
+
+pub use pool::{SqliteConn, SqlitePool, is_locked};
 
 /// How long the writer lets SQLite wait for another writing process before it repeats the
 /// statement. SQLite polls less and less often, down to ten times a second, so with a busy other
@@ -38,128 +33,58 @@ const CHECKPOINT_PAGES: i64 = 4000;
 /// reads what was true before.
 const LARGE_LOG_PAGES: i64 = 125_000;
 
-/// A connection for one user at a time. None before the first use, after a failure, and once
-/// closed.
-type Slot = Arc<Mutex<Option<SqliteConnection>>>;
-type HeldSlot = OwnedMutexGuard<Option<SqliteConnection>>;
-
 /// The connections to one SQLite file. Clones share them.
 #[derive(Clone)]
 pub struct SqliteConnections {
-    writer_options: Arc<SqliteConnectOptions>,
-    writer: Slot,
-    readers: SqlitePool,
-    validator_options: Arc<SqliteConnectOptions>,
+    writer: Arc<SqlitePool>,
+    readers: Arc<SqlitePool>,
     /// The readers of validations, one for each batch that may read at the same time.
-    validators: Arc<[Slot]>,
+    validators: Arc<SqlitePool>,
     files: Arc<DatabaseFiles>,
     /// Kept open and closed last: SQLite deletes the write-ahead log together with the last
     /// connection, so if the log is missing, someone else has deleted it.
-    first: Slot,
+    first: Arc<Mutex<Option<SqliteConnection>>>,
     log_is_large: Arc<AtomicBool>,
 }
 
 impl SqliteConnections {
     /// `first` is already open.
-    pub fn new(
+    pub async fn new(
         path: PathBuf,
         first: SqliteConnection,
-        readers: SqlitePool,
-        [writer_options, validator_options]: [SqliteConnectOptions; 2],
-        most_reading: u32,
+        [writer, readers, validators]: [Arc<SqlitePool>; 3],
     ) -> Result<Self> {
-        Ok(Self {
-            files: DatabaseFiles::at(path)?.into(),
-            first: Arc::new(Mutex::new(Some(first))),
-            log_is_large: Arc::default(),
-            writer_options: writer_options.into(),
-            writer: Slot::default(),
-            readers,
-            validator_options: validator_options.into(),
-            validators: (0..most_reading).map(|_| Slot::default()).collect(),
-        })
+        // This makes the write-ahead log.
+        drop(readers.lend().await?);
+        let files = DatabaseFiles::at(path)?.into();
+        let first = Arc::new(Mutex::new(Some(first)));
+        Ok(Self { writer, readers, validators, files, first, log_is_large: Arc::default() })
     }
 
     pub async fn read(&self) -> Result<SqliteConn> {
-        Ok(SqliteConn::new(CheckedOut::Reader(Box::pin(self.readers.acquire()).await?)))
+        self.readers.lend().await
     }
 
     pub fn most_reading(&self) -> u32 {
-        self.validators.len() as u32
+        self.validators.max as u32
     }
 
     /// Like [`write`](Self::write), fails if the files were replaced.
     pub async fn read_for_validations(&self) -> Result<SqliteConn> {
         self.files.check()?;
-        // All are in use only while readiness is probed, or while a failed one is being closed.
-        let free = self.validators.iter().find_map(|slot| slot.clone().try_lock_owned().ok());
-        let slot = async {
-            match free {
-                Some(slot) => slot,
-                None => self.validators[0].clone().lock_owned().await,
-            }
-        };
-        self.take(slot, &self.validator_options).await
+        self.validators.lend().await
     }
 
-    /// Waits at most [`STATEMENT_TIMEOUT`] for the writer. Fails immediately if the files at the
-    /// database's path are no longer the opened ones, since writes to those would be lost.
+    /// Waits for the writer. Fails immediately if the files at the database's path are no longer
+    /// the opened ones, since writes to those would be lost.
     pub async fn write(&self) -> Result<SqliteConn> {
         self.files.check()?;
-        self.take(self.writer.clone().lock_owned(), &self.writer_options).await
-    }
-
-    async fn take(
-        &self,
-        slot: impl Future<Output = HeldSlot>,
-        options: &Arc<SqliteConnectOptions>,
-    ) -> Result<SqliteConn> {
-        let opened = async { self.open(slot.await, options).await };
-        let opened = tokio::time::timeout(STATEMENT_TIMEOUT, opened);
-        Ok(SqliteConn::new(CheckedOut::Slot(opened.await.map_err(|_| sqlx::Error::PoolTimedOut)??)))
-    }
-
-    async fn open(
-        &self,
-        mut slot: HeldSlot,
-        options: &Arc<SqliteConnectOptions>,
-    ) -> Result<HeldSlot> {
-        if self.readers.is_closed() {
-            return Err(sqlx::Error::PoolClosed);
-        }
-        if slot.is_some() {
-            return Ok(slot);
-        }
-        // A separate task: opening a file on a hanging disk continues after the caller has given
-        // up, and must not be started again and again.
-        let options = options.clone();
-        let opening = tokio::spawn(async move {
-            *slot = Some(options.connect().await?);
-            Ok(slot)
-        });
-        opening.await.map_err(|_| sqlx::Error::WorkerCrashed)?
+        self.writer.lend().await
     }
 
     /// The state of the writer and of the readers.
     pub fn pools(&self) -> [PoolState; 3] {
-        let state = |name, slots: &[Slot]| {
-            let (free, taken): (Vec<_>, Vec<_>) =
-                slots.iter().map(|slot| slot.try_lock()).partition(Result::is_ok);
-            let idle = free.into_iter().flatten().filter(|slot| slot.is_some()).count();
-            PoolState { name, in_use: taken.len(), idle, max: slots.len() }
-        };
-        let pool = &self.readers;
-        let readers = PoolState {
-            name: "readers",
-            in_use: (pool.size() as usize).saturating_sub(pool.num_idle()),
-            idle: pool.num_idle(),
-            max: pool.options().get_max_connections() as usize,
-        };
-        [
-            state("writer", std::slice::from_ref(&self.writer)),
-            readers,
-            state("validations", &self.validators),
-        ]
+        [self.writer.state(), self.readers.state(), self.validators.state()]
     }
 
     /// Copies the write-ahead log into the file once it has grown. This blocks nobody, whereas a
@@ -185,138 +110,24 @@ impl SqliteConnections {
 
     /// A connection that the caller owns and closes.
     pub async fn detached(&self) -> Result<SqliteConnection> {
-        let options = SqliteConnectOptions::clone(&self.writer_options);
-        options.busy_timeout(STATEMENT_TIMEOUT).connect().await
+        self.writer.options.clone().busy_timeout(STATEMENT_TIMEOUT).connect().await
     }
 
     /// Waits until all connections are returned and closed.
     pub async fn close(&self) {
-        self.readers.close().await;
-        for last in self.validators.iter().chain([&self.writer, &self.first]) {
-            if let Some(conn) = last.lock().await.take() {
-                // The process is ending, and commits are on disk in any case.
-                drop(conn.close().await);
-            }
+        for pool in [&self.readers, &self.validators, &self.writer] {
+            pool.close().await;
+        }
+        if let Some(first) = self.first.lock().await.take() {
+            drop(first.close().await);
         }
     }
-}
-
-enum CheckedOut {
-    Slot(HeldSlot),
-    Reader(PoolConnection<Sqlite>),
-}
-
-impl CheckedOut {
-    fn conn(&mut self) -> Option<&mut SqliteConnection> {
-        match self {
-            Self::Slot(slot) => slot.as_mut(),
-            Self::Reader(reader) => Some(reader),
-        }
-    }
-
-    /// The next user gets a new one, once this one has closed the file.
-    async fn close(self) {
-        let closed = match self {
-            Self::Slot(mut slot) => match slot.take() {
-                Some(conn) => conn.close().await,
-                None => Ok(()),
-            },
-            Self::Reader(reader) => reader.close().await,
-        };
-        if let Err(error) = closed {
-            tracing::debug!(%error, "a connection to SQLite ended with an error");
-        }
-    }
-}
-
-/// A connection in use.
-pub struct SqliteConn {
-    /// None once it has been returned.
-    held: Option<CheckedOut>,
-    in_transaction: bool,
-    /// False while a statement runs, and for good after one failed or was aborted.
-    intact: bool,
-}
-
-impl SqliteConn {
-    fn new(held: CheckedOut) -> Self {
-        Self { held: Some(held), in_transaction: false, intact: true }
-    }
-
-    /// Begins a transaction, which is rolled back unless it is committed.
-    pub async fn begin(mut self, statement: &'static str) -> Result<Self> {
-        self.in_transaction = true;
-        loop {
-            match self.execute(statement).await {
-                Err(error) if is_locked(&error) => {}
-                begun => return begun.map(|()| self),
-            }
-        }
-    }
-
-    pub async fn commit(mut self) -> Result<()> {
-        self.execute("commit").await?;
-        self.in_transaction = false;
-        Ok(())
-    }
-
-    /// The connection, to run a statement. It counts as broken until [`done`](Self::done) is
-    /// called.
-    pub fn start(&mut self) -> Result<&mut SqliteConnection> {
-        self.intact = false;
-        self.held.as_mut().and_then(CheckedOut::conn).ok_or(sqlx::Error::WorkerCrashed)
-    }
-
-    pub fn done(&mut self) {
-        self.intact = true;
-    }
-
-    pub fn is_in_transaction(&self) -> bool {
-        self.in_transaction
-    }
-
-    async fn execute(&mut self, statement: &'static str) -> Result<()> {
-        sqlx::query(statement).execute(self.start()?).await?;
-        self.done();
-        Ok(())
-    }
-}
-
-impl Drop for SqliteConn {
-    fn drop(&mut self) {
-        let Some(held) = self.held.take() else { return };
-        if self.intact && !self.in_transaction {
-            return;
-        }
-        // Without a runtime the process is ending, and nobody needs the connection.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(give_back(held, self.intact));
-        }
-    }
-}
-
-/// Rolls back the transaction of `held`, or closes it.
-async fn give_back(mut held: CheckedOut, intact: bool) {
-    if intact
-        && let Some(conn) = held.conn()
-        && with_timeout(STATEMENT_TIMEOUT, rollback(conn)).await.is_ok()
-    {
-        return;
-    }
-    held.close().await;
-}
-
-/// Whether another process has locked the file.
-pub(super) fn is_locked(error: &sqlx::Error) -> bool {
-    has_primary_code(error, &[5])
-}
-
-async fn rollback(conn: &mut SqliteConnection) -> Result<()> {
-    sqlx::query("rollback").execute(conn).await.map(drop)
 }
 
 #[cfg(test)]
 mod tests {
+    use sqlx::sqlite::SqliteConnectOptions;
+
     use super::*;
     use crate::db::Db;
     use crate::error::Error;

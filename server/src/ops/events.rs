@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::view::View;
 use crate::db::{self, Db};
 use crate::error::Error;
-use crate::store::Page;
 use crate::store::events::{self, EventFilter};
+use crate::store::{Collected, Page};
 
 /// The filters of a list of events, as the caller wrote them.
 #[derive(Clone, Default)]
@@ -37,7 +37,11 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
         subject: query.subject.as_deref(),
         user: query.user.as_deref(),
     };
-    Ok(events::page(&mut view.read().await?, view.scope, filter, page).await?)
+    let mut found = Collected::new(page);
+    while let Some(page) = found.next {
+        found.add(events::page(&mut view.read().await?, view.scope, filter, page).await?);
+    }
+    Ok(found.records)
 }
 
 fn is<T: FromStr>(text: &str) -> bool {

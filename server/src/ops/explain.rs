@@ -14,7 +14,7 @@ use super::view::View;
 use crate::error::Error;
 use crate::store::outcomes::RefusalFilter;
 use crate::store::validations::{self, AssignedLicense, NamedLicense};
-use crate::store::{outcomes, products as stored_products, users};
+use crate::store::{Page, outcomes, products as stored_products, users};
 use crate::validation::LastChecks;
 use crate::validation::verdict::{Decision, decide, verdicts};
 
@@ -34,7 +34,8 @@ pub async fn explain(view: View, request: Explain) -> Result<Explanation, Error>
     }
     let of_user =
         RefusalFilter { user: Some(request.user_id.to_string()), ..RefusalFilter::default() };
-    let refusals = outcomes::refusals(&mut tx, scope, &of_user, None, LAST_REFUSALS).await?;
+    let newest = Page::newest_first(None, LAST_REFUSALS);
+    let refusals = outcomes::refusals(&mut tx, scope, &of_user, newest).await?.records;
     let Some(user) = users::find_external(&mut tx, scope, &request.user_id).await? else {
         return Ok(Explanation {
             valid: false,

@@ -18,7 +18,7 @@ use crate::error::{Error, on_broken_reference};
 use crate::events::NewEvent;
 use crate::store::events::EventFilter;
 use crate::store::licenses::{LicenseFilter, Suffixes};
-use crate::store::{Page, assignments, events, licenses, phrases, plans};
+use crate::store::{Collected, Page, assignments, events, licenses, phrases, plans};
 use crate::validation::LastChecks;
 
 pub use assign::{Unassigned, assign, unassign};
@@ -121,13 +121,12 @@ pub async fn page(
         expiring_before: query.expiring_before,
         ..LicenseFilter::default()
     };
-    let (mut conn, scope) = (view.read().await?, view.scope);
     let by_id = query.name.is_none();
     let search = query.search.or(query.name).unwrap_or_default().to_ascii_lowercase();
     let end = search.strip_prefix("lic_").unwrap_or(&search);
     if end.is_empty() {
         // Every id ends with the empty text.
-        return Ok(licenses::page(&mut conn, scope, &filter, page).await?);
+        return matching(&view, &filter, page).await;
     }
     let mut found = Vec::new();
     if let Some(end) = IdEnd::parse(end).filter(|_| by_id) {
@@ -136,18 +135,30 @@ pub async fn page(
         let is_exact = end.characters <= Suffixes::CHARACTERS;
         // Few licenses share a suffix, but those with the whole ending may come last.
         let limit = if is_exact { page.limit } else { i64::MAX };
-        found = licenses::page(&mut conn, scope, &filter, Page { limit, ..page }).await?;
+        found = matching(&view, &filter, Page { limit, ..page }).await?;
         found.retain(|license| end.is_of(license.id));
     }
     if let Some(range) = phrases::range(&search) {
         let phrases = Some(range);
         let filter = LicenseFilter { phrases, ..filter };
-        found.extend(licenses::page(&mut conn, scope, &filter, page).await?);
+        found.extend(matching(&view, &filter, page).await?);
     }
     page.order.sort_by_key(&mut found, |license| license.id);
     found.dedup_by_key(|license| license.id);
     found.truncate(page.limit as usize);
     Ok(found)
+}
+
+async fn matching(
+    view: &View,
+    filter: &LicenseFilter,
+    page: Page<LicenseId>,
+) -> Result<Vec<LicenseWithSeats>, Error> {
+    let mut found = Collected::new(page);
+    while let Some(page) = found.next {
+        found.add(licenses::page(&mut view.read().await?, view.scope, filter, page).await?);
+    }
+    Ok(found.records)
 }
 
 /// The licenses that expire in a period, soonest first, after the one with this expiry and id.
@@ -157,8 +168,13 @@ pub async fn by_expiry(
     after: Option<(Timestamp, LicenseId)>,
     limit: i64,
 ) -> Result<Vec<LicenseWithSeats>, Error> {
-    let mut conn = view.read().await?;
-    Ok(licenses::by_expiry(&mut conn, view.scope, &filter, after, limit).await?)
+    let start = (filter.from, LicenseId::default());
+    let mut found = Collected::new(Page::oldest_first(after.unwrap_or(start), limit));
+    while let Some(page) = found.next {
+        let mut conn = view.read().await?;
+        found.add(licenses::by_expiry(&mut conn, view.scope, &filter, page).await?);
+    }
+    Ok(found.records)
 }
 
 /// The licenses in force whose seats are all in use, all or those of a product or plan.
@@ -167,7 +183,11 @@ pub async fn full(
     of: (Option<ProductId>, Option<PlanId>),
     page: Page<LicenseId>,
 ) -> Result<Vec<LicenseWithSeats>, Error> {
-    Ok(licenses::full(&mut view.read().await?, view.scope, of, Timestamp::now(), page).await?)
+    let (now, mut found) = (Timestamp::now(), Collected::new(page));
+    while let Some(page) = found.next {
+        found.add(licenses::full(&mut view.read().await?, view.scope, of, now, page).await?);
+    }
+    Ok(found.records)
 }
 
 /// The license's assignments, with their users and seats; empty if the license does not exist.
@@ -312,8 +332,11 @@ pub async fn delete(mut change: Change, id: LicenseId) -> Result<Changed<License
     let (subject, kind) = (id.to_string(), EventType::LicenseUnassigned.as_str());
     let filter =
         EventFilter { subject: Some(&subject), kind: Some(kind), ..EventFilter::default() };
-    let last = events::page(&mut change, scope, filter, Page::newest_first(None, 1)).await?;
-    if !last.is_empty() {
+    let mut last = Collected::new(Page::newest_first(None, 1));
+    while let Some(page) = last.next {
+        last.add(events::page(&mut change, scope, filter, page).await?);
+    }
+    if !last.records.is_empty() {
         return Err(EVER_ASSIGNED);
     }
     let event = NewEvent::license_deleted(&license);

@@ -5,10 +5,12 @@ use common::{HourStatistics, RefusalId, Statistics, Timestamp, UserRefusal, hour
 
 use super::view::View;
 use crate::error::Error;
-use crate::store::outcomes;
+use crate::store::{Collected, Found, Page, outcomes};
 
 pub use crate::store::outcomes::RefusalFilter;
 
+/// How many statements look for the refusals of one page: together they take less than a second.
+const MAX_PARTS: usize = 100;
 const HOUR: TimeDelta = TimeDelta::hours(1);
 const MILLISECOND: TimeDelta = TimeDelta::milliseconds(1);
 const DEFAULT_SPAN: TimeDelta = TimeDelta::hours(24);
@@ -16,21 +18,27 @@ const FROM_AFTER_TO: &str = "from must not be after to";
 /// More than the time for which outcomes are kept.
 const MAX_SPAN: TimeDelta = TimeDelta::days(31);
 
-/// The refusals before one of them, or the newest ones.
+/// The refusals that match the whole filter. Among a million others there may be fewer than the page
+/// takes, and more beyond.
 pub async fn refusals(
     view: View,
     filter: RefusalFilter,
-    before: Option<RefusalId>,
-    limit: i64,
-) -> Result<Vec<UserRefusal>, Error> {
+    page: Page<RefusalId>,
+) -> Result<Found<UserRefusal, RefusalId>, Error> {
     if filter.from.zip(filter.to).is_some_and(|(from, to)| from > to) {
         return Err(Error::invalid("from", FROM_AFTER_TO));
     }
     if filter.user.as_ref().is_some_and(|user| user.contains('\0')) {
         // PostgreSQL cannot store such a text, so no user has it.
-        return Ok(Vec::new());
+        return Ok(Found { records: Vec::new(), rest: None });
     }
-    Ok(outcomes::refusals(&mut view.read().await?, view.scope, &filter, before, limit).await?)
+    let mut found = Collected::new(page);
+    for _ in 0..MAX_PARTS {
+        let Some(page) = found.next else { break };
+        let mut conn = view.read().await?;
+        found.add(outcomes::refusals(&mut conn, view.scope, &filter, page).await?);
+    }
+    Ok(Found { rest: found.next.map(|page| page.cursor), records: found.records })
 }
 
 /// The counts of each hour from `from` to `to`; of the last 24 hours if neither is given.

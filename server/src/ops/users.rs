@@ -9,7 +9,7 @@ use super::view::View;
 use crate::db;
 use crate::error::{Error, has_code};
 use crate::events::NewEvent;
-use crate::store::{Page, assignments, licenses, phrases, seats, users};
+use crate::store::{Collected, Page, assignments, licenses, phrases, seats, users};
 
 const NOT_FOUND: Error = Error::NotFound("user");
 const TAKEN: Error = Error::Conflict("externalId is that of another user");
@@ -88,7 +88,6 @@ pub struct UserQuery {
 
 /// The users that match the whole query.
 pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Vec<User>, Error> {
-    let mut conn = view.read().await?;
     if query.search.as_ref().is_some_and(|text| text.contains('\0')) {
         // PostgreSQL cannot store such a text, so no user has it.
         return Ok(Vec::new());
@@ -96,13 +95,20 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
     let search = query.search.as_deref().and_then(phrases::range);
     let Some(external_id) = query.external_id else {
         return Ok(match search {
-            Some(range) => users::search(&mut conn, view.scope, &range, page).await?,
-            None => users::page(&mut conn, view.scope, page).await?,
+            Some(range) => {
+                let mut found = Collected::new(page);
+                while let Some(page) = found.next {
+                    let mut conn = view.read().await?;
+                    found.add(users::search(&mut conn, view.scope, &range, page).await?);
+                }
+                found.records
+            }
+            None => users::page(&mut view.read().await?, view.scope, page).await?,
         });
     };
     // A text that cannot be an external id belongs to no user.
     let Ok(external_id) = external_id.parse() else { return Ok(Vec::new()) };
-    let user = users::find_external(&mut conn, view.scope, &external_id).await?;
+    let user = users::find_external(&mut view.read().await?, view.scope, &external_id).await?;
     let is_found = |user: &User| {
         search.as_ref().is_none_or(|range| phrases::of_user(user).iter().any(|it| range.holds(it)))
     };

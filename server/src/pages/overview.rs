@@ -81,7 +81,8 @@ pub async fn show(State(app): State<App>, Viewer(visitor): Viewer) -> Result<Res
 /// The refusals of the last hour, most frequent first, then earlier ones, newest first.
 async fn recent_refusals(view: View, now: Timestamp) -> Result<Vec<UserRefusal>, Error> {
     let hour_ago = now.plus(-TimeDelta::hours(1));
-    let mut found = outcomes::refusals(view, RefusalFilter::default(), None, READ_REFUSALS).await?;
+    let newest = Page::newest_first(None, READ_REFUSALS);
+    let mut found = outcomes::refusals(view, RefusalFilter::default(), newest).await?.records;
     found.sort_by_key(|refusal| {
         let last = refusal.last_at;
         Reverse(if last > hour_ago { (true, refusal.count, last) } else { (false, 0, last) })

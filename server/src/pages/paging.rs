@@ -7,7 +7,7 @@ use askama::filters::HtmlSafe;
 use form_urlencoded::Serializer;
 use serde::Deserialize;
 
-use crate::store::{Cursor, Page};
+use crate::store::{Cursor, Found, Page};
 
 /// How many rows a page has.
 pub const ROWS: i64 = 50;
@@ -58,6 +58,19 @@ impl<'a> Paging<'a> {
         }
     }
 
+    /// The same for a list whose search may have stopped before the page was full.
+    pub fn pager_of<T, C: ToString>(
+        &self,
+        found: &mut Found<T, C>,
+        cursor: impl Fn(&T) -> C,
+    ) -> Pager {
+        let mut pager = self.pager(&mut found.records, cursor);
+        if let (None, Some(rest)) = (&pager.next, &found.rest) {
+            pager.next = Some(self.query(Some((self.parameter, &rest.to_string()))));
+        }
+        pager
+    }
+
     fn query(&self, cursor: Option<(&str, &str)>) -> String {
         let given = self.others.iter().copied().filter(|(_, value)| !value.is_empty());
         let query = Serializer::new(String::new()).extend_pairs(given.chain(cursor)).finish();
@@ -87,6 +100,10 @@ pub struct Pager {
 impl HtmlSafe for Pager {}
 
 impl Pager {
+    pub fn has_next(&self) -> bool {
+        self.next.is_some()
+    }
+
     pub fn is_first_page(&self) -> bool {
         self.first.is_none()
     }

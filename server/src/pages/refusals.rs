@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::http::App;
 use crate::http::extract::Query;
 use crate::ops::outcomes::{self, RefusalFilter};
+use crate::store::Found;
 
 #[derive(Template)]
 #[template(path = "refusals.html")]
@@ -93,17 +94,16 @@ pub async fn list(
     let catalog = Catalog::read(&view).await?;
     let fields = query.fields();
     let paging = Paging { others: &fields, ..Paging::new(&query.before) };
-    let before = query.before.parse().ok();
     let list = format!("{}/refusals", visitor.layout.base());
     let of = [("User", "user"), ("License", "license")];
     let chips = Chip::all(&view, &list, &fields, of).await?;
-    let found = async { outcomes::refusals(view, query.read()?, before, paging.rows + 1).await };
-    let (mut refusals, error) = match found.await {
+    let found = async { outcomes::refusals(view, query.read()?, paging.page()).await };
+    let (mut found, error) = match found.await {
         Ok(found) => (found, FormError::default()),
-        Err(error) => (Vec::new(), FormError::of(error)?),
+        Err(error) => (Found { records: Vec::new(), rest: None }, FormError::of(error)?),
     };
-    let pager = paging.pager(&mut refusals, |refusal| refusal.id);
-    let (layout, status) = (visitor.layout, error.status());
+    let pager = paging.pager_of(&mut found, |refusal| refusal.id);
+    let (layout, refusals, status) = (visitor.layout, found.records, error.status());
     page(status, &RefusalsPage { layout, query, catalog, chips, refusals, pager, error })
 }
 

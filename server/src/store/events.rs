@@ -10,8 +10,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use sqlx::types::Json;
 
-use super::page::paged;
-use super::{Page, Scope, World, delete_portion};
+use super::page::{scanned, stop};
+use super::{Found, Page, Scope, World, delete_portion};
 use crate::db::{AsWritten, Conn, Result, Sql};
 
 /// An event to be stored. JSON columns are text here, because PostgreSQL would change the order of
@@ -190,64 +190,43 @@ impl From<Row> for Event {
     }
 }
 
-/// The events beyond a number. The most selective filter determines the index.
+/// A page of the events. The most selective filter determines the index, and its value is `$5`.
 pub async fn page(
     conn: &mut Conn,
     scope: Scope,
     filter: EventFilter<'_>,
     page: Page<i64>,
-) -> Result<Vec<Event>> {
-    macro_rules! select {
-        ($rest:expr) => {
-            concat!(
-                "select sequence, id, event_type, time, actor_type, actor_key, actor_session,
-                     actor_name, subject_type, subject_id, related, object, previous, request_id
-                 from events where world = $1 and ",
-                $rest
+) -> Result<Found<Event, i64>> {
+    macro_rules! found_by {
+        ($condition:literal) => {
+            (
+                scanned!(
+                    page,
+                    "sequence, id, event_type, time, actor_type, actor_key, actor_session,
+                         actor_name, subject_type, subject_id, related, object, previous, request_id",
+                    "events" where $condition,
+                    "(cast($6 as text) is null or external_id = $6)
+                         and (cast($7 as text) is null or event_type = $7)",
+                    "sequence"
+                ),
+                stop!(page, "events" where $condition, "sequence"),
             )
         };
     }
-    let query = match filter {
-        EventFilter { subject: Some(subject), user, kind } => conn
-            .query(paged!(
-                page,
-                select!(
-                    "subject_id = $4 and ($5 is null or external_id = $5)
-                     and ($6 is null or event_type = $6)"
-                ),
-                "sequence"
-            ))
-            .bind_scope(scope)
-            .bind(page.cursor)
-            .bind(page.limit)
-            .bind(subject)
-            .bind(user)
-            .bind(kind),
-        EventFilter { subject: None, user: Some(user), kind } => conn
-            .query(paged!(
-                page,
-                select!("external_id = $4 and ($5 is null or event_type = $5)"),
-                "sequence"
-            ))
-            .bind_scope(scope)
-            .bind(page.cursor)
-            .bind(page.limit)
-            .bind(user)
-            .bind(kind),
-        EventFilter { subject: None, user: None, kind: Some(kind) } => conn
-            .query(paged!(page, select!("event_type = $4 and world > 0"), "sequence"))
-            .bind_scope(scope)
-            .bind(page.cursor)
-            .bind(page.limit)
-            .bind(kind),
-        EventFilter { subject: None, user: None, kind: None } => conn
-            .query(paged!(page, select!("true"), "sequence"))
-            .bind_scope(scope)
-            .bind(page.cursor)
-            .bind(page.limit),
+    let EventFilter { subject, user, kind } = filter;
+    let (matches, stop) = match (subject, user, kind) {
+        (Some(_), ..) => found_by!("world = $1 and subject_id = $5"),
+        (None, Some(_), _) => found_by!("world = $1 and external_id = $5"),
+        (None, None, Some(_)) => found_by!("world = $1 and event_type = $5 and world > 0"),
+        (None, None, None) => found_by!("world = $1 and cast($5 as text) is null"),
     };
-    let rows: Vec<Row> = query.fetch_all().await?;
-    Ok(rows.into_iter().map(Event::from).collect())
+    let value = subject.or(user).or(kind);
+    let is_filtered = [subject, user, kind].into_iter().flatten().count() > 1;
+    let page = if is_filtered { page } else { page.without_filter() };
+    let matches = conn.query(matches).bind_scope(scope).bind_scan(page);
+    let rows: Vec<Row> = matches.bind(value).bind(user).bind(kind).fetch_all().await?;
+    let records = rows.into_iter().map(Event::from).collect();
+    page.found(records, conn.query(stop).bind_scope(scope).bind_stop(page).bind(value)).await
 }
 
 /// Deletes some of the events with ids smaller than `oldest`, in every world. Returns whether more

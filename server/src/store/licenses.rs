@@ -1,6 +1,7 @@
 //! Single licenses. Their lists are in `lists`, their seat counters in `store::seats`.
 
 mod lists;
+mod source;
 
 use common::{License, LicenseDetails, LicenseId, LicenseWithSeats, Seats, UserId};
 use sqlx::types::Json;
@@ -8,7 +9,8 @@ use sqlx::types::Json;
 use super::Scope;
 use crate::db::{AsWritten, Conn, Result, locking};
 
-pub use lists::{ExpiryFilter, LicenseFilter, Suffixes, by_expiry, full, page};
+pub use lists::{ExpiryFilter, by_expiry, full, page};
+pub use source::{LicenseFilter, Suffixes};
 
 /// The columns of a [`License`].
 macro_rules! columns {
@@ -35,7 +37,7 @@ macro_rules! select_with_seats {
     };
 }
 
-use {columns, select_with_seats};
+use columns;
 
 #[derive(sqlx::FromRow)]
 struct CountedLicense {

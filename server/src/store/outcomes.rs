@@ -5,7 +5,8 @@ use common::{LicenseId, PlanId, ProductId, Reason, RefusalId, Timestamp, UserRef
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{Scope, delete_portion};
+use super::page::{scanned, stop};
+use super::{Found, Page, Scope, delete_portion};
 use crate::db::{Conn, Result, Sql};
 
 /// How many validations of an hour had one outcome.
@@ -151,61 +152,68 @@ pub struct RefusalFilter {
     pub license: Option<LicenseId>,
 }
 
-macro_rules! select_refusals {
-    ($found_by:literal) => {
-        concat!(
-            "select id, external_id, reason, license_id, hour, count, first_at, last_at
-             from refusals where ",
-            $found_by,
-            " and id < $2 and id >= $4
-                 and (cast($5 as text) is null or reason = $5)
-                 and (cast($6 as timestamptz) is null or last_at >= $6)
-                 and (cast($7 as timestamptz) is null or first_at < $7)
-                 and (cast($8 as uuid) is null or license_id = $8)
-                 and (cast($9 as uuid) is null or exists (
-                     select 1 from licenses l where l.id = refusals.license_id
-                         and l.world = refusals.world and l.product_id = $9))
-                 and (cast($10 as uuid) is null or exists (
-                     select 1 from licenses l where l.id = refusals.license_id
-                         and l.world = refusals.world and l.plan_id = $10))
-             order by id desc limit $3"
-        )
-    };
-}
-
-/// The refusals before one of them, or the newest ones, in the order of their ids, which does not
-/// change while counts grow.
+/// The refusals in the order of their ids, which does not change while counts grow.
 pub async fn refusals(
     conn: &mut Conn,
     scope: Scope,
     filter: &RefusalFilter,
-    before: Option<RefusalId>,
-    limit: i64,
-) -> Result<Vec<UserRefusal>> {
+    page: Page<RefusalId>,
+) -> Result<Found<UserRefusal, RefusalId>> {
+    macro_rules! found_by {
+        ($condition:literal) => {
+            (
+                scanned!(
+                    page,
+                    "id, external_id, reason, license_id, hour, count, first_at, last_at",
+                    "refusals" where $condition,
+                    "(cast($6 as text) is null or external_id = $6)
+                         and (cast($7 as text) is null or reason = $7)
+                         and (cast($8 as timestamptz) is null or last_at >= $8)
+                         and (cast($9 as timestamptz) is null or first_at < $9)
+                         and (cast($10 as uuid) is null or license_id = $10)
+                         and (cast($11 as uuid) is null or exists (
+                             select 1 from licenses l where l.id = refusals.license_id
+                                 and l.world = refusals.world and l.product_id = $11))
+                         and (cast($12 as uuid) is null or exists (
+                             select 1 from licenses l where l.id = refusals.license_id
+                                 and l.world = refusals.world and l.plan_id = $12))",
+                    "id"
+                ),
+                stop!(page, "refusals" where $condition, "id"),
+            )
+        };
+    }
+    let (matches, stop) = match filter.user {
+        Some(_) => found_by!("external_id = $6 and world = $1 and id >= $5"),
+        None => found_by!("world = $1 and world > 0 and id >= $5"),
+    };
     // An id is made in the hour of its refusals or later.
     let oldest = filter
         .from
         .map_or(Uuid::nil(), |from| Uuid::from_u128(u128::from(hour_of(from).millis()) << 80));
-    let query = match filter.user {
-        Some(_) => select_refusals!("external_id = $11 and world = $1"),
-        None => select_refusals!("world = $1 and world > 0"),
-    };
-    let query = conn
-        .query(query)
+    let records = conn
+        .query(matches)
         .bind_scope(scope)
-        .bind(before.map_or(Uuid::max(), RefusalId::uuid))
-        .bind(limit)
+        .bind_scan(page)
         .bind(oldest)
+        .bind(filter.user.as_ref())
         .bind(filter.reason)
         .bind(filter.from)
         .bind(filter.to)
         .bind(filter.license)
         .bind(filter.product)
-        .bind(filter.plan);
-    match &filter.user {
-        Some(user) => query.bind(user).fetch_all().await,
-        None => query.fetch_all().await,
-    }
+        .bind(filter.plan)
+        .fetch_all()
+        .await?;
+    let stop = conn.query(stop).bind_scope(scope).bind_stop(page).bind(oldest);
+    page.found(
+        records,
+        match &filter.user {
+            Some(user) => stop.bind(user),
+            None => stop,
+        },
+    )
+    .await
 }
 
 /// Deletes some of the counts of hours before `since`, in every world. Returns whether more may

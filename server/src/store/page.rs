@@ -1,7 +1,22 @@
 //! Parts of lists: the records after or before a cursor.
 
-use common::{ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, UserId};
+use common::{ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, RefusalId, UserId};
 use uuid::Uuid;
+
+use crate::db::{Query, Result, Row, Value};
+
+/// How many rows a statement that filters them looks at, at most. However rare what it looks for
+/// is, it takes milliseconds, and whoever waits for the database comes next.
+const MAX_SCAN: i64 = 10_000;
+/// How many the first one for a page looks at: mostly they are enough.
+const FIRST_SCAN: i64 = 500;
+
+/// What a statement found that looks at only so many rows.
+pub struct Found<T, C> {
+    pub records: Vec<T>,
+    /// The last row that it looked at. None: it has seen all.
+    pub rest: Option<C>,
+}
 
 /// A part of a list, in ascending or descending order of its cursors, which are mostly ids.
 #[derive(Clone, Copy)]
@@ -10,6 +25,8 @@ pub struct Page<C> {
     pub cursor: C,
     pub order: Order,
     pub limit: i64,
+    /// How many rows a statement that filters them may look at.
+    pub scan: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,17 +45,82 @@ impl Order {
     }
 }
 
+impl<C: Copy> Page<C> {
+    /// For a list of which every row is wanted.
+    pub fn without_filter(self) -> Self {
+        Self { scan: self.limit, ..self }
+    }
+
+    /// For a statement that finds only a few rows and sorts them.
+    pub fn scanning_most(self) -> Self {
+        Self { scan: MAX_SCAN, ..self }
+    }
+
+    /// What a statement found, and what `stop` finds unless the page is full.
+    pub async fn found<T>(self, records: Vec<T>, stop: Query<'_>) -> Result<Found<T, C>>
+    where
+        (C,): Row,
+    {
+        let rest: Option<(C,)> =
+            if self.is_full(&records) { None } else { stop.fetch_optional().await? };
+        Ok(Found { records, rest: rest.map(|(cursor,)| cursor) })
+    }
+
+    pub fn is_full<T>(self, records: &[T]) -> bool {
+        records.len() as i64 >= self.limit
+    }
+}
+
+impl Query<'_> {
+    /// Binds the next three placeholders to those of [`scanned!`].
+    pub fn bind_scan<'q, C: Copy + Value<'q>>(self, page: Page<C>) -> Self {
+        self.bind(page.cursor).bind(page.limit).bind(page.scan)
+    }
+
+    /// Binds the next three placeholders to those of [`stop!`].
+    pub fn bind_stop<'q, C: Copy + Value<'q>>(self, page: Page<C>) -> Self {
+        self.bind(page.cursor).bind(1_i64).bind(page.scan - 1)
+    }
+}
+
+/// A page that is read by as many statements as it takes.
+pub struct Collected<T, C> {
+    pub records: Vec<T>,
+    /// What the next statement is to read, until all is read.
+    pub next: Option<Page<C>>,
+}
+
+impl<T, C> Collected<T, C> {
+    pub fn new(page: Page<C>) -> Self {
+        Self { records: Vec::new(), next: Some(page) }
+    }
+
+    /// Adds what was found of [`next`](Self::next).
+    pub fn add(&mut self, found: Found<T, C>) {
+        let Some(page) = self.next.take() else { return };
+        let limit = page.limit - found.records.len() as i64;
+        self.records.extend(found.records);
+        let rest = found.rest.filter(|_| limit > 0);
+        self.next = rest.map(|cursor| Page { cursor, limit, scan: MAX_SCAN, ..page });
+    }
+}
+
 impl<C> Page<C> {
     /// The records after one. A nil id or zero comes before all of them.
     pub fn oldest_first(after: C, limit: i64) -> Self {
-        Self { cursor: after, order: Order::OldestFirst, limit }
+        Self::new(after, Order::OldestFirst, limit)
+    }
+
+    fn new(cursor: C, order: Order, limit: i64) -> Self {
+        let scan = limit.saturating_mul(4).clamp(FIRST_SCAN, MAX_SCAN);
+        Self { cursor, order, limit, scan }
     }
 }
 
 impl<C: Cursor> Page<C> {
     /// The records before one, or the newest ones.
     pub fn newest_first(before: Option<C>, limit: i64) -> Self {
-        Self { cursor: before.unwrap_or_else(C::last), order: Order::NewestFirst, limit }
+        Self::new(before.unwrap_or_else(C::last), Order::NewestFirst, limit)
     }
 
     pub fn reaches(&self, record: C) -> bool {
@@ -70,23 +152,19 @@ macro_rules! ids {
     )*};
 }
 
-ids!(ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, UserId);
+ids!(ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, RefusalId, UserId);
 
 /// The statement that reads a page in its order: `select!` with a condition, and a column that is
 /// beyond the cursor `$2`, limited to `$3` rows. Both orders read the same index, one of them
 /// backwards.
 macro_rules! paged {
-    ($page:expr, $select:ident!($condition:literal), $column:literal) => {
+    ($page:expr, $select:ident!($condition:expr), $column:literal) => {
+        $crate::store::page::paged!($page, $select!($condition), $column, " limit $3")
+    };
+    ($page:expr, $select:ident!($condition:expr), $column:literal, $limit:literal) => {
         match $page.order {
             $crate::store::page::Order::OldestFirst => {
-                $select!(concat!(
-                    $condition,
-                    " and ",
-                    $column,
-                    " > $2 order by ",
-                    $column,
-                    " limit $3"
-                ))
+                $select!(concat!($condition, " and ", $column, " > $2 order by ", $column, $limit))
             }
             $crate::store::page::Order::NewestFirst => $select!(concat!(
                 $condition,
@@ -94,10 +172,88 @@ macro_rules! paged {
                 $column,
                 " < $2 order by ",
                 $column,
-                " desc limit $3"
+                " desc",
+                $limit
             )),
         }
     };
 }
 
-pub(crate) use paged;
+/// Like [`paged!`], for the rows that match a filter among the next `$4` with the condition.
+macro_rules! scanned {
+    (
+        $page:expr,
+        $columns:expr,
+        $table:literal where $condition:expr,
+        $filter:expr,
+        $column:literal
+    ) => {{
+        macro_rules! select_rows {
+            ($rest:expr) => {
+                concat!("select * from ", $table, " where ", $rest)
+            };
+        }
+        macro_rules! select_matches {
+            ($rows:expr, $order:literal) => {
+                concat!(
+                    "select ",
+                    $columns,
+                    " from (",
+                    $rows,
+                    ") ",
+                    $table,
+                    " where ",
+                    $filter,
+                    " order by ",
+                    $column,
+                    $order,
+                    " limit $3"
+                )
+            };
+        }
+        match $page.order {
+            $crate::store::page::Order::OldestFirst => select_matches!(
+                select_rows!(concat!(
+                    $condition,
+                    " and ",
+                    $column,
+                    " > $2 order by ",
+                    $column,
+                    " limit $4"
+                )),
+                ""
+            ),
+            $crate::store::page::Order::NewestFirst => select_matches!(
+                select_rows!(concat!(
+                    $condition,
+                    " and ",
+                    $column,
+                    " < $2 order by ",
+                    $column,
+                    " desc limit $4"
+                )),
+                " desc"
+            ),
+        }
+    }};
+}
+
+/// The statement that finds the last row that [`scanned!`] looks at, if it does not look at all,
+/// given 1 and one row less.
+macro_rules! stop {
+    ($page:expr, $table:literal where $condition:expr, $column:literal) => {{
+        macro_rules! select_column {
+            ($rest:expr) => {
+                concat!("select ", $column, " from ", $table, " where ", $rest)
+            };
+        }
+        $crate::store::page::paged!(
+            $page,
+            select_column!($condition),
+            $column,
+            " limit $3 offset $4"
+        )
+    }};
+}
+
+pub(crate) use {paged, scanned, stop};

@@ -1,7 +1,7 @@
 //! All texts with a common prefix, as a range of an index.
 
 /// From one text up to, but excluding, another, compared by bytes.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct TextRange {
     pub from: String,
     pub until: String,

@@ -2,8 +2,8 @@
 
 use common::{ExternalId, User, UserId};
 
-use super::page::paged;
-use super::{MANY_FOUND, Page, Scope, TextRange};
+use super::page::{paged, scanned, stop};
+use super::{Found, MANY_FOUND, Page, Scope, TextRange};
 use crate::db::{AsWritten, Conn, Result, locking};
 
 macro_rules! columns {
@@ -120,37 +120,44 @@ pub async fn search(
     scope: Scope,
     phrases: &TextRange,
     page: Page<UserId>,
-) -> Result<Vec<User>> {
-    let query = if finds_many(conn, scope, phrases).await? {
-        // So many that few need to be read in the order of the list.
-        paged!(
-            page,
-            select!(
-                "world = $1 and world > 0 and exists (
-                     select 1 from user_phrases p
-                     where p.user_id = users.id and p.world = users.world
-                         and p.phrase >= $4 and p.phrase < $5)"
-            ),
-            "id"
-        )
-    } else {
-        paged!(
-            page,
-            select!(
-                "world = $1 and id in (
-                     select user_id from user_phrases
-                     where world = $1 and world > 0 and phrase >= $4 and phrase < $5)"
-            ),
-            "id"
-        )
-    };
-    conn.query(query)
-        .bind_scope(scope)
-        .bind(page.cursor)
-        .bind(page.limit)
-        .bind_range(phrases)
-        .fetch_all()
-        .await
+) -> Result<Found<User, UserId>> {
+    if finds_many(conn, scope, phrases).await? {
+        return scan(conn, scope, phrases, page).await;
+    }
+    let few = conn.query(paged!(
+        page,
+        select!(
+            "world = $1 and id in (
+                 select user_id from user_phrases
+                 where world = $1 and world > 0 and phrase >= $4 and phrase < $5)"
+        ),
+        "id"
+    ));
+    let few = few.bind_scope(scope).bind(page.cursor).bind(page.limit).bind_range(phrases);
+    Ok(Found { records: few.fetch_all().await?, rest: None })
+}
+
+/// The same in the order of the list, for so many that few need to be read.
+async fn scan(
+    conn: &mut Conn,
+    scope: Scope,
+    phrases: &TextRange,
+    page: Page<UserId>,
+) -> Result<Found<User, UserId>> {
+    let matches = conn.query(scanned!(
+        page,
+        columns!(),
+        "users" where "world = $1 and world > 0",
+        "exists (
+             select 1 from user_phrases p
+             where p.user_id = users.id and p.world = users.world
+                 and p.phrase >= $5 and p.phrase < $6)",
+        "id"
+    ));
+    let matches = matches.bind_scope(scope).bind_scan(page).bind_range(phrases);
+    let records = matches.fetch_all().await?;
+    let stop = conn.query(stop!(page, "users" where "world = $1 and world > 0", "id"));
+    page.found(records, stop.bind_scope(scope).bind_stop(page)).await
 }
 
 /// Whether a search finds more than [`MANY_FOUND`] phrases. It reads no more than that.

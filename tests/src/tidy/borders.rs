@@ -295,6 +295,8 @@ fn store_functions_take_their_scope() {
         "outcomes::add_counts",
         "outcomes::add_refusals",
         "phrases::add_to_users",
+        // Its statements have theirs.
+        "page::found",
         // What an older release wrote is completed in all scopes alike.
         "phrases::fill_in",
         // Old answers, uses, events and outcomes are forgotten in all scopes alike.

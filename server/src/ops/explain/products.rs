@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::ops::view::View;
 use crate::store::outcomes::RefusalFilter;
 use crate::store::validations::{self, NamedLicense};
-use crate::store::{outcomes, users};
+use crate::store::{Page, outcomes, users};
 
 /// What validations of a user return.
 pub struct ExplainedUser {
@@ -72,7 +72,8 @@ pub async fn of_user(view: View, id: UserId) -> Result<ExplainedUser, Error> {
     show_checks(&mut found, &view.last_checks);
     let of_user =
         RefusalFilter { user: Some(user.external_id.to_string()), ..RefusalFilter::default() };
-    let refusals = outcomes::refusals(&mut tx, scope, &of_user, None, LAST_REFUSALS).await?;
+    let newest = Page::newest_first(None, LAST_REFUSALS);
+    let refusals = outcomes::refusals(&mut tx, scope, &of_user, newest).await?.records;
     let mut products: Vec<ProductAnswer> = Vec::new();
     for license in &found {
         let id = license.assigned.license.product_id;

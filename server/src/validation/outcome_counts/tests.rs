@@ -5,6 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::ops::tenants;
+use crate::store::Page;
 use crate::store::outcomes::RefusalFilter;
 
 fn scope() -> Scope {
@@ -153,8 +154,15 @@ async fn what_cannot_be_written_is_written_later() {
     let mut conn = back.read().await.unwrap();
     let counted = outcomes::counts(&mut conn, scope(), noon(), after(3600)).await.unwrap();
     assert_eq!(counted, [OutcomeCount { hour: noon(), reason: Some(Reason::Revoked), count: 2 }]);
-    let refusals =
-        outcomes::refusals(&mut conn, scope(), &RefusalFilter::default(), None, 10).await.unwrap();
+    let refusals = outcomes::refusals(
+        &mut conn,
+        scope(),
+        &RefusalFilter::default(),
+        Page::newest_first(None, 10),
+    )
+    .await
+    .unwrap()
+    .records;
     let [ada] = &refusals[..] else { panic!("{refusals:?}") };
     assert_eq!((ada.count, ada.first_at, ada.last_at), (2, after(1), after(2)));
 }

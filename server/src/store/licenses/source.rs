@@ -1,0 +1,307 @@
+//! The filter of a list of licenses, and how the licenses that match it are found.
+
+use common::{ExternalId, LicenseId, PlanId, ProductId, Status, Timestamp};
+
+use super::columns;
+use crate::db::{Conn, Query, Result};
+use crate::store::page::{paged, scanned, stop};
+use crate::store::{MANY_FOUND, Page, Scope, TextRange};
+
+/// Which licenses a list shows: those that match all given conditions.
+#[derive(Clone, Default, PartialEq)]
+pub struct LicenseFilter {
+    pub plan: Option<PlanId>,
+    pub product: Option<ProductId>,
+    pub status: Option<Status>,
+    /// The status at this time: an active license that has ended counts as expired.
+    pub state: Option<(Status, Timestamp)>,
+    /// Assigned to this user.
+    pub user: Option<ExternalId>,
+    /// With an expiry before this.
+    pub expiring_before: Option<Timestamp>,
+    /// Whose ids have one of these suffixes.
+    pub suffixes: Option<Suffixes>,
+    /// With a phrase of the name in this range.
+    pub phrases: Option<TextRange>,
+}
+
+/// The ids with a common ending, as a range of numeric suffixes.
+///
+/// The numeric suffix of an id consists of its last six characters, five bits each, in reverse: all
+/// ids with a given shorter ending then form one range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suffixes {
+    pub first: i32,
+    pub last: i32,
+}
+
+impl Suffixes {
+    pub const CHARACTERS: u32 = 6;
+
+    pub fn of(id: LicenseId) -> Self {
+        let bits = id.uuid().as_u128();
+        let digits = (0..Self::CHARACTERS).map(|place| (bits >> (5 * place)) as i32 & 31);
+        let number = digits.fold(0, |number, digit| number << 5 | digit);
+        Self { first: number, last: number }
+    }
+
+    /// Whether at most one of 32,768 licenses has one.
+    fn are_few(self) -> bool {
+        self.last - self.first < 1 << 15
+    }
+
+    /// All ids that share their last `characters` characters with `id`.
+    pub fn ending_like(id: LicenseId, characters: u32) -> Self {
+        let open = 5 * Self::CHARACTERS.saturating_sub(characters);
+        let Self { first, .. } = Self::of(id);
+        Self { first: first >> open << open, last: first | ((1 << open) - 1) }
+    }
+}
+
+/// The conditions of a filter; a user is a source.
+macro_rules! conditions {
+    () => {
+        "(cast($6 as uuid) is null or plan_id = $6)
+         and (cast($7 as uuid) is null or product_id = $7)
+         and (cast($8 as text) is null or status = $8)
+         and (cast($9 as timestamptz) is null or expires_at < $9)
+         and (cast($10 as integer) is null or suffix between $10 and $11)
+         and (cast($12 as text) is null or $12 = case
+             when status = 'active' and expires_at <= $13 then 'expired'
+             else status end)
+         and (cast($14 as text) is null or exists (
+             select 1 from license_phrases p
+             where p.license_id = licenses.id and p.world = licenses.world
+                 and p.phrase >= $14 and p.phrase < $15))"
+    };
+}
+
+/// The statement that reads a page of a few licenses. Its limit makes PostgreSQL read them before
+/// sorting. Otherwise it would scan all licenses in the order of the page.
+macro_rules! few {
+    ($page:expr, $few:literal) => {{
+        macro_rules! select_few {
+            ($rest:expr) => {
+                concat!(
+                    "select seats_used, name, metadata, ",
+                    columns!(),
+                    " from (",
+                    $few,
+                    " limit $4) licenses where ",
+                    $rest
+                )
+            };
+        }
+        (paged!($page, select_few!(conditions!()), "id"), None)
+    }};
+}
+
+/// The index in which the licenses of a filter are found, with what is looked up in it, `$5`; the
+/// other conditions filter them.
+pub enum Source<'a> {
+    // These are in another order, and so few that all are read.
+    User(&'a ExternalId),
+    Suffix(i32),
+    Name(&'a str),
+    Expired(Timestamp),
+    Ending(Timestamp),
+    // These are in the order of the list.
+    Plan(PlanId),
+    Product(ProductId),
+    Status(Status),
+    World,
+}
+
+impl<'a> Source<'a> {
+    pub async fn find(conn: &mut Conn, scope: Scope, filter: &'a LicenseFilter) -> Result<Self> {
+        let is_few = !finds_many(conn, scope, filter).await?;
+        Ok(Self::of(filter, is_few))
+    }
+
+    /// `is_few`: the part of the filter whose index has another order matches only a few.
+    fn of(filter: &'a LicenseFilter, is_few: bool) -> Self {
+        match filter {
+            LicenseFilter { user: Some(user), .. } => Self::User(user),
+            LicenseFilter { suffixes: Some(suffixes), .. } if suffixes.are_few() => {
+                Self::Suffix(suffixes.first)
+            }
+            LicenseFilter { phrases: Some(phrases), .. } if is_few => Self::Name(&phrases.from),
+            LicenseFilter { plan: Some(plan), .. } => Self::Plan(*plan),
+            // Few licenses are not active, whatever the product.
+            LicenseFilter { status: Some(status), .. } if *status != Status::Active => {
+                Self::Status(*status)
+            }
+            LicenseFilter {
+                state: Some((state @ (Status::Suspended | Status::Revoked), _)),
+                ..
+            } => Self::Status(*state),
+            LicenseFilter { state: Some((Status::Expired, now)), .. } if is_few => {
+                Self::Expired(*now)
+            }
+            LicenseFilter { expiring_before: Some(end), .. } if is_few => Self::Ending(*end),
+            LicenseFilter { product: Some(product), .. } => Self::Product(*product),
+            LicenseFilter { status: Some(status), .. } => Self::Status(*status),
+            LicenseFilter { state: Some((Status::Active, _)), .. } => Self::Status(Status::Active),
+            _ => Self::World,
+        }
+    }
+
+    /// The statements that read a page and, for a source in the order of the list, find where it
+    /// stops.
+    pub fn sql(&self, page: Page<LicenseId>) -> (&'static str, Option<&'static str>) {
+        macro_rules! found_by {
+            ($condition:literal) => {
+                (
+                    scanned!(
+                        page,
+                        concat!("seats_used, name, metadata, ", columns!()),
+                        "licenses" where concat!("world = $1 and world > 0 and ", $condition),
+                        conditions!(),
+                        "id"
+                    ),
+                    Some(stop!(
+                        page,
+                        "licenses" where concat!("world = $1 and world > 0 and ", $condition),
+                        "id"
+                    )),
+                )
+            };
+        }
+        match self {
+            Self::User(_) => few!(
+                page,
+                "select * from licenses where world = $1 and id in (
+                     select s.license_id from users u
+                     join assignments s on s.user_id = u.id and s.world = u.world
+                     where u.external_id = $5 and u.world = $1)"
+            ),
+            Self::Suffix(_) => few!(
+                page,
+                "select * from licenses
+                 where world = $1 and world > 0 and suffix >= $5 and suffix <= $11"
+            ),
+            Self::Name(_) => few!(
+                page,
+                "select * from licenses where world = $1 and id in (
+                     select license_id from license_phrases
+                     where world = $1 and world > 0 and phrase >= $5 and phrase < $15)"
+            ),
+            // No index is used for a `case`, so the second part is not read by status.
+            Self::Expired(_) => few!(
+                page,
+                "select * from licenses where world = $1 and world > 0 and status = 'expired'
+                 union all select * from licenses
+                 where world = $1 and world > 0 and expires_at <= $5
+                     and case status when 'active' then true else false end"
+            ),
+            Self::Ending(_) => {
+                few!(
+                    page,
+                    "select * from licenses where world = $1 and world > 0 and expires_at < $5"
+                )
+            }
+            Self::Plan(_) => found_by!("plan_id = $5"),
+            Self::Product(_) => found_by!("product_id = $5"),
+            // Said twice: there are so few statuses that PostgreSQL would as soon read all licenses.
+            Self::Status(_) => found_by!("status = $5 and status >= $5"),
+            Self::World => found_by!("cast($5 as text) is null"),
+        }
+    }
+
+    pub fn bind<'q>(&self, query: Query<'q>) -> Query<'q> {
+        match self {
+            Self::User(user) => query.bind(*user),
+            Self::Suffix(first) => query.bind(*first),
+            Self::Name(from) => query.bind(*from),
+            Self::Expired(time) | Self::Ending(time) => query.bind(*time),
+            Self::Plan(id) => query.bind(*id),
+            Self::Product(id) => query.bind(*id),
+            Self::Status(status) => query.bind(*status),
+            Self::World => query.bind(None::<&str>),
+        }
+    }
+
+    /// How many licenses a statement looks at.
+    pub fn scan(&self, filter: &LicenseFilter, page: Page<LicenseId>) -> Page<LicenseId> {
+        let none = LicenseFilter::default();
+        let found = match self {
+            Self::Plan(_) => LicenseFilter { plan: filter.plan, ..none },
+            Self::Product(_) => LicenseFilter { product: filter.product, ..none },
+            Self::Status(_) => LicenseFilter { status: filter.status, ..none },
+            Self::World => none,
+            _ => return page.scanning_most(),
+        };
+        if found == *filter { page.without_filter() } else { page }
+    }
+}
+
+/// Whether more than [`MANY_FOUND`] licenses match the part of the filter whose index is not in the
+/// order of ids. It reads no more of that index.
+async fn finds_many(conn: &mut Conn, scope: Scope, filter: &LicenseFilter) -> Result<bool> {
+    let query = match filter {
+        LicenseFilter { user: Some(_), .. } => return Ok(false),
+        LicenseFilter { suffixes: Some(suffixes), .. } if suffixes.are_few() => return Ok(false),
+        LicenseFilter { phrases: Some(phrases), .. } => conn
+            .query(
+                "select count(*) from (
+                     select 1 from license_phrases
+                     where world = $1 and world > 0 and phrase >= $3 and phrase < $4
+                     limit $2) found",
+            )
+            .bind_scope(scope)
+            .bind(MANY_FOUND + 1)
+            .bind_range(phrases),
+        // The index of the plan is used, however many licenses expire.
+        LicenseFilter { plan: Some(_), .. } => return Ok(false),
+        LicenseFilter { state: Some((Status::Expired, now)), .. } => conn
+            .query(
+                "select count(*) from (
+                     select 1 from licenses
+                     where world = $1 and world > 0 and status = 'expired'
+                     union all
+                     select 1 from licenses
+                     where world = $1 and world > 0 and expires_at <= $3
+                     limit $2) found",
+            )
+            .bind_scope(scope)
+            .bind(MANY_FOUND + 1)
+            .bind(*now),
+        LicenseFilter { expiring_before: Some(end), .. } => conn
+            .query(
+                "select count(*) from (
+                     select 1 from licenses
+                     where world = $1 and world > 0 and expires_at < $3
+                     limit $2) found",
+            )
+            .bind_scope(scope)
+            .bind(MANY_FOUND + 1)
+            .bind(*end),
+        _ => return Ok(false),
+    };
+    let (found,): (i64,) = query.fetch_one().await?;
+    Ok(found > MANY_FOUND)
+}
+
+#[cfg(test)]
+mod tests {
+    use common::LicenseId;
+
+    use super::Suffixes;
+
+    #[test]
+    fn ids_with_one_end_have_suffixes_in_one_range() {
+        let id =
+            |text: &str| format!("lic_01h455vb4pex5vsknk08{text}").parse::<LicenseId>().unwrap();
+        let end = id("4sn02q");
+        for (other, alike) in
+            [("4sn02q", 6), ("5sn02q", 5), ("4tn02q", 4), ("zzz02q", 3), ("4sn02r", 0)]
+        {
+            let number = Suffixes::of(id(other)).first;
+            for characters in 0..=6 {
+                let Suffixes { first, last } = Suffixes::ending_like(end, characters);
+                let found = (first..=last).contains(&number);
+                assert_eq!(found, characters <= alike, "{other}, {characters}");
+            }
+        }
+    }
+}
