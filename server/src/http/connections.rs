@@ -135,7 +135,7 @@ impl Server {
         let max_connections = limits.max_connections.unwrap_or(room).max(1);
         max.set(i64::try_from(max_connections).unwrap_or(i64::MAX));
         Self {
-            protocol: Arc::new(Protocol::new(router, proxies, tls, limits)),
+            protocol: Arc::new(Protocol::new(router, proxies, tls, limits, max_connections)),
             idle: Arc::default(),
             tasks: JoinSet::new(),
             max_connections,

@@ -25,6 +25,7 @@ use body::MediaType;
 pub use body::{BODY, BodyLimit, SIGN_IN_BODY, VALIDATION_BODY};
 pub use form::Form;
 pub use strict::{NoQuery, StrictBody};
+pub use waiting::Waiting;
 
 /// A body that is a JSON object.
 pub struct Json<T>(pub T);

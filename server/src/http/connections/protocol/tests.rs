@@ -56,7 +56,7 @@ async fn handshakes(stays: bool) -> usize {
     let (task, _) = AbortHandle::new_pair();
     let connection = Arc::new(Connection::new(Arc::default(), peer, task));
     let (proxies, limits) = (TrustedProxies::default(), ConnectionLimits::default());
-    let protocol = Protocol::new(Router::new(), proxies, None, limits);
+    let protocol = Protocol::new(Router::new(), proxies, None, limits, 1);
     assert!(protocol.start_tls(Arc::new(config), tcp, &connection).await.is_none());
     let mut told = Vec::new();
     drop(client.read_to_end(&mut told).await);
