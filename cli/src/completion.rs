@@ -2,6 +2,7 @@
 //! cache. It sends no request. Arguments name their completer where they are defined.
 
 use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
 
 use clap::Command;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -13,10 +14,24 @@ use crate::config::{Config, Folder};
 use crate::env::{self, Env};
 use crate::error::{Error, Exit, Result};
 use crate::output::folded;
+use crate::output::table::Column;
 use crate::server_address::{DEFAULT_SERVER, parse_server};
 
 /// The shells that have a completion script.
 pub const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
+
+/// What is completed, from the rooms above, which use this one.
+#[derive(Clone, Copy)]
+pub struct Definitions {
+    pub grammar: fn() -> Command,
+    /// The topics of the help, each with what it is about.
+    pub topics: fn() -> Vec<(&'static str, &'static str)>,
+    /// The columns of the table that a command line prints.
+    pub columns: fn(&[String]) -> &'static [Column],
+}
+
+/// Set by [`respond`], on behalf of which completers are called.
+static DEFINITIONS: OnceLock<Definitions> = OnceLock::new();
 
 /// A shell sets this variable when it requests completions.
 const COMPLETE_VARIABLE: &str = "LICCTL_COMPLETE";
@@ -59,11 +74,12 @@ pub fn profiles() -> ArgValueCompleter {
 /// Completes the words of a command, and after `help` also its topics. `verb` is the word before.
 pub fn commands(verb: &'static str) -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| {
+        let Some(definitions) = DEFINITIONS.get() else { return Vec::new() };
         let line: Vec<String> =
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let begin = line.iter().rposition(|word| word == verb).map_or(line.len(), |at| at + 1);
         let words = &line[begin.min(line.len())..line.len().saturating_sub(1).max(begin)];
-        let mut command = crate::grammar();
+        let mut command = (definitions.grammar)();
         for word in words.iter().filter(|word| !word.starts_with('-')) {
             match command.find_subcommand(word) {
                 Some(below) => command = below.clone(),
@@ -72,7 +88,8 @@ pub fn commands(verb: &'static str) -> ArgValueCompleter {
         }
         let about = |it: &Command| it.get_about().map(ToString::to_string).unwrap_or_default();
         let below = command.get_subcommands().map(|it| (it.get_name().to_owned(), about(it)));
-        let topics = crate::help_topics().filter(|_| verb == "help" && words.is_empty());
+        let topics = (definitions.topics)().into_iter();
+        let topics = topics.filter(|_| verb == "help" && words.is_empty());
         let topics = topics.map(|(name, about)| (name.to_owned(), about.to_owned()));
         fitting(below.chain(topics), typed)
     })
@@ -81,6 +98,7 @@ pub fn commands(verb: &'static str) -> ArgValueCompleter {
 /// Completes the last of several names of columns, of the command on the line.
 pub fn columns() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
+        let Some(definitions) = DEFINITIONS.get() else { return Vec::new() };
         let typed = typed.to_string_lossy();
         let (before, last) = match typed.rfind(',') {
             Some(comma) => typed.split_at(comma + 1),
@@ -88,7 +106,7 @@ pub fn columns() -> ArgValueCompleter {
         };
         let line: Vec<String> =
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        let titles = crate::columns_of(&line).iter().map(|column| folded(column.title));
+        let titles = (definitions.columns)(&line).iter().map(|column| folded(column.title));
         let fitting = titles.filter(|title| title.starts_with(&folded(last)));
         fitting.map(|title| CompletionCandidate::new(format!("{before}{title}"))).collect()
     })
@@ -231,10 +249,11 @@ pub fn script(shell: &str) -> Result<String> {
 }
 
 /// The completions that a shell requests; none when no shell does.
-pub fn respond(env: &Env, args: &[OsString], grammar: fn() -> Command) -> Option<Result<String>> {
+pub fn respond(env: &Env, args: &[OsString], definitions: Definitions) -> Option<Result<String>> {
     let shells = Shells::builtins();
     let name = env.get(COMPLETE_VARIABLE)?;
     let shell = shells.completer(name)?;
+    let Definitions { grammar, .. } = *DEFINITIONS.get_or_init(|| definitions);
     let words = args.iter().skip_while(|word| *word != "--").skip(1);
     let words = words.map(|word| match word.to_str() {
         Some(word) if quotes(name) => unquoted(word).into(),

@@ -32,8 +32,6 @@ mod time;
 mod values;
 mod wait_display;
 
-use commands::columns_of;
-use commands::help::topics as help_topics;
 use std::ffi::OsString;
 use std::pin::pin;
 use std::rc::Rc;
@@ -56,7 +54,9 @@ pub fn grammar() -> clap::Command {
 pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams) -> u8 {
     let io = Io::new(streams);
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(answer) = completion::respond(&env, &args, grammar) {
+    let (topics, columns) = (commands::help::topics, commands::columns_of);
+    let definitions = completion::Definitions { grammar, topics, columns };
+    if let Some(answer) = completion::respond(&env, &args, definitions) {
         let written = answer.and_then(|lines| io.data(&lines));
         return written.map_or_else(|error| error.exit, |()| Exit::Success).code();
     }

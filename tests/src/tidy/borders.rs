@@ -118,6 +118,15 @@ fn no_circle_of_modules() {
     assert!(findings.is_empty(), "circles of modules: {findings:#?}");
 }
 
+/// The root uses all rooms. Who uses it uses all of them, and is in a circle that has no name.
+#[test]
+fn no_module_names_the_root() {
+    let uses = [LICD, LICCTL].into_iter().flat_map(modules::uses);
+    let up = uses.filter(|found| found.to.is_empty() && room(&found.from) != "bin");
+    let findings: Vec<String> = up.map(|found| found.from).collect();
+    assert!(findings.is_empty(), "modules name the root: {findings:#?}");
+}
+
 fn circles_in(sources: &str) -> Vec<String> {
     let mut folders = BTreeMap::<String, BTreeMap<String, BTreeSet<String>>>::new();
     for found in modules::uses(sources) {

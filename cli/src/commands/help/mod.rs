@@ -122,8 +122,8 @@ pub fn flags_of(grammar: &Command, is_shown: impl Fn(&Arg) -> bool) -> String {
 }
 
 /// The topics, each with what it is about.
-pub fn topics() -> impl Iterator<Item = (&'static str, &'static str)> {
-    TOPICS.iter().map(|topic| (topic.name, topic.about))
+pub fn topics() -> Vec<(&'static str, &'static str)> {
+    TOPICS.iter().map(|topic| (topic.name, topic.about)).collect()
 }
 
 #[cfg(test)]
