@@ -285,8 +285,8 @@ fn refusals() -> ApiRouter<App> {
             get_with(refusals::list, op("listRefusals", "List refused validations, newest first",
                 "Lists the refused validations of the last 30 days by user, reason and hour, \
                  newest first, in pages of 100 without `limit`. They are counted a few seconds \
-                 late. A page looks at no more than about a million of them: with filters it may \
-                 have fewer records than its limit, or none, while `nextCursor` is set.")))
+                 late. With filters, the search for a page ends after a second: it may then have \
+                 fewer records than its limit, or none, while `nextCursor` is set.")))
 }
 
 #[rustfmt::skip]

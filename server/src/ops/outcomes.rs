@@ -1,5 +1,7 @@
 //! Outcomes of validations: counts by hour, and the users that were refused.
 
+use std::time::{Duration, Instant};
+
 use chrono::TimeDelta;
 use common::{HourStatistics, RefusalId, Statistics, Timestamp, UserRefusal, hour_of};
 
@@ -9,8 +11,8 @@ use crate::store::{Collected, Found, Page, outcomes};
 
 pub use crate::store::outcomes::RefusalFilter;
 
-/// How many statements look for the refusals of one page: together they take less than a second.
-const MAX_PARTS: usize = 100;
+/// How long one page of refusals is looked for, as there may be millions.
+const MAX_SEARCH: Duration = Duration::from_secs(1);
 const HOUR: TimeDelta = TimeDelta::hours(1);
 const MILLISECOND: TimeDelta = TimeDelta::milliseconds(1);
 const DEFAULT_SPAN: TimeDelta = TimeDelta::hours(24);
@@ -18,8 +20,8 @@ const FROM_AFTER_TO: &str = "from must not be after to";
 /// More than the time for which outcomes are kept.
 const MAX_SPAN: TimeDelta = TimeDelta::days(31);
 
-/// The refusals that match the whole filter. Among a million others there may be fewer than the page
-/// takes, and more beyond.
+/// The refusals that match the whole filter: as many as the page takes, or those that were found in
+/// [`MAX_SEARCH`].
 pub async fn refusals(
     view: View,
     filter: RefusalFilter,
@@ -32,9 +34,10 @@ pub async fn refusals(
         // PostgreSQL cannot store such a text, so no user has it.
         return Ok(Found { records: Vec::new(), rest: None });
     }
-    let mut found = Collected::new(page);
-    for _ in 0..MAX_PARTS {
-        let Some(page) = found.next else { break };
+    let (begun, mut found) = (Instant::now(), Collected::new(page));
+    while begun.elapsed() < MAX_SEARCH
+        && let Some(page) = found.next
+    {
         let mut conn = view.read().await?;
         found.add(outcomes::refusals(&mut conn, view.scope, &filter, page).await?);
     }
