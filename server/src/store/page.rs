@@ -154,32 +154,39 @@ macro_rules! ids {
 
 ids!(ActivationId, AssignmentId, KeyId, LicenseId, PlanId, ProductId, RefusalId, UserId);
 
-/// The statement that reads a page in its order: `select!` with a condition, and a column that is
-/// beyond the cursor `$2`, limited to `$3` rows. Both orders read the same index, one of them
-/// backwards.
-macro_rules! paged {
-    ($page:expr, $select:ident!($condition:expr), $column:literal) => {
-        $crate::store::page::paged!($page, $select!($condition), $column, " limit $3")
-    };
-    ($page:expr, $select:ident!($condition:expr), $column:literal, $limit:literal) => {
+/// The text that `$sql!` makes of the comparison with a cursor and of the direction of the page's
+/// order.
+macro_rules! in_order {
+    ($page:expr, $sql:ident) => {
         match $page.order {
-            $crate::store::page::Order::OldestFirst => {
-                $select!(concat!($condition, " and ", $column, " > $2 order by ", $column, $limit))
-            }
-            $crate::store::page::Order::NewestFirst => $select!(concat!(
-                $condition,
-                " and ",
-                $column,
-                " < $2 order by ",
-                $column,
-                " desc",
-                $limit
-            )),
+            $crate::store::page::Order::OldestFirst => $sql!(" > $2", ""),
+            $crate::store::page::Order::NewestFirst => $sql!(" < $2", " desc"),
         }
     };
 }
 
+/// The statement that reads a page in its order: `select!` with a condition, and a column that is
+/// beyond the cursor `$2`, limited to `$3` rows. Both orders read the same index, one of them
+/// backwards.
+#[rustfmt::skip]
+macro_rules! paged {
+    ($page:expr, $select:ident!($condition:expr), $column:literal) => {
+        $crate::store::page::paged!($page, $select!($condition), $column, " limit $3")
+    };
+    ($page:expr, $select:ident!($condition:expr), $column:literal, $limit:literal) => {{
+        macro_rules! sql {
+            ($beyond:literal, $desc:literal) => {
+                $select!(concat!(
+                    $condition, " and ", $column, $beyond, " order by ", $column, $desc, $limit
+                ))
+            };
+        }
+        $crate::store::page::in_order!($page, sql)
+    }};
+}
+
 /// Like [`paged!`], for the rows that match a filter among the next `$4` with the condition.
+#[rustfmt::skip]
 macro_rules! scanned {
     (
         $page:expr,
@@ -188,53 +195,17 @@ macro_rules! scanned {
         $filter:expr,
         $column:literal
     ) => {{
-        macro_rules! select_rows {
-            ($rest:expr) => {
-                concat!("select * from ", $table, " where ", $rest)
-            };
-        }
-        macro_rules! select_matches {
-            ($rows:expr, $order:literal) => {
+        macro_rules! sql {
+            ($beyond:literal, $desc:literal) => {
                 concat!(
-                    "select ",
-                    $columns,
-                    " from (",
-                    $rows,
-                    ") ",
-                    $table,
-                    " where ",
-                    $filter,
-                    " order by ",
-                    $column,
-                    $order,
-                    " limit $3"
+                    "select ", $columns, " from (
+                         select * from ", $table, " where ", $condition, " and ", $column, $beyond,
+                         " order by ", $column, $desc, " limit $4) ", $table,
+                    " where ", $filter, " order by ", $column, $desc, " limit $3"
                 )
             };
         }
-        match $page.order {
-            $crate::store::page::Order::OldestFirst => select_matches!(
-                select_rows!(concat!(
-                    $condition,
-                    " and ",
-                    $column,
-                    " > $2 order by ",
-                    $column,
-                    " limit $4"
-                )),
-                ""
-            ),
-            $crate::store::page::Order::NewestFirst => select_matches!(
-                select_rows!(concat!(
-                    $condition,
-                    " and ",
-                    $column,
-                    " < $2 order by ",
-                    $column,
-                    " desc limit $4"
-                )),
-                " desc"
-            ),
-        }
+        $crate::store::page::in_order!($page, sql)
     }};
 }
 
@@ -242,18 +213,13 @@ macro_rules! scanned {
 /// given 1 and one row less.
 macro_rules! stop {
     ($page:expr, $table:literal where $condition:expr, $column:literal) => {{
-        macro_rules! select_column {
+        macro_rules! select {
             ($rest:expr) => {
                 concat!("select ", $column, " from ", $table, " where ", $rest)
             };
         }
-        $crate::store::page::paged!(
-            $page,
-            select_column!($condition),
-            $column,
-            " limit $3 offset $4"
-        )
+        $crate::store::page::paged!($page, select!($condition), $column, " limit $3 offset $4")
     }};
 }
 
-pub(crate) use {paged, scanned, stop};
+pub(crate) use {in_order, paged, scanned, stop};
