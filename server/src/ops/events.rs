@@ -39,7 +39,7 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
     };
     let mut found = Collected::new(page);
     while let Some(page) = found.next {
-        found.add(events::page(&mut view.read().await?, view.scope, filter, page).await?);
+        found.add(events::page(&mut *view.snapshot().await?, view.scope, filter, page).await?);
     }
     Ok(found.records)
 }

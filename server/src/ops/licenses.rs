@@ -156,7 +156,7 @@ async fn matching(
 ) -> Result<Vec<LicenseWithSeats>, Error> {
     let mut found = Collected::new(page);
     while let Some(page) = found.next {
-        found.add(licenses::page(&mut view.read().await?, view.scope, filter, page).await?);
+        found.add(licenses::page(&mut *view.snapshot().await?, view.scope, filter, page).await?);
     }
     Ok(found.records)
 }
@@ -171,8 +171,8 @@ pub async fn by_expiry(
     let start = (filter.from, LicenseId::default());
     let mut found = Collected::new(Page::oldest_first(after.unwrap_or(start), limit));
     while let Some(page) = found.next {
-        let mut conn = view.read().await?;
-        found.add(licenses::by_expiry(&mut conn, view.scope, &filter, page).await?);
+        let mut tx = view.snapshot().await?;
+        found.add(licenses::by_expiry(&mut tx, view.scope, &filter, page).await?);
     }
     Ok(found.records)
 }
@@ -185,7 +185,7 @@ pub async fn full(
 ) -> Result<Vec<LicenseWithSeats>, Error> {
     let (now, mut found) = (Timestamp::now(), Collected::new(page));
     while let Some(page) = found.next {
-        found.add(licenses::full(&mut view.read().await?, view.scope, of, now, page).await?);
+        found.add(licenses::full(&mut *view.snapshot().await?, view.scope, of, now, page).await?);
     }
     Ok(found.records)
 }

@@ -38,8 +38,8 @@ pub async fn refusals(
     while begun.elapsed() < MAX_SEARCH
         && let Some(page) = found.next
     {
-        let mut conn = view.read().await?;
-        found.add(outcomes::refusals(&mut conn, view.scope, &filter, page).await?);
+        let mut tx = view.snapshot().await?;
+        found.add(outcomes::refusals(&mut tx, view.scope, &filter, page).await?);
     }
     Ok(Found { rest: found.next.map(|page| page.cursor), records: found.records })
 }

@@ -98,8 +98,8 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
             Some(range) => {
                 let mut found = Collected::new(page);
                 while let Some(page) = found.next {
-                    let mut conn = view.read().await?;
-                    found.add(users::search(&mut conn, view.scope, &range, page).await?);
+                    let mut tx = view.snapshot().await?;
+                    found.add(users::search(&mut tx, view.scope, &range, page).await?);
                 }
                 found.records
             }

@@ -56,7 +56,8 @@ impl<C: Copy> Page<C> {
         Self { scan: MAX_SCAN, ..self }
     }
 
-    /// What a statement found, and what `stop` finds unless the page is full.
+    /// What a statement found, and what `stop` finds unless the page is full. Both have to see one
+    /// state of the database: a row that came or went in between would be skipped or repeated.
     pub async fn found<T>(self, records: Vec<T>, stop: Query<'_>) -> Result<Found<T, C>>
     where
         (C,): Row,
