@@ -204,7 +204,7 @@ async fn a_copy_is_of_one_moment() {
         app.validate(&name).await.data();
     };
     // Not all at once: on a busy machine the last would wait for a connection until they get a 503.
-    let together = |names: Vec<String>| stream::iter(names).for_each_concurrent(40, enter);
+    let together = |names: Vec<String>| stream::iter(names).for_each_concurrent(8, enter);
     together((0..450).map(|n| format!("early-{n}")).collect()).await;
     let folder = TempDir::new().unwrap();
     let storm = together((0..300).map(|n| format!("late-{n}")).collect());
