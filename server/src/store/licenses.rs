@@ -31,13 +31,14 @@ macro_rules! select_details {
     };
 }
 
-macro_rules! select_with_seats {
-    ($rest:expr) => {
-        concat!("select seats_used, name, metadata, ", columns!(), " from licenses where ", $rest)
+/// The columns of a [`CountedLicense`].
+macro_rules! columns_with_seats {
+    () => {
+        concat!("seats_used, name, metadata, ", $crate::store::licenses::columns!())
     };
 }
 
-use columns;
+use {columns, columns_with_seats};
 
 #[derive(sqlx::FromRow)]
 struct CountedLicense {
@@ -85,7 +86,9 @@ pub async fn find_with_seats(
     scope: Scope,
     id: LicenseId,
 ) -> Result<Option<LicenseWithSeats>> {
-    let query = conn.query(select_with_seats!("id = $2 and world = $1")).bind_scope(scope).bind(id);
+    let sql =
+        concat!("select ", columns_with_seats!(), " from licenses where id = $2 and world = $1");
+    let query = conn.query(sql).bind_scope(scope).bind(id);
     let found = query.fetch_optional::<CountedLicense>().await?;
     Ok(found.map(LicenseWithSeats::from))
 }

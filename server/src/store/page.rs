@@ -25,8 +25,8 @@ pub struct Page<C> {
     pub cursor: C,
     pub order: Order,
     pub limit: i64,
-    /// How many rows a statement that filters them may look at.
-    pub scan: i64,
+    /// How many rows a statement that filters them may look at. None: every row is wanted.
+    pub scan: Option<i64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,39 +48,45 @@ impl Order {
 impl<C: Copy> Page<C> {
     /// For a list of which every row is wanted.
     pub fn without_filter(self) -> Self {
-        Self { scan: self.limit, ..self }
+        Self { scan: None, ..self }
     }
 
     /// For a statement that finds only a few rows and sorts them.
     pub fn scanning_most(self) -> Self {
-        Self { scan: MAX_SCAN, ..self }
+        Self { scan: Some(MAX_SCAN), ..self }
     }
 
-    /// What a statement found, and what `stop` finds unless the page is full. Both have to see one
-    /// state of the database: a row that came or went in between would be skipped or repeated.
+    /// What a statement found and, if it did not look at all rows, what `stop` finds. Both have to
+    /// see one state of the database: a row that came or went in between would be skipped or
+    /// repeated.
     pub async fn found<T>(self, records: Vec<T>, stop: Query<'_>) -> Result<Found<T, C>>
     where
         (C,): Row,
     {
         let rest: Option<(C,)> =
-            if self.is_full(&records) { None } else { stop.fetch_optional().await? };
+            if self.is_done(&records) { None } else { stop.fetch_optional().await? };
         Ok(Found { records, rest: rest.map(|(cursor,)| cursor) })
     }
 
-    pub fn is_full<T>(self, records: &[T]) -> bool {
-        records.len() as i64 >= self.limit
+    /// Whether nothing is left to look for after these records.
+    pub fn is_done<T>(self, records: &[T]) -> bool {
+        self.scan.is_none() || records.len() as i64 >= self.limit
+    }
+
+    pub fn scan(self) -> i64 {
+        self.scan.unwrap_or(self.limit)
     }
 }
 
 impl Query<'_> {
     /// Binds the next three placeholders to those of [`scanned!`].
     pub fn bind_scan<'q, C: Copy + Value<'q>>(self, page: Page<C>) -> Self {
-        self.bind(page.cursor).bind(page.limit).bind(page.scan)
+        self.bind(page.cursor).bind(page.limit).bind(page.scan())
     }
 
     /// Binds the next three placeholders to those of [`stop!`].
     pub fn bind_stop<'q, C: Copy + Value<'q>>(self, page: Page<C>) -> Self {
-        self.bind(page.cursor).bind(1_i64).bind(page.scan - 1)
+        self.bind(page.cursor).bind(1_i64).bind(page.scan() - 1)
     }
 }
 
@@ -91,7 +97,7 @@ pub struct Collected<T, C> {
     pub next: Option<Page<C>>,
 }
 
-impl<T, C> Collected<T, C> {
+impl<T, C: Copy> Collected<T, C> {
     pub fn new(page: Page<C>) -> Self {
         Self { records: Vec::new(), next: Some(page) }
     }
@@ -102,7 +108,7 @@ impl<T, C> Collected<T, C> {
         let limit = page.limit - found.records.len() as i64;
         self.records.extend(found.records);
         let rest = found.rest.filter(|_| limit > 0);
-        self.next = rest.map(|cursor| Page { cursor, limit, scan: MAX_SCAN, ..page });
+        self.next = rest.map(|cursor| Page { cursor, limit, ..page.scanning_most() });
     }
 }
 
@@ -113,7 +119,7 @@ impl<C> Page<C> {
     }
 
     fn new(cursor: C, order: Order, limit: i64) -> Self {
-        let scan = limit.saturating_mul(4).clamp(FIRST_SCAN, MAX_SCAN);
+        let scan = Some(limit.saturating_mul(4).clamp(FIRST_SCAN, MAX_SCAN));
         Self { cursor, order, limit, scan }
     }
 }

@@ -77,7 +77,7 @@ impl SqlitePool {
         let idle = std::mem::take(&mut *self.idle());
         for opened in idle {
             // The process is ending, and commits are on disk in any case.
-            drop(opened.conn.close().await);
+            opened.close().await;
         }
     }
 

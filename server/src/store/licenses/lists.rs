@@ -3,7 +3,7 @@
 use common::{LicenseId, LicenseWithSeats, PlanId, ProductId, Status, Timestamp};
 
 use super::source::{LicenseFilter, Source};
-use super::{CountedLicense, columns};
+use super::{CountedLicense, columns_with_seats};
 use crate::db::{Conn, Result};
 use crate::store::page::{scanned, stop};
 use crate::store::{Found, Page, Scope};
@@ -71,12 +71,14 @@ pub async fn by_expiry(
             )
         };
     }
+    let is_whole = (filter.product, filter.plan, filter.status) == (None, None, None);
+    let page = if is_whole { page.without_filter() } else { page };
     // The nil id sorts before all licenses that expire at the same time.
     let (expires_at, id) = page.cursor.max((filter.from, LicenseId::default()));
     let rows: Vec<CountedLicense> = conn
         .query(concat!(
-            "select seats_used, name, metadata, ",
-            columns!(),
+            "select ",
+            columns_with_seats!(),
             " from (",
             ending!("*", "limit $5"),
             ") licenses
@@ -89,7 +91,7 @@ pub async fn by_expiry(
         .bind(expires_at)
         .bind(id)
         .bind(filter.to)
-        .bind(page.scan)
+        .bind(page.scan())
         .bind(filter.product)
         .bind(filter.status)
         .bind(filter.plan)
@@ -97,8 +99,8 @@ pub async fn by_expiry(
         .fetch_all()
         .await?;
     let stop = conn.query(ending!("expires_at, id", "limit 1 offset $5")).bind_scope(scope);
-    let stop = stop.bind(expires_at).bind(id).bind(filter.to).bind(page.scan - 1);
-    let rest = if page.is_full(&rows) { None } else { stop.fetch_optional().await? };
+    let stop = stop.bind(expires_at).bind(id).bind(filter.to).bind(page.scan() - 1);
+    let rest = if page.is_done(&rows) { None } else { stop.fetch_optional().await? };
     Ok(Found { records: with_seats(rows), rest })
 }
 
@@ -117,7 +119,7 @@ pub async fn full(
     }
     let matches = conn.query(scanned!(
         page,
-        concat!("seats_used, name, metadata, ", columns!()),
+        columns_with_seats!(),
         "licenses" where full!(),
         "(expires_at is null or expires_at > $5)
              and (cast($6 as uuid) is null or product_id = $6)

@@ -2,7 +2,7 @@
 
 use common::{ExternalId, LicenseId, PlanId, ProductId, Status, Timestamp};
 
-use super::columns;
+use super::columns_with_seats;
 use crate::db::{Conn, Query, Result};
 use crate::store::page::{paged, scanned, stop};
 use crate::store::{MANY_FOUND, Page, Scope, TextRange};
@@ -83,8 +83,8 @@ macro_rules! few {
         macro_rules! select_few {
             ($rest:expr) => {
                 concat!(
-                    "select seats_used, name, metadata, ",
-                    columns!(),
+                    "select ",
+                    columns_with_seats!(),
                     " from (",
                     $few,
                     " limit $4) licenses where ",
@@ -154,7 +154,7 @@ impl<'a> Source<'a> {
                 (
                     scanned!(
                         page,
-                        concat!("seats_used, name, metadata, ", columns!()),
+                        columns_with_seats!(),
                         "licenses" where concat!("world = $1 and world > 0 and ", $condition),
                         conditions!(),
                         "id"
