@@ -9,7 +9,7 @@ use common::{
 };
 use serde_json::{Map, Value};
 
-use crate::client::{Client, Done, Version};
+use crate::client::{Client, Done, Query, Version};
 use crate::error::{Error, Result};
 use crate::io::read_file;
 use crate::mismatch::in_plain_words;
@@ -104,9 +104,9 @@ pub async fn create_user(
     mut body: CreateUser,
     change: Option<&MetadataChange>,
 ) -> Done<User> {
-    let filter = [("externalId", body.external_id.as_str())];
+    let filter = Query::of("externalId", &body.external_id);
     let known = match change {
-        Some(MetadataChange::Merge(_)) => client.users().list(&filter).await?,
+        Some(MetadataChange::Merge(_)) => client.users().list(filter).await?,
         _ => Vec::new(),
     };
     if let Some(known) = known.first() {

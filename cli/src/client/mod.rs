@@ -4,6 +4,7 @@
 mod connection;
 mod patience;
 mod planned;
+mod query;
 mod raw;
 mod record;
 mod records;
@@ -19,8 +20,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use common::{ApiKey, List, Success};
-use futures_util::stream::{self, Stream, TryStreamExt};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use futures_util::stream::{self, Stream};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Serialize;
@@ -36,6 +36,7 @@ pub use connection::{CaCert, http};
 use patience::Attempts;
 pub use patience::{Patience, ServerKnowledge};
 pub use planned::PlannedRequest;
+pub use query::{Query, encode};
 pub use raw::Headers;
 pub use record::ApiRecord;
 use record::ApiResponse;
@@ -50,8 +51,6 @@ pub use version::Version;
 const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const MAX_REDIRECTS: usize = 5;
-const PATH_ESCAPES: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// The server, the key and the connection settings of a client.
 pub struct Target {
@@ -146,34 +145,24 @@ impl Client {
         Ok(self.exchange::<Success<T>>(&api_request, None, None).await?.body.data)
     }
 
-    /// Every record of a list.
-    pub async fn list<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        filters: &[(&str, &str)],
-    ) -> Result<Vec<T>> {
-        self.pages(path, filters, None).try_concat().await
-    }
-
-    /// The pages of a list, each requested when it is wanted. With `limit` they are no longer than
-    /// that.
+    /// The pages of a list, each requested when it is wanted. The path has a query, without a cursor.
     fn pages<'c, T: DeserializeOwned>(
         &'c self,
-        path: &str,
-        filters: &[(&str, &str)],
-        limit: Option<usize>,
+        path: String,
+        after: Option<String>,
+        headers: &'c Headers,
     ) -> impl Stream<Item = Result<Vec<T>>> + use<'c, T> {
-        let limit = limit.unwrap_or(PAGE_SIZE).min(PAGE_SIZE).to_string();
-        let first = with_query(path, &[filters, &[("limit", &limit)]].concat());
-        stream::try_unfold(Some((first.clone(), None)), move |next| {
-            let first = first.clone();
+        stream::try_unfold(Some(after), move |next| {
+            let path = path.clone();
             async move {
-                let Some((path, cursor)) = next else { return Ok(None) };
-                let page = self.page::<T>(&path).await?;
-                let after = |cursor: &String| format!("{first}&after={}", encode(cursor));
+                let Some(cursor) = next else { return Ok(None) };
+                let after = cursor.iter().map(|cursor| format!("&after={}", encode(cursor)));
+                let path = path + &after.collect::<String>();
+                let request = ApiRequest { headers, ..self.request(Method::GET, &path) };
+                let page: List<T> = self.exchange(&request, None, None).await?.body;
                 // A repeated cursor would loop endlessly.
                 let next = page.next_cursor.filter(|next| Some(next) != cursor.as_ref());
-                Ok(Some((page.data, next.map(|next| (after(&next), Some(next))))))
+                Ok(Some((page.data, next.map(Some))))
             }
         })
     }
@@ -361,15 +350,4 @@ fn to_json(body: &impl Serialize) -> Result<serde_json::Value> {
         fields.retain(|_, value| !value.is_null());
     }
     Ok(json)
-}
-
-fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
-    let pairs = pairs.iter().map(|(name, value)| format!("{name}={}", encode(value)));
-    let query = pairs.collect::<Vec<_>>().join("&");
-    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
-}
-
-/// Encodes a caller's own text for a path or a query.
-pub fn encode(text: &str) -> String {
-    utf8_percent_encode(text, PATH_ESCAPES).to_string()
 }

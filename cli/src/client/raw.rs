@@ -1,6 +1,7 @@
 //! Requests of `licctl api`: any endpoint, with headers of the caller's, and answers of any form.
 
-use common::List;
+use futures_util::stream::TryStreamExt;
+use percent_encoding::percent_decode_str;
 use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
@@ -42,27 +43,15 @@ impl Client {
     /// begin with.
     pub async fn raw_list(&self, path: &str, headers: &Headers) -> Result<Vec<Value>> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let (mut after, mut query): (Vec<_>, Vec<_>) = query
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .map(str::to_owned)
-            .partition(|pair| pair.starts_with("after="));
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let (after, mut query): (Vec<&str>, Vec<&str>) =
+            pairs.partition(|pair| pair.starts_with("after="));
+        let usual = format!("limit={PAGE_SIZE}");
         if !query.iter().any(|pair| pair.starts_with("limit=")) {
-            query.push(format!("limit={PAGE_SIZE}"));
+            query.push(&usual);
         }
-        let mut records = Vec::new();
-        loop {
-            let page = format!("{path}?{}", [&query[..], &after].concat().join("&"));
-            let mut api_request = self.request(Method::GET, &page);
-            api_request.headers = headers;
-            let list: List<Value> = self.exchange(&api_request, None, None).await?.body;
-            records.extend(list.data);
-            let next = list.next_cursor.map(|cursor| format!("after={}", super::encode(&cursor)));
-            // A repeated cursor would loop endlessly.
-            match next.filter(|next| after.first() != Some(next)) {
-                Some(next) => after = vec![next],
-                None => return Ok(records),
-            }
-        }
+        let after = after.first().and_then(|pair| pair.strip_prefix("after="));
+        let after = after.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned());
+        self.pages(format!("{path}?{}", query.join("&")), after, headers).try_concat().await
     }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::marker::PhantomData;
+use std::pin::pin;
 
 use common::{
     AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
@@ -10,13 +11,13 @@ use common::{
     SetStatus, Statistics, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User,
     UserRefusal, Validate,
 };
-use futures_util::stream::Stream;
+use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::version::Version;
-use super::{ApiRecord, Client, Written, encode, with_query};
+use super::{ApiRecord, Client, PAGE_SIZE, Query, Written, encode};
 use crate::error::{Error, Exit, Result};
 use crate::records::{
     CreatedKey, CurrentKey, Explanation, Key, License, LicenseWithSeats, Usage, Validation,
@@ -95,27 +96,48 @@ bodies! {
     Key: CreateKey => CreatedKey;
 }
 
+/// The query of a list, with the length of its pages.
+fn sized(filters: Query, limit: Option<usize>) -> Query {
+    filters.with("limit", Some(limit.unwrap_or(PAGE_SIZE).min(PAGE_SIZE)))
+}
+
 /// A write that was done; none on a dry run.
 pub type Done<T> = Result<Option<Written<ApiRecord<T>>>>;
 
-impl<T: Record> Records<'_, T> {
+impl<'c, T: Record> Records<'c, T> {
     /// All records, or those that match the filters of the query.
-    pub async fn list(self, filters: &[(&str, &str)]) -> Result<Vec<ApiRecord<T::Shown>>> {
-        self.client.list(T::PATH, filters).await
+    pub async fn list(self, filters: Query) -> Result<Vec<ApiRecord<T::Shown>>> {
+        self.pages(filters, None).try_concat().await
     }
 
-    /// One page of a list; `limit` and `after` stand in the query with the filters.
-    pub async fn page(self, query: &[(&str, &str)]) -> Result<List<ApiRecord<T::Shown>>> {
-        self.client.page(&with_query(T::PATH, query)).await
+    /// The first records of a list.
+    pub async fn first(self, query: Query, limit: usize) -> Result<Vec<ApiRecord<T::Shown>>> {
+        let mut pages = pin!(self.pages(query, Some(limit)));
+        let mut found = Vec::new();
+        while found.len() < limit
+            && let Some(page) = pages.try_next().await?
+        {
+            found.extend(page);
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// One page of a list, of as many records as a page can have.
+    pub async fn page(self, query: Query) -> Result<List<ApiRecord<T::Shown>>> {
+        let after = query.after.clone();
+        let query = query.with("limit", Some(PAGE_SIZE)).with("after", after);
+        self.client.page(&query.on(T::PATH)).await
     }
 
     /// The pages of [`Self::list`], each requested when it is wanted, with at most `limit` records.
     pub fn pages(
         self,
-        filters: &[(&str, &str)],
+        filters: Query,
         limit: Option<usize>,
-    ) -> impl Stream<Item = Result<Vec<ApiRecord<T::Shown>>>> {
-        self.client.pages(T::PATH, filters, limit)
+    ) -> impl Stream<Item = Result<Vec<ApiRecord<T::Shown>>>> + use<'c, T> {
+        let after = filters.after.clone();
+        self.client.pages(sized(filters, limit).on(T::PATH), after, &[])
     }
 
     pub async fn get(self, id: impl Display) -> Result<ApiRecord<T::Shown>> {
@@ -231,9 +253,8 @@ impl Records<'_, License> {
 
     /// The seats of a license and their holders; with a limit only the oldest seats.
     pub async fn usage(self, id: impl Display, limit: Option<usize>) -> Result<ApiRecord<Usage>> {
-        let limit = limit.map(|limit| limit.to_string());
-        let query: Vec<_> = limit.iter().map(|limit| ("limit", limit.as_str())).collect();
-        self.client.get(&with_query(&format!("{}/usage", Self::path(id)), &query)).await
+        let query = Query::default().with("limit", limit);
+        self.client.get(&query.on(&format!("{}/usage", Self::path(id)))).await
     }
 
     /// Who is assigned to a license, page by page, with at most `limit` records.
@@ -242,7 +263,8 @@ impl Records<'_, License> {
         id: LicenseId,
         limit: Option<usize>,
     ) -> impl Stream<Item = Result<Vec<ApiRecord<LicenseAssignment>>>> {
-        self.client.pages(&format!("{}/assignments", Self::path(id)), &[], limit)
+        let path = format!("{}/assignments", Self::path(id));
+        self.client.pages(sized(Query::default(), limit).on(&path), None, &[])
     }
 
     /// The first assignments of a license.
@@ -251,8 +273,8 @@ impl Records<'_, License> {
         id: LicenseId,
         limit: usize,
     ) -> Result<List<ApiRecord<LicenseAssignment>>> {
-        let query = [("limit", &*limit.to_string())];
-        self.client.page(&with_query(&format!("{}/assignments", Self::path(id)), &query)).await
+        let path = format!("{}/assignments", Self::path(id));
+        self.client.page(&Query::of("limit", limit).on(&path)).await
     }
 
     pub async fn assign(self, id: impl Display, body: &AssignLicense) -> Done<Assignment> {
@@ -262,7 +284,7 @@ impl Records<'_, License> {
 
     /// The user stands in the query, as `.` and `..` cannot stand in a path.
     pub async fn unassign(self, id: impl Display, user: &ExternalId) -> Done<Assignment> {
-        let path = format!("{}/assign?userId={}", Self::path(id), encode(user.as_str()));
+        let path = Query::of("userId", user).on(&format!("{}/assign", Self::path(id)));
         self.client.write(Method::DELETE, &path, NO_BODY).await
     }
 }
@@ -294,7 +316,7 @@ impl Client {
     }
 
     /// How validations were answered, hour by hour.
-    pub async fn statistics(&self, filters: &[(&str, &str)]) -> Result<ApiRecord<Statistics>> {
-        self.get(&with_query("/api/v1/admin/statistics", filters)).await
+    pub async fn statistics(&self, from: Timestamp) -> Result<ApiRecord<Statistics>> {
+        self.get(&Query::of("from", from).on("/api/v1/admin/statistics")).await
     }
 }

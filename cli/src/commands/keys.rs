@@ -9,7 +9,7 @@ use common::{CreateKey, Mode, Name, OverlapSeconds, Role, RollKey};
 
 use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
-use crate::client::{ApiRecord, new_idempotency_key};
+use crate::client::{ApiRecord, Query, new_idempotency_key};
 use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
@@ -146,7 +146,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 }
 
 async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
-    let pages = ctx.client().await?.keys().pages(&[], flags.limit());
+    let pages = ctx.client().await?.keys().pages(Query::default(), flags.limit());
     let Some(keys) = lists::print_or_collect(ctx, &SPEC, flags, true, pages).await? else {
         return Ok(View::printed());
     };
@@ -171,7 +171,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let expires_at = expires_at.or(args.expires_in.map(|span| ctx.now.plus(span.delta())));
     let body = CreateKey { name, role, mode: args.mode, expires_at };
     let client = ctx.client().await?;
-    let known = client.keys().list(&[]).await?;
+    let known = client.keys().list(Query::default()).await?;
     if let Some(other) = resolve::keys_named(ctx, &known, body.name.as_str()).next() {
         ctx.note(&format!(
             "{} has the same name; from now on, refer to these keys by id",
@@ -233,7 +233,7 @@ async fn named(ctx: &Context, KeyArg { key: given }: &KeyArg) -> Result<ApiRecor
         Some(given) => return resolve::key(ctx, given).await,
         None => {}
     }
-    let mut keys = ctx.client().await?.keys().list(&[]).await?;
+    let mut keys = ctx.client().await?.keys().list(Query::default()).await?;
     keys.retain(|key| key.revoked_at.is_none());
     let label =
         |key: &ApiRecord<Key>| format!("{}  {}… {}, {}", key.name, key.prefix, key.role, key.mode);

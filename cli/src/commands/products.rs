@@ -5,7 +5,7 @@ use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 
 use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Query};
 use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
@@ -156,7 +156,7 @@ pub async fn choose(ctx: &Context, flag: Option<&str>) -> Result<ApiRecord<Produ
 }
 
 async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
-    let pages = ctx.client().await?.products().pages(&[], flags.limit());
+    let pages = ctx.client().await?.products().pages(Query::default(), flags.limit());
     let Some(products) = lists::print_or_collect(ctx, &SPEC, flags, true, pages).await? else {
         return Ok(View::printed());
     };

@@ -12,6 +12,8 @@ mod pager;
 pub mod table;
 mod yaml;
 
+use std::borrow::Cow;
+
 use anstyle::{AnsiColor, Effects, Style as Ansi};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
@@ -53,6 +55,22 @@ pub struct OutputOptions {
     pub curl: bool,
     /// The command that shows tables which are longer than the screen.
     pub pager: Option<String>,
+}
+
+impl OutputOptions {
+    /// How tables and cards are drawn.
+    pub fn style(&self, io: &Io) -> Style {
+        let (screen, color, width) = (io.terminals.stdout, self.color, io.width);
+        Style { screen, color, width, headers: self.headers }
+    }
+
+    /// The table with its chosen columns.
+    pub fn chosen<'a>(&self, table: &'a Table) -> Result<Cow<'a, Table>> {
+        match &self.columns {
+            Some(names) => table.choose(names).map(Cow::Owned),
+            None => Ok(Cow::Borrowed(table)),
+        }
+    }
 }
 
 /// The result of a command.
@@ -251,31 +269,29 @@ impl View {
 
     /// The blocks for a person; only the tables when columns are chosen.
     fn blocks(&self, io: &Io, options: &OutputOptions) -> Result<(String, Vec<&'static str>)> {
-        let (screen, headers) = (io.terminals.stdout, options.headers);
-        let style = Style { screen, color: options.color, width: io.width, headers };
+        let style = options.style(io);
         let (mut text, mut hidden) = (String::new(), Vec::new());
-        let chosen = options.columns.as_ref();
+        let is_chosen = options.columns.is_some();
         let mut tables = 0;
         for block in &self.blocks {
             match block {
                 Block::Table(table) => {
                     tables += 1;
-                    let chosen = chosen.map(|names| table.choose(names)).transpose()?;
-                    let table = chosen.as_ref().unwrap_or(table);
+                    let table = options.chosen(table)?;
                     if !table.is_empty() {
                         let (drawn, left_out) = table.draw(style);
                         text += &drawn;
                         hidden.extend(left_out);
                     }
                 }
-                _ if chosen.is_some() => {}
+                _ if is_chosen => {}
                 Block::Card(card) => text += &draw_card(card, style),
-                Block::Document(document) if screen => text += &clean_lines(document),
+                Block::Document(document) if style.screen => text += &clean_lines(document),
                 Block::Document(document) => text += document,
                 Block::Line(line) => text += &(paint(line, style) + "\n"),
             }
         }
-        if chosen.is_some() && tables == 0 {
+        if is_chosen && tables == 0 {
             return Err(
                 Error::usage("This command has no columns.").fix("select members with --jq")
             );

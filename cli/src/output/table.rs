@@ -1,8 +1,11 @@
 //! Draws tables, and cuts or hides columns that do not fit the terminal. A pipe gets every column
 //! whole.
 
+#[cfg(test)]
+mod tests;
+
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Color, ContentArrangement};
+use comfy_table::{Attribute, Color, ColumnConstraint, ContentArrangement, Width};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::cell::{TextCell, Tone};
@@ -31,28 +34,36 @@ pub struct Column {
     /// Shown only when it is chosen by name.
     extra: bool,
     /// Columns of a higher rank are hidden earlier; rank 0 stays.
-    pub rank: u8,
+    rank: u8,
+    /// The width, whatever the values are.
+    width: Option<usize>,
 }
 
 impl Column {
     /// A column that stays whole and is hidden only when its rank's turn comes.
     pub const fn new(title: &'static str, rank: u8) -> Self {
-        Self { title, shrinks: Shrinks::Never, extra: false, rank }
+        Self { title, shrinks: Shrinks::Never, extra: false, rank, width: None }
     }
 
     /// A column whose long values may be cut.
     pub const fn flexible(title: &'static str, rank: u8) -> Self {
-        Self { title, shrinks: Shrinks::First, extra: false, rank }
+        Self { title, shrinks: Shrinks::First, ..Self::new(title, rank) }
     }
 
     /// A column that is shown only when it is chosen by name.
     pub const fn extra(title: &'static str) -> Self {
-        Self { title, shrinks: Shrinks::First, extra: true, rank: 0 }
+        Self { extra: true, ..Self::flexible(title, 0) }
     }
 
     /// A column that is never hidden, and cut only when all others have given way.
     pub const fn kept(title: &'static str) -> Self {
-        Self { title, shrinks: Shrinks::Last, extra: false, rank: 0 }
+        Self { shrinks: Shrinks::Last, ..Self::new(title, 0) }
+    }
+
+    /// A column of lines that are printed before the later ones are known: longer values are cut on
+    /// a terminal, whose rest the last column gets.
+    pub const fn fixed(title: &'static str, rank: u8, width: usize) -> Self {
+        Self { width: Some(width), rank, ..Self::kept(title) }
     }
 }
 
@@ -108,13 +119,13 @@ impl Table {
         let natural = self.natural_widths(style);
         let empty = |at: usize| self.rows.iter().all(|row| row[at].is_empty());
         let rank = |(at, column): (usize, &Column)| match column.rank {
-            0 => Column { rank: 0, ..*column },
-            _ if empty(at) => Column { rank: u8::MAX, ..*column },
+            0 => *column,
+            _ if column.width.is_none() && empty(at) => Column { rank: u8::MAX, ..*column },
             _ => *column,
         };
         let columns: Vec<Column> = self.columns.iter().enumerate().map(rank).collect();
         let fit = match style.width.filter(|_| style.screen) {
-            Some(width) => fit(&columns, &natural, width),
+            Some(width) => fill(&columns, fit(&columns, &natural, width), width),
             None => natural,
         };
         let hidden = columns.iter().zip(&fit).filter(|(_, width)| width.is_none());
@@ -143,23 +154,27 @@ impl Table {
                 width.map(|width| draw_cell(&cell.or_dash(), style.screen, width))
             }));
         }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, COLUMN_GAP as u16));
+        let shown = self.columns.iter().zip(widths).filter(|(_, width)| width.is_some());
+        for (drawn, (column, width)) in table.column_iter_mut().zip(shown) {
+            drawn.set_padding((0, COLUMN_GAP as u16));
+            if let Some(width) = width.filter(|_| column.width.is_some()) {
+                let least = Width::Fixed((width + COLUMN_GAP) as u16);
+                drawn.set_constraint(ColumnConstraint::LowerBoundary(least));
+            }
         }
         table.trim_fmt() + "\n"
     }
 
     /// The width of each column, and none for those that are not shown.
     fn natural_widths(&self, style: Style) -> Vec<Option<usize>> {
-        let title = |column: &Column| if style.headers { column.title.width() } else { 0 };
-        let mut widths: Vec<usize> = self.columns.iter().map(title).collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.or_dash().shown(style.screen).width());
-            }
-        }
-        let shown = self.columns.iter().zip(widths);
-        shown.map(|(column, width)| (!column.extra).then_some(width)).collect()
+        let width = |(at, column): (usize, &Column)| {
+            let cells = self.rows.iter().map(|row| row[at].or_dash().shown(style.screen).width());
+            let title = style.headers.then(|| column.title.width());
+            let widest = cells.chain(title).max().unwrap_or_default();
+            let fixed = column.width.map(|it| if style.screen { it } else { it.max(widest) });
+            (!column.extra).then(|| fixed.unwrap_or(widest))
+        };
+        self.columns.iter().enumerate().map(width).collect()
     }
 }
 
@@ -191,6 +206,16 @@ fn fit(columns: &[Column], natural: &[Option<usize>], width: usize) -> Vec<Optio
             None => return shrunk(columns, tight, width, Shrinks::Last),
         }
     }
+}
+
+/// Gives the rest of the line to the last column, if that has a fixed width.
+fn fill(columns: &[Column], mut widths: Vec<Option<usize>>, width: usize) -> Vec<Option<usize>> {
+    let rest = width.saturating_sub(total(&widths));
+    let last = columns.iter().zip(&mut widths).rfind(|(_, width)| width.is_some());
+    if let Some((Column { width: Some(_), .. }, Some(width))) = last {
+        *width += rest;
+    }
+    widths
 }
 
 /// Cuts columns of one kind, the widest first, until all fits or none can give more.
@@ -254,130 +279,4 @@ pub fn cut(text: &str, width: usize) -> String {
         kept.push(letter);
     }
     kept + "…"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table() -> Table {
-        let columns = [
-            Column::new("ID", 0),
-            Column::flexible("NAME", 1),
-            Column::flexible("FEATURES", 3),
-            Column::new("SEATS", 2),
-        ];
-        let row = |id, name, features, seats| {
-            vec![
-                TextCell::text(id),
-                TextCell::text(name),
-                TextCell::text(features),
-                TextCell::text(seats),
-            ]
-        };
-        Table::new(&columns).with([
-            row("pln_1", "Professional, yearly", "export,sso,api", "5"),
-            row("pln_2", "年間プロフェッショナル版", "", "no limit"),
-        ])
-    }
-
-    fn style(width: Option<usize>) -> Style {
-        Style { screen: true, color: false, width, headers: true }
-    }
-
-    fn at(width: usize) -> (String, Vec<&'static str>) {
-        table().draw(style(Some(width)))
-    }
-
-    #[test]
-    fn a_pipe_gets_every_column_whole() {
-        let style = Style { screen: false, ..style(Some(20)) };
-        insta::assert_snapshot!(table().draw(style).0, @"
-        ID     NAME                      FEATURES        SEATS
-        pln_1  Professional, yearly      export,sso,api  5
-        pln_2  年間プロフェッショナル版                  no limit
-        ");
-    }
-
-    #[test]
-    fn flexible_columns_shrink_first() {
-        insta::assert_snapshot!(at(44).0, @"
-        ID     NAME           FEATURES      SEATS
-        pln_1  Professional…  export,sso,…  5
-        pln_2  年間プロフェ…  -             no limit
-        ");
-        assert!(at(44).1.is_empty());
-    }
-
-    #[test]
-    fn then_the_least_important_column_goes_and_is_named() {
-        let (text, hidden) = at(30);
-        insta::assert_snapshot!(text, @"
-        ID     NAME           SEATS
-        pln_1  Professional…  5
-        pln_2  年間プロフェ…  no limit
-        ");
-        assert_eq!(hidden, ["FEATURES"]);
-    }
-
-    #[test]
-    fn no_line_is_wider_than_the_terminal_while_anything_can_give() {
-        for width in 17..200 {
-            let (text, _) = at(width);
-            assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
-            assert!(text.contains("pln_2"), "ids are never cut");
-        }
-    }
-
-    #[test]
-    fn colour_is_added_only_on_request() {
-        let table =
-            Table::new(&[Column::new("S", 0)]).with([vec![TextCell::text("ok").toned(Tone::Good)]]);
-        let (plain, _) = table.draw(style(None));
-        let (colored, _) = table.draw(Style { color: true, ..style(None) });
-        assert_eq!(plain, "S\nok\n");
-        assert!(colored.contains("\u{1b}["), "{colored:?}");
-    }
-
-    #[test]
-    fn columns_without_values_go_first_and_unnamed() {
-        let columns = [Column::new("ID", 0), Column::new("NOTE", 1), Column::new("SEATS", 2)];
-        let row = ["pln_1", "", "5"].map(TextCell::text).to_vec();
-        let table = Table::new(&columns).with([row]);
-        let (text, hidden) = table.draw(style(Some(14)));
-        assert_eq!((text.as_str(), hidden), ("ID     SEATS\npln_1  5\n", vec![]));
-        let (text, _) = table.draw(style(None));
-        assert_eq!(text, "ID     NOTE  SEATS\npln_1  -     5\n");
-    }
-
-    #[test]
-    fn a_kept_column_is_cut_when_all_others_are_gone() {
-        let columns = [Column::new("ID", 0), Column::flexible("PLAN", 1), Column::kept("STATUS")];
-        let row = ["lic_0123456789", "Professional", "active (expired 3d ago)"].map(TextCell::text);
-        let table = Table::new(&columns).with([row.to_vec()]);
-        let (text, hidden) = table.draw(style(Some(30)));
-        assert_eq!(text, "ID              STATUS\nlic_0123456789  active (expir…\n");
-        assert_eq!(hidden, ["PLAN"]);
-        let (text, _) = table.draw(style(Some(49)));
-        assert!(text.contains("Profess… "), "{text}");
-    }
-
-    #[test]
-    fn an_extra_column_is_shown_when_chosen() {
-        let table = Table::new(&[Column::new("ID", 0), Column::extra("CREATED")]);
-        let table = table.with([["pln_1", "today"].map(TextCell::text).to_vec()]);
-        assert_eq!(table.draw(style(None)), ("ID\npln_1\n".to_owned(), vec![]));
-        assert_eq!(table.draw(style(Some(5))), ("ID\npln_1\n".to_owned(), vec![]));
-        let chosen = table.choose(&"created,id".parse().unwrap()).unwrap();
-        assert_eq!(chosen.draw(style(None)).0, "CREATED  ID\ntoday    pln_1\n");
-    }
-
-    #[test]
-    fn chosen_columns_stay_and_titles_go() {
-        let chosen = table().choose(&"seats,name".parse().unwrap()).unwrap();
-        let (text, hidden) = chosen.draw(Style { headers: false, ..style(Some(20)) });
-        assert_eq!(text, "5         Professio…\nno limit  年間プロ…\n");
-        assert!(hidden.is_empty());
-        assert!(table().choose(&"nope".parse().unwrap()).is_err());
-    }
 }

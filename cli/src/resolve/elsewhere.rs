@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use common::{ExternalId, Mode};
 
-use crate::client::{Client, KeySource};
+use crate::client::{Client, KeySource, Query};
 use crate::context::Context;
 use crate::keystore::origin;
 
@@ -28,8 +28,8 @@ pub async fn other_profiles_with(ctx: &Context, user: &ExternalId) -> Vec<FoundE
     others.sort_by_key(|(_, other)| (is_far(other), other.key().mode() == client.key().mode()));
     let mut found = Vec::new();
     for (profile, other) in others.into_iter().take(MAX_PROFILES) {
-        let filter = [("externalId", user.as_str())];
-        let listed = tokio::time::timeout(TIME_FOR_EACH, other.users().list(&filter)).await;
+        let filter = Query::of("externalId", user);
+        let listed = tokio::time::timeout(TIME_FOR_EACH, other.users().list(filter)).await;
         // Failures of other profiles are ignored.
         if let Ok(Ok(users)) = listed
             && !users.is_empty()

@@ -11,7 +11,7 @@ use common::{
 };
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Query};
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -57,16 +57,14 @@ impl Named for PlanOfProduct {
 
 pub async fn products(ctx: &Context) -> Result<Vec<ApiRecord<Product>>> {
     let client = ctx.client().await?;
-    let products = client.products().list(&[]).await?;
+    let products = client.products().list(Query::default()).await?;
     completion_cache::remember(client, &ctx.env, &products);
     Ok(products)
 }
 
 pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<ApiRecord<Plan>>> {
-    let product = of.map(|id| id.to_string());
-    let filter: Vec<_> = product.iter().map(|id| ("productId", id.as_str())).collect();
     let client = ctx.client().await?;
-    let plans = client.plans().list(&filter).await?;
+    let plans = client.plans().list(Query::default().with("productId", of)).await?;
     if of.is_none() {
         completion_cache::remember(client, &ctx.env, &plans);
     }
@@ -131,14 +129,14 @@ pub async fn license(
     if given.parse::<LicenseId>().is_ok() {
         return ctx.client().await?.licenses().get(given).await;
     }
-    let all = ctx.client().await?.licenses().list(&[("search", given.trim())]).await?;
+    let all = ctx.client().await?.licenses().list(Query::of("search", given.trim())).await?;
     let license = pick(ctx, given, &all, purpose)?;
     ctx.expand_id(given, &license.id.to_string());
     Ok(license)
 }
 
 pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
-    let all = ctx.client().await?.keys().list(&[]).await?;
+    let all = ctx.client().await?.keys().list(Query::default()).await?;
     if let Some(at) = all.iter().position(|key| key.id.to_string() == given) {
         return Ok(all[at].clone());
     }
@@ -183,7 +181,7 @@ pub fn keys_named<'a>(
 
 /// The user with this external id, if there is one.
 pub async fn find_user(ctx: &Context, given: &str) -> Result<Option<ApiRecord<User>>> {
-    let found = ctx.client().await?.users().list(&[("externalId", given)]).await?;
+    let found = ctx.client().await?.users().list(Query::of("externalId", given)).await?;
     Ok(found.into_iter().next())
 }
 

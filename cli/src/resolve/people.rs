@@ -7,24 +7,24 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use unicode_normalization::UnicodeNormalization;
 
 use super::REQUESTS_IN_FLIGHT;
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Query};
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
 
 const MAX_SUGGESTIONS: usize = 3;
 /// How many users each search reads.
-const SEARCH_LIMIT: &str = "100";
+const SEARCH_LIMIT: usize = 100;
 
 /// The users most similar to the text, best match first.
 pub async fn similar_users(ctx: &Context, text: &str) -> Result<Vec<ApiRecord<User>>> {
     let client = ctx.client().await?;
     let mut found: Vec<ApiRecord<User>> = Vec::new();
-    let searching = searches(text).into_iter().map(async |start| {
-        client.users().page(&[("search", &start), ("limit", SEARCH_LIMIT)]).await
-    });
+    let searching = searches(text)
+        .into_iter()
+        .map(async |start| client.users().first(Query::of("search", start), SEARCH_LIMIT).await);
     let pages: Vec<_> = stream::iter(searching).buffered(REQUESTS_IN_FLIGHT).try_collect().await?;
-    for user in pages.into_iter().flat_map(|page| page.data) {
+    for user in pages.into_iter().flatten() {
         if found.iter().all(|known| known.id != user.id) {
             found.push(user);
         }

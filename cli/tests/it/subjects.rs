@@ -18,7 +18,9 @@ fn history() -> FakeServer {
             "events" => {
                 let subject = value("subject").is_none_or(|it| it == LICENSE);
                 let user = value("userId").is_none_or(|it| it == "gone");
-                if subject && user { answer(request) } else { Reply::list(&[]) }
+                // All are old.
+                let times = value("from").is_none();
+                if subject && user && times { answer(request) } else { Reply::list(&[]) }
             }
             "refusals" => match value("userId").is_none_or(|it| it == "gone") {
                 true => Reply::list(&[refusal("gone", "expired")]),

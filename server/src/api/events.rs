@@ -1,7 +1,7 @@
 //! Events.
 
 use axum::extract::State;
-use common::{Event, EventType, List};
+use common::{Event, EventType, List, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::http::App;
 use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
-use crate::http::extract::{Limit, Query, Sequence};
+use crate::http::extract::{Limit, ListOrder, Query, Sequence};
 use crate::ops::events::{self, EventQuery};
 
 /// The query of the list of events.
@@ -24,8 +24,16 @@ pub struct ListEvents {
     subject: Option<String>,
     /// Only events about this user, by the caller's own identifier.
     user_id: Option<String>,
+    /// Only events of this time or later.
+    from: Option<Timestamp>,
+    /// Only events before this time.
+    to: Option<Timestamp>,
+    /// Which events come first.
+    #[serde(default)]
+    order: ListOrder,
     limit: Option<Limit>,
-    /// Only events after the one with this sequence number.
+    /// Only events after the one with this sequence number; if the newest come first, those before
+    /// it.
     after: Option<Sequence>,
 }
 
@@ -35,9 +43,10 @@ pub async fn list(
     Query(query): Query<ListEvents>,
 ) -> Result<Streamed<List<Event>>, Error> {
     let view = app.ops.view(caller.scope);
-    let params = ListParams { after: query.after.map(|after| after.0), limit: query.limit };
-    let ListEvents { r#type: kind, subject, user_id: user, .. } = query;
+    let ListEvents { r#type: kind, subject, user_id: user, from, to, order, .. } = query;
+    let after = query.after.map(|after| after.0);
+    let params = ListParams { order, ..ListParams::new(after, query.limit) };
     let kind = kind.map(|kind| kind.to_string());
-    let query = EventQuery { kind, subject, user };
+    let query = EventQuery { kind, subject, user, from, to };
     Streamed::list(params, move |page| events::page(view.clone(), query.clone(), page)).await
 }

@@ -41,7 +41,7 @@ pub async fn list(
     Query(query): Query<ListKeys>,
 ) -> Result<Streamed<List<Key>>, Error> {
     let view = app.ops.view(caller.scope);
-    let params = ListParams { after: query.after, limit: query.limit };
+    let params = ListParams::new(query.after, query.limit);
     Streamed::list(params, move |page| keys::page(view.clone(), page)).await
 }
 

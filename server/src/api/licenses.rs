@@ -67,7 +67,7 @@ pub async fn list(
     Query(query): Query<ListLicenses>,
 ) -> Result<Streamed<List<LicenseWithSeats>>, Error> {
     let view = app.ops.view(caller.scope);
-    let params = ListParams { after: query.after, limit: query.limit };
+    let params = ListParams::new(query.after, query.limit);
     let now = Timestamp::now();
     let query = LicenseQuery {
         plan: query.plan_id,
@@ -164,7 +164,7 @@ pub async fn assignments(
 ) -> Result<Streamed<List<LicenseAssignment>>, Error> {
     let view = app.ops.view(caller.scope);
     licenses::get(view.clone(), id).await?;
-    let params = ListParams { after: query.after, limit: query.limit };
+    let params = ListParams::new(query.after, query.limit);
     Streamed::list(params, move |page| licenses::assignments(view.clone(), id, page)).await
 }
 

@@ -46,7 +46,7 @@ pub async fn list(
     Query(query): Query<ListPlans>,
 ) -> Result<Streamed<List<Plan>>, Error> {
     let view = app.ops.view(caller.scope);
-    let params = ListParams { after: query.after, limit: query.limit };
+    let params = ListParams::new(query.after, query.limit);
     let product = query.product_id;
     Streamed::list(params, move |page| plans::page(view.clone(), product, page)).await
 }

@@ -42,7 +42,7 @@ pub async fn list(
     Query(query): Query<ListProducts>,
 ) -> Result<Streamed<List<Product>>, Error> {
     let view = app.ops.view(caller.scope);
-    let params = ListParams { after: query.after, limit: query.limit };
+    let params = ListParams::new(query.after, query.limit);
     Streamed::list(params, move |page| products::page(view.clone(), page)).await
 }
 

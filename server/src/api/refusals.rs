@@ -61,6 +61,6 @@ pub async fn list(
         license: query.license_id,
     };
     let view = app.ops.view(caller.scope);
-    let params = ListParams { after: query.after, limit: query.limit };
+    let params = ListParams::new(query.after, query.limit);
     DescendingPage::list(params, |page| outcomes::refusals(view, filter, page)).await
 }

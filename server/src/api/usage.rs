@@ -30,7 +30,7 @@ pub async fn get(
     Query(query): Query<PageOfUsage>,
 ) -> Result<Streamed<Paged<Usage>>, Error> {
     let view = app.ops.view(caller.scope);
-    let params = ListParams { after: query.after, limit: query.limit };
+    let params = ListParams::new(query.after, query.limit);
     let page = params.first_long_page();
     let LicenseUsage { license, seats, users, first } = usage::read(&view, id, page).await?;
     let head = format!(r#"{{"license":{},"activations":["#, text(&license)?);

@@ -49,7 +49,7 @@ pub async fn list(
     Query(query): Query<ListUsers>,
 ) -> Result<Streamed<List<User>>, Error> {
     let view = app.ops.view(caller.scope);
-    let params = ListParams { after: query.after, limit: query.limit };
+    let params = ListParams::new(query.after, query.limit);
     let query = UserQuery { external_id: query.external_id, search: query.search };
     Streamed::list(params, move |page| users::page(view.clone(), query.clone(), page)).await
 }

@@ -17,11 +17,11 @@ use common::{
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::http::extract::Limit;
+use crate::http::extract::{Limit, ListOrder};
 use crate::http::json::{text, with_json};
 use crate::ops::idempotency::{Once, Stored};
 use crate::ops::outcome::{Changed, Created, Outcome, Record, Upserted};
-use crate::store::Page;
+use crate::store::{Cursor, Page};
 
 /// How many records a list reads first, when nothing is known of their length.
 const FIRST_PORTION: i64 = 16;
@@ -92,7 +92,7 @@ fn respond(status: StatusCode, record: &impl Serialize) -> Response {
 /// A record of lists, which are in the order of its cursors.
 pub trait Listed: Serialize + Send + 'static {
     /// `nextCursor` is its text; the default one is before all records.
-    type Cursor: Copy + Default + Display + Send + 'static;
+    type Cursor: Cursor + Default + Display + Send + 'static;
 
     fn cursor(&self) -> Self::Cursor;
 }
@@ -131,13 +131,22 @@ pub struct ListParams<C> {
     pub after: Option<C>,
     /// None for all records.
     pub limit: Option<Limit>,
+    pub order: ListOrder,
 }
 
-impl<C: Default> ListParams<C> {
+impl<C: Cursor + Default> ListParams<C> {
+    /// Parameters of a list with its oldest record first.
+    pub fn new(after: Option<C>, limit: Option<Limit>) -> Self {
+        Self { after, limit, order: ListOrder::Oldest }
+    }
+
     /// What is read first: at most so many records, and one that shows whether more follow.
     fn first_page(self, portion: i64) -> Page<C> {
-        let limit = self.limit.map_or(portion, |limit| limit.0.min(portion));
-        Page::oldest_first(self.after.unwrap_or_default(), limit + 1)
+        let limit = self.limit.map_or(portion, |limit| limit.0.min(portion)) + 1;
+        match self.order {
+            ListOrder::Oldest => Page::oldest_first(self.after.unwrap_or_default(), limit),
+            ListOrder::Newest => Page::newest_first(self.after, limit),
+        }
     }
 
     /// The first page of records that are short.

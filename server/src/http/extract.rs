@@ -16,6 +16,7 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use common::ExternalId;
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _, Expected, Unexpected};
 use serde::{Deserialize, Deserializer};
 
@@ -96,6 +97,16 @@ impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         number(deserializer, 1..=Self::MAX, &"a whole number from 1 to 1000").map(Self)
     }
+}
+
+/// Which records of a list come first.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase", expecting = "oldest or newest")]
+pub enum ListOrder {
+    #[default]
+    Oldest,
+    Newest,
 }
 
 /// The number of an event, after which a list of them begins.

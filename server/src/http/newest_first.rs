@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::http::answer::{ListParams, Listed};
 use crate::http::json::{text, with_json};
-use crate::store::{Cursor, Found, Page};
+use crate::store::{Found, Page};
 
 /// The size of a page if the caller sets no limit.
 const DEFAULT_LIMIT: i64 = 100;
@@ -23,11 +23,11 @@ pub struct DescendingPage<T>(List<T>);
 impl<T> DescendingPage<T> {
     /// What `read` finds for a page, of [`DEFAULT_LIMIT`] records if the caller sets no limit.
     pub async fn list<F>(
-        ListParams { after, limit }: ListParams<T::Cursor>,
+        ListParams { after, limit, .. }: ListParams<T::Cursor>,
         read: impl FnOnce(Page<T::Cursor>) -> F,
     ) -> Result<Self, Error>
     where
-        T: Listed<Cursor: Cursor>,
+        T: Listed,
         F: Future<Output = Result<Found<T, T::Cursor>, Error>>,
     {
         let limit = limit.map_or(DEFAULT_LIMIT, |limit| limit.0);

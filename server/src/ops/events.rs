@@ -1,6 +1,7 @@
 //! The list of events, and how long events are kept.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use chrono::Duration;
@@ -11,7 +12,7 @@ use super::view::View;
 use crate::db::{self, Db};
 use crate::error::Error;
 use crate::store::events::{self, EventFilter};
-use crate::store::{Collected, Page};
+use crate::store::{Collected, Order, Page};
 
 /// The filters of a list of events, as the caller wrote them.
 #[derive(Clone, Default)]
@@ -22,7 +23,15 @@ pub struct EventQuery {
     pub subject: Option<String>,
     /// The caller's own identifier of the user that they are about.
     pub user: Option<String>,
+    /// The earliest time.
+    pub from: Option<Timestamp>,
+    /// The time that all are before.
+    pub to: Option<Timestamp>,
 }
+
+/// How far the time of an event may be from those next to it, at most: events are in the order of
+/// commit, and their times are those of the requests.
+const MAX_DISORDER: Duration = Duration::minutes(1);
 
 /// The events after a sequence number in the order of commit, or those before one, newest first.
 pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<Event>, Error> {
@@ -36,12 +45,36 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
         kind: query.kind.as_deref(),
         subject: query.subject.as_deref(),
         user: query.user.as_deref(),
+        from: query.from,
+        to: query.to,
     };
-    let mut found = Collected::new(page);
-    while let Some(page) = found.next {
+    let range = range(&view, &query).await?;
+    let (cursor, last) = match page.order {
+        Order::OldestFirst => (page.cursor.max(range.start - 1), range.end - 1),
+        Order::NewestFirst => (page.cursor.min(range.end), range.start),
+    };
+    let mut found = Collected::new(Page { cursor, ..page });
+    while let Some(page) = found.next.filter(|page| page.reaches(last)) {
         found.add(events::page(&mut *view.snapshot().await?, view.scope, filter, page).await?);
     }
     Ok(found.records)
+}
+
+/// The sequence numbers among which all events of the times are, so that no others are read.
+async fn range(view: &View, query: &EventQuery) -> Result<Range<i64>, Error> {
+    if query.from.is_none() && query.to.is_none() {
+        return Ok(0..i64::MAX);
+    }
+    let mut tx = view.snapshot().await?;
+    let start = match query.from {
+        Some(from) => events::first_at(&mut tx, view.scope, from.plus(-MAX_DISORDER)).await?,
+        None => 0,
+    };
+    let end = match query.to {
+        Some(to) => events::first_at(&mut tx, view.scope, to.plus(MAX_DISORDER)).await?,
+        None => i64::MAX,
+    };
+    Ok(start..end)
 }
 
 fn is<T: FromStr>(text: &str) -> bool {

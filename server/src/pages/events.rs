@@ -46,6 +46,7 @@ pub async fn list(
         kind: given(&filter.kind),
         subject: given(filter.subject.trim()),
         user: given(&filter.user),
+        ..EventQuery::default()
     };
     let fields = [("type", &*filter.kind), ("subject", &*filter.subject), ("user", &*filter.user)];
     let paging = Paging { others: &fields, ..Paging::new(&filter.before) };

@@ -145,6 +145,8 @@ pub struct EventFilter<'a> {
     pub kind: Option<&'a str>,
     pub subject: Option<&'a str>,
     pub user: Option<&'a str>,
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -206,14 +208,15 @@ pub async fn page(
                          actor_name, subject_type, subject_id, related, object, previous, request_id",
                     "events" where $condition,
                     "(cast($6 as text) is null or external_id = $6)
-                         and (cast($7 as text) is null or event_type = $7)",
+                         and (cast($7 as text) is null or event_type = $7)
+                         and (time >= $8 or $8 is null) and (time < $9 or $9 is null)",
                     "sequence"
                 ),
                 stop!(page, "events" where $condition, "sequence"),
             )
         };
     }
-    let EventFilter { subject, user, kind } = filter;
+    let EventFilter { subject, user, kind, from, to } = filter;
     let (matches, stop) = match (subject, user, kind) {
         (Some(_), ..) => found_by!("world = $1 and subject_id = $5"),
         (None, Some(_), _) => found_by!("world = $1 and external_id = $5"),
@@ -221,12 +224,34 @@ pub async fn page(
         (None, None, None) => found_by!("world = $1 and cast($5 as text) is null"),
     };
     let value = subject.or(user).or(kind);
-    let is_filtered = [subject, user, kind].into_iter().flatten().count() > 1;
+    let is_filtered =
+        [subject, user, kind].into_iter().flatten().count() > 1 || from.is_some() || to.is_some();
     let page = if is_filtered { page } else { page.without_filter() };
     let matches = conn.query(matches).bind_scope(scope).bind_scan(page);
-    let rows: Vec<Row> = matches.bind(value).bind(user).bind(kind).fetch_all().await?;
+    let matches = matches.bind(value).bind(user).bind(kind);
+    let rows: Vec<Row> = matches.bind(from).bind(to).fetch_all().await?;
     let records = rows.into_iter().map(Event::from).collect();
     page.found(records, conn.query(stop).bind_scope(scope).bind_stop(page).bind(value)).await
+}
+
+/// The sequence number of the first event of a time or later, if each is later than the one before.
+/// It takes as many statements as halving the events takes.
+pub async fn first_at(conn: &mut Conn, scope: Scope, time: Timestamp) -> Result<i64> {
+    const BOUNDS: &str = "select coalesce(min(sequence), 1), coalesce(max(sequence), 0) from events
+                          where world = $1";
+    const TIME: &str = "select time from events where world = $1 and sequence = $2";
+    let (first, last): (i64, i64) = conn.query(BOUNDS).bind_scope(scope).fetch_one().await?;
+    let (mut earlier, mut later) = (first - 1, last + 1);
+    while later - earlier > 1 {
+        let middle = earlier + (later - earlier) / 2;
+        let found: Option<(Timestamp,)> =
+            conn.query(TIME).bind_scope(scope).bind(middle).fetch_optional().await?;
+        match found {
+            Some((at,)) if at >= time => later = middle,
+            _ => earlier = middle,
+        }
+    }
+    Ok(later)
 }
 
 /// Deletes some of the events with ids smaller than `oldest`, in every world. Returns whether more

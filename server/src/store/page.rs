@@ -118,6 +118,11 @@ impl<C> Page<C> {
         Self::new(after, Order::OldestFirst, limit)
     }
 
+    /// The page in the same order that begins with the record after this one.
+    pub fn after(self, cursor: C, limit: i64) -> Self {
+        Self::new(cursor, self.order, limit)
+    }
+
     fn new(cursor: C, order: Order, limit: i64) -> Self {
         let scan = Some(limit.saturating_mul(4).clamp(FIRST_SCAN, MAX_SCAN));
         Self { cursor, order, limit, scan }

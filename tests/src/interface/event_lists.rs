@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use chrono::Duration;
 use common::Timestamp;
 use licd::config::Config;
 use serde_json::{Value, json};
@@ -92,4 +93,53 @@ async fn old_events_are_deleted() {
         licd::ops::events::forget_old(app.db(), kept, Timestamp::now()).await.unwrap();
         assert_eq!(app.get(EVENTS).await.list().len(), left, "{retention}");
     }
+}
+
+/// Either end of the events, and those of a time, are found with the same pages.
+#[tokio::test]
+async fn events_are_read_from_either_end_and_between_two_times() {
+    let app = App::start().await;
+    for n in 0..60 {
+        app.product(&format!("product {n}")).await;
+    }
+    // Each is a minute after the one before; two are in the order of their commit alone.
+    let minute = |n: i64| Timestamp::from_millis(1_800_000_000_000 + n * 60_000).unwrap();
+    let mut conn = app.db().write().await.unwrap();
+    for sequence in 1..=62 {
+        let time = match sequence {
+            30 => minute(31),
+            31 => minute(30),
+            _ => minute(sequence),
+        };
+        let age = conn.query("update events set time = $1 where sequence = $2");
+        assert_eq!(age.bind(time).bind(sequence).execute().await.unwrap(), 1);
+    }
+    drop(conn);
+    let listed = async |query: &str| -> Vec<i64> {
+        let found = app.get(&format!("{EVENTS}?{query}")).await;
+        found.list().iter().map(|event| event["sequence"].as_i64().unwrap()).collect()
+    };
+    assert_eq!(listed("order=oldest").await, (1..=62).collect::<Vec<_>>());
+    assert_eq!(listed("order=newest").await, (1..=62).rev().collect::<Vec<_>>());
+    assert_eq!(listed("order=newest&limit=2").await, [62, 61]);
+    assert_eq!(listed("order=newest&limit=2&after=61").await, [60, 59]);
+    assert_eq!(listed("order=newest&after=1").await, [] as [i64; 0]);
+    let [from, to] = [29, 32].map(minute);
+    assert_eq!(listed(&format!("from={from}&to={to}")).await, [29, 30, 31]);
+    assert_eq!(listed(&format!("from={from}&to={to}&order=newest")).await, [31, 30, 29]);
+    assert_eq!(listed(&format!("from={}&to={to}", minute(31))).await, [30]);
+    assert_eq!(listed(&format!("from={}&order=newest&limit=1", minute(31))).await, [62]);
+    assert_eq!(listed(&format!("to={from}&order=newest&limit=2")).await, [28, 27]);
+    assert_eq!(listed(&format!("from={from}&limit=2&after=40")).await, [41, 42]);
+    assert_eq!(listed(&format!("from={from}&type=license.created")).await, [] as [i64; 0]);
+    for nothing in [minute(63), Timestamp::now().plus(Duration::days(36_500))] {
+        assert_eq!(listed(&format!("from={nothing}")).await, [] as [i64; 0]);
+    }
+    assert_eq!(listed(&format!("from={to}&to={from}")).await, [] as [i64; 0]);
+    for (malformed, field) in [("order=new", "order"), ("from=x", "from"), ("to=1", "to")] {
+        let refused = app.get(&format!("{EVENTS}?{malformed}")).await;
+        assert_eq!(refused.refusal(), format!("400 invalid_request {field}"), "{malformed}");
+    }
+    let refused = app.get(&format!("{EVENTS}?order=new")).await;
+    assert!(refused.body["error"].as_str().unwrap().contains("oldest"), "{}", refused.body);
 }

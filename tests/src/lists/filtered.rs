@@ -120,7 +120,11 @@ async fn what_a_filter_leaves_of_a_long_list_is_read_in_parts() {
     let by_end = Page::oldest_first((from, LicenseId::default()), 5);
     let needle = &TextRange::starting_with("needle");
     let revoked = &RefusalFilter { reason: Some(Reason::Revoked), ..RefusalFilter::default() };
-    let deleted = EventFilter { subject: Some("usr_1"), kind: Some("user.deleted"), user: None };
+    let deleted = EventFilter {
+        subject: Some("usr_1"),
+        kind: Some("user.deleted"),
+        ..EventFilter::default()
+    };
     let full = (None, Some(last_plan));
     let found = [
         parts!(all, |part| licenses::page(conn, scope, suspended, part)),

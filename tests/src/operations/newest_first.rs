@@ -113,7 +113,12 @@ async fn events_that_match_a_filter_come_newest_first() {
     }
     let filter = |kind: &str, subject: &str, user: &str| {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        EventQuery { kind: given(kind), subject: given(subject), user: given(user) }
+        EventQuery {
+            kind: given(kind),
+            subject: given(subject),
+            user: given(user),
+            ..EventQuery::default()
+        }
     };
     for (query, found) in [
         (filter("", "", ""), 15),

@@ -1,10 +1,8 @@
 //! `licctl events list`.
 
 use clap::{Args, value_parser};
-use common::{Event, Timestamp};
 
-use super::{EventFilters, FIELDS, Kept, position, read, table};
-use crate::client::{ApiRecord, Client};
+use super::{EventFilters, EventsPart, FIELDS, Order, table};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
@@ -45,24 +43,20 @@ pub struct ListArgs {
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let client = ctx.client().await?;
     let filters = &args.filters.settle(ctx).await?;
-    let limit = args.limit.map(|limit| limit as usize);
-    let [since, until] = [args.since, args.until].map(|time| time.map(|it| it.timestamp(ctx.now)));
-    if let (Some(since), Some(until)) = (since, until)
-        && since >= until
+    let [from, to] = [args.since, args.until].map(|time| time.map(|it| it.timestamp(ctx.now)));
+    if let (Some(from), Some(to)) = (from, to)
+        && from >= to
     {
         return Err(Error::usage("--since must be before --until."));
     }
-    let mut events = match (args.after, since) {
-        (Some(after), _) => {
-            read(filters, client, after, limit.map_or(Kept::All, Kept::First), until).await?
-        }
-        (None, Some(since)) => {
-            let after = position::since(filters, client, since).await?;
-            read(filters, client, after, limit.map_or(Kept::All, Kept::Last), until).await?
-        }
-        (None, None) => last(filters, client, limit.unwrap_or(DEFAULT_LIMIT), until).await?,
-    };
-    events.retain(|event| since.is_none_or(|since| event.time >= since));
+    let usual = if args.after.is_some() || from.is_some() { usize::MAX } else { DEFAULT_LIMIT };
+    let limit = args.limit.map_or(usual, |limit| limit as usize);
+    let order = if args.after.is_some() { Order::OldestFirst } else { Order::NewestFirst };
+    let query = filters.query(&EventsPart { from, to, order }).after(args.after);
+    let mut events = client.events().first(query, limit).await?;
+    if order == Order::NewestFirst {
+        events.reverse();
+    }
     if events.is_empty() {
         filters.refuse_unknown(ctx).await?;
     }
@@ -77,29 +71,4 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         }
         None => view,
     })
-}
-
-/// The last events, of those before `until`.
-async fn last(
-    filters: &EventFilters,
-    client: &Client,
-    wanted: usize,
-    until: Option<Timestamp>,
-) -> Result<Vec<ApiRecord<Event>>> {
-    let mut after = match until {
-        Some(until) => position::since(filters, client, until).await?,
-        None => position::of_last(filters, client, wanted.min(position::MAX_PAGE_LEN)).await?,
-    };
-    loop {
-        let events = read(filters, client, after, Kept::Last(wanted), until).await?;
-        if events.len() >= wanted || after == 0 {
-            return Ok(events);
-        }
-        // Each step back is at least as long as all before it, by how many events were found there.
-        let end = events.last().map_or(after, |event| event.sequence);
-        let found = i64::try_from(events.len()).unwrap_or(i64::MAX);
-        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
-        let span = (end - after).max(1).saturating_mul(wanted / found.max(1) + 1);
-        after = end.saturating_sub(span).max(0);
-    }
 }

@@ -1,22 +1,15 @@
-//! `licctl events`: the filters that its verbs share, and how an event is shown. [`position`] finds
-//! where to begin to read.
+//! `licctl events`: the filters that its verbs share, and how an event is shown.
 
 mod list;
-mod position;
 mod printer;
 mod subject;
 mod tail;
 
-use std::collections::VecDeque;
-
-use chrono::TimeDelta;
 use clap::{Args, Subcommand};
-use common::{
-    ActorType, Event, EventType, ExternalId, LicenseId, List, Open, SubjectType, Timestamp,
-};
+use common::{ActorType, Event, EventType, ExternalId, LicenseId, Open, SubjectType, Timestamp};
 use serde_json::Value;
 
-use crate::client::{ApiRecord, Client};
+use crate::client::{ApiRecord, Client, Query};
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
@@ -46,7 +39,7 @@ pub enum Verb {
 }
 
 /// Which events are shown. The service filters, so that no others are read.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub struct EventFilters {
     /// Only events of this type, such as license.status_changed
     #[arg(long = "type", value_name = "TYPE")]
@@ -79,25 +72,37 @@ impl EventFilters {
         given.map(|(name, value)| format!(" --{name} {}", quote(value))).collect()
     }
 
-    /// A page of the events after a sequence number.
-    async fn page(
-        &self,
-        client: &Client,
-        after: i64,
-        limit: usize,
-    ) -> Result<List<ApiRecord<Event>>> {
-        let (after, limit) = (after.to_string(), limit.to_string());
-        let user = self.user.as_ref().map(ExternalId::as_str);
-        let filters = [
-            ("type", self.kind.map(EventType::as_str)),
-            ("subject", self.subject.as_deref()),
-            ("userId", user),
-            ("after", Some(after.as_str())),
-            ("limit", Some(limit.as_str())),
-        ];
-        let query = filters.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        client.events().page(&query.collect::<Vec<_>>()).await
+    /// The query of a part of the events.
+    fn query(&self, part: &EventsPart) -> Query {
+        let EventsPart { from, to, order } = part;
+        Query::default()
+            .with("type", self.kind)
+            .with("subject", self.subject.as_ref())
+            .with("userId", self.user.as_ref())
+            .with("from", *from)
+            .with("to", *to)
+            .with("order", (*order == Order::NewestFirst).then_some("newest"))
     }
+
+    /// The last events, newest first.
+    async fn last(&self, client: &Client, limit: usize) -> Result<Vec<ApiRecord<Event>>> {
+        client.events().first(self.query(&EventsPart::default()), limit).await
+    }
+}
+
+/// Which of the events that filters match are read.
+#[derive(Default)]
+struct EventsPart {
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    order: Order,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Order {
+    #[default]
+    NewestFirst,
+    OldestFirst,
 }
 
 /// The last events of a user, oldest first.
@@ -106,9 +111,10 @@ pub async fn last_of_user(
     user: ExternalId,
     limit: usize,
 ) -> Result<Vec<ApiRecord<Event>>> {
-    let filters = EventFilters { kind: None, subject: None, user: Some(user) };
-    let after = position::of_last(&filters, client, limit).await?;
-    read(&filters, client, after, Kept::Last(limit), None).await
+    let filters = EventFilters { user: Some(user), ..EventFilters::default() };
+    let mut events = filters.last(client, limit).await?;
+    events.reverse();
+    Ok(events)
 }
 
 /// The event that gave the license its current status.
@@ -118,54 +124,7 @@ pub async fn last_status_change(
 ) -> Result<Option<ApiRecord<Event>>> {
     let kind = Some(EventType::LicenseStatusChanged);
     let filters = EventFilters { kind, subject: Some(license.to_string()), user: None };
-    let after = position::of_last(&filters, client, 1).await?;
-    Ok(read(&filters, client, after, Kept::Last(1), None).await?.pop())
-}
-
-/// Which events are kept of more.
-#[derive(Clone, Copy)]
-enum Kept {
-    All,
-    First(usize),
-    Last(usize),
-}
-
-/// How far past a time to read for events from before it: events are ordered by commit, but their
-/// times are those of the requests.
-const STRAGGLERS: TimeDelta = TimeDelta::minutes(1);
-
-/// Reads the events after a sequence number and before a time, page after page.
-async fn read(
-    filters: &EventFilters,
-    client: &Client,
-    mut after: i64,
-    kept: Kept,
-    until: Option<Timestamp>,
-) -> Result<Vec<ApiRecord<Event>>> {
-    let mut events = VecDeque::new();
-    let page_len = match kept {
-        Kept::First(limit) => limit.min(position::MAX_PAGE_LEN),
-        Kept::Last(_) | Kept::All => position::MAX_PAGE_LEN,
-    };
-    loop {
-        let page = filters.page(client, after, page_len).await?;
-        let last = page.data.last().map(|event| (event.sequence, event.time));
-        let is_before = |event: &ApiRecord<Event>| until.is_none_or(|until| event.time < until);
-        events.extend(page.data.into_iter().filter(is_before));
-        match kept {
-            Kept::First(limit) => events.truncate(limit),
-            Kept::Last(limit) => drop(events.drain(..events.len().saturating_sub(limit))),
-            Kept::All => {}
-        }
-        let enough = matches!(kept, Kept::First(limit) if events.len() == limit);
-        let is_over = |time| until.is_some_and(|until| time > until.plus(STRAGGLERS));
-        match last.filter(|&(last, _)| last > after) {
-            Some((last, time)) if page.next_cursor.is_some() && !enough && !is_over(time) => {
-                after = last;
-            }
-            _ => return Ok(events.into()),
-        }
-    }
+    Ok(filters.last(client, 1).await?.pop())
 }
 
 /// The events, one a line.

@@ -1,25 +1,26 @@
 //! Prints events one by one. The columns of the table have fixed widths, as later events are not
-//! known yet; on a terminal the lines are as wide as it is.
+//! known yet.
 
 use common::Event;
 
-use super::{COLUMNS, FIELDS, actor, change};
+use super::{FIELDS, actor, change};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
-use crate::escape::clean;
-use crate::output::table::cut;
+use crate::output::cell::TextCell;
+use crate::output::table::{Column, Style, Table};
 use crate::output::{Format, Sheet, View};
 
-/// The width of each column of the table but the last, which has the rest.
-const WIDTHS: [usize; 4] = [24, 22, 30, 16];
-const GAP: usize = 2;
-/// The width that the last column has before others give way to it.
-const MIN_LAST_WIDTH: usize = 20;
+const COLUMNS: [Column; 5] = [
+    Column::fixed("TIME", 0, 24),
+    Column::fixed("TYPE", 0, 22),
+    Column::fixed("SUBJECT", 1, 30),
+    Column::fixed("BY", 2, 16),
+    Column::fixed("WHAT CHANGED", 0, 20),
+];
 
 pub enum Printer {
-    /// The columns, by their place, and the width of a line.
-    Table(Vec<usize>, Option<usize>),
+    Table(Style),
     Csv(Sheet),
     Other,
 }
@@ -27,29 +28,21 @@ pub enum Printer {
 impl Printer {
     /// Prints the header.
     pub fn begin(ctx: &Context) -> Result<Self> {
-        let (chosen, headers) = (ctx.output.columns.as_ref(), ctx.output.headers);
-        match ctx.output.format {
+        let (options, headers) = (&ctx.output, ctx.output.headers);
+        match options.format {
             Format::Table => {
-                let titles = COLUMNS.map(|column| column.title);
-                let width = ctx.io.width.filter(|_| ctx.io.terminals.stdout);
-                let columns = match (chosen, width) {
-                    (Some(names), _) => names.places(&titles)?,
-                    (None, Some(width)) => fitting(width),
-                    (None, None) => (0..titles.len()).collect(),
-                };
-                let hidden =
-                    (0..titles.len()).filter(|at| chosen.is_none() && !columns.contains(at));
-                let hidden: Vec<_> = hidden.map(|at| titles[at]).collect();
+                let style = options.style(&ctx.io);
+                let (header, hidden) = options.chosen(&Table::new(&COLUMNS))?.draw(style);
                 if !hidden.is_empty() {
                     ctx.io.say(&format!("hidden columns: {} (-c shows them)\n", hidden.join(", ")));
                 }
                 if headers {
-                    ctx.io.data(&line(&columns, width, &titles.map(str::to_owned)))?;
+                    ctx.io.data(&header)?;
                 }
-                Ok(Self::Table(columns, width))
+                Ok(Self::Table(Style { headers: false, ..style }))
             }
             Format::Csv => {
-                let sheet = Sheet::new(&[FIELDS], chosen, headers)?;
+                let sheet = Sheet::new(&[FIELDS], options.columns.as_ref(), headers)?;
                 ctx.io.data(&sheet.header()?)?;
                 Ok(Self::Csv(sheet))
             }
@@ -58,50 +51,19 @@ impl Printer {
     }
 
     pub fn print(&self, ctx: &Context, event: &ApiRecord<Event>) -> Result<()> {
-        let view = || View::new(event, vec![event.id.to_string()]);
         match self {
-            Self::Table(columns, width) => {
-                let (time, kind) = (event.time.to_string(), event.kind.to_string());
-                let cells = [time, kind, event.subject.id.clone(), actor(event), change(event)];
-                ctx.io.data(&line(columns, *width, &cells))
+            Self::Table(style) => {
+                let (subject, actor) = (&event.subject.id, actor(event));
+                let row = [TextCell::of(event.time), TextCell::of(&event.kind)];
+                let rest = [subject, &actor, &change(event)].map(TextCell::text);
+                let table = Table::new(&COLUMNS).with([row.into_iter().chain(rest).collect()]);
+                ctx.io.data(&ctx.output.chosen(&table)?.draw(*style).0)
             }
             Self::Csv(sheet) => {
                 let record = serde_json::to_value(event).unwrap_or_default();
                 ctx.io.data(&sheet.records(&[record])?)
             }
-            Self::Other => view()?.show(&ctx.io, &ctx.output),
+            Self::Other => View::new(event, vec![event.id.to_string()])?.show(&ctx.io, &ctx.output),
         }
     }
-}
-
-/// The columns for which there is room, by their place.
-fn fitting(width: usize) -> Vec<usize> {
-    let mut columns: Vec<usize> = (0..COLUMNS.len()).collect();
-    let total = |columns: &[usize]| -> usize {
-        let widths = columns.iter().filter_map(|&at| WIDTHS.get(at));
-        widths.map(|width| width + GAP).sum::<usize>() + MIN_LAST_WIDTH
-    };
-    while total(&columns) > width {
-        let can_go = (0..columns.len()).filter(|&at| COLUMNS[columns[at]].rank > 1);
-        match can_go.max_by_key(|&at| COLUMNS[columns[at]].rank) {
-            Some(least) => drop(columns.remove(least)),
-            None => break,
-        }
-    }
-    columns
-}
-
-/// A line of the table.
-fn line(columns: &[usize], width: Option<usize>, cells: &[String; 5]) -> String {
-    let mut line = String::new();
-    for &at in columns {
-        let cell = clean(&cells[at]);
-        line += &match (WIDTHS.get(at), width) {
-            (Some(&wide), Some(_)) => format!("{:<wide$}{:GAP$}", cut(&cell, wide), ""),
-            (Some(&wide), None) => format!("{cell:<wide$}{:GAP$}", ""),
-            (None, _) => format!("{cell}{:GAP$}", ""),
-        };
-    }
-    let line = line.trim_end();
-    width.map_or_else(|| line.to_owned(), |width| cut(line, width)) + "\n"
 }

@@ -2,7 +2,7 @@
 //! external id. A mistyped id is an error: an empty list would look as if there were no events.
 
 use super::EventFilters;
-use crate::client::Client;
+use crate::client::{Client, Query};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::named::Named;
@@ -44,7 +44,7 @@ impl EventFilters {
     }
 
     async fn has_none(&self, client: &Client) -> Result<bool> {
-        Ok(self.page(client, 0, 1).await?.data.is_empty())
+        Ok(self.last(client, 1).await?.is_empty())
     }
 }
 
@@ -69,14 +69,14 @@ async fn subject_id(ctx: &Context, given: &str) -> Result<String> {
         resolve::find_user(ctx, given),
         resolve::products(ctx),
         resolve::plans(ctx, None),
-        client.keys().list(&[]),
+        client.keys().list(Query::default()),
     )?;
     let mut found: Vec<String> = user.iter().map(|user| user.id.to_string()).collect();
     found.extend(named(&products, given));
     found.extend(named(&plans, given));
     found.extend(named(&keys, given));
     if found.is_empty() && given.len() >= MIN_ID_PART_LEN {
-        let licenses = client.licenses().list(&[("search", given)]).await?;
+        let licenses = client.licenses().list(Query::of("search", given)).await?;
         found.extend(with_id_part(&products, given));
         found.extend(with_id_part(&plans, given));
         found.extend(with_id_part(&keys, given));
@@ -109,7 +109,12 @@ async fn exists(client: &Client, id: &str) -> Result<bool> {
         Some("prd") => client.products().get(id).await.map(drop),
         Some("usr") => client.users().get(id).await.map(drop),
         Some("key") => {
-            return Ok(client.keys().list(&[]).await?.iter().any(|key| key.id() == id));
+            return Ok(client
+                .keys()
+                .list(Query::default())
+                .await?
+                .iter()
+                .any(|key| key.id() == id));
         }
         _ => return Ok(false),
     };

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use clap::{Args, value_parser};
-use common::{Event, EventType, List, Open};
+use common::{Event, EventType, List, Open, Timestamp};
 
 use super::printer::Printer;
-use super::{EventFilters, position};
+use super::{EventFilters, EventsPart, Order};
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -90,22 +90,20 @@ pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
 async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
     let client = ctx.client().await?;
     let printer = Printer::begin(ctx)?;
-    let since = args.since.map(|since| since.timestamp(ctx.now));
-    let mut after = match (args.after, since) {
-        (Some(after), _) => after,
-        (None, Some(since)) => position::since(&args.filters, client, since).await?,
-        (None, None) => end(client).await?,
+    let from = args.since.map(|since| since.timestamp(ctx.now));
+    let mut after = match args.after {
+        Some(after) => after,
+        None if from.is_some() => 0,
+        None => end(client).await?,
     };
     let mut outage = Outage { answered: args.after.is_none(), pause: None };
     loop {
-        let Some(page) = outage.watch(ctx, next(args, client, after).await).await? else {
+        let Some(page) = outage.watch(ctx, next(args, client, from, after).await).await? else {
             continue;
         };
         let caught_up = page.next_cursor.is_none();
         for event in page.data.iter().filter(|event| event.sequence > after) {
-            if since.is_none_or(|since| event.time >= since) {
-                printer.print(ctx, event)?;
-            }
+            printer.print(ctx, event)?;
             let is_last = args.until.is_some_and(|until| event.kind == Open::Known(until));
             if is_last || ctx.io.is_closed() {
                 return Ok(());
@@ -118,16 +116,20 @@ async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
     }
 }
 
-async fn next(args: &TailArgs, client: &Client, after: i64) -> Result<List<ApiRecord<Event>>> {
-    args.filters.page(client, after, position::MAX_PAGE_LEN).await
+async fn next(
+    args: &TailArgs,
+    client: &Client,
+    from: Option<Timestamp>,
+    after: i64,
+) -> Result<List<ApiRecord<Event>>> {
+    let part = EventsPart { from, to: None, order: Order::OldestFirst };
+    client.events().page(args.filters.query(&part).after(Some(after))).await
 }
 
 /// The sequence number of the last event of all.
 async fn end(client: &Client) -> Result<i64> {
-    let all = EventFilters { kind: None, subject: None, user: None };
-    let after = position::of_last(&all, client, 1).await?;
-    let page = all.page(client, after, position::MAX_PAGE_LEN).await?;
-    Ok(page.data.last().map_or(after, |event| event.sequence))
+    let last = EventFilters::default().last(client, 1).await?;
+    Ok(last.first().map_or(0, |event| event.sequence))
 }
 
 /// Whether the server has responded, and how long to pause if it does not.

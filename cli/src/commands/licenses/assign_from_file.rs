@@ -11,7 +11,7 @@ use super::given_or_chosen;
 use crate::bulk::{
     self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
 };
-use crate::client::{ApiRecord, Client, new_idempotency_key};
+use crate::client::{ApiRecord, Client, Query, new_idempotency_key};
 use crate::commands::bulk_view;
 use crate::completion;
 use crate::context::Context;
@@ -115,9 +115,8 @@ async fn held_license(
     row: &UserRow,
     now: Timestamp,
 ) -> Result<Option<LicenseId>> {
-    let plan = plan.id.to_string();
-    let filters = [("planId", &*plan), ("userId", row.user.as_str())];
-    let held = client.licenses().list(&filters).await?;
+    let filters = Query::of("planId", plan.id).with("userId", Some(&row.user));
+    let held = client.licenses().list(filters).await?;
     let stands = |state| matches!(state, Open::Known(Status::Active | Status::Suspended));
     Ok(held.iter().find(|license| stands(license.effective_status(now))).map(|license| license.id))
 }

@@ -6,7 +6,7 @@ use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
 use super::{FIELDS, status_cell, with_state};
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Query};
 use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::commands::plans::{joined, seats};
 use crate::completion;
@@ -99,34 +99,31 @@ pub struct ListArgs {
 
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let product = match &args.product {
-        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id.to_string()),
+        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id),
         None => None,
     };
     let plan = match &args.plan {
         Some(given) => {
             let product = args.product.as_deref();
-            Some(resolve::plan(ctx, given, product, Purpose::Read).await?.id.to_string())
+            Some(resolve::plan(ctx, given, product, Purpose::Read).await?.id)
         }
         None => None,
     };
     // An unknown user is an error, so that a typo does not look like a user without licenses.
     let user = match &args.user {
-        Some(given) => Some(resolve::user(ctx, given.as_str()).await?.external_id.to_string()),
+        Some(given) => Some(resolve::user(ctx, given.as_str()).await?.external_id.clone()),
         None => None,
     };
-    let end = args.expiring_within.map(|span| ctx.now.plus(span.delta()).to_string());
-    let state = args.status.or(end.is_some().then_some(Status::Active));
-    let filters = [
-        ("productId", product),
-        ("planId", plan),
-        ("userId", user),
-        ("state", state.map(|state| state.to_string())),
-        ("expiringBefore", end),
-        ("search", args.search.clone()),
-    ];
-    let filters: Vec<(&str, &str)> =
-        filters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
-    let pages = ctx.client().await?.licenses().pages(&filters, args.flags.limit());
+    let end = args.expiring_within.map(|span| ctx.now.plus(span.delta()));
+    let filters = Query::default()
+        .with("productId", product)
+        .with("planId", plan)
+        .with("userId", user)
+        .with("state", args.status.or(end.is_some().then_some(Status::Active)))
+        .with("expiringBefore", end)
+        .with("search", args.search);
+    let whole = filters.is_empty();
+    let pages = ctx.client().await?.licenses().pages(filters, args.flags.limit());
     let pages = pages.map_ok(|page: Vec<ApiRecord<LicenseWithSeats>>| {
         let shown = |license: ApiRecord<LicenseWithSeats>| {
             let state = license.effective_status(ctx.now);
@@ -134,7 +131,6 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
         };
         page.into_iter().map(shown).collect::<Vec<_>>()
     });
-    let whole = filters.is_empty();
     if ctx.output.format == Format::Csv {
         let names = &NameIndex::load(ctx).await?;
         let with_names = |license: ApiRecord<LicenseWithSeats>| WithNames {

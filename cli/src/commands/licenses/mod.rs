@@ -19,7 +19,7 @@ use clap::Subcommand;
 use common::{Open, Status, Timestamp};
 use serde::Serialize;
 
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Query};
 use crate::commands::plans::seats;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -156,7 +156,7 @@ async fn given_or_chosen(
 async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
     let client = ctx.client().await?;
     let all = client.licenses();
-    let (licenses, names) = tokio::try_join!(all.list(&[]), NameIndex::load(ctx))?;
+    let (licenses, names) = tokio::try_join!(all.list(Query::default()), NameIndex::load(ctx))?;
     if licenses.is_empty() {
         return Err(Error::not_found("No licenses yet.").fix("licctl licenses create"));
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use common::{SetStatus, Status};
 
 use super::{BeforeAndAfter, FIELDS, choose, past, status_cell, with_state};
+use crate::client::Query;
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
 use crate::completion;
@@ -116,7 +117,7 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
 /// The seats in use on these licenses, read as one list.
 async fn seats_in_use(ctx: &Context, items: &[String]) -> Result<i64> {
     let items: HashSet<&str> = items.iter().map(String::as_str).collect();
-    let all = ctx.client().await?.licenses().list(&[]).await?;
+    let all = ctx.client().await?.licenses().list(Query::default()).await?;
     let these = all.iter().filter(|license| items.contains(license.id.to_string().as_str()));
     Ok(these.map(|license| i64::from(license.seats.used)).sum())
 }

@@ -7,7 +7,7 @@ mod update;
 use clap::Subcommand;
 use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
 
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Query};
 use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::commands::planned;
 use crate::completion;
@@ -140,12 +140,12 @@ pub async fn choose(
 
 async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Result<View> {
     let of = match &product {
-        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id.to_string()),
+        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id),
         None => None,
     };
-    let filter: Vec<_> = of.iter().map(|id| ("productId", id.as_str())).collect();
-    let pages = ctx.client().await?.plans().pages(&filter, flags.limit());
-    let plans = lists::print_or_collect(ctx, &SPEC, flags, filter.is_empty(), pages).await?;
+    let filter = Query::default().with("productId", of);
+    let pages = ctx.client().await?.plans().pages(filter, flags.limit());
+    let plans = lists::print_or_collect(ctx, &SPEC, flags, of.is_none(), pages).await?;
     let Some(plans) = plans else { return Ok(View::printed()) };
     let products = resolve::products(ctx).await?;
     let ids = plans.iter().map(|plan| plan.id.to_string()).collect();

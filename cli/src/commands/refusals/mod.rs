@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, value_parser};
 use common::{ExternalId, Reason, UserRefusal};
 
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Query};
 use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
@@ -27,7 +27,6 @@ const FIELDS: &str = "id userId reason licenseId hour count firstAt lastAt";
 
 /// How many records are shown unless a flag says how many or since when.
 const DEFAULT_LIMIT: usize = 50;
-const MAX_PAGE_LEN: usize = 1000;
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -99,8 +98,8 @@ async fn list(ctx: &Context, args: &ListArgs) -> Result<View> {
 
 /// Rejects a user that does not exist, unless there are refusals from before its deletion.
 async fn refuse_unknown(ctx: &Context, user: &ExternalId) -> Result<()> {
-    let query = [("userId", user.as_str()), ("limit", "1")];
-    let has_some = !ctx.client().await?.refusals().page(&query).await?.data.is_empty();
+    let refusals = ctx.client().await?.refusals();
+    let has_some = !refusals.first(Query::of("userId", user), 1).await?.is_empty();
     if has_some || resolve::find_user(ctx, user.as_str()).await?.is_some() {
         return Ok(());
     }
@@ -121,25 +120,16 @@ async fn read(
     args: &ListArgs,
     limit: usize,
 ) -> Result<(Vec<ApiRecord<UserRefusal>>, bool)> {
-    let client = ctx.client().await?;
-    let since = args.since.map(|span| ctx.now.plus(-span.delta()).to_string());
-    let page_len = limit.min(MAX_PAGE_LEN).to_string();
-    let (mut found, mut cursor) = (Vec::new(), None::<String>);
-    loop {
-        let mut query = vec![("limit", page_len.as_str())];
-        query.extend(args.user.iter().map(|user| ("userId", user.as_str())));
-        query.extend(args.reason.iter().map(|reason| ("reason", reason.as_str())));
-        query.extend(since.iter().map(|since| ("from", since.as_str())));
-        query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
-        let page = client.refusals().page(&query).await?;
-        found.extend(page.data);
-        if found.len() >= limit || page.next_cursor.is_none() {
-            let more = found.len() > limit || page.next_cursor.is_some();
-            found.truncate(limit);
-            return Ok((found, more));
-        }
-        cursor = page.next_cursor;
-    }
+    let query = Query::default()
+        .with("userId", args.user.as_ref())
+        .with("reason", args.reason)
+        .with("from", args.since.map(|span| ctx.now.plus(-span.delta())));
+    // One more shows whether there are others.
+    let refusals = ctx.client().await?.refusals();
+    let mut found = refusals.first(query, limit.saturating_add(1)).await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    Ok((found, more))
 }
 
 /// The refusals, one a line.

@@ -78,8 +78,8 @@ pub async fn run(ctx: &Context, args: StatsArgs) -> Result<View> {
     if args.since.delta().num_hours() > MAX_DAYS * 24 {
         return Err(Error::usage("--since must be at most 30d; older counts are not kept."));
     }
-    let from = ctx.now.plus(-args.since.delta()).to_string();
-    let statistics = ctx.client().await?.statistics(&[("from", &from)]).await?;
+    let from = ctx.now.plus(-args.since.delta());
+    let statistics = ctx.client().await?.statistics(from).await?;
     let hours = hours(&statistics);
     let (json, periods) = match args.by {
         Unit::Hour => (serde_json::to_value(&statistics).unwrap_or_default(), hours),

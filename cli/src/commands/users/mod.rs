@@ -9,7 +9,7 @@ use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
 
 use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Query};
 use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
@@ -154,11 +154,9 @@ fn given_or_asked(ctx: &Context, given: Option<ExternalId>) -> Result<ExternalId
 }
 
 async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
-    let external_id = args.external_id.iter().map(|id| ("externalId", id.as_str()));
-    let search = args.search.iter().map(|text| ("search", text.as_str()));
-    let filters: Vec<_> = external_id.chain(search).collect();
-    let pages = ctx.client().await?.users().pages(&filters, args.flags.limit());
+    let filters = Query::default().with("externalId", args.external_id).with("search", args.search);
     let whole = filters.is_empty();
+    let pages = ctx.client().await?.users().pages(filters, args.flags.limit());
     let Some(users) = lists::print_or_collect(ctx, &SPEC, &args.flags, whole, pages).await? else {
         return Ok(View::printed());
     };

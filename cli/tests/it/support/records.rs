@@ -46,7 +46,7 @@ pub fn answer(request: &Request) -> Reply {
         ("GET", ["admin", "licenses", id]) if *id == LICENSE => {
             Reply::data(200, &license_with_seats(4))
         }
-        ("GET", ["admin", "events"]) => events_after(request),
+        ("GET", ["admin", "events"]) => events(request),
         ("GET", ["admin", "refusals"]) => Reply::list(&[refusal("alice", "expired")]),
         ("GET", ["admin", "statistics"]) => Reply::data(200, &statistics()),
         ("GET", ["admin", "keys"]) => Reply::list(&[key()]),
@@ -249,11 +249,11 @@ pub fn key() -> Value {
     })
 }
 
-/// The three events of the service that follow the sequence number of the request.
-fn events_after(request: &Request) -> Reply {
+/// The three events of the service, from either end.
+fn events(request: &Request) -> Reply {
     let after = request.path.split(['?', '&']).find_map(|pair| pair.strip_prefix("after="));
     let after: i64 = after.unwrap_or("0").parse().unwrap();
-    let all = [
+    let mut all = [
         event(1, "license.created", &json!({ "maxSeats": 3 }), &Value::Null),
         event(2, "license.updated", &json!({ "maxSeats": 5 }), &json!({ "maxSeats": 3 })),
         event(
@@ -263,6 +263,9 @@ fn events_after(request: &Request) -> Reply {
             &json!({ "status": "active" }),
         ),
     ];
+    if request.path.contains("order=newest") {
+        all.reverse();
+    }
     Reply::list(&all[all.len().min(after as usize)..])
 }
 

@@ -87,8 +87,7 @@ impl<C: Copy + Display> Listing<C> {
             && self.wanted > 0
         {
             let portion = (CHUNK / (chunk.len() / sent)) as i64;
-            self.page =
-                Page::oldest_first(last, portion.clamp(1, MAX_PORTION).min(self.wanted) + 1);
+            self.page = self.page.after(last, portion.clamp(1, MAX_PORTION).min(self.wanted) + 1);
             return Ok((chunk, false));
         }
         self.end(&mut chunk, last.filter(|_| more_follow));
