@@ -98,6 +98,11 @@ impl Context {
         Err(Error::usage(what).fix(format!("run it without {flag}; nothing was changed")))
     }
 
+    /// When a record was changed last, as a person sees it; a script decides on nothing that it saw.
+    pub fn seen(&self, updated_at: Timestamp) -> Option<Timestamp> {
+        self.can_prompt().then_some(updated_at)
+    }
+
     /// Why licctl cannot prompt.
     pub fn why_no_prompt(&self) -> &'static str {
         let terminals = self.io.terminals;

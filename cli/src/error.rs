@@ -176,11 +176,6 @@ impl Error {
         self.code == MISUNDERSTOOD
     }
 
-    /// Whether the record was not in the state that the request expects.
-    pub fn is_conflict(&self) -> bool {
-        matches!(self.status, Some(409 | 412))
-    }
-
     pub fn message(&self) -> &str {
         &self.message
     }

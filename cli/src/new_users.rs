@@ -92,8 +92,7 @@ impl NewUserFlags {
             return;
         }
         // The user exists by now, so a failed search is not a failed command.
-        let mut similar = similar_users(ctx, user.external_id.as_str()).await.unwrap_or_default();
-        similar.retain(|other| other.id != user.id);
+        let similar = similar_users(ctx, user.external_id.as_str()).await.unwrap_or_default();
         let created = Unknown { given: user.external_id.to_string(), similar };
         if !created.doubt().is_empty() {
             note(ctx, &[created]);

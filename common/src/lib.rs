@@ -14,6 +14,7 @@ mod event;
 mod id;
 mod key;
 mod license;
+mod metadata;
 mod number;
 mod open;
 mod outcome;
@@ -47,11 +48,12 @@ pub use license::{
     LicenseDetails, LicenseField, LicenseWithSeats, Seats, SetStatus, Status, UpdateLicense, Usage,
     UsageActivation,
 };
+pub use metadata::{Metadata, MetadataPatch};
 pub use number::{ExpiresInDays, MaxSeats, OverlapSeconds};
 pub use open::Open;
 pub use outcome::{HourStatistics, Statistics, UserRefusal, hour_of};
 pub use setting::{Invisible, setting, trimmed};
-pub use text::{ExternalId, Feature, Features, Invalid, Line, Metadata, Name};
+pub use text::{ExternalId, Feature, Features, Invalid, Line, Name};
 pub use time::Timestamp;
 pub use user::{CreateUser, UpdateUser, User, UserField};
 pub use validation::{

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::string_enum;
 use crate::{
     ActivationId, AssignmentId, ExpiresInDays, ExternalId, Features, LicenseId, Line, MaxSeats,
-    Metadata, Name, Open, PlanId, ProductId, Timestamp, UserId,
+    Metadata, MetadataPatch, Name, Open, PlanId, ProductId, Timestamp, UserId,
 };
 
 string_enum! {
@@ -221,6 +221,16 @@ pub struct AssignLicense {
     /// Replaces the metadata of an existing assignment; absent: it stays. At most 16 KiB as compact
     /// JSON and 32 levels, without NUL characters.
     pub metadata: Option<Metadata>,
+    /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
+    /// all others stay. Not together with `metadata`.
+    pub merge_metadata: Option<MetadataPatch>,
+}
+
+impl AssignLicense {
+    /// An assignment without metadata.
+    pub fn to(user_id: ExternalId) -> Self {
+        Self { user_id, metadata: None, merge_metadata: None }
+    }
 }
 
 /// The body of `PATCH /api/v1/admin/licenses/{id}/status`.
@@ -243,6 +253,9 @@ pub struct UpdateLicense {
     pub name: Option<Name>,
     /// Replaces the former. At most 16 KiB as compact JSON and 32 levels, without NUL characters.
     pub metadata: Option<Metadata>,
+    /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
+    /// all others stay. Not together with `metadata`.
+    pub merge_metadata: Option<MetadataPatch>,
     /// Fields to set to null.
     pub clear: Option<Vec<LicenseField>>,
 }

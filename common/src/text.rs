@@ -1,4 +1,4 @@
-//! Texts of the callers: names, user ids, features and metadata, each within its limits.
+//! Texts of the callers: names, user ids and features, each within its limits.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
 
 /// The rule that a value breaks, as it follows "must be".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -189,83 +188,6 @@ impl<'de> Deserialize<'de> for Features {
     }
 }
 
-/// A caller's own JSON object of at most 16 KiB, measured as compact JSON, and 32 levels, so that
-/// it can still be read inside a list. It holds no NUL character, which PostgreSQL's `jsonb` cannot
-/// store.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Metadata(Map<String, Value>);
-
-#[cfg(feature = "server")]
-impl schemars::JsonSchema for Metadata {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Metadata".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "The caller's own object: at most 16 KiB as compact JSON and 32 levels, \
-                            without NUL characters.",
-            "type": "object",
-            "additionalProperties": {},
-        })
-    }
-}
-
-impl Metadata {
-    const MAX: usize = 16 * 1024;
-    const DEPTH: usize = 32;
-    const WHAT: &str = "an object of at most 16 KiB and 32 levels of JSON without NUL characters";
-
-    pub fn new(map: Map<String, Value>) -> Result<Self, Invalid> {
-        let size = serde_json::to_string(&map).map_or(usize::MAX, |json| json.len());
-        if size <= Self::MAX && fits(&map, Self::DEPTH) {
-            Ok(Self(map))
-        } else {
-            Err(Invalid(Self::WHAT))
-        }
-    }
-}
-
-fn fits(map: &Map<String, Value>, levels: usize) -> bool {
-    levels > 0
-        && map.iter().all(|(key, value)| !key.contains('\0') && value_fits(value, levels - 1))
-}
-
-fn value_fits(value: &Value, levels: usize) -> bool {
-    match value {
-        Value::String(text) => !text.contains('\0'),
-        Value::Array(values) => {
-            levels > 0 && values.iter().all(|value| value_fits(value, levels - 1))
-        }
-        Value::Object(map) => fits(map, levels),
-        Value::Null | Value::Bool(_) | Value::Number(_) => true,
-    }
-}
-
-impl Deref for Metadata {
-    type Target = Map<String, Value>;
-
-    fn deref(&self) -> &Map<String, Value> {
-        &self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for Metadata {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Object(map) => {
-                Self::new(map).map_err(|_| D::Error::invalid_value(Unexpected::Map, &Self::WHAT))
-            }
-            _ => Err(D::Error::invalid_type(Unexpected::Other("no object"), &Self::WHAT)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -304,20 +226,6 @@ mod tests {
         assert!(read(json!((0..101).map(|n| n.to_string()).collect::<Vec<_>>())).is_err());
         assert!(read(json!([""])).is_err());
         assert!(read(json!("sso")).is_err());
-    }
-
-    #[test]
-    fn metadata_is_an_object_within_16_kib_and_32_levels_without_nul() {
-        let read = |json| serde_json::from_value::<Metadata>(json);
-        let frame = json!({ "k": "" }).to_string().len();
-        assert!(read(json!({ "k": "x".repeat(Metadata::MAX - frame) })).is_ok());
-        assert!(read(json!({ "k": "x".repeat(Metadata::MAX - frame + 1) })).is_err());
-        assert!(read(json!({ "a": [{ "b": "\0" }] })).is_err());
-        assert!(read(json!({ "a": { "\0": 1 } })).is_err());
-        assert!(read(json!([])).is_err());
-        let nested = |levels| (1..levels).fold(json!({}), |inner, _| json!({ "a": inner }));
-        assert!(read(nested(32)).is_ok());
-        assert!(read(nested(33)).is_err());
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::string_enum::string_enum;
-use crate::{ExternalId, Line, Metadata, Name, TenantId, Timestamp, UserId};
+use crate::{ExternalId, Line, Metadata, MetadataPatch, Name, TenantId, Timestamp, UserId};
 
 /// A user of the vendor's application, created by an administrator or by the first validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,16 @@ pub struct CreateUser {
     pub email: Option<Line>,
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
+    /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
+    /// all others stay. Not together with `metadata`.
+    pub merge_metadata: Option<MetadataPatch>,
+}
+
+impl CreateUser {
+    /// A user of whom no more is known.
+    pub fn new(external_id: ExternalId) -> Self {
+        Self { external_id, email: None, name: None, metadata: None, merge_metadata: None }
+    }
 }
 
 /// The body of `PATCH /api/v1/admin/users/{id}`. Absent members stay as they are.
@@ -62,6 +72,9 @@ pub struct UpdateUser {
     pub email: Option<Line>,
     pub name: Option<Name>,
     pub metadata: Option<Metadata>,
+    /// Changes the metadata as in RFC 7396: given members replace former ones, null removes one, and
+    /// all others stay. Not together with `metadata`.
+    pub merge_metadata: Option<MetadataPatch>,
     /// Fields to set to null.
     pub clear: Option<Vec<UserField>>,
 }

@@ -18,6 +18,7 @@ pub mod plans;
 pub mod products;
 pub mod readiness;
 pub mod sessions;
+mod similar_users;
 pub mod tenants;
 pub mod typed_users;
 pub mod usage;

@@ -12,6 +12,7 @@ mod keys;
 mod license_lists;
 mod license_search;
 mod licenses;
+mod metadata;
 mod outcomes;
 mod plans;
 mod products;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::str::FromStr;
 
-use common::{ExternalId, Line, Metadata, Name};
+use common::{ExternalId, Line, Metadata, MetadataPatch, Name};
 use serde_json::{Map, Value};
 
 use super::text::{ParsedFile, decode, records};
@@ -35,7 +35,7 @@ pub struct UserRow {
     pub user: ExternalId,
     pub email: Option<Line>,
     pub name: Option<Name>,
-    pub metadata: Option<MetadataChange>,
+    pub metadata: MetadataChange,
 }
 
 /// A field and the column that it is read from.
@@ -175,7 +175,7 @@ fn field(
 fn metadata(
     record: &Map<String, Value>,
     mapping: &[ColumnMapping],
-) -> std::result::Result<Option<MetadataChange>, String> {
+) -> std::result::Result<MetadataChange, String> {
     let invalid = |error| format!("metadata {error}");
     let whole: Map<String, Value> = match record.get("metadata") {
         Some(Value::Object(map)) => map.clone(),
@@ -189,16 +189,15 @@ fn metadata(
                 let key = it.field.strip_prefix(METADATA)?.to_owned();
                 Some((key, record.get(&it.column)?.clone()))
             });
-            let entries: Map<String, Value> = entries.chain(mapped).collect();
-            Metadata::new(entries.clone()).map_err(invalid)?;
-            return Ok((!entries.is_empty()).then_some(MetadataChange::Merge(entries)));
+            let merged = MetadataPatch::new(entries.chain(mapped).collect()).map_err(invalid)?;
+            let merged = Some(merged).filter(|merged| !merged.is_empty());
+            return Ok(MetadataChange { merged, replaced: None });
         }
         Some(_) => return Err(NO_OBJECT.to_owned()),
     };
-    if whole.is_empty() {
-        return Ok(None);
-    }
-    Metadata::new(whole).map(|whole| Some(MetadataChange::Replace(whole))).map_err(invalid)
+    let whole = Metadata::new(whole).map_err(invalid)?;
+    let replaced = Some(whole).filter(|whole| !whole.is_empty());
+    Ok(MetadataChange { replaced, merged: None })
 }
 
 fn refused(file: &str, good: usize, wrong: &[(usize, String)]) -> Error {
@@ -288,14 +287,18 @@ pub(super) mod tests {
     fn columns_are_entries_of_metadata_and_an_object_is_all_of_it() {
         let changes = |text: &str| {
             let rows = parse("users", text.as_bytes(), &[]).unwrap().rows;
-            rows.into_iter().map(|row| format!("{:?}", row.metadata)).collect::<Vec<_>>()
+            let shown = |MetadataChange { replaced, merged }: MetadataChange| match replaced {
+                Some(all) => format!("all {}", serde_json::to_string(&all).unwrap()),
+                None => serde_json::to_string(&merged).unwrap(),
+            };
+            rows.into_iter().map(|row| shown(row.metadata)).collect::<Vec<_>>()
         };
-        let entry = r#"Some(Merge({"team": String("blue")}))"#;
+        let entry = r#"{"team":"blue"}"#;
         // An empty cell leaves the entry alone.
         let csv = "userId,metadata.team,metadata.tier\nalice,blue,\nbob,,\n";
-        assert_eq!(changes(csv), [entry, "None"]);
+        assert_eq!(changes(csv), [entry, "null"]);
         assert_eq!(changes(r#"{"userId":"a","metadata.team":"blue","metadata.x":null}"#), [entry]);
-        let all = r#"Some(Replace(Metadata({"team": String("blue")})))"#;
+        let all = r#"all {"team":"blue"}"#;
         let csv = "id,externalId,metadata\nusr_1,alice,\"{\"\"team\"\":\"\"blue\"\"}\"\n";
         assert_eq!(changes(csv), [all]);
         assert_eq!(changes(r#"{"userId":"a","metadata":{"team":"blue"}}"#), [all]);

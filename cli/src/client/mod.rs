@@ -12,16 +12,15 @@ mod refusal;
 mod roles;
 mod tls;
 mod trace;
-mod version;
 
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::time::Instant;
 
-use common::{ApiKey, List, Success};
+use common::{ApiKey, List, Success, Timestamp};
 use futures_util::stream::{self, Stream};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,16 +39,16 @@ pub use query::{Query, encode};
 pub use raw::Headers;
 pub use record::ApiRecord;
 use record::ApiResponse;
-pub use records::Done;
 use refusal::ApiRequest;
 pub use refusal::cause;
 pub use tls::TlsFault;
 pub use trace::Trace;
-pub use version::Version;
 
 /// How many records one page of a list holds.
 const PAGE_SIZE: usize = 1000;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// licd's code for a record that is not as it was seen.
+const CHANGED: &str = "changed";
 const MAX_REDIRECTS: usize = 5;
 
 /// The server, the key and the connection settings of a client.
@@ -98,8 +97,6 @@ pub struct Written<T> {
     /// Whether the service created a record.
     pub created: bool,
     pub data: T,
-    /// The version that the record has now.
-    pub etag: Option<String>,
 }
 
 impl Client {
@@ -129,10 +126,6 @@ impl Client {
     /// Where the first write takes effect, unless it was said before.
     pub fn place(&self) -> Option<String> {
         self.target.place.take()
-    }
-
-    pub fn is_dry_run(&self) -> bool {
-        self.target.dry_run
     }
 
     /// The server and mode, for the name of a bulk run.
@@ -189,6 +182,24 @@ impl Client {
         self.write_once(method, path, body, &new_idempotency_key()).await
     }
 
+    /// [`Self::write`] of a record that was seen as it was changed last then, if it was seen: a
+    /// conflict if somebody has changed it since.
+    async fn write_seen<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+        seen: Option<Timestamp>,
+    ) -> Result<Option<Written<T>>> {
+        let tag = seen.map(|seen| HeaderValue::from_str(&format!("\"{}\"", seen.millis())));
+        let tag = tag.transpose().map_err(Error::internal)?;
+        let headers: Vec<_> = tag.into_iter().map(|tag| (IF_MATCH, tag)).collect();
+        let request = ApiRequest { headers: &headers, ..self.request(method, path) };
+        let body = body.map(to_json).transpose()?;
+        let written = self.write_request(&request, body, &new_idempotency_key()).await;
+        written.map_err(|error| if error.code() == CHANGED { changed_since(path) } else { error })
+    }
+
     /// [`Self::write`] with a given idempotency key. The service performs the write once per key.
     async fn write_once<T: DeserializeOwned>(
         &self,
@@ -208,10 +219,9 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Option<Written<T>>> {
         let written = self.change::<Success<T>>(api_request, body, idempotency_key).await?;
-        Ok(written.map(|ApiResponse { status, etag, body }| Written {
+        Ok(written.map(|ApiResponse { status, body }| Written {
             created: status == StatusCode::CREATED,
             data: body.data,
-            etag,
         }))
     }
 
@@ -324,6 +334,13 @@ impl Client {
             Error::usage(format!("{path} is not a valid path.")).because(error.to_string())
         })
     }
+}
+
+fn changed_since(path: &str) -> Error {
+    let id = path.rsplit('/').find(|word| word.contains('_')).unwrap_or(path);
+    Error::new(Exit::Rejected, CHANGED, format!("{id} was changed meanwhile."))
+        .because("The record has changed since you read it; nothing was overwritten.")
+        .fix("look at it again, and repeat the command")
 }
 
 /// A unique key for one write.

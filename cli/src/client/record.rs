@@ -59,8 +59,6 @@ impl<T> Deref for ApiRecord<T> {
 /// A complete answer.
 pub(super) struct ApiResponse<T> {
     pub status: StatusCode,
-    /// The version of the record, for a change that is to be of this version alone.
-    pub etag: Option<String>,
     pub body: T,
 }
 
@@ -81,7 +79,6 @@ pub(super) async fn read<T: DeserializeOwned>(
         value.map(str::to_owned)
     };
     let (request_id, retry_after) = (header("x-request-id"), header("retry-after"));
-    let etag = header("etag");
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| request.failed(&error))? {
         body.extend_from_slice(&chunk);
@@ -94,7 +91,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     trace.received(status, &body);
     if status.is_success() {
         return match serde_json::from_slice(&body) {
-            Ok(body) => Ok(ApiResponse { status, etag, body }),
+            Ok(body) => Ok(ApiResponse { status, body }),
             Err(error) if is_envelope(&body) => Err(request.misunderstood(&error)),
             Err(_) => Err(request.not_the_service(status, &body)),
         };

@@ -16,9 +16,8 @@ use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::version::Version;
 use super::{ApiRecord, Client, PAGE_SIZE, Query, Written, encode};
-use crate::error::{Error, Exit, Result};
+use crate::error::Result;
 use crate::records::{
     CreatedKey, CurrentKey, Explanation, Key, License, LicenseWithSeats, Usage, Validation,
 };
@@ -144,11 +143,6 @@ impl<'c, T: Record> Records<'c, T> {
         self.client.get(&Self::path(id)).await
     }
 
-    /// [`Self::get`] with the version that [`Self::update_version`] takes.
-    pub async fn get_version(self, id: impl Display) -> Result<Version<ApiRecord<T::Shown>>> {
-        self.client.get_version(&Self::path(id)).await
-    }
-
     fn path(id: impl Display) -> String {
         format!("{}/{}", T::PATH, encode(&id.to_string()))
     }
@@ -166,18 +160,15 @@ impl<T: Create> Records<'_, T> {
 }
 
 impl<T: Update> Records<'_, T> {
-    pub async fn update(self, id: impl Display, body: &<T as Update>::Body) -> Done<T> {
-        self.client.write(Method::PATCH, &Self::path(id), Some(body)).await
-    }
-
-    /// [`Self::update`] of one version: a conflict if the record was changed since it was read.
-    pub async fn update_version(
+    /// Changes a record. If `seen` is given, when the record was changed last as somebody saw it, it
+    /// is an error if it was changed since, as a decision was made on what was seen.
+    pub async fn update(
         self,
         id: impl Display,
         body: &<T as Update>::Body,
-        etag: Option<&str>,
+        seen: Option<Timestamp>,
     ) -> Done<T> {
-        self.client.write_version(Method::PATCH, &Self::path(id), body, etag).await
+        self.client.write_seen(Method::PATCH, &Self::path(id), Some(body), seen).await
     }
 
     pub async fn delete(self, id: impl Display) -> Done<T> {
@@ -185,70 +176,16 @@ impl<T: Update> Records<'_, T> {
     }
 }
 
-impl<'c, T: Update + Record<Shown: Timed>> Records<'c, T> {
-    /// [`Self::update`] of the record as it was when somebody saw it: an error if it was changed
-    /// since, as a decision was made on what was seen.
-    pub async fn update_seen(
-        self,
-        seen: &T::Shown,
-        id: impl Display,
-        body: &<T as Update>::Body,
-    ) -> Done<T> {
-        let Self { client, kind } = self;
-        let again = || Self { client, kind };
-        let Version { data, etag } = again().get_version(&id).await?;
-        let Some(etag) = etag else { return again().update(&id, body).await };
-        if data.updated_at() != seen.updated_at() {
-            return Err(changed_meanwhile(&id));
-        }
-        unless_changed(&id, again().update_version(&id, body, Some(&etag)).await)
-    }
-}
-
-/// A record that says when it was changed.
-pub trait Timed {
-    fn updated_at(&self) -> Timestamp;
-}
-
-macro_rules! timed {
-    ($($record:ty),*) => {$(
-        impl Timed for $record {
-            fn updated_at(&self) -> Timestamp {
-                self.updated_at
-            }
-        }
-    )*};
-}
-
-timed!(Product, Plan, LicenseWithSeats, User);
-
-/// Names the record in the error of a change that was refused because of its version.
-fn unless_changed<T>(id: &impl Display, done: Done<T>) -> Done<T> {
-    done.map_err(|error| if error.is_conflict() { changed_meanwhile(id) } else { error })
-}
-
-fn changed_meanwhile(id: &impl Display) -> Error {
-    Error::new(Exit::Rejected, "changed", format!("{id} was changed meanwhile."))
-        .because("What you saw is no longer what it is, and nothing was overwritten.")
-        .fix("look at it again, and repeat the command")
-}
-
 impl Records<'_, License> {
-    pub async fn set_status(self, id: impl Display, body: &SetStatus) -> Done<License> {
-        let path = format!("{}/status", Self::path(id));
-        self.client.write(Method::PATCH, &path, Some(body)).await
-    }
-
-    /// [`Self::set_status`] of one version.
-    pub async fn set_status_version(
+    /// Changes the status, as [`Self::update`] changes other members.
+    pub async fn set_status(
         self,
         id: impl Display,
         body: &SetStatus,
-        etag: Option<&str>,
+        seen: Option<Timestamp>,
     ) -> Done<License> {
-        let path = format!("{}/status", Self::path(&id));
-        let written = self.client.write_version(Method::PATCH, &path, body, etag).await;
-        unless_changed(&id, written)
+        let path = format!("{}/status", Self::path(id));
+        self.client.write_seen(Method::PATCH, &path, Some(body), seen).await
     }
 
     /// The seats of a license and their holders; with a limit only the oldest seats.

@@ -212,12 +212,8 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
         let all = resolve::products(ctx).await?;
         resolve::refuse_taken_name(&all, &product.id.to_string(), name)?;
     }
-    let client = ctx.client().await?;
-    let updated = match ctx.can_prompt() {
-        true => client.products().update_seen(&product, product.id, &body).await?,
-        false => client.products().update(product.id, &body).await?,
-    };
-    match updated {
+    let products = ctx.client().await?.products();
+    match products.update(product.id, &body, ctx.seen(product.updated_at)).await? {
         Some(now) => {
             Ok(show(ctx, &now.data)?.changed(format!("Updated product {}.", now.data.name)))
         }

@@ -255,7 +255,7 @@ fn users_are_imported_with_all_columns() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let body = server.received().pop().unwrap().body;
     let wanted = serde_json::json!({
-        "externalId": "alice", "email": "a@example.com", "metadata": { "team": "blue" },
+        "externalId": "alice", "email": "a@example.com", "mergeMetadata": { "team": "blue" },
     });
     assert_eq!(body, wanted);
 }

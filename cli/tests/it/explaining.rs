@@ -276,7 +276,8 @@ fn explain_unknown(given: &'static str, known: &[(&str, &str)]) -> RunOutput {
             explanation["user"] = Value::Null;
             Reply::data(200, &explanation)
         }
-        _ => Reply::list(&known),
+        // licd knows who is similar.
+        path => Reply::list(if path.contains("=zoe") { &[] } else { &known[..1] }),
     });
     Home::with(&server).run(&["validate", given, "--explain"])
 }

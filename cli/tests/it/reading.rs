@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     FakeServer, Home, LICENSE, PLAN, Reply, RunOutput, answer, assigned, plan, product, service,
-    usage,
+    usage, user,
 };
 
 fn run(server: &FakeServer, args: &[&str]) -> RunOutput {
@@ -270,9 +270,11 @@ fn the_page_of_a_user_shows_all_of_it() {
 
 #[test]
 fn a_misspelt_user_is_asked_about() {
-    let server = FakeServer::answering(|request| match request.path.contains("externalId=") {
-        true => Reply::list(&[]),
-        false => answer(request),
+    let server = FakeServer::answering(|request| match request.path.split_once("similarTo=") {
+        Some((_, text)) if text.starts_with("bob") => Reply::list(&[]),
+        Some(_) => Reply::list(&[user("alice")]),
+        None if request.path.contains("externalId=") => Reply::list(&[]),
+        None => answer(request),
     });
     for (given, fix) in
         [("alice@example.com", "licctl users get alice"), ("bob", "licctl users list")]

@@ -29,7 +29,8 @@ fn with_license(status: &'static str, ends_in: Option<i64>, term: Value) -> Fake
             }
             ("PATCH", _) => {
                 license["expiresAt"] = request.body["expiresAt"].clone();
-                Reply::data(200, &license).with("etag", "\"renewed\"")
+                license["updatedAt"] = "2026-02-01T12:00:00.000Z".into();
+                Reply::data(200, &license)
             }
             _ => Reply::data(200, &license),
         }
@@ -100,7 +101,7 @@ fn a_renewal_activates_an_expired_license() {
     assert_eq!(status, &json!({ "status": "active" }));
     // As it was renewed: somebody may revoke it in between.
     let last = server.received().into_iter().rfind(|it| it.method == "PATCH").unwrap();
-    assert_eq!(last.if_match.as_deref(), Some("\"renewed\""));
+    assert_eq!(last.if_match.as_deref(), Some("\"1769947200000\""));
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_renewal_without_a_term_says_what_to_give() {
 fn of_two_renewals_at_the_same_time_the_second_is_refused() {
     let server = FakeServer::answering(|request| match request.method.as_str() {
         "GET" if request.path.contains("/plans") => Reply::list(&[plan("Pro annual")]),
-        "GET" => Reply::data(200, &license_with_seats(0)).with("etag", "\"7\""),
+        "GET" => Reply::data(200, &license_with_seats(0)),
         _ => Reply::refusal(409, "changed", "The license has changed. Read it again."),
     });
     let ran = Home::with(&server).run(&["licenses", "renew", LICENSE]);
@@ -130,7 +131,10 @@ fn of_two_renewals_at_the_same_time_the_second_is_refused() {
     let changed = format!("error: {LICENSE} was changed meanwhile.\n");
     assert!(ran.stderr.starts_with(&changed), "{}", ran.stderr);
     let sent = server.received().pop().unwrap();
-    assert_eq!((sent.method.as_str(), sent.if_match.as_deref()), ("PATCH", Some("\"7\"")));
+    assert_eq!(
+        (sent.method.as_str(), sent.if_match.as_deref()),
+        ("PATCH", Some("\"1769860800000\""))
+    );
 }
 
 /// A list that is sent again gives nobody a second term; who names one license means it.

@@ -1,7 +1,7 @@
 //! Records and users that events and refusals are looked up for: an empty answer to a mistyped one
 //! would look like no event.
 
-use crate::support::{FakeServer, Home, LICENSE, Reply, RunOutput, answer, refusal};
+use crate::support::{FakeServer, Home, LICENSE, Reply, RunOutput, answer, refusal, user};
 
 const USER: &str = "usr_01h455vb4pex5vsknk084sn02q";
 
@@ -26,6 +26,9 @@ fn history() -> FakeServer {
                 true => Reply::list(&[refusal("gone", "expired")]),
                 false => Reply::list(&[]),
             },
+            "users" if value("similarTo").as_deref() == Some("alic") => {
+                Reply::list(&[user("alice")])
+            }
             "users" => match value("externalId").is_none_or(|it| it == "alice") {
                 true => answer(request),
                 false => Reply::list(&[]),

@@ -38,6 +38,9 @@ pub struct ListUsers {
     /// an email are words. A blank or sign at the end ends the last word. At most 64 characters
     /// count.
     search: Option<String>,
+    /// The users whom this text may mean if it is nobody's external id, at most three, the closest
+    /// first: who is called so in other letters, or with up to two typos.
+    similar_to: Option<String>,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<UserId>,
@@ -50,7 +53,8 @@ pub async fn list(
 ) -> Result<Streamed<List<User>>, Error> {
     let view = app.ops.view(caller.scope);
     let params = ListParams::new(query.after, query.limit);
-    let query = UserQuery { external_id: query.external_id, search: query.search };
+    let ListUsers { external_id, search, similar_to, .. } = query;
+    let query = UserQuery { external_id, search, similar_to };
     Streamed::list(params, move |page| users::page(view.clone(), query.clone(), page)).await
 }
 

@@ -11,7 +11,7 @@ use common::{
 };
 
 use super::change::{Change, Events};
-use super::members::{refuse_contradictions, update as update_member};
+use super::members::{refuse_contradictions, update as update_member, update_metadata};
 use super::outcome::{Changed, Created};
 use super::view::View;
 use crate::error::{Error, on_broken_reference};
@@ -279,11 +279,12 @@ pub async fn update(
     let cleared = |field| clear.contains(&field);
     let edit = |details: &mut LicenseDetails| {
         update_member(&mut details.name, update.name, cleared(LicenseField::Name));
-        update_member(&mut details.metadata, update.metadata, cleared(LicenseField::Metadata));
         let license = &mut details.license;
         license.features = update.features.unwrap_or_else(|| license.features.clone());
         update_member(&mut license.max_seats, update.max_seats, cleared(LicenseField::MaxSeats));
         update_member(&mut license.expires_at, update.expires_at, cleared(LicenseField::ExpiresAt));
+        let is_cleared = cleared(LicenseField::Metadata);
+        update_metadata(&mut details.metadata, update.metadata, update.merge_metadata, is_cleared)
     };
     modify(change, id, edit, NewEvent::license_updated).await
 }
@@ -293,7 +294,10 @@ pub async fn set_status(
     id: LicenseId,
     status: Status,
 ) -> Result<Changed<LicenseDetails>, Error> {
-    let edit = |details: &mut LicenseDetails| details.license.status = status;
+    let edit = |details: &mut LicenseDetails| {
+        details.license.status = status;
+        Ok(())
+    };
     modify(change, id, edit, NewEvent::license_status_changed).await
 }
 
@@ -301,14 +305,14 @@ pub async fn set_status(
 async fn modify(
     mut change: Change,
     id: LicenseId,
-    edit: impl FnOnce(&mut LicenseDetails),
+    edit: impl FnOnce(&mut LicenseDetails) -> Result<(), Error>,
     event: impl FnOnce(&LicenseDetails, &LicenseDetails) -> NewEvent,
 ) -> Result<Changed<LicenseDetails>, Error> {
     let scope = change.scope();
     let before = licenses::lock_details(&mut change, scope, id).await?.ok_or(NOT_FOUND)?;
     change.check(&before)?;
     let mut after = before.clone();
-    edit(&mut after);
+    edit(&mut after)?;
     if after == before {
         return Ok(change.commit(Changed(after), Events::none()).await?);
     }

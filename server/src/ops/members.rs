@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use common::{Metadata, MetadataPatch};
+
 use crate::error::Error;
 
 /// Refuses an update that both sets and clears a member. Checked before any look-up, since a
@@ -16,6 +18,28 @@ pub fn refuse_contradictions<F: Copy + PartialEq + Display>(
         }
         None => Ok(()),
     }
+}
+
+/// Applies an update to metadata: it is replaced, merged, cleared, or stays.
+pub fn update_metadata(
+    member: &mut Option<Metadata>,
+    value: Option<Metadata>,
+    merged: Option<MetadataPatch>,
+    clear: bool,
+) -> Result<(), Error> {
+    const MERGED: &str = "mergeMetadata";
+    let Some(patch) = merged else {
+        update(member, value, clear);
+        return Ok(());
+    };
+    if value.is_some() || clear {
+        return Err(Error::invalid(MERGED, "Metadata is either replaced, merged or cleared"));
+    }
+    if !patch.is_empty() {
+        let merged = patch.apply(member.as_ref());
+        *member = Some(merged.map_err(|rule| Error::invalid(MERGED, format!("The sum {rule}")))?);
+    }
+    Ok(())
 }
 
 /// Applies an update to one member: the value if given, null if it is to be cleared.

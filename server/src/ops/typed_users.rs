@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use common::{ExternalId, Invalid, User};
 
+use super::similar_users;
 use super::view::View;
 use crate::db::{self, Conn};
 use crate::error::Error;
@@ -12,11 +13,6 @@ use crate::store::{Scope, phrases, users};
 
 /// How many users a text may name.
 pub const MOST_USERS: usize = 100;
-
-/// How many similar users are suggested.
-const MOST_SIMILAR: usize = 3;
-/// How many phrases are read to find them.
-const READ_SIMILAR: i64 = 12;
 
 /// The users that a text names.
 #[derive(Default)]
@@ -65,7 +61,7 @@ impl TypedUsers {
 /// An id that no user has.
 pub struct UnknownUser {
     pub id: ExternalId,
-    /// Similar users, first those with this id, email or name in another case.
+    /// Similar users, the closest first.
     pub similar: Vec<User>,
 }
 
@@ -143,39 +139,11 @@ impl Reader<'_> {
         }
         typed.ids.push(id.clone());
         if users::find_external(&mut self.conn, self.scope, &id).await?.is_none() {
-            let similar = self.similar(&id).await?;
+            let similar = similar_users::find(&mut self.conn, self.scope, id.as_str()).await?;
             typed.unknown.push(UnknownUser { id: id.clone(), similar });
         }
         Ok(id)
     }
-
-    async fn similar(&mut self, id: &ExternalId) -> db::Result<Vec<User>> {
-        let text = id.as_str();
-        let mut found = Vec::new();
-        // The domain of an email may be mistyped, or its local part typed alone.
-        let local_part = text.find('@').map(|at| &text[..=at]);
-        for start in [Some(text), local_part].into_iter().flatten() {
-            let Some(range) = phrases::range(start) else { continue };
-            found.extend(
-                users::search_some(&mut self.conn, self.scope, &range, READ_SIMILAR).await?,
-            );
-        }
-        found.retain(|user| is_called(user, text) || !differs_in_digits(user, text));
-        found.sort_by_key(|user| !is_called(user, text));
-        let mut seen = HashSet::new();
-        found.retain(|user| seen.insert(user.id));
-        found.truncate(MOST_SIMILAR);
-        Ok(found)
-    }
-}
-
-/// Whether the user's id and a text differ in their digits alone: then they are two customers' rather
-/// than two spellings.
-fn differs_in_digits(user: &User, text: &str) -> bool {
-    let without_digits = |text: &str| -> String {
-        text.to_lowercase().chars().filter(|c| !c.is_ascii_digit()).collect()
-    };
-    without_digits(user.external_id.as_str()) == without_digits(text)
 }
 
 /// Whether this is the user's id, email or name, but for case, accents and signs.

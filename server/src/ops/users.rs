@@ -3,8 +3,9 @@
 use common::{CreateUser, ExternalId, UpdateUser, User, UserField, UserId};
 
 use super::change::{Change, Events};
-use super::members::{refuse_contradictions, update as update_member};
+use super::members::{refuse_contradictions, update as update_member, update_metadata};
 use super::outcome::{Changed, Upserted};
+use super::similar_users;
 use super::view::View;
 use crate::db;
 use crate::error::{Error, has_code};
@@ -43,7 +44,7 @@ async fn fill_in(
     let mut user = before.clone();
     update_member(&mut user.email, new.email, false);
     update_member(&mut user.name, new.name, false);
-    update_member(&mut user.metadata, new.metadata, false);
+    update_metadata(&mut user.metadata, new.metadata, new.merge_metadata, false)?;
     let user = store(&mut change, &before, user).await?;
     if is_new {
         let event = NewEvent::user_created(&user);
@@ -84,6 +85,8 @@ pub struct UserQuery {
     pub external_id: Option<String>,
     /// The start of any word of the external id, the email or the name.
     pub search: Option<String>,
+    /// A text that may mean the users, who come in the order of their similarity.
+    pub similar_to: Option<String>,
 }
 
 /// The users that match the whole query.
@@ -93,6 +96,15 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
         return Ok(Vec::new());
     }
     let search = query.search.as_deref().and_then(phrases::range);
+    let is_found = |user: &User| {
+        search.as_ref().is_none_or(|range| phrases::of_user(user).iter().any(|it| range.holds(it)))
+    };
+    if let Some(text) = &query.similar_to {
+        let mut found = similar(&view, text, page).await?;
+        let id = query.external_id.as_deref();
+        found.retain(|it| is_found(it) && id.is_none_or(|id| it.external_id.as_str() == id));
+        return Ok(found);
+    }
     let Some(external_id) = query.external_id else {
         return Ok(match search {
             Some(range) => {
@@ -109,11 +121,18 @@ pub async fn page(view: View, query: UserQuery, page: Page<UserId>) -> Result<Ve
     // A text that cannot be an external id belongs to no user.
     let Ok(external_id) = external_id.parse() else { return Ok(Vec::new()) };
     let user = users::find_external(&mut view.read().await?, view.scope, &external_id).await?;
-    let is_found = |user: &User| {
-        search.as_ref().is_none_or(|range| phrases::of_user(user).iter().any(|it| range.holds(it)))
-    };
     let matches = |user: &User| page.reaches(user.id) && is_found(user);
     Ok(user.into_iter().filter(matches).collect())
+}
+
+/// The users similar to a text. They are few, and have no second page.
+async fn similar(view: &View, text: &str, page: Page<UserId>) -> Result<Vec<User>, Error> {
+    if page.cursor != UserId::default() {
+        return Ok(Vec::new());
+    }
+    let mut found = similar_users::find(&mut *view.snapshot().await?, view.scope, text).await?;
+    found.truncate(page.limit as usize - 1);
+    Ok(found)
 }
 
 /// The users found by a text.
@@ -168,7 +187,8 @@ pub async fn update(
     let cleared = |field| clear.contains(&field);
     update_member(&mut user.email, update.email, cleared(UserField::Email));
     update_member(&mut user.name, update.name, cleared(UserField::Name));
-    update_member(&mut user.metadata, update.metadata, cleared(UserField::Metadata));
+    let is_cleared = cleared(UserField::Metadata);
+    update_metadata(&mut user.metadata, update.metadata, update.merge_metadata, is_cleared)?;
     if user.external_id != before.external_id {
         let taken = users::find_external(&mut change, scope, &user.external_id).await?;
         taken.map_or(Ok(()), |_| Err(TAKEN))?;

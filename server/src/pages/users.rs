@@ -139,7 +139,7 @@ impl UserForm {
             email = email("email", "The email", &self.email),
         }
         let (external_id, typed) = typed;
-        Ok((CreateUser { external_id, email, name, metadata: None }, typed))
+        Ok((CreateUser { email, name, ..CreateUser::new(external_id) }, typed))
     }
 }
 

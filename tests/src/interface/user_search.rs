@@ -224,3 +224,37 @@ async fn a_search_finds_users_as_they_are() {
     app.delete(&path).await.data();
     assert_eq!(found("u").await, 0);
 }
+
+/// Whom a person may mean who typed something else: in other letters, by an email, with a typo.
+#[tokio::test]
+async fn users_similar_to_a_text_are_found() {
+    let app = App::start().await;
+    settle(&app).await;
+    for (text, found) in [
+        ("ADA", &["ada"][..]),
+        ("'ada'", &["ada"]),
+        ("ada.lovelace@example.com", &["ada"]),
+        ("ada.lovelace@example.con", &["ada"]),
+        ("ada@example.org", &["ada"]),
+        ("zoe osterlund", &["auth0|7f3c"]),
+        ("space", &[" space"]),
+        ("kim@acmestudio.con", &["kim@acmestudio.com"]),
+        ("kim", &["kim@acmestudio.com"]),
+        ("u-10006", &[]),
+        ("nobody", &[]),
+        ("", &[]),
+        ("\0", &[]),
+    ] {
+        let similar = find(&app, &[("similarTo", text)]).await;
+        assert_eq!(similar.each("externalId"), found, "{text}");
+        assert_eq!(similar.body["nextCursor"], json!(null), "{text}");
+    }
+    // Who has this very id is not similar to it; others may be.
+    assert_eq!(
+        find(&app, &[("similarTo", "ada")]).await.each("externalId"),
+        ["ada/laptop", "adam/laptop"]
+    );
+    let one = find(&app, &[("similarTo", "ADA"), ("search", "lovelace")]).await;
+    assert_eq!(one.each("externalId"), ["ada"]);
+    assert_eq!(find(&app, &[("similarTo", "ADA"), ("search", "kim")]).await.list().len(), 0);
+}

@@ -62,7 +62,7 @@ async fn the_newest_come_first_in_every_list() {
         let read = async |page| users::page(view.clone(), query.clone(), page).await;
         assert_eq!(agree(search, read, |user| user.id).await, found);
     }
-    let query = UserQuery { external_id: Some("user-3".into()), search: None };
+    let query = UserQuery { external_id: Some("user-3".into()), ..UserQuery::default() };
     let read = async |page| users::page(view.clone(), query.clone(), page).await;
     assert_eq!(agree("one user", read, |user| user.id).await, 1);
 }

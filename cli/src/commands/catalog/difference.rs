@@ -245,8 +245,8 @@ impl<'a> CatalogStep<'a> {
                 Ok(made.map(|id| id.to_string()))
             }
             Record::Product { want, have: Some(have) } => {
-                let now =
-                    client.products().update_seen(have, have.id, &product_update(want)).await?;
+                let (products, body) = (client.products(), product_update(want));
+                let now = products.update(have.id, &body, Some(have.updated_at)).await?;
                 Ok(now.map(|now| now.data.id.to_string()))
             }
             Record::Plan { want, have: None, product: (_, id) } => {
@@ -257,7 +257,8 @@ impl<'a> CatalogStep<'a> {
                 Ok(made.map(|made| made.data.id.to_string()))
             }
             Record::Plan { want, have: Some(have), .. } => {
-                let now = client.plans().update_seen(have, have.id, &plan_update(want)).await?;
+                let (plans, body) = (client.plans(), plan_update(want));
+                let now = plans.update(have.id, &body, Some(have.updated_at)).await?;
                 Ok(now.map(|now| now.data.id.to_string()))
             }
             Record::UnlistedProduct(_) | Record::UnlistedPlan(..) => Ok(None),

@@ -1,7 +1,7 @@
 //! `licctl licenses assign` and `unassign`.
 
 use clap::Args;
-use common::{Assignment, ExternalId};
+use common::{AssignLicense, Assignment, ExternalId};
 use serde::Serialize;
 
 use super::{assign_from_file, given_or_chosen};
@@ -12,7 +12,7 @@ use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
-use crate::metadata::{self, MetadataFlags};
+use crate::metadata::{MetadataChange, MetadataFlags};
 use crate::new_users::NewUserFlags;
 use crate::output::View;
 use crate::output::cell::TextCell;
@@ -99,7 +99,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     if let Some(file) = &args.rows.from {
         let license = args.license.as_deref();
         let (rows, new_users) = (&args.rows, args.new_users);
-        return assign_from_file::run(ctx, license, rows, new_users, file, metadata).await;
+        return assign_from_file::run(ctx, license, rows, new_users, file, &metadata).await;
     }
     args.rows.bulk.refuse_without_file()?;
     let (found, given) = license_and_users(ctx, args.license, args.users).await?;
@@ -113,11 +113,11 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let users = args.new_users.settle(ctx, users).await?;
     let client = ctx.client().await?;
     let assigned = for_each_item(ctx, &users, |user| {
-        let metadata = &metadata;
+        let MetadataChange { replaced: metadata, merged: merge_metadata } = metadata.clone();
         async move {
             let user = external_id(&user)?;
-            let change = metadata.as_ref();
-            let written = metadata::assign(client, &license.to_string(), &user, change).await?;
+            let body = AssignLicense { user_id: user.clone(), metadata, merge_metadata };
+            let written = client.licenses().assign(license, &body).await?;
             Ok(written.map(|it| AssignmentResult { user, new: it.created, answer: it.data }))
         }
     })

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use clap::{Args, ValueHint};
-use common::{CreateLicense, LicenseId, Open, Plan, Status, Timestamp};
+use common::{AssignLicense, CreateLicense, LicenseId, Open, Plan, Status, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use crate::commands::bulk_view;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::metadata::{self, MetadataChange};
+use crate::metadata::MetadataChange;
 use crate::new_users::NewUserFlags;
 use crate::output::View;
 use crate::prompt;
@@ -49,10 +49,9 @@ pub async fn run(
     args: &FromFile,
     new_users: NewUserFlags,
     file: &str,
-    metadata: Option<MetadataChange>,
+    common: &MetadataChange,
 ) -> Result<View> {
     let client = ctx.client().await?;
-    let common = metadata.as_ref();
     let finished = if let Some(given) = &args.plan {
         let plan = &resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?;
         let name = format!("licenses assign --plan {}", plan.id);
@@ -98,11 +97,14 @@ async fn assign(
     client: &Client,
     license: Option<LicenseId>,
     row: UserRow,
-    common: Option<&MetadataChange>,
+    common: &MetadataChange,
 ) -> Result<(RowState, Value)> {
     let license = license.map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
-    let change = row.metadata.as_ref().or(common);
-    let written = metadata::assign(client, &license, &row.user, change).await?;
+    let own = Some(row.metadata).filter(|own| !own.is_empty());
+    let MetadataChange { replaced: metadata, merged: merge_metadata } =
+        own.unwrap_or_else(|| common.clone());
+    let body = AssignLicense { user_id: row.user, metadata, merge_metadata };
+    let written = client.licenses().assign(&license, &body).await?;
     let answer = serde_json::to_value(written.map(|written| written.data));
     Ok((RowState::Done, answer.unwrap_or_default()))
 }

@@ -130,8 +130,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
         Step::Assign(user) => {
             // On a dry run there is no id yet to put into the path.
             let id = new.get().map_or_else(|| "NEW-LICENSE".to_owned(), |id| id.to_string());
-            let body = AssignLicense { user_id: user.clone(), metadata: None };
-            let assigned = client.licenses().assign(&id, &body).await;
+            let assigned = client.licenses().assign(&id, &AssignLicense::to(user.clone())).await;
             // Repeating the whole command would create another license.
             let fix = format!("licctl licenses assign {id} {}", quote(user.as_str()));
             Ok(assigned.map_err(|error| error.fix_in_doubt(fix))?.map(|_| None))
@@ -160,7 +159,7 @@ fn body(args: &CreateArgs, plan_id: PlanId) -> Result<CreateLicense> {
         expires_in_days: args.expires_in.map(Days::get),
         expires_at: args.expires_at.map(Expiry::timestamp),
         name: args.name.clone(),
-        metadata: args.metadata.read()?.map(|change| change.of(None)).transpose()?,
+        metadata: args.metadata.read()?.of_new()?,
     })
 }
 

@@ -144,12 +144,12 @@ async fn renew(
     let body = UpdateLicense { expires_at: Some(end), ..UpdateLicense::default() };
     let client = ctx.client().await?;
     // Concurrent renewals would begin at the same end, so the second is refused.
-    let mut now = client.licenses().update_seen(&was, was.id, &body).await?;
+    let mut now = client.licenses().update(was.id, &body, Some(was.updated_at)).await?;
     if was.status == Status::Expired {
         let body = SetStatus { status: Status::Active };
         // A license that is revoked in the meantime stays revoked.
-        let etag = now.and_then(|now| now.etag);
-        now = client.licenses().set_status_version(was.id, &body, etag.as_deref()).await?;
+        let seen = now.map(|now| now.data.updated_at);
+        now = client.licenses().set_status(was.id, &body, seen).await?;
     }
     Ok(now.map(|now| {
         let state = now.data.effective_status(ctx.now);

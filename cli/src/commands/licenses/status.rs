@@ -62,7 +62,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
         let body = &body;
         async move {
             let was = resolve::license(ctx, &item, Purpose::Write).await?;
-            let now = client.licenses().set_status(was.id, body).await?;
+            let now = client.licenses().set_status(was.id, body, None).await?;
             Ok(now.map(|now| {
                 let state = now.data.effective_status(ctx.now);
                 BeforeAndAfter { was, now: with_state(now.data, &state) }

@@ -8,7 +8,7 @@ use crate::commands::planned;
 use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::metadata::{self, MetadataFlags};
+use crate::metadata::{MetadataChange, MetadataFlags};
 use crate::output::View;
 use crate::resolve::{NameIndex, Purpose};
 use crate::time::{Expiry, Span};
@@ -55,6 +55,7 @@ pub struct UpdateArgs {
 
 pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let expires_in = args.expires_in.map(|span| ctx.now.plus(span.delta()));
+    let MetadataChange { replaced: metadata, merged: merge_metadata } = args.metadata.read()?;
     let body = UpdateLicense {
         max_seats: Edit::value(&args.max_seats),
         expires_at: Edit::value(&args.expires_at).map(Expiry::timestamp).or(expires_in),
@@ -66,19 +67,15 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
             Edit::clears(&args.expires_at, LicenseField::ExpiresAt),
             args.no_metadata.then_some(LicenseField::Metadata),
         ]),
-        metadata: None,
+        metadata,
+        merge_metadata,
     };
-    let change = args.metadata.read()?;
-    if is_empty(&body) && change.is_none() {
+    if is_empty(&body) {
         return Err(Error::usage("Nothing to change.").fix("see licctl licenses update --help"));
     }
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Write).await?;
-    let client = ctx.client().await?;
-    let updated = match (&change, ctx.can_prompt()) {
-        (Some(change), _) => metadata::update_license(client, license.id, &body, change).await?,
-        (None, true) => client.licenses().update_seen(&license, license.id, &body).await?,
-        (None, false) => client.licenses().update(license.id, &body).await?,
-    };
+    let licenses = ctx.client().await?.licenses();
+    let updated = licenses.update(license.id, &body, ctx.seen(license.updated_at)).await?;
     let Some(now) = updated else { return planned() };
     let held = i64::from(license.seats.used);
     if let Some(max) = now.data.max_seats.filter(|max| held > i64::from(max.get())) {

@@ -70,11 +70,8 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         let all = resolve::plans(ctx, Some(plan.product_id)).await?;
         resolve::refuse_taken_name(&all, &plan.id.to_string(), name)?;
     }
-    let client = ctx.client().await?;
-    let updated = match ctx.can_prompt() {
-        true => client.plans().update_seen(&plan, plan.id, &body).await?,
-        false => client.plans().update(plan.id, &body).await?,
-    };
+    let plans = ctx.client().await?.plans();
+    let updated = plans.update(plan.id, &body, ctx.seen(plan.updated_at)).await?;
     let Some(now) = updated else { return planned() };
     let names = NameIndex::for_display(ctx).await;
     let changed = format!("Updated plan {}. Existing licenses keep their terms.", now.data.name);

@@ -9,7 +9,7 @@ use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, RowState}
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
-use crate::metadata;
+use crate::metadata::MetadataChange;
 use crate::new_users::NewUserFlags;
 use crate::output::View;
 
@@ -48,8 +48,10 @@ pub async fn run(ctx: &Context, args: ImportArgs) -> Result<View> {
     let created = &Cell::new(0);
     let finished = bulk::run(ctx, &args.bulk, &args.file, task, |row, _| async move {
         let (email, name) = (row.email, row.name);
-        let body = CreateUser { external_id: row.user, email, name, metadata: None };
-        let written = metadata::create_user(client, body, row.metadata.as_ref()).await?;
+        let MetadataChange { replaced: metadata, merged: merge_metadata } = row.metadata;
+        let external_id = row.user;
+        let body = CreateUser { external_id, email, name, metadata, merge_metadata };
+        let written = client.users().create(&body).await?;
         created.update(|count| count + usize::from(written.as_ref().is_some_and(|it| it.created)));
         let answer = serde_json::to_value(written.map(|written| written.data));
         Ok((RowState::Done, answer.unwrap_or_default()))

@@ -15,14 +15,14 @@ use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
-use crate::metadata::{self, MetadataFlags};
+use crate::metadata::{MetadataChange, MetadataFlags};
 use crate::new_users::NewUserFlags;
 use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::output::table::{Column, Table};
 use crate::prompt;
 use crate::resolve;
-use crate::values::{Edit, cleared};
+use crate::values::{Edit, cleared, is_empty};
 
 pub const COLUMNS: [Column; 7] = [
     Column::new("EXTERNAL ID", 0),
@@ -170,13 +170,13 @@ async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
 
 async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     prompt::require(ctx, &[("--external-id", args.external_id.is_some())])?;
-    let metadata = args.metadata.read()?;
     let external_id =
         prompt::given_or_text(ctx, args.external_id, "External id of the user", "--external-id")?;
     let external_id = args.new_users.settle_created(ctx, external_id).await?;
-    let body = CreateUser { external_id, email: args.email, name: args.name, metadata: None };
-    let client = ctx.client().await?;
-    let Some(made) = metadata::create_user(client, body, metadata.as_ref()).await? else {
+    let MetadataChange { replaced: metadata, merged: merge_metadata } = args.metadata.read()?;
+    let (email, name) = (args.email, args.name);
+    let body = CreateUser { external_id, email, name, metadata, merge_metadata };
+    let Some(made) = ctx.client().await?.users().create(&body).await? else {
         return planned();
     };
     let verb = if made.created { "Created" } else { "Updated" };
@@ -190,28 +190,25 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
 }
 
 async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
-    let metadata = args.metadata.read()?;
+    let MetadataChange { replaced: metadata, merged: merge_metadata } = args.metadata.read()?;
     let body = UpdateUser {
         external_id: args.external_id,
         email: Edit::value(&args.email),
         name: Edit::value(&args.name),
-        metadata: None,
+        metadata,
+        merge_metadata,
         clear: cleared([
             Edit::clears(&args.email, UserField::Email),
             Edit::clears(&args.name, UserField::Name),
             args.no_metadata.then_some(UserField::Metadata),
         ]),
     };
-    let given = [body.external_id.is_some(), body.email.is_some(), body.name.is_some()];
-    if !given.contains(&true) && metadata.is_none() && body.clear.is_none() {
+    if is_empty(&body) {
         return Err(Error::usage("Nothing to change.").fix("see licctl users update --help"));
     }
     let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
-    let client = ctx.client().await?;
-    let updated = match (&metadata, ctx.can_prompt()) {
-        (None, true) => client.users().update_seen(&user, user.id, &body).await?,
-        (change, _) => metadata::update_user(client, &user, body, change.as_ref()).await?,
-    };
+    let users = ctx.client().await?.users();
+    let updated = users.update(user.id, &body, ctx.seen(user.updated_at)).await?;
     let Some(now) = updated else { return planned() };
     let changed = format!("Updated user {}.", now.data.external_id);
     Ok(show(ctx, &now.data)?.changed(changed))

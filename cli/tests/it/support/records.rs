@@ -34,7 +34,10 @@ pub fn answer(request: &Request) -> Reply {
         // Users have no license of a plan yet.
         ("GET", ["admin", "licenses"]) if is_question(&request.path) => Reply::list(&[]),
         ("GET", ["admin", "licenses"]) => Reply::list(&[license_with_seats(4)]),
-        ("GET", ["admin", "users"]) if request.path.contains("externalId=nobody") => {
+        ("GET", ["admin", "users"])
+            if request.path.contains("externalId=nobody")
+                || request.path.contains("similarTo=") =>
+        {
             Reply::list(&[])
         }
         ("GET", ["admin", "users"]) => Reply::list(&[user("alice")]),

@@ -120,21 +120,24 @@ examples! {
         features: None,
         name: None,
         metadata: None,
+        merge_metadata: None,
         clear: Some(vec![LicenseField::ExpiresAt]),
     }
     SetStatus { status: Status::Suspended, }
-    AssignLicense { user_id: ada(), metadata: Some(metadata()), }
+    AssignLicense { user_id: ada(), metadata: Some(metadata()), merge_metadata: None, }
     CreateUser {
         external_id: ada(),
         email: Some(email()),
         name: Some(Name::from_static("Ada")),
         metadata: None,
+        merge_metadata: None,
     }
     UpdateUser {
         external_id: None,
         email: Some(email()),
         name: None,
         metadata: None,
+        merge_metadata: None,
         clear: None,
     }
     CreateKey { name: Name::from_static("CI"), role: Role::Read, mode: Some(Mode::Test), expires_at: None, }

@@ -8,7 +8,7 @@ use super::NOT_FOUND;
 use crate::error::Error;
 use crate::events::NewEvent;
 use crate::ops::change::Change;
-use crate::ops::members::update as update_member;
+use crate::ops::members::update_metadata;
 use crate::ops::outcome::{Outcome, Upserted};
 use crate::ops::users;
 use crate::store::{assignments, licenses, seats, users as stored_users};
@@ -21,7 +21,7 @@ const TOO_MANY_LICENSES: &str =
     "A user has at most 100 licenses, and this one has them: take the user off another one first";
 
 /// Assigns the license to the user, who is created if unknown. If it is assigned already, the
-/// assignment stays, and metadata, if given, is replaced.
+/// assignment stays, and metadata, if given, is replaced or merged.
 pub async fn assign(
     mut change: Change,
     id: LicenseId,
@@ -35,19 +35,21 @@ pub async fn assign(
     let mut events = Vec::new();
     events.extend(is_new.then(|| NewEvent::user_created(&user)));
     let Some(held) = assignments::lock(&mut change, scope, user.id, id).await? else {
+        let mut metadata = None;
+        update_metadata(&mut metadata, new.metadata, new.merge_metadata, false)?;
         let assignment = Assignment {
             id: next_assignment(assigned, now)?,
             user_id: user.id,
             license_id: id,
             assigned_at: now,
-            metadata: new.metadata,
+            metadata,
         };
         assignments::insert(&mut change, scope, &assignment).await?;
         events.push(NewEvent::license_assigned(&license, &user.external_id, &assignment));
         return Ok(change.commit(Upserted::New(assignment), events).await?);
     };
     let (before, mut assignment) = (held.assignment.clone(), held.assignment);
-    update_member(&mut assignment.metadata, new.metadata, false);
+    update_metadata(&mut assignment.metadata, new.metadata, new.merge_metadata, false)?;
     if assignment != before {
         assignments::set_metadata(&mut change, scope, &assignment).await?;
         let user = &user.external_id;

@@ -205,7 +205,7 @@ impl SentForm<'_> {
         let view = self.app.ops.view(self.visitor.scope);
         let (user_id, typed) = typed_users::one(view, "userId", text).await?;
         questions::ask_about_user(&typed, self.id, self.fields)?;
-        let new = AssignLicense { user_id, metadata: None };
+        let new = AssignLicense::to(user_id);
         let assigned = licenses::assign(self.begin().await?, self.id, new).await?;
         Ok(notice_of_assignment(assigned.is_new(), &self.stored().await?))
     }

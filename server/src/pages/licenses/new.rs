@@ -161,7 +161,7 @@ async fn assign_all(
     for user_id in users {
         let assigned = async {
             let change = visitor.change(app, None).await?;
-            let new = AssignLicense { user_id: user_id.clone(), metadata: None };
+            let new = AssignLicense::to(user_id.clone());
             licenses::assign(change, id, new).await
         };
         if let Err(error) = assigned.await {

@@ -188,7 +188,8 @@ impl EditForm {
             },
         }
         let clear = [(UserField::Email, email.is_none()), (UserField::Name, name.is_none())];
-        Ok(UpdateUser { external_id, email, name, metadata: None, clear: cleared(clear) })
+        let clear = cleared(clear);
+        Ok(UpdateUser { external_id, email, name, clear, ..UpdateUser::default() })
     }
 }
 
