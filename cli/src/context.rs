@@ -30,7 +30,7 @@ use crate::wait_display::WaitDisplay;
 /// One run of licctl.
 pub struct Context {
     pub io: Rc<Io>,
-    pub messages: Messages,
+    pub messages: Rc<Messages>,
     pub env: Env,
     pub globals: Globals,
     pub output: OutputOptions,
@@ -63,9 +63,10 @@ impl Context {
         words: Vec<String>,
     ) -> Self {
         let io = Rc::new(io);
-        let wait_display = WaitDisplay::new(io.clone(), output.format.is_json());
+        let messages = Rc::new(Messages::new(io.clone(), output.format.is_json()));
+        let wait_display = WaitDisplay::new(io.clone(), messages.clone());
         Self {
-            messages: Messages::new(io.clone(), output.format.is_json()),
+            messages,
             io,
             env,
             globals,

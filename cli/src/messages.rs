@@ -11,7 +11,8 @@ use crate::io::Io;
 
 pub struct Messages {
     io: Rc<Io>,
-    json: bool,
+    /// Whether stderr is JSON for a program.
+    pub json: bool,
     notes: RefCell<Vec<String>>,
     failure: RefCell<Option<Value>>,
 }

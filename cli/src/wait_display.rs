@@ -1,5 +1,5 @@
-//! Shows that a run is waiting for its server: as a temporary line on the terminal, in the bar of a
-//! bulk run, or otherwise as a note.
+//! Shows that a run is waiting for its server: on the terminal for as long as it waits, and otherwise
+//! as a note.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,78 +7,75 @@ use std::rc::Rc;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::io::Io;
+use crate::messages::Messages;
 
 pub struct WaitDisplay {
     io: Rc<Io>,
-    /// Whether stderr is JSON for a program.
-    silent: bool,
-    /// The bar of the bulk run, with the style that it has while it does not wait.
-    bulk: RefCell<Option<(ProgressBar, ProgressStyle)>>,
-    line: RefCell<Option<ProgressBar>>,
+    messages: Rc<Messages>,
+    /// The bar of a bulk run, or a line of its own.
+    bar: RefCell<Option<ProgressBar>>,
 }
 
 impl WaitDisplay {
-    pub fn new(io: Rc<Io>, silent: bool) -> Self {
-        Self { io, silent, bulk: RefCell::default(), line: RefCell::default() }
+    pub fn new(io: Rc<Io>, messages: Rc<Messages>) -> Self {
+        Self { io, messages, bar: RefCell::default() }
     }
 
-    /// Waits show in this bar until [`Self::release_bar`].
-    pub fn use_bar(&self, bar: ProgressBar, style: ProgressStyle) {
-        self.bulk.replace(Some((bar, style)));
-    }
-
-    pub fn release_bar(&self) {
-        self.bulk.take();
+    /// Waits show as the message of this bar until [`Self::end`].
+    pub fn use_bar(&self, bar: ProgressBar) {
+        self.bar.replace(Some(bar));
     }
 
     /// Shows the text, in place of the one before.
     pub fn show(&self, text: String) {
-        if !self.io.terminals.stderr {
-            return;
+        if self.io.terminals.stderr {
+            let mut bar = self.bar.borrow_mut();
+            bar.get_or_insert_with(line).set_message(text);
         }
-        if let Some((bar, _)) = &*self.bulk.borrow() {
-            bar.set_style(style("{pos} of {len}  {wide_msg}"));
-            bar.set_message(text);
-            return;
-        }
-        let mut line = self.line.borrow_mut();
-        let line = line.get_or_insert_with(|| {
-            let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            line.set_style(style("{wide_msg}"));
-            line
-        });
-        line.set_message(text);
     }
 
     /// Removes the text.
     pub fn clear(&self) {
-        if let Some((bar, usual)) = &*self.bulk.borrow() {
-            bar.set_message("");
-            bar.set_style(usual.clone());
-            // The pause says nothing about the rate after it.
-            bar.reset_eta();
+        let mut bar = self.bar.borrow_mut();
+        match &*bar {
+            Some(of_run) if of_run.length().is_some() => {
+                of_run.set_message("");
+                // The pause says nothing about the rate after it.
+                of_run.reset_eta();
+            }
+            _ => bar.take().into_iter().for_each(|line| line.finish_and_clear()),
         }
-        if let Some(line) = self.line.take() {
-            line.finish_and_clear();
-        }
+    }
+
+    /// Removes the bar.
+    pub fn end(&self) {
+        self.bar.take().into_iter().for_each(|bar| bar.finish_and_clear());
     }
 
     /// Prints a line immediately, above the bar if there is one.
     pub fn say(&self, text: &str) {
-        match &*self.bulk.borrow() {
-            Some((bar, _)) => bar.println(text),
+        match &*self.bar.borrow() {
+            Some(bar) => bar.println(text),
             None => self.io.say(&format!("{text}\n")),
         }
     }
 
-    /// Notes that a wait begins, where no temporary line can be shown.
-    pub fn note(&self, text: &str) {
-        if !self.io.terminals.stderr && !self.silent {
-            self.io.say(&format!("note: {text}\n"));
+    /// Notes in a log that a wait begins, which a terminal shows.
+    pub fn log(&self, text: &str) {
+        if !self.io.terminals.stderr && !self.messages.json {
+            self.note(text);
         }
+    }
+
+    pub fn note(&self, text: &str) {
+        self.messages.note(text);
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+fn line() -> ProgressBar {
+    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template("{wide_msg}") {
+        Ok(style) => line.with_style(style),
+        Err(_) => line,
+    }
 }

@@ -41,11 +41,10 @@ impl RowProgress {
             let bar =
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
             // The bar fills the rest of the line.
-            let template = "{pos} of {len}  {rate}  {eta} left  {wide_bar}";
+            let template = "{pos} of {len}  {rate}  {eta} left  {msg}{wide_bar}";
             if let Ok(style) = ProgressStyle::with_template(template) {
-                let style = style.with_key("rate", rate);
-                bar.set_style(style.clone());
-                ctx.wait_display.use_bar(bar.clone(), style);
+                bar.set_style(style.with_key("rate", rate));
+                ctx.wait_display.use_bar(bar.clone());
             }
             return Self { bar, lines: None };
         }
@@ -82,7 +81,6 @@ impl RowProgress {
     }
 
     pub fn finish(&self, ctx: &Context) {
-        ctx.wait_display.release_bar();
-        self.bar.finish_and_clear();
+        ctx.wait_display.end();
     }
 }

@@ -133,6 +133,11 @@ impl Client {
         format!("{} ({})", origin(&self.target.server), self.target.key.mode())
     }
 
+    /// Waits for the server as long as it takes, from now on.
+    pub fn wait_endlessly(&self) {
+        self.patience.be_endless();
+    }
+
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let api_request = self.request(Method::GET, path);
         Ok(self.exchange::<Success<T>>(&api_request, None, None).await?.body.data)

@@ -2,13 +2,12 @@
 //! delays all requests of the run, until any of them gets a response.
 
 use std::cell::Cell;
-use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::error::{BROKEN_ANSWER, Error, NOT_LICD, Result, UNREACHABLE};
+use crate::error::{BROKEN_ANSWER, Error, Exit, NOT_LICD, Result, UNREACHABLE};
 use crate::interruption::Interruption;
 use crate::wait_display::WaitDisplay;
 
@@ -21,7 +20,7 @@ const MAX_RECONNECT_PAUSE: Duration = Duration::from_secs(2);
 const QUIET_PAUSE: Duration = Duration::from_secs(2);
 
 /// Why a request may succeed later.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     RateLimit,
     Busy,
@@ -29,26 +28,14 @@ enum Trouble {
     Silence,
 }
 
-/// No request is sent before the end of a pause.
-#[derive(Clone, Copy)]
-struct Pause {
-    trouble: Trouble,
-    end: Instant,
-    /// The end that is shown: of the pause, or of all attempts to connect.
-    shown_end: Instant,
-}
-
-impl fmt::Display for Pause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.shown_end.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
-        match self.trouble {
-            Trouble::RateLimit => {
-                write!(f, "rate limited; retrying in {seconds} s")
-            }
-            Trouble::Busy => write!(f, "the server is busy; retrying in {seconds} s"),
-            Trouble::Silence => {
-                write!(f, "no response from the server; giving up in {seconds} s")
-            }
+impl Trouble {
+    /// What is said of a wait of this length.
+    fn words(self, wait: Duration) -> String {
+        let seconds = wait.as_secs_f64().ceil();
+        match self {
+            Self::RateLimit => format!("rate limited; retrying in {seconds} s"),
+            Self::Busy => format!("the server is busy; retrying in {seconds} s"),
+            Self::Silence => format!("no response from the server; giving up in {seconds} s"),
         }
     }
 }
@@ -100,16 +87,16 @@ impl Attempts {
 
 pub struct Patience {
     /// The longest time without a response.
-    limit: Duration,
+    limit: Cell<Duration>,
     display: Rc<WaitDisplay>,
     interruption: Rc<Interruption>,
     known: Cell<ServerKnowledge>,
     /// Since when no request has been answered.
     stuck_since: Cell<Option<Instant>>,
-    pause: Cell<Option<Pause>>,
+    /// No request is sent before this moment.
+    paused_until: Cell<Instant>,
     /// The end of the wait that was last noted.
-    noted_until: Cell<Option<Instant>>,
-    waiting: Cell<usize>,
+    noted_until: Cell<Instant>,
 }
 
 impl Patience {
@@ -119,16 +106,25 @@ impl Patience {
         display: Rc<WaitDisplay>,
         interruption: Rc<Interruption>,
     ) -> Self {
+        let now = Instant::now();
         Self {
-            limit,
+            limit: Cell::new(limit),
             display,
             interruption,
             known: Cell::new(known),
             stuck_since: Cell::default(),
-            pause: Cell::default(),
-            noted_until: Cell::default(),
-            waiting: Cell::default(),
+            paused_until: Cell::new(now),
+            noted_until: Cell::new(now),
         }
+    }
+
+    /// Waits for the server as long as it takes, whatever it was asked before.
+    pub(super) fn be_endless(&self) {
+        self.limit.set(Duration::MAX);
+    }
+
+    fn is_endless(&self) -> bool {
+        self.limit.get() == Duration::MAX
     }
 
     /// Whether licd is known to be at this address, so that any other response is a proxy's.
@@ -143,18 +139,14 @@ impl Patience {
 
     /// Waits for the end of a pause. Ctrl-C ends the wait, and with it the request.
     pub(super) async fn wait(&self) -> Result<()> {
-        if self.pending().is_none() {
-            return Ok(());
-        }
-        let _shown = Shown::begin(self);
-        while let Some(pause) = self.pending() {
+        while self.paused_until.get() > Instant::now() {
+            tokio::select! {
+                () = sleep_until(self.paused_until.get()) => {}
+                () = self.interruption.heard() => {}
+            }
+            self.display.clear();
             if self.interruption.wanted() {
                 return Err(Error::interrupted());
-            }
-            self.display.show(format!("{pause} (Ctrl-C to stop)"));
-            tokio::select! {
-                () = sleep_until(pause.end.min(next_second(pause.shown_end))) => {}
-                () = self.interruption.heard() => {}
             }
         }
         Ok(())
@@ -163,7 +155,9 @@ impl Patience {
     /// Records that a request was answered.
     pub(super) fn answered(&self) {
         self.known.set(ServerKnowledge::Responded);
-        self.stuck_since.set(None);
+        if self.stuck_since.take().is_some() && self.is_endless() {
+            self.display.note("the server is back");
+        }
     }
 
     /// Schedules a pause if the request may succeed after it; otherwise returns the request's error.
@@ -178,9 +172,10 @@ impl Patience {
             self.known.set(ServerKnowledge::Responded);
         }
         let now = Instant::now();
+        let is_first = self.stuck_since.get().is_none();
         let since = self.stuck_since.get().unwrap_or(now);
         self.stuck_since.set(Some(since));
-        let left = (since + self.limit).saturating_duration_since(now);
+        let left = self.limit.get().saturating_sub(now - since);
         let pause = match (trouble, error.retry_after) {
             (Trouble::Silence, _) => reconnect_pause(now - since).min(left),
             (_, Some(seconds)) => Duration::from_secs(seconds).max(MIN_PAUSE),
@@ -189,15 +184,37 @@ impl Patience {
         if left.is_zero() || pause > left {
             return Err(attempts.end(self.advised(error)));
         }
-        let shown = if matches!(trouble, Trouble::Silence) { left } else { pause };
-        self.pause_until(Pause { trouble, end: now + pause, shown_end: now + shown }, since);
+        if !self.is_endless() {
+            self.show(
+                trouble,
+                pause,
+                if trouble == Trouble::Silence { left } else { pause },
+                since,
+            );
+        } else if is_first {
+            self.display.note(&format!("{} Waiting.", error.message()));
+        }
+        self.paused_until.set(self.paused_until.get().max(now + pause));
         attempts.failed(error);
         Ok(())
+    }
+
+    /// Shows a pause, as the wait of which it may be a part; in a log once, if it is a long one.
+    fn show(&self, trouble: Trouble, pause: Duration, wait: Duration, since: Instant) {
+        let (now, words) = (Instant::now(), trouble.words(wait));
+        self.display.show(format!("{words} (Ctrl-C to stop)"));
+        if self.noted_until.get() <= now && now + pause > since + QUIET_PAUSE {
+            self.noted_until.set(now + wait);
+            self.display.log(&words);
+        }
     }
 
     fn trouble(&self, error: &Error, attempts: &Attempts) -> Option<Trouble> {
         let Attempts { is_write, is_resent, .. } = *attempts;
         let known = self.known.get();
+        if self.is_endless() && matches!(error.exit, Exit::Unreachable | Exit::RateLimited) {
+            return Some(if error.status().is_some() { Trouble::Busy } else { Trouble::Silence });
+        }
         let silence = |is_temporary: bool| is_temporary.then_some(Trouble::Silence);
         match (error.code(), error.status()) {
             // What never responds is probably not licd. A write is retried anyway, because it may
@@ -219,28 +236,11 @@ impl Patience {
         }
     }
 
-    fn pause_until(&self, pause: Pause, since: Instant) {
-        if self.pending().is_some_and(|pending| pending.end >= pause.end) {
-            return;
-        }
-        self.pause.set(Some(pause));
-        let now = Instant::now();
-        let is_noted = self.noted_until.get().is_some_and(|end| end > now);
-        if !is_noted && pause.end - since > QUIET_PAUSE {
-            self.noted_until.set(Some(pause.shown_end));
-            self.display.note(&pause.to_string());
-        }
-    }
-
-    fn pending(&self) -> Option<Pause> {
-        self.pause.get().filter(|pause| pause.end > Instant::now())
-    }
-
     /// The error when patience runs out, with a span that would have been enough.
     fn advised(&self, error: Error) -> Error {
-        match error.retry_after.filter(|_| !self.limit.is_zero()) {
+        match error.retry_after.filter(|_| !self.limit.get().is_zero()) {
             Some(seconds) => {
-                let enough = seconds.max(self.limit.as_secs() * 2);
+                let enough = seconds.max(self.limit.get().as_secs() * 2);
                 error.fix(format!("try again in {seconds} s, or raise --patience to {enough}s"))
             }
             None => error,
@@ -248,34 +248,7 @@ impl Patience {
     }
 }
 
-/// Shows the wait until the last waiting request resumes.
-struct Shown<'a>(&'a Patience);
-
-impl<'a> Shown<'a> {
-    fn begin(patience: &'a Patience) -> Self {
-        patience.waiting.set(patience.waiting.get() + 1);
-        Self(patience)
-    }
-}
-
-impl Drop for Shown<'_> {
-    fn drop(&mut self) {
-        let others = self.0.waiting.get() - 1;
-        self.0.waiting.set(others);
-        if others == 0 {
-            self.0.display.clear();
-        }
-    }
-}
-
 /// Grows with the length of the outage.
 fn reconnect_pause(silence: Duration) -> Duration {
     (silence / 2).clamp(MIN_PAUSE, MAX_RECONNECT_PAUSE)
-}
-
-/// When the countdown to `end` next changes.
-fn next_second(end: Instant) -> Instant {
-    let now = Instant::now();
-    let part = end.saturating_duration_since(now).subsec_nanos();
-    now + if part == 0 { Duration::from_secs(1) } else { Duration::from_nanos(part.into()) }
 }

@@ -13,8 +13,6 @@ pub enum Format {
     Json,
     /// JSON with one record per line
     Jsonl,
-    /// The server's records as YAML
-    Yaml,
     /// CSV with stable columns, for spreadsheets
     Csv,
     /// Ids, one per line

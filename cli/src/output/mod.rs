@@ -10,7 +10,6 @@ mod jq;
 mod listing;
 mod pager;
 pub mod table;
-mod yaml;
 
 use std::borrow::Cow;
 
@@ -164,7 +163,8 @@ impl View {
 
     /// Shows the data to a person as YAML, for a file.
     pub fn document(mut self) -> Self {
-        self.blocks.push(Block::Document(yaml::yaml(&self.json)));
+        let text = yaml_serde::to_string(&self.json).unwrap_or_else(|_| format::json(&self.json));
+        self.blocks.push(Block::Document(text));
         self
     }
 
@@ -245,7 +245,6 @@ impl View {
         let text = match options.format {
             Format::Json => format::json(&self.json),
             Format::Jsonl => format::json_lines(&self.json),
-            Format::Yaml => yaml::yaml(&self.json),
             Format::Csv => self.csv(options)?,
             Format::Ids => self.ids.iter().map(|id| format!("{id}\n")).collect(),
             Format::Table => return self.blocks(io, options),

@@ -146,8 +146,6 @@ fn tail_prints_a_line_for_each_event_until_the_wanted_one() {
     let (header, rest) = ran.stdout.split_once('\n').unwrap();
     assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["SUBJECT", "TYPE"]);
     assert!(rest.starts_with("lic_01h455vb4pex5vsknk084sn02q  license.updated\n"), "{rest}");
-    let ran = tail(&service(), &[&until[..], &["-o", "yaml"]].concat());
-    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
 }
 
 /// A broken line cannot be read.

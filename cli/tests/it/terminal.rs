@@ -387,7 +387,7 @@ fn data_on_a_terminal_is_shown_and_not_obeyed() {
         _ => Reply::list(&[product("A\u{202e}B")]),
     });
     let home = Home::with(&server);
-    for format in ["json", "jsonl", "yaml", "csv"] {
+    for format in ["json", "jsonl", "csv"] {
         let mut terminal = on_a_terminal(&home, &["products", "list", "-o", format]);
         let shown = terminal.exp_eof().unwrap();
         assert!(shown.contains(r"A\u202eB"), "{format}: {shown}");

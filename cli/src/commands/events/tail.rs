@@ -10,13 +10,11 @@ use super::{EventFilters, EventsPart, Order};
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::{Format, View};
+use crate::output::View;
 use crate::time::{PastTime, Span};
 
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest pause during an outage.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Print events as they happen
 ///
@@ -50,11 +48,6 @@ pub struct TailArgs {
 }
 
 pub async fn run(ctx: &Context, mut args: TailArgs) -> Result<View> {
-    if ctx.output.format == Format::Yaml {
-        return Err(
-            Error::usage("events tail cannot print YAML.").fix("licctl events tail -o jsonl")
-        );
-    }
     if let (Some(kind), Some(until)) = (args.filters.kind, args.until)
         && kind != until
     {
@@ -96,11 +89,10 @@ async fn follow(ctx: &Context, args: &TailArgs) -> Result<()> {
         None if from.is_some() => 0,
         None => end(client).await?,
     };
-    let mut outage = Outage { answered: args.after.is_none(), pause: None };
     loop {
-        let Some(page) = outage.watch(ctx, next(args, client, from, after).await).await? else {
-            continue;
-        };
+        let page = next(args, client, from, after).await?;
+        // It may restart, now that the address is known to be right.
+        client.wait_endlessly();
         let caught_up = page.next_cursor.is_none();
         for event in page.data.iter().filter(|event| event.sequence > after) {
             printer.print(ctx, event)?;
@@ -130,38 +122,4 @@ async fn next(
 async fn end(client: &Client) -> Result<i64> {
     let last = EventFilters::default().last(client, 1).await?;
     Ok(last.first().map_or(0, |event| event.sequence))
-}
-
-/// Whether the server has responded, and how long to pause if it does not.
-struct Outage {
-    answered: bool,
-    pause: Option<Duration>,
-}
-
-impl Outage {
-    /// The response; none after a pause. An error is returned if it is permanent, or if the server
-    /// has never responded, because the URL may be wrong.
-    async fn watch<T>(&mut self, ctx: &Context, answer: Result<T>) -> Result<Option<T>> {
-        let error = match answer {
-            Ok(answer) => {
-                if self.pause.take().is_some() {
-                    ctx.note("the server is back");
-                }
-                self.answered = true;
-                return Ok(Some(answer));
-            }
-            Err(error) => error,
-        };
-        if !self.answered || !matches!(error.exit, Exit::Unreachable | Exit::RateLimited) {
-            return Err(error);
-        }
-        if self.pause.is_none() {
-            ctx.note(&format!("{} Waiting.", error.message()));
-        }
-        let pause = self.pause.map_or(POLL_INTERVAL, |pause| (pause * 2).min(MAX_PAUSE));
-        self.pause = Some(pause);
-        let pause = error.retry_after.map_or(pause, Duration::from_secs);
-        tokio::time::sleep(pause).await;
-        Ok(None)
-    }
 }
