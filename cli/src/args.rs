@@ -11,6 +11,7 @@ use crate::commands::{
     api, catalog, dashboard, doctor, events, help, keys, licenses, login, manual, plans, products,
     profiles, refusals, stats, users, validate, version, whoami,
 };
+use crate::completion;
 use crate::context::Context;
 use crate::env::{self, Env};
 use crate::error;
@@ -114,10 +115,8 @@ pub enum Commands {
     Login(login::LoginArgs),
     Logout(login::LogoutArgs),
     /// Show the API key in use: its role, mode and tenant
-    #[command(after_help = whoami::EXAMPLES)]
     Whoami,
     /// Check the configuration, network, server, clock and API key
-    #[command(after_help = doctor::EXAMPLES)]
     Doctor,
     Completions(manual::CompletionsArgs),
     Help(help::HelpArgs),
@@ -126,7 +125,6 @@ pub enum Commands {
     #[command(subcommand, visible_alias = "profile")]
     Profiles(profiles::Verb),
     /// Print the version and commit
-    #[command(after_help = version::EXAMPLES)]
     Version,
 }
 
@@ -134,7 +132,7 @@ pub enum Commands {
 pub fn grammar() -> Command {
     let command = Cli::command();
     let page = front_page(&command);
-    with_pages(command).help_template(page)
+    with_pages(command, "licctl").help_template(page)
 }
 
 /// The help of licctl itself: the commands in groups, and the common flags.
@@ -152,15 +150,30 @@ fn front_page(command: &Command) -> String {
     format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{usual}{{after-help}}")
 }
 
-/// Gives all subcommands their help page. Global flags are on a page of their own, `licctl help
-/// flags`, and in the manual.
-fn with_pages(command: Command) -> Command {
-    let hide = |arg: Arg| {
+/// Gives all subcommands their help page with its examples, and their arguments what completes
+/// them. Global flags are on a page of their own, `licctl help flags`, and in the manual.
+fn with_pages(command: Command, path: &str) -> Command {
+    let shown = |arg: Arg| {
         let hidden = arg.is_hide_short_help_set() || arg.is_global_set();
-        arg.hide_short_help(hidden).hide_long_help(hidden)
+        completion::completed(arg).hide_short_help(hidden).hide_long_help(hidden)
     };
-    let page = |command: Command| with_pages(command.help_template(PAGE));
-    command.mut_args(hide).mut_subcommands(page)
+    let page = |command: Command| {
+        let path = format!("{path} {}", command.get_name());
+        let command = match examples(&path) {
+            Some(examples) => command.after_help(examples),
+            None => command,
+        };
+        with_pages(command.help_template(PAGE), &path)
+    };
+    command.mut_args(shown).mut_subcommands(page)
+}
+
+/// The text below the help of a command, as the file has it under its name.
+fn examples(path: &str) -> Option<&'static str> {
+    let sections = include_str!("args/examples.txt").split("# licctl ");
+    let name = path.strip_prefix("licctl ")?;
+    let mut texts = sections.filter_map(|text| text.strip_prefix(name)?.strip_prefix('\n'));
+    texts.next().map(str::trim_end)
 }
 
 /// Reads a command line, beginning with the program's name.

@@ -1,10 +1,10 @@
 //! Completion of command lines: commands and flags from their definitions, ids and names from the
-//! cache. It sends no request. Arguments name their completer where they are defined.
+//! cache. It sends no request.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 use common::ApiKey;
@@ -43,27 +43,24 @@ else
     compdef _clap_dynamic_completer_licctl licctl
 fi"#;
 
-pub fn products() -> ArgValueCompleter {
-    of("product")
+/// The argument with what completes it, which follows from its name.
+pub fn completed(arg: Arg) -> Arg {
+    let completer = match arg.get_id().as_str() {
+        "product" => of("product"),
+        "plan" => of("plan"),
+        "license" | "licenses" => of("license"),
+        "user" | "users" | "assign" | "external_id" => of("user"),
+        "key" => of("key"),
+        "profile" => profiles(),
+        "columns" => columns(),
+        "command" => commands("man"),
+        "words" => commands("help"),
+        _ => return arg,
+    };
+    arg.add(completer)
 }
 
-pub fn plans() -> ArgValueCompleter {
-    of("plan")
-}
-
-pub fn licenses() -> ArgValueCompleter {
-    of("license")
-}
-
-pub fn users() -> ArgValueCompleter {
-    of("user")
-}
-
-pub fn keys() -> ArgValueCompleter {
-    of("key")
-}
-
-pub fn profiles() -> ArgValueCompleter {
+fn profiles() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         let config = Folder::locate(&Env::of_this_process()).and_then(|it| Config::load(&it));
         let profiles = config.map(|config| config.profiles).unwrap_or_default().into_iter();
@@ -72,7 +69,7 @@ pub fn profiles() -> ArgValueCompleter {
 }
 
 /// Completes the words of a command, and after `help` also its topics. `verb` is the word before.
-pub fn commands(verb: &'static str) -> ArgValueCompleter {
+fn commands(verb: &'static str) -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| {
         let Some(definitions) = DEFINITIONS.get() else { return Vec::new() };
         let line: Vec<String> =
@@ -96,7 +93,7 @@ pub fn commands(verb: &'static str) -> ArgValueCompleter {
 }
 
 /// Completes the last of several names of columns, of the command on the line.
-pub fn columns() -> ArgValueCompleter {
+fn columns() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         let Some(definitions) = DEFINITIONS.get() else { return Vec::new() };
         let typed = typed.to_string_lossy();

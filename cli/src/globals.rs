@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::completion;
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
 use crate::output::{ColumnNames, Format, Jq, OutputOptions, pager};
@@ -17,7 +16,7 @@ use crate::values::Patience;
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Profile to use [env: LICCTL_PROFILE]
-    #[arg(short = 'P', long, global = true, value_name = "NAME", add = completion::profiles())]
+    #[arg(short = 'P', long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
     /// URL of the server [env: LICCTL_SERVER]
     #[arg(long, global = true, value_name = "URL")]
@@ -35,7 +34,6 @@ pub struct Globals {
     /// Columns of the table or CSV, in this order, such as ID,NAME; an unknown name lists all
     /// columns, including hidden ones
     #[arg(short, long, global = true, value_name = "NAMES", hide_short_help = true)]
-    #[arg(add = completion::columns())]
     columns: Option<ColumnNames>,
     /// Omit the header line
     #[arg(long, global = true, hide_short_help = true)]

@@ -23,18 +23,6 @@ const OUTSIDE_THE_API: [&str; 2] = ["healthz", "readyz"];
 /// The data of the response is printed as JSON. The default method is GET, or POST with fields or
 /// input.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl api key
-  licctl api admin/plans -F productId=prd_01k2v4p8qsf8brz6c7y0sjvkd3 \\
-      -F name=Pro -F maxSeats=5 -F features[]=sso
-  licctl api /api/v1/admin/users -F externalId=alice -F metadata[team]=blue
-  licctl api -X GET admin/users -f externalId=4711
-  licctl api --paginate \"admin/licenses?limit=100\" --jq \".[].id\"
-  licctl api admin/licenses -f planId=pln_01k2v4p8qsf8brz6c7y0sjvkd3 \\
-      -H \"Idempotency-Key: order-4711\"
-  licctl api openapi.json
-  licctl api -X PATCH admin/plans/pln_01k2v4p8qsf8brz6c7y0sjvkd3 --input p.json")]
 pub struct ApiArgs {
     /// Path of the endpoint; the prefix /api/v1/ is optional
     path: String,

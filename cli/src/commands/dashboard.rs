@@ -13,11 +13,6 @@ use crate::output::cell::TextCell;
 ///
 /// Sign in with a read or admin key. The URL is also printed; without a terminal it is only printed.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl dashboard
-  licctl dashboard --print
-  licctl dashboard --profile staging")]
 pub struct DashboardArgs {
     /// Only print the URL
     #[arg(long)]

@@ -20,11 +20,6 @@ use crate::output::View;
 use crate::output::cell::{TextCell, Tone};
 use crate::records::CurrentKey;
 
-pub const EXAMPLES: &str = "\
-Examples:
-  licctl doctor
-  licctl doctor --profile staging -o json";
-
 /// The tolerated difference between the clocks of the server and this machine.
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 

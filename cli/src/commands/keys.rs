@@ -10,7 +10,6 @@ use common::{CreateKey, Mode, Name, OverlapSeconds, Role, RollKey};
 use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
 use crate::client::{ApiRecord, Query, new_idempotency_key};
-use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -38,48 +37,14 @@ const OVERLAP_TO_PRINT: &str = "1h";
 #[derive(Subcommand)]
 pub enum Verb {
     /// List keys, without their secrets
-    #[command(
-        visible_alias = "ls",
-        after_help = "\
-Examples:
-  licctl keys list
-  licctl keys list --jq '.[] | select(.lastUsedAt == null) | .name'"
-    )]
+    #[command(visible_alias = "ls")]
     List(ListFlags),
     /// Create a key and print its secret once
-    #[command(
-        visible_alias = "new",
-        after_help = "\
-Roles:
-  validate  can only validate users; for your application
-  read      can read everything and change nothing; for support
-  admin     can read and change everything
-
-Examples:
-  licctl keys create --name \"Acme Studio 4.2\" --role validate
-  licctl keys create --name ci --role admin --mode test --expires-in 90d -q"
-    )]
+    #[command(visible_alias = "new")]
     Create(CreateArgs),
     /// Replace a key with a new one and print its secret once
-    #[command(after_help = "\
-The new key has the name, role, mode and expiry of the old one. Switch everything that uses the old
-key before it expires.
-
-Examples:
-  licctl keys roll ci
-  licctl keys roll \"Acme Studio 4.2\" --overlap 7d -q
-  licctl keys roll ci --overlap 0 --yes")]
     Roll(RollArgs),
     /// Revoke a key immediately and permanently
-    #[command(after_help = "\
-Examples:
-  licctl keys revoke ci
-  licctl keys revoke key_01k2v4p8qsf8brz6c7y0sjvkd3 --yes
-  licctl keys revoke sk_live_8fQz
-  licctl keys revoke -        reads a leaked key from a hidden prompt or stdin
-
-A secret is looked up by its prefix; the rest of it is not sent. As an argument
-it ends up in the shell history.")]
     Revoke {
         #[command(flatten)]
         key: KeyArg,
@@ -122,7 +87,6 @@ pub struct RollArgs {
 #[derive(Args)]
 pub struct KeyArg {
     /// Key id, name, prefix or secret; - reads it from stdin
-    #[arg(add = completion::keys())]
     key: Option<String>,
 }
 

@@ -28,22 +28,12 @@ use crate::server_address::{DEFAULT_SERVER, parse_server};
 /// set, everything is stored there. The profile remembers the server and --ca-cert, and becomes the
 /// current profile.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl login --server https://licenses.example.com
-  licctl login --server licenses.internal --ca-cert company-ca.pem
-  licctl login --profile staging --api-key-file key.txt
-  pass show licenses | licctl login --profile live --api-key-file -")]
 pub struct LoginArgs {}
 
 /// Remove the stored API key of the current profile, or of --profile
 ///
 /// The key stays active until you revoke it with licctl keys revoke.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl logout
-  licctl logout --profile staging")]
 pub struct LogoutArgs {}
 
 pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {

@@ -16,14 +16,6 @@ use crate::output::View;
 
 /// Print a completion script for commands, flags, ids and names
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl completions bash > ~/.local/share/bash-completion/completions/licctl
-  licctl completions zsh > ~/.zfunc/_licctl
-  licctl completions fish > ~/.config/fish/completions/licctl.fish
-
-Ids and names come from the last lists that licctl showed. Completion sends no
-requests.")]
 pub struct CompletionsArgs {
     /// Your shell
     #[arg(value_parser = PossibleValuesParser::new(completion::SHELLS))]
@@ -32,14 +24,9 @@ pub struct CompletionsArgs {
 
 /// Print a manual page, or write all of them to a directory
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl man > licctl.1
-  licctl man plans create > licctl-plans-create.1
-  licctl man --all-to /usr/local/share/man/man1")]
 pub struct ManArgs {
     /// Command to describe [default: licctl itself]
-    #[arg(value_name = "COMMAND", add = completion::commands("man"))]
+    #[arg(value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the pages of all commands to this directory
     #[arg(long, value_name = "FOLDER", conflicts_with = "command", value_hint = ValueHint::DirPath)]

@@ -6,7 +6,6 @@ use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
 use crate::client::{ApiRecord, Query};
-use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -35,49 +34,22 @@ const SPEC: ListSpec<ApiRecord<Product>> = ListSpec {
 #[derive(Subcommand)]
 pub enum Verb {
     /// List all products, oldest first
-    #[command(
-        visible_alias = "ls",
-        after_help = "\
-Examples:
-  licctl products list
-  licctl products list -o csv"
-    )]
+    #[command(visible_alias = "ls")]
     List(ListFlags),
     /// Show a product
-    #[command(
-        visible_alias = "show",
-        after_help = "\
-Examples:
-  licctl products get \"Acme Studio\"
-  licctl products get \"Acme Studio\" -q"
-    )]
+    #[command(visible_alias = "show")]
     Get {
         /// Product id or name, or at least 6 characters from either end of the id
-        #[arg(add = completion::products())]
         product: Option<String>,
     },
     /// Create a product
-    #[command(
-        visible_alias = "new",
-        after_help = "\
-Examples:
-  licctl products create --name \"Acme Studio\"
-  licctl products create --name \"Acme Studio\" --if-not-exists -q"
-    )]
+    #[command(visible_alias = "new")]
     Create(CreateArgs),
     /// Change a product's name or description
-    #[command(after_help = "\
-Examples:
-  licctl products update \"Acme Studio\" --description \"The desktop application\"
-  licctl products update \"Acme Studio\" --description none")]
     Update(UpdateArgs),
     /// Delete a product without plans
-    #[command(after_help = "\
-Examples:
-  licctl products delete \"Acme Stduio\"")]
     Delete {
         /// Product id or name
-        #[arg(add = completion::products())]
         product: Option<String>,
     },
 }
@@ -101,7 +73,6 @@ pub struct CreateArgs {
 #[derive(Args)]
 pub struct UpdateArgs {
     /// Product id or name
-    #[arg(add = completion::products())]
     product: Option<String>,
     /// New name
     #[arg(long)]

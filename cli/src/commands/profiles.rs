@@ -4,7 +4,6 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::login::{forget, note_leftover};
-use crate::completion;
 use crate::config::{Config, ConfigEdit, Folder, KeyPlace, Profile, address, profile_name};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -23,51 +22,26 @@ pub const COLUMNS: [Column; 5] = [
     Column::new("KEY", 2),
 ];
 
-const LIST_EXAMPLES: &str = "\
-Examples:
-  licctl profiles list
-  licctl profiles list --jq '.[] | select(.current).server'";
-
-const USE_EXAMPLES: &str = "\
-Examples:
-  licctl profiles use staging
-  licctl plans list --profile live      for this command only";
-
-const RENAME_EXAMPLE: &str = "\
-Example:
-  licctl profiles rename default live";
-
-const REMOVE_EXAMPLES: &str = "\
-Examples:
-  licctl profiles remove staging
-  licctl profiles remove staging --yes";
-
 #[derive(Subcommand)]
 pub enum Verb {
     /// List profiles
-    #[command(visible_alias = "ls", after_help = LIST_EXAMPLES)]
+    #[command(visible_alias = "ls")]
     List,
     /// Switch to another profile
-    #[command(after_help = USE_EXAMPLES)]
     Use {
         /// Name of the profile
-        #[arg(add = completion::profiles())]
         profile: String,
     },
     /// Rename a profile and its key
-    #[command(after_help = RENAME_EXAMPLE)]
     Rename {
         /// Current name of the profile
-        #[arg(add = completion::profiles())]
         profile: String,
         /// New name of the profile
         new_name: String,
     },
     /// Remove a profile and its key
-    #[command(after_help = REMOVE_EXAMPLES)]
     Remove {
         /// Name of the profile
-        #[arg(add = completion::profiles())]
         profile: String,
     },
 }

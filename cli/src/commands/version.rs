@@ -7,11 +7,6 @@ use crate::error::Result;
 use crate::output::View;
 use crate::output::cell::TextCell;
 
-pub const EXAMPLES: &str = "\
-Examples:
-  licctl version
-  licctl version --jq .commit";
-
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn run() -> Result<View> {

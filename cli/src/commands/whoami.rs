@@ -11,11 +11,6 @@ use crate::output::View;
 use crate::output::cell::TextCell;
 use crate::records::CurrentKey;
 
-pub const EXAMPLES: &str = "\
-Examples:
-  licctl whoami
-  licctl whoami --profile staging --jq .role";
-
 const FIELDS: &str = "id name prefix role mode createdAt expiresAt tenantId=/tenant/id \
     tenant=/tenant/name server profile keySource";
 

@@ -28,23 +28,6 @@ use manifest::Manifest;
 /// and fields that the file omits stay as they are, and null clears a field. Applying a file again
 /// changes nothing. With --dry-run, only the differences are shown, as by licctl diff.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl export > catalog.yaml
-  licctl apply -f catalog.yaml
-
-The file:
-  version: 1
-  products:
-    - name: Acme Studio
-      plans:
-        - name: Pro annual
-          maxSeats: 5             null for no limit
-          expiresInDays: 365      null for no expiry
-          features: [export, sso]
-
-If a change fails, those before it are still shown, and the exit code is 9;
-apply the file again to continue.")]
 pub struct ApplyArgs {
     /// YAML or JSON file, - for stdin
     #[arg(short, long, value_hint = ValueHint::FilePath)]
@@ -53,13 +36,6 @@ pub struct ApplyArgs {
 
 /// Show the changes that apply would make; exit with 10 if there are any
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl diff -f catalog.yaml   exits 0 without differences, else 10
-  licctl diff -f catalog.yaml --strict
-
-Signs:
-  + create   ~ update (field: have → want)   ? only on the server (--strict)")]
 pub struct DiffArgs {
     /// YAML or JSON file, - for stdin
     #[arg(short, long, value_hint = ValueHint::FilePath)]
@@ -71,9 +47,6 @@ pub struct DiffArgs {
 
 /// Print all products and plans in the format that apply reads
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl export > catalog.yaml")]
 pub struct ExportArgs {}
 
 /// The products and plans of the service.

@@ -15,13 +15,6 @@ const DEFAULT_LIMIT: usize = 50;
 ///
 /// Without --since and --after, the last 50 are shown.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl events list --user alice
-  licctl events list --type license.status_changed --since 7d
-  licctl events list --since 2026-11-22 --until 2026-11-23T08:30:00Z
-  licctl events list --subject lic_01k2v4p8qsf8brz6c7y0sjvkd3 -o json
-  licctl events list --after 1041 --limit 1000 -o json")]
 pub struct ListArgs {
     #[command(flatten)]
     filters: EventFilters,

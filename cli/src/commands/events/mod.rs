@@ -10,7 +10,6 @@ use common::{ActorType, Event, EventType, ExternalId, LicenseId, Open, SubjectTy
 use serde_json::Value;
 
 use crate::client::{ApiRecord, Client, Query};
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
@@ -49,7 +48,7 @@ pub struct EventFilters {
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// Only events that concern this user (external id)
-    #[arg(long, add = completion::users())]
+    #[arg(long)]
     user: Option<ExternalId>,
 }
 

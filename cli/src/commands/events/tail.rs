@@ -22,13 +22,6 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// if the server restarts. With --until-type, the exit code is 0 after the first event of that type,
 /// and 10 if --for ends first; after Ctrl-C it is 130.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl events tail
-  licctl events tail --since 1h --user alice
-  licctl events tail --jq .type
-  licctl events tail --subject lic_01k2v4p8qsf8brz6c7y0sjvkd3 \\
-      --until-type seat.taken --for 5m")]
 pub struct TailArgs {
     #[command(flatten)]
     filters: EventFilters,

@@ -4,7 +4,6 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, Command};
 
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
@@ -21,7 +20,7 @@ Examples:
   licctl help ci"))]
 pub struct HelpArgs {
     /// Command or topic
-    #[arg(value_name = "COMMAND or TOPIC", add = completion::commands("help"))]
+    #[arg(value_name = "COMMAND or TOPIC")]
     words: Vec<String>,
 }
 

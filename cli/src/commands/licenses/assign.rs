@@ -8,7 +8,6 @@ use super::{assign_from_file, given_or_chosen};
 use crate::client::ApiRecord;
 use crate::commands::items::{ItemResults, for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
@@ -30,23 +29,11 @@ const FIELDS: &str = "id externalId userId licenseId assignedAt metadata";
 /// An assignment takes no seat; the first successful validation does. On a terminal licctl asks
 /// before it creates a user, unless --create-user is set.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses assign
-  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice bob
-  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice --metadata order=7
-  licctl licenses assign lic_01k2v4p8qsf8brz6c7y0sjvkd3 --from users.csv --yes
-  licctl licenses assign --plan \"Pro annual\" --from users.csv --report r.jsonl
-  licctl licenses assign --plan \"Pro annual\" --from users.csv --resume r.jsonl
-
-JSON output is an array, even for one user. externalId is the user as given,
-userId is licd's own id.")]
 pub struct AssignArgs {
     /// License id or name, or at least 6 characters from the end of the id
-    #[arg(add = completion::licenses())]
     license: Option<String>,
     /// External ids of the users; - reads a list from stdin
-    #[arg(value_name = "USER", add = completion::users())]
+    #[arg(value_name = "USER")]
     users: Vec<String>,
     #[command(flatten)]
     metadata: MetadataFlags,
@@ -58,15 +45,11 @@ pub struct AssignArgs {
 
 /// Unassign users from a license and free their seats
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses unassign lic_01k2v4p8qsf8brz6c7y0sjvkd3 alice")]
 pub struct UnassignArgs {
     /// License id or name, or at least 6 characters from the end of the id
-    #[arg(add = completion::licenses())]
     license: Option<String>,
     /// External ids of the users; - reads a list from stdin
-    #[arg(value_name = "USER", add = completion::users())]
+    #[arg(value_name = "USER")]
     users: Vec<String>,
 }
 

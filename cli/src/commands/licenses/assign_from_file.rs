@@ -13,7 +13,6 @@ use crate::bulk::{
 };
 use crate::client::{ApiRecord, Client, Query, new_idempotency_key};
 use crate::commands::bulk_view;
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::metadata::MetadataChange;
@@ -30,7 +29,7 @@ pub struct FromFile {
     #[arg(long, value_name = "FILE", conflicts_with = "users", value_hint = ValueHint::FilePath)]
     pub from: Option<String>,
     /// With --from, create a license of this plan for each user
-    #[arg(long, requires = "from", conflicts_with = "license", add = completion::plans())]
+    #[arg(long, requires = "from", conflicts_with = "license")]
     plan: Option<String>,
     /// Product of the plan, by name or id
     #[arg(long, requires = "plan")]

@@ -6,7 +6,6 @@ use common::LicenseAssignment;
 use super::given_or_chosen;
 use crate::client::ApiRecord;
 use crate::commands::lists::{self, ListFlags, ListSpec};
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -30,15 +29,8 @@ const SPEC: ListSpec<ApiRecord<LicenseAssignment>> =
 ///
 /// A user without a seat takes one at the first successful validation.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses assignments lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses assignments lic_01k2v4p8qsf8brz6c7y0sjvkd3 -o csv > users.csv
-  licctl licenses assignments lic_01k2v4p8qsf8brz6c7y0sjvkd3 \\
-      --jq '.[] | select(.activation == null) | .externalId'")]
 pub struct AssignmentsArgs {
     /// License id or name, or at least 6 characters from either end of the id
-    #[arg(add = completion::licenses())]
     license: Option<String>,
     #[command(flatten)]
     flags: ListFlags,

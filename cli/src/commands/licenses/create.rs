@@ -11,7 +11,6 @@ use super::{FIELDS, table, with_state};
 use crate::client::{ApiRecord, new_idempotency_key};
 use crate::commands::items::{in_order, read_items};
 use crate::commands::{planned, plans};
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
@@ -28,21 +27,9 @@ const REPEAT: &str = "run the command again with the same --idempotency-key; tha
 
 /// Create licenses from a plan
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses create --plan \"Pro annual\"
-  licctl licenses create --plan \"Pro annual\" --assign alice --assign bob
-  licctl licenses create --plan \"Pro annual\" --name \"Order 7\" --expires-in 90d
-  licctl licenses create --plan \"Pro annual\" --expires-at 2027-12-31
-  licctl licenses create --plan \"Pro annual\" --count 20 -q
-  licctl licenses create --plan \"Acme Studio/Pro annual\"
-  licctl licenses create --plan \"Pro annual\" --idempotency-key order-4711
-
-With --count, if a license cannot be created, those before it are still printed,
-and the exit code is 9. JSON output is an array, even for one license.")]
 pub struct CreateArgs {
     /// Plan of the license, by name or id; Product/Plan if several products share the name
-    #[arg(long, add = completion::plans())]
+    #[arg(long)]
     plan: Option<String>,
     /// Product of the plan, by name or id
     #[arg(long)]
@@ -58,7 +45,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     expires_at: Option<Expiry>,
     /// Assign the license to this user, by external id (repeatable); - reads a list from stdin
-    #[arg(long, value_name = "USER", conflicts_with = "count", add = completion::users())]
+    #[arg(long, value_name = "USER", conflicts_with = "count")]
     assign: Vec<String>,
     /// Number of licenses to create
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

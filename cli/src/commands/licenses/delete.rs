@@ -5,7 +5,6 @@ use clap::Args;
 use super::{FIELDS, choose, table, with_state};
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -16,13 +15,9 @@ use crate::resolve::{self, NameIndex, Purpose};
 ///
 /// For licenses created by mistake. Any other license stays, with its history: revoke it.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses delete lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses list --search \"Import 12\" -q | licctl licenses delete - --yes")]
 pub struct DeleteArgs {
     /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
-    #[arg(value_name = "LICENSE", add = completion::licenses())]
+    #[arg(value_name = "LICENSE")]
     licenses: Vec<String>,
 }
 

@@ -7,7 +7,6 @@ use super::usage::{MAX_EMAILS, seats_in_use, table};
 use super::{FIELDS, assignments, given_or_chosen, status_cell, with_state};
 use crate::client::ApiRecord;
 use crate::commands::plans::joined;
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::cell::TextCell;
@@ -22,14 +21,8 @@ const SHOWN_WAITING: usize = 10;
 
 /// Show a license, its seats, and assigned users without a seat
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses get
-  licctl licenses get lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses get lic_01k2v4p8qsf8brz6c7y0sjvkd3 --jq .expiresAt")]
 pub struct GetArgs {
     /// License id or name, or at least 6 characters from the end of the id
-    #[arg(add = completion::licenses())]
     license: Option<String>,
 }
 

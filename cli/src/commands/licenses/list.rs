@@ -9,7 +9,6 @@ use super::{FIELDS, status_cell, with_state};
 use crate::client::{ApiRecord, Query};
 use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::commands::plans::{joined, seats};
-use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
@@ -63,29 +62,18 @@ struct WithNames {
 
 /// List licenses, oldest first
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses list --product \"Acme Studio\" --status active
-  licctl licenses list --user alice
-  licctl licenses list --search acme
-  licctl licenses list --expiring-within 30d -o json
-  licctl licenses list -c id,status,expires --limit 20
-  licctl licenses list -o csv > licenses.csv
-
-With -o csv, jsonl or ids, licenses are printed as they arrive. If an error ends
-the list early, the exit code shows it.")]
 pub struct ListArgs {
     /// Only licenses of this plan
-    #[arg(long, add = completion::plans())]
+    #[arg(long)]
     plan: Option<String>,
     /// Only licenses of this product
-    #[arg(long, add = completion::products())]
+    #[arg(long)]
     product: Option<String>,
     /// Only licenses with this effective status; an active license past its date counts as expired
     #[arg(long)]
     status: Option<Status>,
     /// Only licenses assigned to this user
-    #[arg(long, add = completion::users())]
+    #[arg(long)]
     user: Option<ExternalId>,
     /// Only active licenses that expire within this time, such as 30d
     #[arg(long, value_name = "SPAN", conflicts_with = "status")]

@@ -66,16 +66,12 @@ pub enum Verb {
     Usage(usage::UsageArgs),
     Assignments(assignments::AssignmentsArgs),
     /// Suspend licenses until you reactivate them
-    #[command(after_help = status::SUSPEND_EXAMPLES)]
     Suspend(status::LicenseArgs),
     /// Activate licenses
-    #[command(after_help = status::ACTIVATE_EXAMPLES)]
     Activate(status::LicenseArgs),
     /// Revoke licenses
-    #[command(after_help = status::REVOKE_EXAMPLES)]
     Revoke(status::LicenseArgs),
     /// Expire licenses now, regardless of their date
-    #[command(after_help = status::EXPIRE_EXAMPLES)]
     Expire(status::LicenseArgs),
     Delete(delete::DeleteArgs),
 }

@@ -8,7 +8,6 @@ use super::{BeforeAndAfter, FIELDS, choose, with_state};
 use crate::client::ApiRecord;
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::output::View;
@@ -28,14 +27,9 @@ const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Colum
 /// without either flag, licenses that are valid for more than a term are refused: it was renewed
 /// before.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3 --for 6mo
-  licctl licenses list --expiring-within 7d -q | licctl licenses renew - --yes")]
 pub struct RenewArgs {
     /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
-    #[arg(value_name = "LICENSE", add = completion::licenses())]
+    #[arg(value_name = "LICENSE")]
     licenses: Vec<String>,
     /// Length of the term, such as 30 or 1y [default: the plan's term]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

@@ -9,7 +9,6 @@ use super::{BeforeAndAfter, FIELDS, choose, past, status_cell, with_state};
 use crate::client::Query;
 use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -18,29 +17,12 @@ use crate::output::table::{Column, Table};
 use crate::prompt;
 use crate::resolve::{self, Purpose};
 
-pub const SUSPEND_EXAMPLES: &str = "\
-Examples:
-  licctl licenses suspend lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses list --plan \"Pro annual\" -q | licctl licenses suspend - --yes";
-pub const ACTIVATE_EXAMPLES: &str = "\
-Examples:
-  licctl licenses activate lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses list --status suspended -q | licctl licenses activate - --yes";
-pub const REVOKE_EXAMPLES: &str = "\
-Examples:
-  licctl licenses revoke lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses list --status expired -q | licctl licenses revoke - --yes";
-pub const EXPIRE_EXAMPLES: &str = "\
-Examples:
-  licctl licenses expire lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses expire lic_01k2v4p8qsf8brz6c7y0sjvkd3 --dry-run";
-
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 
 #[derive(Args)]
 pub struct LicenseArgs {
     /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
-    #[arg(value_name = "LICENSE", add = completion::licenses())]
+    #[arg(value_name = "LICENSE")]
     licenses: Vec<String>,
 }
 

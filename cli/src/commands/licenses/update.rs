@@ -5,7 +5,6 @@ use common::{Feature, LicenseField, MaxSeats, Name, UpdateLicense};
 
 use super::{FIELDS, given_or_chosen, table, with_state};
 use crate::commands::planned;
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::metadata::{MetadataChange, MetadataFlags};
@@ -18,17 +17,8 @@ use crate::values::{self, Edit, cleared, is_empty};
 ///
 /// A limit below the seats in use frees no seats; it only prevents new ones.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats 10
-  licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 \\
-      --expires-at 2028-01-31
-  licctl licenses update lic_01k2v4p8qsf8brz6c7y0sjvkd3 --max-seats none \\
-      --expires-at never
-  licctl licenses renew lic_01k2v4p8qsf8brz6c7y0sjvkd3     by the plan's term")]
 pub struct UpdateArgs {
     /// License id or name, or at least 6 characters from the end of the id
-    #[arg(add = completion::licenses())]
     license: Option<String>,
     /// New name, such as a customer or an order, or none
     #[arg(long, value_name = "NAME or none")]

@@ -9,7 +9,6 @@ use futures_util::stream::TryStreamExt;
 
 use super::given_or_chosen;
 use crate::client::ApiRecord;
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Exit, Result};
 use crate::output::cell::TextCell;
@@ -32,16 +31,8 @@ pub const MAX_EMAILS: usize = 25;
 
 /// Show the seats of a license and their holders
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3
-  licctl licenses usage lic_01k2v4p8qsf8brz6c7y0sjvkd3 --fail-at 90%
-
-With --fail-at, the exit code is 10 at that share or above. CSV output has a
-line per holder.")]
 pub struct UsageArgs {
     /// License id or name, or at least 6 characters from the end of the id
-    #[arg(add = completion::licenses())]
     license: Option<String>,
     /// Exit with 10 when at least this share of the seats is in use
     #[arg(long, value_name = "SHARE")]

@@ -6,7 +6,6 @@ use common::{CreatePlan, Feature, Line, MaxSeats, Name, Plan};
 use super::{joined, show};
 use crate::client::ApiRecord;
 use crate::commands::{planned, products};
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
@@ -18,14 +17,9 @@ use crate::values;
 
 /// Create a plan
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl plans create --max-seats 5
-  licctl plans create --product \"Acme Studio\" --name \"Pro annual\" \\
-      --max-seats 5 --expires-in 1y --feature export,sso")]
 pub struct CreateArgs {
     /// Product of the plan, by name or id
-    #[arg(long, add = completion::products())]
+    #[arg(long)]
     product: Option<String>,
     /// Name of the plan
     #[arg(long)]

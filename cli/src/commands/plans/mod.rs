@@ -10,7 +10,6 @@ use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
 use crate::client::{ApiRecord, Query};
 use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::commands::planned;
-use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -41,51 +40,33 @@ const SPEC: ListSpec<ApiRecord<Plan>> = ListSpec {
 #[derive(Subcommand)]
 pub enum Verb {
     /// List plans, oldest first
-    #[command(
-        visible_alias = "ls",
-        after_help = "\
-Examples:
-  licctl plans list
-  licctl plans list --product \"Acme Studio\" -o json"
-    )]
+    #[command(visible_alias = "ls")]
     List {
         /// Only plans of this product
-        #[arg(long, add = completion::products())]
+        #[arg(long)]
         product: Option<String>,
         #[command(flatten)]
         flags: ListFlags,
     },
     /// Show a plan
-    #[command(
-        visible_alias = "show",
-        after_help = "\
-Examples:
-  licctl plans get \"Pro annual\"
-  licctl plans get pln_01k2v4p8qsf8brz6c7y0sjvkd3 --jq .maxSeats"
-    )]
+    #[command(visible_alias = "show")]
     Get {
         /// Plan id or name, or at least 6 characters from either end of the id; Product/Plan if
         /// several products share the name
-        #[arg(add = completion::plans())]
         plan: Option<String>,
         /// Product of the plan, by name or id
-        #[arg(long, add = completion::products())]
+        #[arg(long)]
         product: Option<String>,
     },
     #[command(visible_alias = "new")]
     Create(create::CreateArgs),
     Update(update::UpdateArgs),
     /// Delete a plan without licenses
-    #[command(after_help = "\
-Examples:
-  licctl plans delete \"Pro anual\"
-  licctl plans delete Team --product \"Acme Studio\"")]
     Delete {
         /// Plan id or name; Product/Plan if several products share the name
-        #[arg(add = completion::plans())]
         plan: Option<String>,
         /// Product of the plan, by name or id
-        #[arg(long, add = completion::products())]
+        #[arg(long)]
         product: Option<String>,
     },
 }

@@ -5,7 +5,6 @@ use common::{Feature, Line, MaxSeats, Name, PlanField, UpdatePlan};
 
 use super::{given_or_chosen, show};
 use crate::commands::planned;
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::View;
@@ -15,16 +14,11 @@ use crate::values::{self, Edit, cleared, is_empty};
 
 /// Change a plan; existing licenses keep their terms
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl plans update \"Pro annual\" --max-seats 10
-  licctl plans update \"Pro annual\" --expires-in never --feature none")]
 pub struct UpdateArgs {
     /// Plan id or name; Product/Plan if several products share the name
-    #[arg(add = completion::plans())]
     plan: Option<String>,
     /// Product of the plan, by name or id
-    #[arg(long, add = completion::products())]
+    #[arg(long)]
     product: Option<String>,
     /// New name
     #[arg(long)]

@@ -4,7 +4,6 @@ use clap::{Args, Subcommand, value_parser};
 use common::{ExternalId, Reason, UserRefusal};
 
 use crate::client::{ApiRecord, Query};
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
@@ -39,14 +38,8 @@ pub enum Verb {
 /// There is one record per user, reason and hour. Records appear within seconds and are kept for 30
 /// days. Without --since and --limit, the newest 50 are shown.
 #[derive(Args, Clone)]
-#[command(after_help = "\
-Examples:
-  licctl refusals list
-  licctl refusals list alice
-  licctl refusals list --reason exceeded_seats --since 24h -o json")]
 pub struct ListArgs {
     /// Only refusals of this user (external id)
-    #[arg(add = completion::users())]
     user: Option<ExternalId>,
     /// Only refusals for this reason
     #[arg(long)]

@@ -37,11 +37,6 @@ const MAX_DAYS: i64 = 30;
 /// and are kept for 30 days.
 #[derive(Args)]
 #[command(visible_alias = "statistics")]
-#[command(after_help = "\
-Examples:
-  licctl stats
-  licctl stats --since 7d --by day
-  licctl stats --since 30d -o json")]
 pub struct StatsArgs {
     /// How far back to go, up to 30d
     #[arg(long, value_name = "SPAN", default_value = "24h")]

@@ -5,7 +5,6 @@ use common::{Explain, ExternalId};
 
 use super::{given_or_asked, show};
 use crate::commands::planned;
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::View;
@@ -16,13 +15,8 @@ use crate::resolve;
 ///
 /// The user loses all licenses. A later validation creates the user again, without licenses.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl users delete alice
-  licctl users delete alice --yes")]
 pub struct DeleteArgs {
     /// External id of the user, or licd's own id (usr_…)
-    #[arg(add = completion::users())]
     user: Option<ExternalId>,
 }
 

@@ -10,7 +10,6 @@ use crate::commands::licenses::status_cell;
 use crate::commands::plans::seats;
 use crate::commands::validate::verdict_tone;
 use crate::commands::{events, refusals};
-use crate::completion;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
@@ -38,13 +37,8 @@ const SHOWN_EVENTS: usize = 10;
 /// In JSON, the user's record has the additional members licenses, validation, refusals and events.
 /// The validation is only an explanation and changes nothing.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl users get alice
-  licctl users get alice --jq .email")]
 pub struct GetArgs {
     /// External id of the user, or licd's own id (usr_…)
-    #[arg(add = completion::users())]
     user: Option<ExternalId>,
 }
 

@@ -21,12 +21,6 @@ use crate::output::View;
 /// Other columns are ignored, and empty cells change nothing. Every row is checked before the first
 /// is sent.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl users import users.csv --yes
-  licctl -P live users list -o csv | licctl -P test users import - --yes
-  licctl users import users.csv --map userId=login --report import.jsonl --yes
-  licctl users import users.csv --resume import.jsonl --yes")]
 pub struct ImportArgs {
     /// File to read, - for stdin
     #[arg(value_hint = ValueHint::FilePath)]

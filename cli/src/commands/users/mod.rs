@@ -10,7 +10,6 @@ use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
 use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
 use crate::client::{ApiRecord, Query};
-use crate::completion;
 use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -49,34 +48,14 @@ const SPEC: ListSpec<ApiRecord<User>> = ListSpec {
 #[derive(Subcommand)]
 pub enum Verb {
     /// List users, oldest first
-    #[command(
-        visible_alias = "ls",
-        after_help = "\
-Examples:
-  licctl users list --search larsen
-  licctl users list --search @acme.com
-  licctl users list -o csv > users.csv   to read with users import
-  licctl users list -o jsonl --limit 100
-
-With -o csv, jsonl or ids, users are printed as they arrive. If an error ends
-the list early, the exit code shows it."
-    )]
+    #[command(visible_alias = "ls")]
     List(ListArgs),
     #[command(visible_alias = "show")]
     Get(get::GetArgs),
     /// Create or update a user
-    #[command(
-        visible_alias = "new",
-        after_help = "\
-Examples:
-  licctl users create --external-id alice --email alice@example.com
-  licctl users create --external-id alice --metadata team=blue"
-    )]
+    #[command(visible_alias = "new")]
     Create(CreateArgs),
     /// Change the email, name or metadata of a user
-    #[command(after_help = "\
-Examples:
-  licctl users update alice --email alice@example.org --name none")]
     Update(UpdateArgs),
     Delete(delete::DeleteArgs),
     Import(import::ImportArgs),
@@ -85,7 +64,7 @@ Examples:
 #[derive(Args)]
 pub struct ListArgs {
     /// Only the user with this external id
-    #[arg(long, value_name = "USER", add = completion::users())]
+    #[arg(long, value_name = "USER")]
     external_id: Option<ExternalId>,
     /// Only users with a word in the external id, email or name that starts with this text, in any
     /// case, with or without accents
@@ -115,7 +94,6 @@ pub struct CreateArgs {
 #[derive(Args)]
 pub struct UpdateArgs {
     /// External id of the user
-    #[arg(add = completion::users())]
     user: Option<ExternalId>,
     /// New external id, if the application sends another one from now on; licenses and seats stay
     #[arg(long, value_name = "USER")]

@@ -11,7 +11,6 @@ use common::{ExternalId, Feature, Open, ProductId, Verdict};
 
 use super::items::{for_each_item, read_items};
 use super::{nothing_to_do, planned};
-use crate::completion;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::new_users::NewUserFlags;
@@ -28,23 +27,12 @@ use answer::{ExpectedAnswer, ValidationResult};
 /// it creates a user, unless --create-user is set. With --explain nothing changes, and each license
 /// of the user is shown with its verdict.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  licctl validate alice
-  licctl validate alice --explain
-  licctl validate alice bob carol --product \"Acme Studio\"
-  licctl validate --from users.csv --report answers.jsonl --yes
-  licctl validate ci-probe --expect no_license   exits 0 if that is the answer
-  licctl validate alice --feature sso --expect missing_feature
-
-The exit code is 0 if all users are licensed, and 10 otherwise. JSON output is
-an array of answers with a userId, even for one user.")]
 pub struct ValidateArgs {
     /// External ids of the users; - reads a list from stdin
-    #[arg(value_name = "USER", add = completion::users())]
+    #[arg(value_name = "USER")]
     users: Vec<String>,
     /// Consider only licenses of this product
-    #[arg(long, add = completion::products())]
+    #[arg(long)]
     product: Option<String>,
     /// Explain each answer without changing anything; requires a read or admin key
     #[arg(long)]
