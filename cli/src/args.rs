@@ -1,6 +1,9 @@
 //! The command line: the nouns with their commands. Each command defines its own verbs and flags.
 //! [`mistakes`] shows the errors of lines that cannot be parsed.
 
+pub mod completion;
+pub mod help;
+mod manual;
 pub mod mistakes;
 
 use std::ffi::OsString;
@@ -8,15 +11,13 @@ use std::ffi::OsString;
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    api, catalog, dashboard, doctor, events, help, keys, licenses, login, manual, plans, products,
-    profiles, refusals, stats, users, validate, version, whoami,
+    api, catalog, dashboard, doctor, events, keys, licenses, login, plans, products, profiles,
+    refusals, stats, users, validate, version, whoami,
 };
-use crate::completion;
-use crate::context::Context;
-use crate::env::{self, Env};
+use crate::context::{Context, Globals};
 use crate::error;
-use crate::globals::Globals;
 use crate::output::{Format, View};
+use crate::terminal::{Env, env};
 
 const START_HERE: &str = "\
 Start here:

@@ -1,7 +1,10 @@
 //! The context of a run: the streams, the settings from flags, environment and profile, and the
 //! client, which is created on first use.
 
-use std::cell::{Cell, RefCell};
+mod confirm;
+mod globals;
+
+use std::cell::{self, RefCell};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -11,21 +14,17 @@ use common::{ApiKey, Mode, Timestamp, setting};
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::client::{
-    CaCert, Client, KeySource, Patience, PlannedRequest, ServerKnowledge, Target, Trace,
-};
-use crate::config::{Config, Folder, Profile, address};
-use crate::env::{self, Env};
+use crate::client::{CaCert, Client, KeySource, Patience, ServerKnowledge, Target, Trace};
 use crate::error::{Destination, Error, Exit, Result};
-use crate::escape::{clean, quote};
-use crate::globals::Globals;
-use crate::interruption::Interruption;
-use crate::io::{Io, unreadable};
-use crate::keystore;
-use crate::messages::Messages;
-use crate::output::OutputOptions;
-use crate::server_address::{DEFAULT_SERVER, is_loopback, parse_server};
-use crate::wait_display::WaitDisplay;
+use crate::escape::clean;
+use crate::output::{Messages, OutputOptions, PlannedRequest, WaitDisplay};
+use crate::profile::{
+    self, Config, DEFAULT_SERVER, Folder, Profile, address, is_loopback, parse_server,
+};
+use crate::terminal::{Env, Interruption, Io, Prompts, env, unreadable};
+
+pub use confirm::MAX_UNCONFIRMED;
+pub use globals::{Globals, shows_colors};
 
 /// One run of licctl.
 pub struct Context {
@@ -36,15 +35,11 @@ pub struct Context {
     pub output: OutputOptions,
     /// Read once, so that all of an output is consistent.
     pub now: Timestamp,
-    /// Writes that a dry run would have sent.
-    pub planned: Rc<RefCell<Vec<PlannedRequest>>>,
-    /// The command line as typed, with the answers to prompts appended.
-    words: RefCell<Vec<String>>,
+    pub prompts: Prompts,
     pub interruption: Rc<Interruption>,
     pub wait_display: Rc<WaitDisplay>,
-    prompted: Cell<bool>,
     client: OnceCell<Client>,
-    destination: RefCell<Option<Destination>>,
+    endpoint: cell::OnceCell<Endpoint>,
 }
 
 /// The profile and server of a command, before any key is looked up.
@@ -65,28 +60,26 @@ impl Context {
         let io = Rc::new(io);
         let messages = Rc::new(Messages::new(io.clone(), output.format.is_json()));
         let wait_display = WaitDisplay::new(io.clone(), messages.clone());
+        let refusal = if !(io.terminals.stdin && io.terminals.stderr) {
+            Some("Prompts require a terminal.")
+        } else if globals.no_input {
+            Some("--no-input turns prompts off.")
+        } else {
+            env.is_ci().then_some("The variable CI turns prompts off.")
+        };
         Self {
+            prompts: Prompts::new(io.clone(), refusal, output.color, words),
             messages,
             io,
             env,
             globals,
             output,
             now: Timestamp::now(),
-            planned: Rc::default(),
-            words: RefCell::new(words),
             interruption: Rc::default(),
             wait_display: Rc::new(wait_display),
-            prompted: Cell::new(false),
             client: OnceCell::new(),
-            destination: RefCell::new(None),
+            endpoint: cell::OnceCell::new(),
         }
-    }
-
-    /// Whether licctl can prompt.
-    pub fn can_prompt(&self) -> bool {
-        let terminals = self.io.terminals;
-        let wanted = !self.globals.no_input && !self.env.is_ci();
-        terminals.stdin && terminals.stderr && wanted
     }
 
     /// Rejects `--dry-run` for commands that send no requests.
@@ -99,21 +92,10 @@ impl Context {
         Err(Error::usage(what).fix(format!("run it without {flag}; nothing was changed")))
     }
 
-    /// When a record was changed last, as a person sees it; a script decides on nothing that it saw.
+    /// When a record was changed last, as a person sees it; a script decides on nothing that it
+    /// saw.
     pub fn seen(&self, updated_at: Timestamp) -> Option<Timestamp> {
-        self.can_prompt().then_some(updated_at)
-    }
-
-    /// Why licctl cannot prompt.
-    pub fn why_no_prompt(&self) -> &'static str {
-        let terminals = self.io.terminals;
-        if !(terminals.stdin && terminals.stderr) {
-            "Prompts require a terminal."
-        } else if self.globals.no_input {
-            "--no-input turns prompts off."
-        } else {
-            "The variable CI turns prompts off."
-        }
+        self.prompts.can_ask().then_some(updated_at)
     }
 
     /// Prints a note for the person, apart from the data.
@@ -121,52 +103,29 @@ impl Context {
         self.messages.note(text);
     }
 
-    /// Records the answer to a prompt, to show the command that needs none.
-    pub fn record_prompt(&self, flag: Option<&str>, value: &str) {
-        self.prompted.set(true);
-        let mut words = self.words.borrow_mut();
-        words.extend(flag.map(str::to_owned));
-        words.push(quote(value).into_owned());
-    }
-
-    /// Replaces a partial id with the full one, which the command without prompts requires.
-    pub fn expand_id(&self, part: &str, id: &str) {
-        for word in self.words.borrow_mut().iter_mut().filter(|word| **word == part) {
-            id.clone_into(word);
-        }
-    }
-
-    /// Replaces a word with the one that was chosen at a prompt.
-    pub fn replace_word(&self, word: &str, chosen: &str) {
-        self.prompted.set(true);
-        self.expand_id(word, chosen);
-    }
-
-    /// Replaces a key with this prefix by its id.
-    pub fn expand_key(&self, prefix: &str, id: &str) {
-        for word in self.words.borrow_mut().iter_mut().filter(|word| word.starts_with(prefix)) {
-            id.clone_into(word);
-        }
-    }
-
-    /// The command that would need no prompts; none if there were no prompts.
-    pub fn without_prompts(&self) -> Option<String> {
-        self.prompted.get().then(|| self.words.borrow().join(" "))
-    }
-
-    /// The words of the command, for a message that replaces the command without prompts.
-    pub fn take_command(&self) -> Vec<String> {
-        self.prompted.set(false);
-        self.words.take()
-    }
-
     /// The destination of requests, once it is known.
-    pub fn destination(&self) -> std::cell::Ref<'_, Option<Destination>> {
-        self.destination.borrow()
+    pub fn destination(&self) -> Option<Destination> {
+        let endpoint = self.endpoint.get()?;
+        let profile = endpoint.profile.as_ref().map(|(name, _)| name.clone());
+        Some(Destination { profile, server: address(&endpoint.server).to_owned() })
+    }
+
+    /// The requests of a dry run.
+    pub fn planned(&self) -> Vec<PlannedRequest> {
+        self.client.get().map(Client::take_planned).unwrap_or_default()
+    }
+
+    /// The profile and server of this run.
+    pub fn endpoint(&self) -> Result<&Endpoint> {
+        if let Some(known) = self.endpoint.get() {
+            return Ok(known);
+        }
+        let found = self.find_endpoint()?;
+        Ok(self.endpoint.get_or_init(|| found))
     }
 
     /// The profile and server, from flags, environment and configuration, in this order.
-    pub fn endpoint(&self) -> Result<Endpoint> {
+    fn find_endpoint(&self) -> Result<Endpoint> {
         let config = match Folder::locate(&self.env) {
             Ok(folder) => Config::load(&folder)?,
             Err(_) => Config::default(),
@@ -188,15 +147,12 @@ impl Context {
             (None, None, None) => parse_server(DEFAULT_SERVER, "the default")?,
         };
         let known = self.known(profile.as_ref(), &server);
-        let name = profile.as_ref().map(|(name, _)| name.clone());
-        let shown = address(&server).to_owned();
-        self.destination.replace(Some(Destination { profile: name, server: shown }));
         Ok(Endpoint { profile, server, known })
     }
 
     fn known(&self, profile: Option<&(String, Profile)>, server: &Url) -> ServerKnowledge {
         let is_stored = profile.is_some_and(|(_, known)| {
-            known.key.is_some() && keystore::origin(&known.server) == keystore::origin(server)
+            known.key.is_some() && profile::origin(&known.server) == profile::origin(server)
         });
         let is_named = self.globals.server.is_some() || self.env.get(env::SERVER).is_some();
         match (is_stored, is_named || profile.is_some()) {
@@ -213,8 +169,8 @@ impl Context {
                 let endpoint = self.endpoint()?;
                 self.refuse_open_http(&endpoint.server)?;
                 self.note_ignored_server(&endpoint.server);
-                let (key, key_source) = self.key(&endpoint).await?;
-                self.connect(&endpoint, key, key_source)
+                let (key, key_source) = self.key(endpoint).await?;
+                self.connect(endpoint, key, key_source)
             })
             .await
     }
@@ -239,14 +195,14 @@ impl Context {
         let (timeout, dry_run) = (self.globals.timeout, self.globals.dry_run);
         // In a pipe nobody would read it in time.
         let is_said = self.io.terminals.stderr && key.mode() == Mode::Live;
-        let place = format!("live · {} · {key_source}", keystore::origin(&server));
+        let place = format!("live · {} · {key_source}", profile::origin(&server));
         let place = RefCell::new(is_said.then(|| clean(&place).into_owned()));
         let target = Target { server, key, key_source, timeout, ca_cert, dry_run, place };
         let trace = Trace::new(self.io.clone(), self.globals.verbose);
         let limit = self.globals.patience(&self.env)?;
         let (display, interruption) = (self.wait_display.clone(), self.interruption.clone());
         let patience = Patience::new(limit, endpoint.known, display, interruption);
-        Client::new(target, self.planned.clone(), trace, patience)
+        Client::new(target, trace, patience)
     }
 
     /// The certificates to trust in addition to the system's.
@@ -265,7 +221,7 @@ impl Context {
             return Some((path.into(), env::CA_CERT.to_owned()));
         }
         let (name, profile) = endpoint.profile.as_ref()?;
-        let same = keystore::origin(&profile.server) == keystore::origin(&endpoint.server);
+        let same = profile::origin(&profile.server) == profile::origin(&endpoint.server);
         let path = profile.ca_cert.as_ref().filter(|_| same)?;
         Some((path.into(), format!("profile {name}")))
     }
@@ -275,7 +231,7 @@ impl Context {
         if server.scheme() == "https" || is_loopback(server) || self.globals.allow_http {
             return Ok(());
         }
-        let origin = keystore::origin(server);
+        let origin = profile::origin(server);
         Err(Error::usage(format!("Refusing to send the API key to {origin} without TLS."))
             .fix("use https, or add --allow-http if you trust the network"))
     }
@@ -312,7 +268,7 @@ impl Context {
             return Ok(None);
         };
         let folder = Folder::locate(&self.env)?;
-        let key = keystore::load(&folder, *place, name, &endpoint.server).await?;
+        let key = profile::load(&folder, *place, name, &endpoint.server).await?;
         Ok(key.map(|key| (key, KeySource::Profile(name.clone()))))
     }
 
@@ -342,7 +298,7 @@ impl Context {
         if path == Path::new("-") {
             return self.io.read_stdin().await;
         }
-        if fs::metadata(path).is_ok_and(|file| keystore::others_can_read(&file)) {
+        if fs::metadata(path).is_ok_and(|file| profile::others_can_read(&file)) {
             self.note(&format!("other users can read {}; run chmod 600 on it", path.display()));
         }
         fs::read_to_string(path).map_err(|error| {
@@ -369,11 +325,11 @@ pub fn parse_key(text: &str, from: &str) -> Result<ApiKey> {
 }
 
 fn no_key(endpoint: &Endpoint) -> Error {
-    let origin = keystore::origin(&endpoint.server);
+    let origin = profile::origin(&endpoint.server);
     let error = |message| Error::new(Exit::NotAuthenticated, "no_key", message);
     match &endpoint.profile {
-        Some((name, profile)) if keystore::origin(&profile.server) != origin => {
-            let kept = keystore::origin(&profile.server);
+        Some((name, profile)) if profile::origin(&profile.server) != origin => {
+            let kept = profile::origin(&profile.server);
             error(format!(
                 "The key of profile {name} belongs to {kept} and is not sent to {origin}."
             ))

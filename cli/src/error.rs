@@ -1,5 +1,5 @@
-//! Errors: the message, reason and fix for a person, the JSON for a program, and the exit code for a
-//! script.
+//! Errors: the message, reason and fix for a person, the JSON for a program, and the exit code for
+//! a script.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// Escapes control characters, so that text of a server cannot move the cursor, ring or recolour.
 /// Marks that change the writing direction, break lines or cannot be seen count as control
 /// characters; joiners, which scripts and emoji need, do not.
@@ -77,6 +79,23 @@ pub fn quote(word: &str) -> Cow<'_, str> {
         return Cow::Owned(format!("\"{word}\""));
     }
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+/// Cuts to `width` columns, the last being an ellipsis when something was cut.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for letter in text.chars() {
+        used += letter.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        kept.push(letter);
+    }
+    kept + "…"
 }
 
 #[cfg(test)]

@@ -5,45 +5,24 @@ mod args;
 mod bulk;
 mod client;
 mod commands;
-mod completion;
-mod completion_cache;
-mod config;
 mod context;
-mod env;
 mod error;
 mod escape;
-mod globals;
-mod interruption;
-mod io;
-mod keystore;
-mod labels;
-mod messages;
-mod metadata;
-mod mismatch;
-mod named;
-mod new_users;
+mod noun;
 mod output;
-mod prompt;
-mod records;
-mod resolve;
-mod server_address;
-mod system_keyring;
-mod time;
-mod values;
-mod wait_display;
+mod profile;
+mod terminal;
 
 use std::ffi::OsString;
 use std::pin::pin;
 use std::rc::Rc;
 
 use context::Context;
-pub use env::Env;
 use error::{Error, Exit, Result};
 use escape::quote;
-use io::Io;
-pub use io::{Streams, Terminals};
-use messages::Messages;
-use output::View;
+use output::{Messages, View};
+use terminal::Io;
+pub use terminal::{Env, Streams, Terminals};
 
 /// The definition of all commands and flags, for documentation and completeness checks.
 pub fn grammar() -> clap::Command {
@@ -54,9 +33,9 @@ pub fn grammar() -> clap::Command {
 pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams) -> u8 {
     let io = Io::new(streams);
     let args: Vec<OsString> = args.into_iter().collect();
-    let (topics, columns) = (commands::help::topics, commands::columns_of);
-    let definitions = completion::Definitions { grammar, topics, columns };
-    if let Some(answer) = completion::respond(&env, &args, definitions) {
+    let (topics, columns) = (args::help::topics, commands::columns_of);
+    let definitions = args::completion::Definitions { grammar, topics, columns };
+    if let Some(answer) = args::completion::respond(&env, &args, definitions) {
         let written = answer.and_then(|lines| io.data(&lines));
         return written.map_or_else(|error| error.exit, |()| Exit::Success).code();
     }
@@ -84,7 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env, streams: Streams)
     ctx.messages.end(ended.as_ref().err(), ctx.destination().as_ref());
     // What was entered at prompts need not be entered again.
     if ended.as_ref().is_err_and(|error| error.exit != Exit::Cancelled)
-        && let Some(command) = ctx.without_prompts()
+        && let Some(command) = ctx.prompts.without()
     {
         ctx.io.say(&format!("Command: {command}\n"));
     }
@@ -126,14 +105,14 @@ fn drive(ctx: &Context, command: args::Commands) -> Result<View> {
 }
 
 fn finish(ctx: &Context, view: &View) -> Result<Exit> {
-    let (reads, writes): (Vec<_>, Vec<_>) = ctx.planned.take().into_iter().partition(|it| it.sent);
+    let (reads, writes): (Vec<_>, Vec<_>) = ctx.planned().into_iter().partition(|it| it.sent);
     let planned = if ctx.output.curl && writes.is_empty() { reads } else { writes };
     if planned.is_empty() {
         view.show(&ctx.io, &ctx.output)?;
     } else {
         output::show_planned(&ctx.io, &ctx.output, &planned)?;
     }
-    if let Some(command) = ctx.without_prompts() {
+    if let Some(command) = ctx.prompts.without() {
         ctx.io.say(&format!("Without prompts: {command}\n"));
     }
     Ok(view.exit)

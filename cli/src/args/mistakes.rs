@@ -7,10 +7,10 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::{grammar, wants_json};
-use crate::env::Env;
+use crate::context::shows_colors;
 use crate::error::{Error, Exit};
-use crate::globals::shows_colors;
-use crate::io::Io;
+use crate::terminal::Env;
+use crate::terminal::Io;
 
 /// Prints `--help` and `--version`, or the error of a command line.
 pub fn show(io: &Io, env: &Env, args: &[OsString], mut error: clap::Error) -> Exit {

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -10,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use super::report::{ReportLine, RowState};
 use crate::context::Context;
 use crate::escape::clean;
+use crate::terminal::Io;
 
 /// The time between two plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
@@ -21,7 +23,7 @@ pub struct RowProgress {
 
 /// Plain lines, for a log.
 struct LogLines {
-    io: std::rc::Rc<crate::io::Io>,
+    io: Rc<Io>,
     done: Cell<usize>,
     total: usize,
     last_line: Cell<Instant>,

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use common::Line;
 
 use super::source::{ColumnMapping, METADATA, USER_TITLES, UserFile, UserRow};
+use crate::noun::spelled;
 use crate::output::folded;
-use crate::resolve::spelled;
 
 /// The columns besides the user's that are read, as [`folded`] writes them, and those that lists of
 /// the service have besides.

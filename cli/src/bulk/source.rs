@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use super::text::{ParsedFile, decode, records};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::unreadable;
-use crate::metadata::MetadataChange;
+use crate::noun::MetadataChange;
 use crate::output::folded;
+use crate::terminal::unreadable;
 
 /// How many invalid rows an error shows; it counts the rest.
 const MAX_SHOWN_ROWS: usize = 3;
@@ -170,8 +170,8 @@ fn field(
     }
 }
 
-/// The object in the field `metadata`, in CSV as JSON, or columns called `metadata.KEY`, whose empty
-/// cells change nothing, or columns that are mapped to these.
+/// The object in the field `metadata`, in CSV as JSON, or columns called `metadata.KEY`, whose
+/// empty cells change nothing, or columns that are mapped to these.
 fn metadata(
     record: &Map<String, Value>,
     mapping: &[ColumnMapping],

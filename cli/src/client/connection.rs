@@ -7,9 +7,9 @@ use reqwest::Url;
 
 use super::cause;
 use crate::error::{Error, Exit, Result};
-use crate::io::unreadable;
-use crate::server_address::is_loopback;
-use crate::time::Span;
+use crate::output::Span;
+use crate::profile::is_loopback;
+use crate::terminal::unreadable;
 
 /// The HTTP client for a server, for requests with or without a key.
 pub fn http(server: &Url, timeout: Span, ca_cert: Option<&CaCert>) -> Result<reqwest::Client> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use crate::error::{BROKEN_ANSWER, Error, Exit, NOT_LICD, Result, UNREACHABLE};
-use crate::interruption::Interruption;
-use crate::wait_display::WaitDisplay;
+use crate::output::WaitDisplay;
+use crate::terminal::Interruption;
 
 /// The pause after a refusal without `Retry-After`.
 const USUAL_PAUSE: Duration = Duration::from_secs(1);
@@ -73,8 +73,8 @@ impl Attempts {
         }
     }
 
-    /// The error of a response. A secret is sent only once: a retry after the attempt that created it
-    /// gets a conflict.
+    /// The error of a response. A secret is sent only once: a retry after the attempt that created
+    /// it gets a conflict.
     fn refused(&mut self, error: Error) -> Error {
         self.in_doubt.take().filter(|_| error.code() == "conflict").unwrap_or(error)
     }
@@ -160,7 +160,8 @@ impl Patience {
         }
     }
 
-    /// Schedules a pause if the request may succeed after it; otherwise returns the request's error.
+    /// Schedules a pause if the request may succeed after it; otherwise returns the request's
+    /// error.
     pub(super) fn after(&self, error: Error, attempts: &mut Attempts) -> Result<()> {
         let Some(trouble) = self.trouble(&error, attempts) else {
             if error.status().is_some() && error.code() != NOT_LICD {

@@ -6,7 +6,7 @@ use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::record::ApiResponse;
+use super::answer::ApiResponse;
 use super::{Client, IDEMPOTENCY_KEY, PAGE_SIZE, new_idempotency_key};
 use crate::error::Result;
 

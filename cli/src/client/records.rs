@@ -1,259 +1,28 @@
-//! The endpoints by noun, as in `client.licenses().assign(…)`. Each path of the service stands here
-//! once, with the types of its body and its answer.
+//! The records with statuses and roles, to which a later licd may add: licctl shows unknown words
+//! as they are.
 
-use std::fmt::Display;
-use std::marker::PhantomData;
-use std::pin::pin;
+use common::{Feature, Features, Open, Role, Status};
+use serde::Deserialize;
 
-use common::{
-    AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
-    Event, Explain, ExternalId, LicenseAssignment, LicenseId, List, Plan, Product, RollKey,
-    SetStatus, Statistics, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User,
-    UserRefusal, Validate,
-};
-use futures_util::stream::{Stream, TryStreamExt};
-use reqwest::Method;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+pub type CreatedKey = common::CreatedKey<Open<Role>>;
+pub type CurrentKey = common::CurrentKey<Open<Role>>;
+pub type ExplainedLicense = common::ExplainedLicense<Open<Status>>;
+pub type Explanation = common::Explanation<Open<Status>>;
+pub type Key = common::Key<Open<Role>>;
+pub type License = common::License<Open<Status>>;
+pub type LicenseDetails = common::LicenseDetails<Open<Status>>;
+pub type LicenseWithSeats = common::LicenseWithSeats<Open<Status>>;
+pub type Usage = common::Usage<Open<Status>>;
 
-use super::{ApiRecord, Client, PAGE_SIZE, Query, Written, encode};
-use crate::error::Result;
-use crate::records::{
-    CreatedKey, CurrentKey, Explanation, Key, License, LicenseWithSeats, Usage, Validation,
-};
-
-/// The body of a write that has none.
-const NO_BODY: Option<&()> = None;
-
-/// A kind of record that the service lists.
-pub trait Record {
-    const PATH: &'static str;
-    /// The record as lists and single reads show it.
-    type Shown: DeserializeOwned;
-}
-
-/// A kind of record that can be created.
-pub trait Create: Record {
-    type Body: Serialize;
-    type Created: DeserializeOwned;
-}
-
-/// A kind of record that can be changed member by member.
-pub trait Update: Record + DeserializeOwned {
-    type Body: Serialize;
-}
-
-/// The endpoints of one kind of record.
-pub struct Records<'c, T> {
-    client: &'c Client,
-    kind: PhantomData<T>,
-}
-
-macro_rules! records {
-    ($($noun:ident: $record:ty = $path:literal, shown as $shown:ty;)*) => {
-        impl Client {$(
-            pub fn $noun(&self) -> Records<'_, $record> {
-                Records { client: self, kind: PhantomData }
-            }
-        )*}
-        $(
-            impl Record for $record {
-                const PATH: &'static str = $path;
-                type Shown = $shown;
-            }
-        )*
-    };
-}
-
-records! {
-    products: Product = "/api/v1/admin/products", shown as Product;
-    plans: Plan = "/api/v1/admin/plans", shown as Plan;
-    licenses: License = "/api/v1/admin/licenses", shown as LicenseWithSeats;
-    users: User = "/api/v1/admin/users", shown as User;
-    keys: Key = "/api/v1/admin/keys", shown as Key;
-    events: Event = "/api/v1/admin/events", shown as Event;
-    refusals: UserRefusal = "/api/v1/admin/refusals", shown as UserRefusal;
-}
-
-macro_rules! bodies {
-    ($($record:ty: $create:ty => $created:ty $(, $update:ty)?;)*) => {$(
-        impl Create for $record {
-            type Body = $create;
-            type Created = $created;
-        }
-        $(impl Update for $record {
-            type Body = $update;
-        })?
-    )*};
-}
-
-bodies! {
-    Product: CreateProduct => Product, UpdateProduct;
-    Plan: CreatePlan => Plan, UpdatePlan;
-    License: CreateLicense => License, UpdateLicense;
-    User: CreateUser => User, UpdateUser;
-    Key: CreateKey => CreatedKey;
-}
-
-/// The query of a list, with the length of its pages.
-fn sized(filters: Query, limit: Option<usize>) -> Query {
-    filters.with("limit", Some(limit.unwrap_or(PAGE_SIZE).min(PAGE_SIZE)))
-}
-
-/// A write that was done; none on a dry run.
-pub type Done<T> = Result<Option<Written<ApiRecord<T>>>>;
-
-impl<'c, T: Record> Records<'c, T> {
-    /// All records, or those that match the filters of the query.
-    pub async fn list(self, filters: Query) -> Result<Vec<ApiRecord<T::Shown>>> {
-        self.pages(filters, None).try_concat().await
-    }
-
-    /// The first records of a list.
-    pub async fn first(self, query: Query, limit: usize) -> Result<Vec<ApiRecord<T::Shown>>> {
-        let mut pages = pin!(self.pages(query, Some(limit)));
-        let mut found = Vec::new();
-        while found.len() < limit
-            && let Some(page) = pages.try_next().await?
-        {
-            found.extend(page);
-        }
-        found.truncate(limit);
-        Ok(found)
-    }
-
-    /// One page of a list, of as many records as a page can have.
-    pub async fn page(self, query: Query) -> Result<List<ApiRecord<T::Shown>>> {
-        let after = query.after.clone();
-        let query = query.with("limit", Some(PAGE_SIZE)).with("after", after);
-        self.client.page(&query.on(T::PATH)).await
-    }
-
-    /// The pages of [`Self::list`], each requested when it is wanted, with at most `limit` records.
-    pub fn pages(
-        self,
-        filters: Query,
-        limit: Option<usize>,
-    ) -> impl Stream<Item = Result<Vec<ApiRecord<T::Shown>>>> + use<'c, T> {
-        let after = filters.after.clone();
-        self.client.pages(sized(filters, limit).on(T::PATH), after, &[])
-    }
-
-    pub async fn get(self, id: impl Display) -> Result<ApiRecord<T::Shown>> {
-        self.client.get(&Self::path(id)).await
-    }
-
-    fn path(id: impl Display) -> String {
-        format!("{}/{}", T::PATH, encode(&id.to_string()))
-    }
-}
-
-impl<T: Create> Records<'_, T> {
-    pub async fn create(self, body: &T::Body) -> Done<T::Created> {
-        self.client.write(Method::POST, T::PATH, Some(body)).await
-    }
-
-    /// [`Self::create`] with a given idempotency key: the service creates one record for a key.
-    pub async fn create_once(self, body: &T::Body, idempotency_key: &str) -> Done<T::Created> {
-        self.client.write_once(Method::POST, T::PATH, Some(body), idempotency_key).await
-    }
-}
-
-impl<T: Update> Records<'_, T> {
-    /// Changes a record. If `seen` is given, when the record was changed last as somebody saw it, it
-    /// is an error if it was changed since, as a decision was made on what was seen.
-    pub async fn update(
-        self,
-        id: impl Display,
-        body: &<T as Update>::Body,
-        seen: Option<Timestamp>,
-    ) -> Done<T> {
-        self.client.write_seen(Method::PATCH, &Self::path(id), Some(body), seen).await
-    }
-
-    pub async fn delete(self, id: impl Display) -> Done<T> {
-        self.client.write(Method::DELETE, &Self::path(id), NO_BODY).await
-    }
-}
-
-impl Records<'_, License> {
-    /// Changes the status, as [`Self::update`] changes other members.
-    pub async fn set_status(
-        self,
-        id: impl Display,
-        body: &SetStatus,
-        seen: Option<Timestamp>,
-    ) -> Done<License> {
-        let path = format!("{}/status", Self::path(id));
-        self.client.write_seen(Method::PATCH, &path, Some(body), seen).await
-    }
-
-    /// The seats of a license and their holders; with a limit only the oldest seats.
-    pub async fn usage(self, id: impl Display, limit: Option<usize>) -> Result<ApiRecord<Usage>> {
-        let query = Query::default().with("limit", limit);
-        self.client.get(&query.on(&format!("{}/usage", Self::path(id)))).await
-    }
-
-    /// Who is assigned to a license, page by page, with at most `limit` records.
-    pub fn assignments(
-        self,
-        id: LicenseId,
-        limit: Option<usize>,
-    ) -> impl Stream<Item = Result<Vec<ApiRecord<LicenseAssignment>>>> {
-        let path = format!("{}/assignments", Self::path(id));
-        self.client.pages(sized(Query::default(), limit).on(&path), None, &[])
-    }
-
-    /// The first assignments of a license.
-    pub async fn assignments_page(
-        self,
-        id: LicenseId,
-        limit: usize,
-    ) -> Result<List<ApiRecord<LicenseAssignment>>> {
-        let path = format!("{}/assignments", Self::path(id));
-        self.client.page(&Query::of("limit", limit).on(&path)).await
-    }
-
-    pub async fn assign(self, id: impl Display, body: &AssignLicense) -> Done<Assignment> {
-        let path = format!("{}/assign", Self::path(id));
-        self.client.write(Method::POST, &path, Some(body)).await
-    }
-
-    /// The user stands in the query, as `.` and `..` cannot stand in a path.
-    pub async fn unassign(self, id: impl Display, user: &ExternalId) -> Done<Assignment> {
-        let path = Query::of("userId", user).on(&format!("{}/assign", Self::path(id)));
-        self.client.write(Method::DELETE, &path, NO_BODY).await
-    }
-}
-
-impl Records<'_, Key> {
-    pub async fn roll(self, id: impl Display, body: &RollKey) -> Done<CreatedKey> {
-        let path = format!("{}/roll", Self::path(id));
-        self.client.write(Method::POST, &path, Some(body)).await
-    }
-
-    pub async fn revoke(self, id: impl Display) -> Done<Key> {
-        let path = format!("{}/revoke", Self::path(id));
-        self.client.write(Method::POST, &path, NO_BODY).await
-    }
-}
-
-impl Client {
-    /// The key in use.
-    pub async fn current_key(&self) -> Result<ApiRecord<CurrentKey>> {
-        self.get("/api/v1/key").await
-    }
-
-    pub async fn validate(&self, body: &Validate) -> Done<Validation> {
-        self.write(Method::POST, "/api/v1/validate", Some(body)).await
-    }
-
-    pub async fn explain(&self, body: &Explain) -> Result<ApiRecord<Explanation>> {
-        self.ask("/api/v1/admin/explain", body).await
-    }
-
-    /// How validations were answered, hour by hour.
-    pub async fn statistics(&self, from: Timestamp) -> Result<ApiRecord<Statistics>> {
-        self.get(&Query::of("from", from).on("/api/v1/admin/statistics")).await
-    }
+/// The answer to a validation.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Validation {
+    pub valid: bool,
+    pub reason: Option<String>,
+    pub license: Option<License>,
+    pub features: Option<Features>,
+    /// Required features that the license lacks, which licctl adds.
+    #[serde(default)]
+    pub missing_features: Vec<Feature>,
 }

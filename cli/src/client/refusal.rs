@@ -6,13 +6,11 @@ use common::{Failure, Role};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
+use super::CurrentKey;
 use super::{KeySource, Target, TlsFault};
-use crate::config::address;
 use crate::error::{BROKEN_ANSWER, Error, Exit, MISUNDERSTOOD, NOT_LICD, TIMEOUT, UNREACHABLE};
 use crate::escape::quote;
-use crate::keystore::origin;
-use crate::records::CurrentKey;
-use crate::server_address::proxy_variable;
+use crate::profile::{address, origin, proxy_variable};
 
 const AGAIN: &str = "try again in a moment";
 

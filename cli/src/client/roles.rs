@@ -1,13 +1,13 @@
-//! The refusal of a key's role: the key is asked for the role that it has, as the error names it next
-//! to the one that is needed.
+//! The refusal of a key's role: the key is asked for the role that it has, as the error names it
+//! next to the one that is needed.
 
 use common::Success;
 use reqwest::Method;
 
+use super::CurrentKey;
 use super::refusal::ApiRequest;
-use super::{Client, record};
+use super::{Client, answer};
 use crate::error::Error;
-use crate::records::CurrentKey;
 
 impl Client {
     /// The error of a key that may not do this, with the role that may.
@@ -15,7 +15,7 @@ impl Client {
         let own = self.request(Method::GET, "/api/v1/key");
         let asked = async {
             let response = self.send(&own, None, None).await?;
-            record::read::<Success<CurrentKey>>(&own, response, &self.trace, true).await
+            answer::read::<Success<CurrentKey>>(&own, response, &self.trace, true).await
         };
         // The first error is the one to show if this look-up fails too.
         match asked.await {

@@ -7,7 +7,7 @@ use reqwest::{Response, StatusCode};
 use serde_json::Value;
 
 use crate::escape::clean;
-use crate::io::Io;
+use crate::terminal::Io;
 
 /// The log of requests and its level.
 pub struct Trace {

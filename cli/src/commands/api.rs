@@ -11,8 +11,8 @@ use super::planned;
 use crate::client::{Client, Headers, encode};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::Io;
 use crate::output::View;
+use crate::terminal::Io;
 use fields::{FieldArg, body, query};
 
 /// What the server serves outside its API.

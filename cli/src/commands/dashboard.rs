@@ -3,15 +3,15 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::config::address;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
-use crate::output::cell::TextCell;
+use crate::output::{TextCell, View};
+use crate::profile::address;
 
 /// Open the dashboard in a browser
 ///
-/// Sign in with a read or admin key. The URL is also printed; without a terminal it is only printed.
+/// Sign in with a read or admin key. The URL is also printed; without a terminal it is only
+/// printed.
 #[derive(Args)]
 pub struct DashboardArgs {
     /// Only print the URL
@@ -21,8 +21,8 @@ pub struct DashboardArgs {
 
 pub fn run(ctx: &Context, args: &DashboardArgs) -> Result<View> {
     ctx.refuse_dry_run()?;
-    let server = ctx.endpoint()?.server;
-    let url = format!("{}/dashboard", address(&server));
+    let server = &ctx.endpoint()?.server;
+    let url = format!("{}/dashboard", address(server));
     let is_watched = ctx.io.terminals.stdout && ctx.env.get("CI").is_none();
     if !args.print && is_watched && open::that_detached(&url).is_err() {
         ctx.note("cannot open a browser; open the URL yourself");

@@ -10,15 +10,12 @@ use reqwest::header::DATE;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::client::{self, TlsFault};
-use crate::config::{Config, Folder, address};
+use crate::client::{self, CurrentKey, TlsFault};
 use crate::context::{Context, Endpoint};
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
-use crate::keystore::{self, others_can_read};
-use crate::output::View;
-use crate::output::cell::{TextCell, Tone};
-use crate::records::CurrentKey;
+use crate::output::{TextCell, Tone, View};
+use crate::profile::{self, Config, Folder, address, others_can_read};
 
 /// The tolerated difference between the clocks of the server and this machine.
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
@@ -71,7 +68,7 @@ pub async fn run(ctx: &Context) -> Result<View> {
     match ctx.endpoint() {
         Ok(endpoint) => {
             findings.push(Finding::ok("server", address(&endpoint.server)));
-            remote_checks(ctx, &endpoint, &mut findings).await;
+            remote_checks(ctx, endpoint, &mut findings).await;
         }
         Err(error) => findings.push(Finding::from_error("server", &error)),
     }
@@ -96,7 +93,7 @@ fn permissions(ctx: &Context) -> Finding {
     let Ok(folder) = Folder::locate(&ctx.env) else {
         return Finding::ok("permissions", "no key is stored");
     };
-    let path = folder.file(keystore::CREDENTIALS_FILE);
+    let path = folder.file(profile::CREDENTIALS_FILE);
     let shown = path.display().to_string();
     match fs::metadata(&path) {
         Ok(file) if others_can_read(&file) => {

@@ -7,29 +7,19 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use common::{CreateKey, Mode, Name, OverlapSeconds, Role, RollKey};
 
-use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
-use crate::client::{ApiRecord, Query, new_idempotency_key};
-use crate::completion_cache;
+use crate::client::{ApiRecord, CreatedKey, Key, Query, new_idempotency_key};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::prompt;
-use crate::records::{CreatedKey, Key};
-use crate::resolve;
-use crate::time::{Expiry, Span, relative};
-use crate::values::IdempotencyKey;
+use crate::noun::{self, IdempotencyKey, ListFlags, ListSpec};
+use crate::output::{Expiry, Span, TextCell, View, relative};
 
 pub use table::COLUMNS;
 use table::table;
 
 const FIELDS: &str = "id name prefix role mode createdAt expiresAt lastUsedAt revokedAt";
-const SPEC: ListSpec<ApiRecord<Key>> = ListSpec {
-    fields: &[FIELDS],
-    id: |key| key.id.to_string(),
-    remember: completion_cache::remember,
-};
+const SPEC: ListSpec<ApiRecord<Key>> =
+    ListSpec { fields: &[FIELDS], id: |key| key.id.to_string(), remember: noun::remember };
 
 /// How long the old key stays valid if the new secret cannot be printed.
 const OVERLAP_TO_PRINT: &str = "1h";
@@ -62,8 +52,8 @@ pub struct CreateArgs {
     /// Mode of the key [default: the mode of the key in use]
     #[arg(long)]
     mode: Option<Mode>,
-    /// When the key expires: its last valid day such as 2027-01-31 (to its end, UTC), or a time such
-    /// as 2027-01-31T12:00:00Z [default: never]
+    /// When the key expires: its last valid day such as 2027-01-31 (to its end, UTC), or a time
+    /// such as 2027-01-31T12:00:00Z [default: never]
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     expires_at: Option<Expiry>,
     /// Time until the key expires, such as 90d
@@ -111,7 +101,7 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
 
 async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
     let pages = ctx.client().await?.keys().pages(Query::default(), flags.limit());
-    let Some(keys) = lists::print_or_collect(ctx, &SPEC, flags, true, pages).await? else {
+    let Some(keys) = noun::print_or_collect(ctx, &SPEC, flags, true, pages).await? else {
         return Ok(View::printed());
     };
     let ids = keys.iter().map(|key| key.id.to_string()).collect();
@@ -120,9 +110,9 @@ async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
 
 async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let wanted = [("--name", args.name.is_some()), ("--role", args.role.is_some())];
-    prompt::require(ctx, &wanted)?;
+    ctx.prompts.require(&wanted)?;
     let name =
-        prompt::given_or_text(ctx, args.name, "Name of the key (such as its purpose)", "--name")?;
+        ctx.prompts.given_or_text(args.name, "Name of the key (such as its purpose)", "--name")?;
     let role = match args.role {
         Some(role) => role,
         None => ask_role(ctx)?,
@@ -136,7 +126,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let body = CreateKey { name, role, mode: args.mode, expires_at };
     let client = ctx.client().await?;
     let known = client.keys().list(Query::default()).await?;
-    if let Some(other) = resolve::keys_named(ctx, &known, body.name.as_str()).next() {
+    if let Some(other) = noun::keys_named(ctx, &known, body.name.as_str()).next() {
         ctx.note(&format!(
             "{} has the same name; from now on, refer to these keys by id",
             other.id
@@ -180,21 +170,21 @@ fn ask_role(ctx: &Context) -> Result<Role> {
     ];
     let labels: Vec<_> =
         roles.iter().map(|(word, about, _)| format!("{word:<8}  {about}")).collect();
-    let (word, _, role) = roles[prompt::choose(ctx, "Role", &labels)?];
-    ctx.record_prompt(Some("--role"), word);
+    let (word, _, role) = roles[ctx.prompts.choose("Role", &labels)?];
+    ctx.prompts.record(Some("--role"), word);
     Ok(role)
 }
 
 /// The key that an argument names; without one, prompts for a key that is not revoked.
 async fn named(ctx: &Context, KeyArg { key: given }: &KeyArg) -> Result<ApiRecord<Key>> {
-    prompt::require(ctx, &[("KEY", given.is_some())])?;
+    ctx.prompts.require(&[("KEY", given.is_some())])?;
     match given.as_deref() {
-        Some("-") if ctx.can_prompt() => {
-            let secret = prompt::secret(ctx, "API key")?;
-            return resolve::key(ctx, secret.trim()).await;
+        Some("-") if ctx.prompts.can_ask() => {
+            let secret = ctx.prompts.secret("API key")?;
+            return noun::key(ctx, secret.trim()).await;
         }
-        Some("-") => return resolve::key(ctx, ctx.io.read_stdin().await?.trim()).await,
-        Some(given) => return resolve::key(ctx, given).await,
+        Some("-") => return noun::key(ctx, ctx.io.read_stdin().await?.trim()).await,
+        Some(given) => return noun::key(ctx, given).await,
         None => {}
     }
     let mut keys = ctx.client().await?.keys().list(Query::default()).await?;
@@ -202,8 +192,8 @@ async fn named(ctx: &Context, KeyArg { key: given }: &KeyArg) -> Result<ApiRecor
     let label =
         |key: &ApiRecord<Key>| format!("{}  {}… {}, {}", key.name, key.prefix, key.role, key.mode);
     let labels: Vec<_> = keys.iter().map(label).collect();
-    let chosen = &keys[prompt::choose(ctx, "Key", &labels)?];
-    ctx.record_prompt(None, &chosen.id.to_string());
+    let chosen = &keys[ctx.prompts.choose("Key", &labels)?];
+    ctx.prompts.record(None, &chosen.id.to_string());
     Ok(chosen.clone())
 }
 
@@ -218,7 +208,7 @@ async fn confirm_end(ctx: &Context, key: &Key, question: &str) -> Result<()> {
     } else {
         "Applications that use it will lose access."
     };
-    prompt::confirm_loss(ctx, &format!("{question} {users}")).await
+    ctx.confirm_loss(&format!("{question} {users}")).await
 }
 
 /// Whether licctl itself uses the key now.

@@ -9,17 +9,15 @@ use url::Url;
 
 use super::whoami;
 use crate::client::{KeySource, ServerKnowledge};
-use crate::config::{
-    Config, ConfigEdit, DEFAULT_PROFILE, Folder, LockedFolder, Profile, address, profile_name,
-};
 use crate::context::{Context, Endpoint, parse_key};
-use crate::env;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
-use crate::keystore;
 use crate::output::View;
-use crate::prompt;
-use crate::server_address::{DEFAULT_SERVER, parse_server};
+use crate::profile::{
+    self, Config, ConfigEdit, DEFAULT_PROFILE, DEFAULT_SERVER, Folder, LockedFolder, Profile,
+    address, parse_server, profile_name,
+};
+use crate::terminal::env;
 
 /// Sign in to a server: check and store its API key
 ///
@@ -43,9 +41,9 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
     let name = profile_name(named.unwrap_or(DEFAULT_PROFILE))?;
     let known = Config::load(&folder)?.profiles.remove(&name);
     let given = ctx.globals.api_key_file.is_some() || ctx.env.get(env::API_KEY).is_some();
-    if !given && !ctx.can_prompt() {
+    if !given && !ctx.prompts.can_ask() {
         return Err(Error::usage("No API key found.")
-            .because(ctx.why_no_prompt())
+            .because(ctx.prompts.why_not())
             .fix("use --api-key-file FILE or set LICCTL_API_KEY"));
     }
     let server = server(ctx, known.as_ref())?;
@@ -53,7 +51,7 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
     let replaced = known.as_ref().and_then(|known| other_origin(known, &server));
     if let Some(old) = &replaced {
         let question = format!("Profile {name} belongs to {old}. Replace it and remove its key?");
-        prompt::confirm(ctx, &question)?;
+        ctx.confirm(&question)?;
     }
     let profile = known.map(|known| (name.clone(), known));
     let endpoint = Endpoint { profile, server, known: ServerKnowledge::Unknown };
@@ -62,7 +60,7 @@ pub async fn login(ctx: &Context, _: LoginArgs) -> Result<View> {
         None => {
             let question = format!("API key for {}", address(&endpoint.server));
             let source = KeySource::Given("the prompt".to_owned());
-            (parse_key(&prompt::secret(ctx, &question)?, "The input")?, source)
+            (parse_key(&ctx.prompts.secret(&question)?, "The input")?, source)
         }
     };
     let client = ctx.connect(&endpoint, key.clone(), source)?;
@@ -90,8 +88,8 @@ fn server(ctx: &Context, known: Option<&Profile>) -> Result<Url> {
     match (&ctx.globals.server, ctx.env.get(env::SERVER)) {
         (Some(flag), _) => parse_server(flag, "--server"),
         (None, Some(variable)) => parse_server(variable, env::SERVER),
-        (None, None) if ctx.can_prompt() => {
-            prompt::text_or(ctx, "Server", usual, |text| parse_server(text, "The input"))
+        (None, None) if ctx.prompts.can_ask() => {
+            ctx.prompts.text_or("Server", usual, |text| parse_server(text, "The input"))
         }
         (None, None) => parse_server(usual, "The server"),
     }
@@ -99,8 +97,8 @@ fn server(ctx: &Context, known: Option<&Profile>) -> Result<Url> {
 
 /// The origin that a profile belongs to, when it is not the one of this server.
 fn other_origin(profile: &Profile, server: &Url) -> Option<String> {
-    let own = keystore::origin(&profile.server);
-    (own != keystore::origin(server)).then_some(own)
+    let own = profile::origin(&profile.server);
+    (own != profile::origin(server)).then_some(own)
 }
 
 /// The absolute path of the file of certificates.
@@ -135,17 +133,17 @@ async fn store(
         return Err(Error::new(Exit::Rejected, "changed", message)
             .fix(format!("run licctl login --profile {} again", quote(name))));
     }
-    let stored = keystore::store(&edit.folder, name, &profile.server, key).await?;
+    let stored = profile::store(&edit.folder, name, &profile.server, key).await?;
     profile.key = Some(stored.place);
     edit.put(name, &profile)?;
     edit.select(Some(name));
     edit.save()?;
     stored.note.iter().for_each(|note| ctx.note(note));
     if let Some(old) = old {
-        let forgotten = keystore::forget_replaced(&edit.folder, name, &old, &profile).await;
+        let forgotten = profile::forget_replaced(&edit.folder, name, &old, &profile).await;
         note_leftover(ctx, name, forgotten);
     }
-    Ok(keystore::describe(folder, stored.place))
+    Ok(profile::describe(folder, stored.place))
 }
 
 /// Notes that the old key of a profile is still stored.
@@ -159,7 +157,7 @@ pub fn note_leftover(ctx: &Context, name: &str, forgotten: Result<()>) {
 /// Removes the key of a profile from its store, when it has one.
 pub async fn forget(folder: &LockedFolder, name: &str, profile: &Profile) -> Result<bool> {
     match profile.key {
-        Some(place) => keystore::forget(folder, place, name, &profile.server).await.map(|()| true),
+        Some(place) => profile::forget(folder, place, name, &profile.server).await.map(|()| true),
         None => Ok(false),
     }
 }

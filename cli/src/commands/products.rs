@@ -3,19 +3,13 @@
 use clap::{Args, Subcommand};
 use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 
-use super::lists::{self, ListFlags, ListSpec};
 use super::planned;
 use crate::client::{ApiRecord, Query};
-use crate::completion_cache;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Table};
-use crate::prompt;
-use crate::resolve::{self, Purpose};
-use crate::values::{Edit, cleared};
+use crate::noun::{self, Edit, ListFlags, ListSpec, Purpose, cleared};
+use crate::output::{Column, Table, TextCell, View};
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("ID", 0),
@@ -25,11 +19,8 @@ pub const COLUMNS: [Column; 5] = [
     Column::extra("UPDATED"),
 ];
 const FIELDS: &str = "id name description createdAt updatedAt";
-const SPEC: ListSpec<ApiRecord<Product>> = ListSpec {
-    fields: &[FIELDS],
-    id: |product| product.id.to_string(),
-    remember: completion_cache::remember,
-};
+const SPEC: ListSpec<ApiRecord<Product>> =
+    ListSpec { fields: &[FIELDS], id: |product| product.id.to_string(), remember: noun::remember };
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -105,30 +96,30 @@ async fn given_or_chosen(
     given: Option<&str>,
     purpose: Purpose,
 ) -> Result<ApiRecord<Product>> {
-    prompt::require(ctx, &[("PRODUCT", given.is_some())])?;
+    ctx.prompts.require(&[("PRODUCT", given.is_some())])?;
     match given {
-        Some(given) => resolve::product(ctx, given, purpose).await,
+        Some(given) => noun::product(ctx, given, purpose).await,
         None => choose(ctx, None).await,
     }
 }
 
 /// Prompts for a product.
 pub async fn choose(ctx: &Context, flag: Option<&str>) -> Result<ApiRecord<Product>> {
-    let products = resolve::products(ctx).await?;
+    let products = noun::products(ctx).await?;
     if products.is_empty() {
         return Err(Error::not_found("No products yet.").fix("licctl products create --name NAME"));
     }
     let labels: Vec<_> = products.iter().map(|product| product.name.to_string()).collect();
-    let chosen = &products[prompt::choose(ctx, "Product", &labels)?];
+    let chosen = &products[ctx.prompts.choose("Product", &labels)?];
     let same_name = products.iter().filter(|product| product.name == chosen.name).count();
     let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
-    ctx.record_prompt(flag, &word);
+    ctx.prompts.record(flag, &word);
     Ok(chosen.clone())
 }
 
 async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
     let pages = ctx.client().await?.products().pages(Query::default(), flags.limit());
-    let Some(products) = lists::print_or_collect(ctx, &SPEC, flags, true, pages).await? else {
+    let Some(products) = noun::print_or_collect(ctx, &SPEC, flags, true, pages).await? else {
         return Ok(View::printed());
     };
     let ids = products.iter().map(|product| product.id.to_string()).collect();
@@ -137,14 +128,14 @@ async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
 }
 
 async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
-    prompt::require(ctx, &[("--name", args.name.is_some())])?;
-    let name = prompt::given_or_text(ctx, args.name, "Name of the product", "--name")?;
+    ctx.prompts.require(&[("--name", args.name.is_some())])?;
+    let name = ctx.prompts.given_or_text(args.name, "Name of the product", "--name")?;
     let body = CreateProduct { name, description: args.description };
     if !args.allow_duplicate {
-        let known = resolve::products(ctx).await?;
+        let known = noun::products(ctx).await?;
         match known.into_iter().find(|product| product.name == body.name) {
             Some(known) if args.if_not_exists => return existing(ctx, &known, &body),
-            Some(known) => return Err(resolve::name_taken(&known)),
+            Some(known) => return Err(noun::name_taken(&known)),
             None => {}
         }
     }
@@ -180,8 +171,8 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     }
     let product = given_or_chosen(ctx, args.product.as_deref(), Purpose::Write).await?;
     if let Some(name) = body.name.as_ref().filter(|_| !args.allow_duplicate) {
-        let all = resolve::products(ctx).await?;
-        resolve::refuse_taken_name(&all, &product.id.to_string(), name)?;
+        let all = noun::products(ctx).await?;
+        noun::refuse_taken_name(&all, &product.id.to_string(), name)?;
     }
     let products = ctx.client().await?.products();
     match products.update(product.id, &body, ctx.seen(product.updated_at)).await? {
@@ -194,7 +185,7 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
 
 async fn delete(ctx: &Context, given: Option<&str>) -> Result<View> {
     let product = given_or_chosen(ctx, given, Purpose::Write).await?;
-    prompt::confirm_loss(ctx, &format!("Delete product {}?", product.name)).await?;
+    ctx.confirm_loss(&format!("Delete product {}?", product.name)).await?;
     match ctx.client().await?.products().delete(product.id).await? {
         Some(gone) => {
             Ok(show(ctx, &gone.data)?.changed(format!("Deleted product {}.", product.name)))

@@ -4,15 +4,11 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::login::{forget, note_leftover};
-use crate::config::{Config, ConfigEdit, Folder, KeyPlace, Profile, address, profile_name};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
-use crate::keystore;
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Table};
-use crate::prompt;
+use crate::output::{Column, Table, TextCell, View};
+use crate::profile::{self, Config, ConfigEdit, Folder, KeyPlace, Profile, address, profile_name};
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("NAME", 0),
@@ -117,9 +113,9 @@ async fn rename(ctx: &Context, folder: &Folder, old: &str, new: String) -> Resul
     // removed from the old one.
     let mut renamed = profile.clone();
     if let Some(place) = profile.key {
-        renamed.key = match keystore::load(folder, place, old, &profile.server).await? {
+        renamed.key = match profile::load(folder, place, old, &profile.server).await? {
             Some(key) => {
-                let stored = keystore::store(&edit.folder, &new, &profile.server, &key).await?;
+                let stored = profile::store(&edit.folder, &new, &profile.server, &key).await?;
                 stored.note.iter().for_each(|note| ctx.note(note));
                 Some(stored.place)
             }
@@ -138,7 +134,7 @@ async fn rename(ctx: &Context, folder: &Folder, old: &str, new: String) -> Resul
 
 async fn remove(ctx: &Context, folder: &Folder, name: &str) -> Result<View> {
     if Config::load(folder)?.get(name)?.key.is_some() {
-        prompt::confirm(ctx, &format!("Remove profile {name} and its key?"))?;
+        ctx.confirm(&format!("Remove profile {name} and its key?"))?;
     }
     let mut edit = ConfigEdit::begin(folder).await?;
     let profile = edit.config.get(name)?.clone();

@@ -4,8 +4,7 @@ use common::version::{COMMIT, LINE};
 use serde_json::json;
 
 use crate::error::Result;
-use crate::output::View;
-use crate::output::cell::TextCell;
+use crate::output::{TextCell, View};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

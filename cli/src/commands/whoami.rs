@@ -3,13 +3,11 @@
 use serde_json::json;
 use url::Url;
 
-use crate::client::ApiRecord;
-use crate::config::address;
+use crate::client::{ApiRecord, CurrentKey};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::records::CurrentKey;
+use crate::output::{TextCell, View};
+use crate::profile::address;
 
 const FIELDS: &str = "id name prefix role mode createdAt expiresAt tenantId=/tenant/id \
     tenant=/tenant/name server profile keySource";

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use common::Timestamp;
 
+use super::relative;
 use crate::escape::clean;
-use crate::time::relative;
 
 /// The meaning that a colour repeats; the word itself carries it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,8 @@ impl FromStr for ColumnNames {
     }
 }
 
-/// Names of the same value in tables and in CSV or JSON, folded. Each finds the column of the other.
+/// Names of the same value in tables and in CSV or JSON, folded. Each finds the column of the
+/// other.
 const SYNONYMS: [(&str, &str); 20] = [
     ("product", "productname"),
     ("plan", "planname"),

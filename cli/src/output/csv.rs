@@ -1,5 +1,5 @@
-//! CSV for spreadsheets: columns that depend on the command and not on its outcome, and one line for
-//! each record. Values stay as they are, so that a file reads back as what it was written from.
+//! CSV for spreadsheets: columns that depend on the command and not on its outcome, and one line
+//! for each record. Values stay as they are, so that a file reads back as what it was written from.
 
 use serde_json::{Map, Value};
 

@@ -6,9 +6,9 @@ use jaq_core::{Compiler, Ctx, Native, Vars, unwrap_valr};
 use jaq_json::{Val, read};
 use serde_json::{Deserializer, Map, Value};
 
-use crate::env::{self, Env};
 use crate::error::{Error, Result};
 use crate::escape::clean;
+use crate::terminal::{Env, env};
 
 /// Functions of the jq language that the jaq crates lack. There is only one input.
 const DEFINITIONS: &str = r#"

@@ -9,7 +9,7 @@ use super::csv::{self, Sheet};
 use super::format::{JsonArray, json_lines};
 use super::{Format, OutputOptions, to_value};
 use crate::error::Result;
-use crate::io::Io;
+use crate::terminal::Io;
 
 /// How the records of one kind are printed.
 pub struct Listing<'a, T> {

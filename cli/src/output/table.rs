@@ -6,11 +6,12 @@ mod tests;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Color, ColumnConstraint, ContentArrangement, Width};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::cell::{TextCell, Tone};
 use super::columns::ColumnNames;
 use crate::error::Result;
+use crate::escape::cut;
 
 const COLUMN_GAP: usize = 2;
 /// The smallest width of a flexible column, so that 40 columns hold an id and a name.
@@ -262,21 +263,4 @@ fn color(tone: Tone) -> Color {
         Tone::Warning => Color::DarkYellow,
         Tone::Bad => Color::DarkRed,
     }
-}
-
-/// Cuts to `width` columns, the last being an ellipsis when something was cut.
-pub fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    let mut used = 1;
-    for letter in text.chars() {
-        used += letter.width().unwrap_or(0);
-        if used > width {
-            break;
-        }
-        kept.push(letter);
-    }
-    kept + "…"
 }

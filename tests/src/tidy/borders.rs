@@ -1,12 +1,13 @@
-//! Who may know what: the rooms of licd each other, and SQL, HTTP, and the tenant in every statement.
+//! Who may know what: the rooms of licd each other, and SQL, HTTP, and the tenant in every
+//! statement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::modules::{self, LICCTL, LICD, parent, room};
 use super::{Source, hold, sources, uses};
 
-/// The rooms of licd, and the modules of others that each may name. `*` stands for all of a room. The
-/// library itself, which puts the rooms together, and the program's commands may name all.
+/// The rooms of licd, and the modules of others that each may name. `*` stands for all of a room.
+/// The library itself, which puts the rooms together, and the program's commands may name all.
 const ROOMS: [(&str, &[&str]); 15] = [
     // Handlers translate.
     (
@@ -110,8 +111,29 @@ fn rooms_know_only_whom_they_may() {
     }
 }
 
-/// Seen from any folder, its files and folders form no circle. What a file has from the folder's own
-/// file, and that from it, is one thing in two files and does not count.
+/// The rooms of licctl, from the top. Beside them are only the library itself, which puts them
+/// together, and `error` and `escape`, which all know.
+const ROOMS_OF_LICCTL: [&str; 9] =
+    ["args", "commands", "bulk", "noun", "context", "client", "profile", "output", "terminal"];
+
+#[test]
+fn rooms_of_licctl_use_only_those_below() {
+    let place = |name: &str| ROOMS_OF_LICCTL.iter().position(|room| *room == name);
+    let (mut findings, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    for found in modules::uses(LICCTL) {
+        let (from, to) = (room(&found.from), room(&found.to));
+        let is_free = ["", "bin"].contains(&from) || ["error", "escape"].contains(&to);
+        seen.extend(place(from));
+        if !is_free && from != to && place(from).is_none_or(|from| Some(from) >= place(to)) {
+            findings.insert(format!("{} names {:?}", found.from, found.to));
+        }
+    }
+    assert!(findings.is_empty(), "rooms of licctl know those above them: {findings:#?}");
+    assert_eq!(seen.len(), ROOMS_OF_LICCTL.len(), "a room is empty");
+}
+
+/// Seen from any folder, its files and folders form no circle. What a file has from the folder's
+/// own file, and that from it, is one thing in two files and does not count.
 #[test]
 fn no_circle_of_modules() {
     let findings: Vec<String> = [LICD, LICCTL].into_iter().flat_map(circles_in).collect();

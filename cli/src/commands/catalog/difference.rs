@@ -15,7 +15,7 @@ use super::Catalog;
 use super::manifest::{Manifest, WantedPlan, WantedProduct, only};
 use crate::client::{ApiRecord, Client};
 use crate::error::{Error, Exit, Result};
-use crate::values::{Edit, cleared};
+use crate::noun::{Edit, cleared};
 
 /// The action that a record needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

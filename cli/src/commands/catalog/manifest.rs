@@ -6,10 +6,10 @@ use common::{ExpiresInDays, Features, Line, MaxSeats, Name};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Catalog;
+use crate::client::in_plain_words;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::mismatch::in_plain_words;
-use crate::values::Edit;
+use crate::noun::Edit;
 
 /// The only version there is.
 const MANIFEST_VERSION: u32 = 1;

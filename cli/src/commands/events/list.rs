@@ -5,8 +5,7 @@ use clap::{Args, value_parser};
 use super::{EventFilters, EventsPart, FIELDS, Order, table};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
-use crate::time::PastTime;
+use crate::output::{PastTime, View};
 
 /// How many events are shown unless a flag says where to begin.
 const DEFAULT_LIMIT: usize = 50;

@@ -7,9 +7,7 @@ use super::{FIELDS, actor, change};
 use crate::client::ApiRecord;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Style, Table};
-use crate::output::{Format, Sheet, View};
+use crate::output::{Column, Format, Sheet, Style, Table, TextCell, View};
 
 const COLUMNS: [Column; 5] = [
     Column::fixed("TIME", 0, 24),

@@ -5,8 +5,7 @@ use super::EventFilters;
 use crate::client::{Client, Query};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::named::Named;
-use crate::resolve;
+use crate::noun::{self, Named};
 
 /// The shortest partial id that matches.
 const MIN_ID_PART_LEN: usize = 6;
@@ -19,7 +18,7 @@ impl EventFilters {
             self.subject = Some(id);
         }
         if let Some(given) = self.user.take() {
-            self.user = Some(resolve::past_user(ctx, given).await?);
+            self.user = Some(noun::past_user(ctx, given).await?);
         }
         Ok(self)
     }
@@ -29,10 +28,10 @@ impl EventFilters {
         let client = ctx.client().await?;
         let of = |subject, user| EventFilters { kind: None, subject, user };
         if let Some(user) = &self.user
-            && resolve::find_user(ctx, user.as_str()).await?.is_none()
+            && noun::find_user(ctx, user.as_str()).await?.is_none()
             && of(None, Some(user.clone())).has_none(client).await?
         {
-            return Err(resolve::no_user(ctx, user.as_str()).await?);
+            return Err(noun::no_user(ctx, user.as_str()).await?);
         }
         if let Some(subject) = &self.subject
             && of(Some(subject.clone()), None).has_none(client).await?
@@ -66,9 +65,9 @@ fn is_id(text: &str) -> bool {
 async fn subject_id(ctx: &Context, given: &str) -> Result<String> {
     let client = ctx.client().await?;
     let (user, products, plans, keys) = tokio::try_join!(
-        resolve::find_user(ctx, given),
-        resolve::products(ctx),
-        resolve::plans(ctx, None),
+        noun::find_user(ctx, given),
+        noun::products(ctx),
+        noun::plans(ctx, None),
         client.keys().list(Query::default()),
     )?;
     let mut found: Vec<String> = user.iter().map(|user| user.id.to_string()).collect();

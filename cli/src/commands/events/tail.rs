@@ -1,4 +1,5 @@
-//! `licctl events tail`: prints events as they happen. It polls the server, and waits during outages.
+//! `licctl events tail`: prints events as they happen. It polls the server, and waits during
+//! outages.
 
 use std::time::Duration;
 
@@ -10,8 +11,7 @@ use super::{EventFilters, EventsPart, Order};
 use crate::client::{ApiRecord, Client};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::View;
-use crate::time::{PastTime, Span};
+use crate::output::{PastTime, Span, View};
 
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -19,8 +19,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Print events as they happen
 ///
 /// Starts with the next event, or at --after or --since. Each event is printed once, in order, even
-/// if the server restarts. With --until-type, the exit code is 0 after the first event of that type,
-/// and 10 if --for ends first; after Ctrl-C it is 130.
+/// if the server restarts. With --until-type, the exit code is 0 after the first event of that
+/// type, and 10 if --for ends first; after Ctrl-C it is 130.
 #[derive(Args)]
 pub struct TailArgs {
     #[command(flatten)]

@@ -2,11 +2,9 @@
 
 use common::{KeyState, Timestamp};
 
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Key};
 use crate::context::Context;
-use crate::output::cell::{TextCell, Tone};
-use crate::output::table::{Column, Table};
-use crate::records::Key;
+use crate::output::{Column, Table, TextCell, Tone};
 
 pub const COLUMNS: [Column; 9] = [
     Column::new("ID", 0),

@@ -5,20 +5,14 @@ use common::{AssignLicense, Assignment, ExternalId};
 use serde::Serialize;
 
 use super::{assign_from_file, given_or_chosen};
-use crate::client::ApiRecord;
-use crate::commands::items::{ItemResults, for_each_item, read_items};
+use crate::bulk::{ItemResults, NewUserFlags, for_each_item, read_items};
+use crate::client::{ApiRecord, LicenseWithSeats};
 use crate::commands::{nothing_to_do, planned};
-use crate::context::Context;
+use crate::context::{Context, MAX_UNCONFIRMED};
 use crate::error::{Error, Result};
 use crate::escape::quote;
-use crate::metadata::{MetadataChange, MetadataFlags};
-use crate::new_users::NewUserFlags;
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Table};
-use crate::prompt;
-use crate::records::LicenseWithSeats;
-use crate::resolve::Purpose;
+use crate::noun::{MetadataChange, MetadataFlags, Purpose};
+use crate::output::{Column, Table, TextCell, View};
 
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
@@ -92,7 +86,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
         return nothing_to_do(ctx, &[FIELDS]);
     }
     let question = format!("Assign license {} to {} users?", license, users.len());
-    prompt::confirm_many(ctx, users.len(), &question).await?;
+    ctx.confirm_many(users.len(), &question).await?;
     let users = args.new_users.settle(ctx, users).await?;
     let client = ctx.client().await?;
     let assigned = for_each_item(ctx, &users, |user| {
@@ -134,8 +128,8 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
             format!("Unassign {count} users from license {license} and free their seats?")
         }
     };
-    if users.len() > prompt::MAX_UNCONFIRMED || prompt::confirms_in_live_mode(ctx).await? {
-        prompt::confirm_loss(ctx, &question).await?;
+    if users.len() > MAX_UNCONFIRMED || ctx.confirms_in_live_mode().await? {
+        ctx.confirm_loss(&question).await?;
     }
     let client = ctx.client().await?;
     let removed = for_each_item(ctx, &users, |user| async move {
@@ -159,12 +153,12 @@ async fn license_and_users(
     license: Option<String>,
     users: Vec<String>,
 ) -> Result<(ApiRecord<LicenseWithSeats>, Vec<String>)> {
-    prompt::require(ctx, &[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
+    ctx.prompts.require(&[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
     let license = given_or_chosen(ctx, license.as_deref(), Purpose::Write).await?;
     if !users.is_empty() {
         return Ok((license, users));
     }
-    let user: ExternalId = prompt::text(ctx, "User (external id)", None)?;
+    let user: ExternalId = ctx.prompts.text("User (external id)", None)?;
     Ok((license, vec![user.to_string()]))
 }
 

@@ -9,23 +9,21 @@ use uuid::Uuid;
 
 use super::given_or_chosen;
 use crate::bulk::{
-    self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, Report, ReportLine, RowState, UserRow,
+    self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, NewUserFlags, Report, ReportLine,
+    RowState, UserRow,
 };
 use crate::client::{ApiRecord, Client, Query, new_idempotency_key};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::metadata::MetadataChange;
-use crate::new_users::NewUserFlags;
+use crate::noun::{self, MetadataChange, Purpose};
 use crate::output::View;
-use crate::prompt;
-use crate::resolve::{self, Purpose};
 
 /// Flags that assign to the users of a file.
 #[derive(Args)]
 pub struct FromFile {
-    /// Assign to the users in this file: CSV with a column userId or externalId, or JSON lines; - for
-    /// stdin
+    /// Assign to the users in this file: CSV with a column userId or externalId, or JSON lines; -
+    /// for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "users", value_hint = ValueHint::FilePath)]
     pub from: Option<String>,
     /// With --from, create a license of this plan for each user
@@ -52,7 +50,7 @@ pub async fn run(
 ) -> Result<View> {
     let client = ctx.client().await?;
     let finished = if let Some(given) = &args.plan {
-        let plan = &resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?;
+        let plan = &noun::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?;
         let name = format!("licenses assign --plan {}", plan.id);
         let verb = "Create and assign licenses to";
         let task = BulkTask { verb, name, always_reports: true, new_users };
@@ -68,7 +66,7 @@ pub async fn run(
         })
         .await?
     } else {
-        prompt::require(ctx, &[("LICENSE", license.is_some())])?;
+        ctx.prompts.require(&[("LICENSE", license.is_some())])?;
         let license = given_or_chosen(ctx, license, Purpose::Write).await?.id;
         let (verb, name) = ("Assign the license to", format!("licenses assign {license}"));
         let task = BulkTask { verb, name, always_reports: true, new_users };

@@ -5,13 +5,10 @@ use common::LicenseAssignment;
 
 use super::given_or_chosen;
 use crate::client::ApiRecord;
-use crate::commands::lists::{self, ListFlags, ListSpec};
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Table};
-use crate::resolve::Purpose;
+use crate::noun::{self, ListFlags, ListSpec, Purpose};
+use crate::output::{Column, Table, TextCell, View};
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),
@@ -40,8 +37,7 @@ pub async fn run(ctx: &Context, args: AssignmentsArgs) -> Result<View> {
     let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
     let client = ctx.client().await?;
     let pages = client.licenses().assignments(license.id, args.flags.limit());
-    let Some(assigned) = lists::print_or_collect(ctx, &SPEC, &args.flags, true, pages).await?
-    else {
+    let Some(assigned) = noun::print_or_collect(ctx, &SPEC, &args.flags, true, pages).await? else {
         return Ok(View::printed());
     };
     let ids = assigned.iter().map(SPEC.id).collect();

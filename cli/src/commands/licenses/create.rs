@@ -8,20 +8,14 @@ use common::{AssignLicense, CreateLicense, ExternalId, LicenseId, Name, Plan, Pl
 
 use super::assign::external_id;
 use super::{FIELDS, table, with_state};
-use crate::client::{ApiRecord, new_idempotency_key};
-use crate::commands::items::{in_order, read_items};
+use crate::bulk::{NewUserFlags, in_order, read_items};
+use crate::client::{ApiRecord, License, new_idempotency_key};
 use crate::commands::{planned, plans};
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
-use crate::metadata::MetadataFlags;
-use crate::new_users::NewUserFlags;
-use crate::output::View;
-use crate::prompt;
-use crate::records::License;
-use crate::resolve::{self, NameIndex, Purpose};
-use crate::time::{Days, Expiry};
-use crate::values::IdempotencyKey;
+use crate::noun::{self, IdempotencyKey, MetadataFlags, NameIndex, Purpose};
+use crate::output::{Days, Expiry, View};
 
 const REPEAT: &str = "run the command again with the same --idempotency-key; that is safe";
 
@@ -82,9 +76,9 @@ impl fmt::Display for Step {
 }
 
 pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
-    prompt::require(ctx, &[("--plan", args.plan.is_some())])?;
+    ctx.prompts.require(&[("--plan", args.plan.is_some())])?;
     let plan = match &args.plan {
-        Some(given) => resolve::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?,
+        Some(given) => noun::plan(ctx, given, args.product.as_deref(), Purpose::Write).await?,
         None => plans::choose(ctx, args.product.as_deref(), Some("--plan")).await?,
     };
     let users = read_items(ctx, &args.assign).await?;
@@ -92,7 +86,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let users = users.iter().map(|user| external_id(user)).collect::<Result<Vec<_>>>()?;
     let count = args.count.unwrap_or(1);
     let question = format!("Create {count} licenses of plan {}?", plan.name);
-    prompt::confirm_many(ctx, usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
+    ctx.confirm_many(usize::try_from(count).unwrap_or(usize::MAX), &question).await?;
     let body = body(&args, plan.id)?;
     let client = ctx.client().await?;
     let assignments = users.iter().cloned().map(Step::Assign);

@@ -3,13 +3,12 @@
 use clap::Args;
 
 use super::{FIELDS, choose, table, with_state};
-use crate::commands::items::{for_each_item, read_items};
+use crate::bulk::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
 use crate::context::Context;
 use crate::error::Result;
+use crate::noun::{self, NameIndex, Purpose};
 use crate::output::View;
-use crate::prompt;
-use crate::resolve::{self, NameIndex, Purpose};
 
 /// Delete licenses that were never assigned
 ///
@@ -22,7 +21,7 @@ pub struct DeleteArgs {
 }
 
 pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
-    prompt::require(ctx, &[("LICENSE", !args.licenses.is_empty())])?;
+    ctx.prompts.require(&[("LICENSE", !args.licenses.is_empty())])?;
     let given = match args.licenses.is_empty() {
         true => vec![choose(ctx).await?.id.to_string()],
         false => args.licenses,
@@ -33,10 +32,10 @@ pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
         [one] => format!("license {one}"),
         many => format!("{} licenses", many.len()),
     };
-    prompt::confirm_loss(ctx, &format!("Delete {what}?")).await?;
+    ctx.confirm_loss(&format!("Delete {what}?")).await?;
     let client = ctx.client().await?;
     let deleted = for_each_item(ctx, &items, |item| async move {
-        let license = resolve::license(ctx, &item, Purpose::Write).await?;
+        let license = noun::license(ctx, &item, Purpose::Write).await?;
         let gone = client.licenses().delete(license.id).await?;
         Ok(gone.map(|gone| {
             let state = gone.data.effective_status(ctx.now);

@@ -5,14 +5,12 @@ use common::{LicenseAssignment, LicenseId};
 
 use super::usage::{MAX_EMAILS, seats_in_use, table};
 use super::{FIELDS, assignments, given_or_chosen, status_cell, with_state};
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, LicenseDetails, Usage};
 use crate::commands::plans::joined;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::cell::TextCell;
-use crate::output::{Format, View};
-use crate::records::{LicenseDetails, Usage};
-use crate::resolve::{NameIndex, Purpose};
+use crate::noun::{NameIndex, Purpose};
+use crate::output::{Format, TextCell, View};
 
 /// How many assignments are read to find those without a seat.
 const READ_ASSIGNMENTS: usize = 1000;

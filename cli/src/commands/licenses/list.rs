@@ -6,18 +6,12 @@ use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
 use super::{FIELDS, status_cell, with_state};
-use crate::client::{ApiRecord, Query};
-use crate::commands::lists::{self, ListFlags, ListSpec};
+use crate::client::{ApiRecord, LicenseWithSeats, Query};
 use crate::commands::plans::{joined, seats};
-use crate::completion_cache;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Table};
-use crate::output::{Format, View};
-use crate::records::LicenseWithSeats;
-use crate::resolve::{self, NameIndex, Purpose};
-use crate::time::Span;
+use crate::noun::{self, ListFlags, ListSpec, NameIndex, Purpose};
+use crate::output::{Column, Format, Span, Table, TextCell, View};
 
 pub const COLUMNS: [Column; 10] = [
     Column::new("ID", 0),
@@ -34,11 +28,8 @@ pub const COLUMNS: [Column; 10] = [
 const NONE_YET: &str = "No licenses yet. Create one: licctl licenses create";
 const NO_MATCH: &str = "No license matches.";
 
-const SPEC: ListSpec<ApiRecord<LicenseWithSeats>> = ListSpec {
-    fields: &[FIELDS],
-    id: |license| license.id.to_string(),
-    remember: completion_cache::remember,
-};
+const SPEC: ListSpec<ApiRecord<LicenseWithSeats>> =
+    ListSpec { fields: &[FIELDS], id: |license| license.id.to_string(), remember: noun::remember };
 
 /// CSV names products and plans: a spreadsheet cannot look ids up.
 const CSV_SPEC: ListSpec<WithNames> = ListSpec {
@@ -46,7 +37,7 @@ const CSV_SPEC: ListSpec<WithNames> = ListSpec {
     id: |it| it.license.id.to_string(),
     remember: |client, env, page| {
         let licenses: Vec<_> = page.iter().map(|it| it.license.clone()).collect();
-        completion_cache::remember(client, env, &licenses);
+        noun::remember(client, env, &licenses);
     },
 };
 
@@ -87,19 +78,19 @@ pub struct ListArgs {
 
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let product = match &args.product {
-        Some(given) => Some(resolve::product(ctx, given, Purpose::Read).await?.id),
+        Some(given) => Some(noun::product(ctx, given, Purpose::Read).await?.id),
         None => None,
     };
     let plan = match &args.plan {
         Some(given) => {
             let product = args.product.as_deref();
-            Some(resolve::plan(ctx, given, product, Purpose::Read).await?.id)
+            Some(noun::plan(ctx, given, product, Purpose::Read).await?.id)
         }
         None => None,
     };
     // An unknown user is an error, so that a typo does not look like a user without licenses.
     let user = match &args.user {
-        Some(given) => Some(resolve::user(ctx, given.as_str()).await?.external_id.clone()),
+        Some(given) => Some(noun::user(ctx, given.as_str()).await?.external_id.clone()),
         None => None,
     };
     let end = args.expiring_within.map(|span| ctx.now.plus(span.delta()));
@@ -127,10 +118,10 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
             license,
         };
         let pages = pages.map_ok(|page| page.into_iter().map(with_names).collect());
-        lists::print_or_collect(ctx, &CSV_SPEC, &args.flags, whole, pages).await?;
+        noun::print_or_collect(ctx, &CSV_SPEC, &args.flags, whole, pages).await?;
         return Ok(View::printed());
     }
-    let Some(licenses) = lists::print_or_collect(ctx, &SPEC, &args.flags, whole, pages).await?
+    let Some(licenses) = noun::print_or_collect(ctx, &SPEC, &args.flags, whole, pages).await?
     else {
         return Ok(View::printed());
     };

@@ -5,18 +5,13 @@ use clap::Args;
 use common::{LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
 
 use super::{BeforeAndAfter, FIELDS, choose, with_state};
-use crate::client::ApiRecord;
-use crate::commands::items::{for_each_item, read_items};
+use crate::bulk::{for_each_item, read_items};
+use crate::client::{ApiRecord, License, LicenseWithSeats};
 use crate::commands::{nothing_to_do, planned};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Table};
-use crate::prompt;
-use crate::records::{License, LicenseWithSeats};
-use crate::resolve::{self, Purpose};
-use crate::time::{Days, Term};
+use crate::noun::{self, Purpose};
+use crate::output::{Column, Days, Table, Term, TextCell, View};
 
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 
@@ -40,7 +35,7 @@ pub struct RenewArgs {
 }
 
 pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
-    prompt::require(ctx, &[("LICENSE", !args.licenses.is_empty())])?;
+    ctx.prompts.require(&[("LICENSE", !args.licenses.is_empty())])?;
     let given = if args.licenses.is_empty() {
         vec![choose(ctx).await?.id.to_string()]
     } else {
@@ -51,14 +46,14 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
         return nothing_to_do(ctx, &[FIELDS]);
     }
     let question = format!("Renew {} licenses?", items.len());
-    prompt::confirm_many(ctx, items.len(), &question).await?;
+    ctx.confirm_many(items.len(), &question).await?;
     let terms = match args.term.or(args.days.map(|days| Term::Days(days.get()))) {
         Some(term) => Terms::Given(term),
-        None => Terms::Plans(resolve::plans(ctx, None).await?),
+        None => Terms::Plans(noun::plans(ctx, None).await?),
     };
     let (terms, is_list) = (&terms, items.len() > 1);
     let renewed = for_each_item(ctx, &items, |item| async move {
-        let was = resolve::license(ctx, &item, Purpose::Write).await?;
+        let was = noun::license(ctx, &item, Purpose::Write).await?;
         if is_list {
             terms.refuse_renewed(&was, ctx.now)?;
         }
@@ -78,8 +73,8 @@ enum Terms {
 }
 
 impl Terms {
-    /// Refuses a license that is valid for more than its plan's term from now: the list it is in was
-    /// renewed already.
+    /// Refuses a license that is valid for more than its plan's term from now: the list it is in
+    /// was renewed already.
     fn refuse_renewed(&self, license: &License, now: Timestamp) -> Result<()> {
         let (Self::Plans(_), Some(end)) = (self, license.expires_at) else { return Ok(()) };
         // A day more, since a new license may be valid through its last day.

@@ -6,16 +6,13 @@ use clap::Args;
 use common::{SetStatus, Status};
 
 use super::{BeforeAndAfter, FIELDS, choose, past, status_cell, with_state};
+use crate::bulk::{for_each_item, read_items};
 use crate::client::Query;
-use crate::commands::items::{for_each_item, read_items};
 use crate::commands::{nothing_to_do, planned};
-use crate::context::Context;
+use crate::context::{Context, MAX_UNCONFIRMED};
 use crate::error::Result;
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Table};
-use crate::prompt;
-use crate::resolve::{self, Purpose};
+use crate::noun::{self, Purpose};
+use crate::output::{Column, Table, TextCell, View};
 
 const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 
@@ -27,7 +24,7 @@ pub struct LicenseArgs {
 }
 
 pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<View> {
-    prompt::require(ctx, &[("LICENSE", !args.licenses.is_empty())])?;
+    ctx.prompts.require(&[("LICENSE", !args.licenses.is_empty())])?;
     let given = if args.licenses.is_empty() {
         vec![choose(ctx).await?.id.to_string()]
     } else {
@@ -43,7 +40,7 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
     let changed = for_each_item(ctx, &items, |item| {
         let body = &body;
         async move {
-            let was = resolve::license(ctx, &item, Purpose::Write).await?;
+            let was = noun::license(ctx, &item, Purpose::Write).await?;
             let now = client.licenses().set_status(was.id, body, None).await?;
             Ok(now.map(|now| {
                 let state = now.data.effective_status(ctx.now);
@@ -58,8 +55,8 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
     show(ctx, &changed.done, status).map(|view| view.exit(changed.exit))
 }
 
-/// Asks before licenses stop working: a person in live mode always, a script for revocations and for
-/// many licenses.
+/// Asks before licenses stop working: a person in live mode always, a script for revocations and
+/// for many licenses.
 async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()> {
     let verb = match status {
         Status::Active => "Activate",
@@ -72,18 +69,18 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         _ => format!("{verb} {} licenses?", items.len()),
     };
     if status == Status::Active {
-        return prompt::confirm_many(ctx, items.len(), &question).await;
+        return ctx.confirm_many(items.len(), &question).await;
     }
-    let is_many = items.len() > prompt::MAX_UNCONFIRMED;
-    let asks = status == Status::Revoked || is_many || prompt::confirms_in_live_mode(ctx).await?;
-    if !prompt::needs_confirmation(ctx) || !asks {
+    let is_many = items.len() > MAX_UNCONFIRMED;
+    let asks = status == Status::Revoked || is_many || ctx.confirms_in_live_mode().await?;
+    if !ctx.needs_confirmation() || !asks {
         return Ok(());
     }
     let (what, seats) = match items {
         // The error requires no request.
-        _ if !ctx.can_prompt() => return prompt::confirm(ctx, &question),
+        _ if !ctx.prompts.can_ask() => return ctx.confirm(&question),
         [one] => {
-            let license = resolve::license(ctx, one, Purpose::Write).await?;
+            let license = noun::license(ctx, one, Purpose::Write).await?;
             (license.id.to_string(), i64::from(license.seats.used))
         }
         _ => (format!("{} licenses", items.len()), seats_in_use(ctx, items).await?),
@@ -93,7 +90,7 @@ async fn ask_first(ctx: &Context, items: &[String], status: Status) -> Result<()
         1 => "1 user in a seat will lose access.".to_owned(),
         many => format!("{many} users in seats will lose access."),
     };
-    prompt::confirm_loss(ctx, &format!("{verb} {what}? {loss}")).await
+    ctx.confirm_loss(&format!("{verb} {what}? {loss}")).await
 }
 
 /// The seats in use on these licenses, read as one list.

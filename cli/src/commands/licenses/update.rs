@@ -7,11 +7,10 @@ use super::{FIELDS, given_or_chosen, table, with_state};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::metadata::{MetadataChange, MetadataFlags};
-use crate::output::View;
-use crate::resolve::{NameIndex, Purpose};
-use crate::time::{Expiry, Span};
-use crate::values::{self, Edit, cleared, is_empty};
+use crate::noun::{
+    self, Edit, MetadataChange, MetadataFlags, NameIndex, Purpose, cleared, is_empty,
+};
+use crate::output::{Expiry, Span, View};
 
 /// Change the name, metadata, seats, expiry or features of a license
 ///
@@ -49,7 +48,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let body = UpdateLicense {
         max_seats: Edit::value(&args.max_seats),
         expires_at: Edit::value(&args.expires_at).map(Expiry::timestamp).or(expires_in),
-        features: values::changed_features(&args.features)?,
+        features: noun::changed_features(&args.features)?,
         name: Edit::value(&args.name),
         clear: cleared([
             Edit::clears(&args.name, LicenseField::Name),

@@ -8,14 +8,11 @@ use common::{LicenseAssignment, Line, MaxSeats, UsageActivation, UserId};
 use futures_util::stream::TryStreamExt;
 
 use super::given_or_chosen;
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Usage};
 use crate::context::Context;
 use crate::error::{Exit, Result};
-use crate::output::cell::TextCell;
-use crate::output::table::{Column, Table};
-use crate::output::{Format, View};
-use crate::records::Usage;
-use crate::resolve::{self, Purpose};
+use crate::noun::{self, Purpose};
+use crate::output::{Column, Format, Table, TextCell, View};
 
 pub const COLUMNS: [Column; 4] = [
     Column::new("USER", 0),
@@ -97,7 +94,7 @@ async fn emails(ctx: &Context, seats: &[UsageActivation]) -> Result<HashMap<User
     let Some(first) = seats.first() else { return Ok(HashMap::new()) };
     if seats.len() <= MAX_EMAILS {
         let ids: Vec<UserId> = seats.iter().map(|seat| seat.activation.user_id).collect();
-        let users = resolve::users_by_id(ctx, &ids).await?;
+        let users = noun::users_by_id(ctx, &ids).await?;
         return Ok(users.into_iter().map(|(id, user)| (id, user.email.clone())).collect());
     }
     let client = ctx.client().await?;

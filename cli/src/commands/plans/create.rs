@@ -9,11 +9,8 @@ use crate::commands::{planned, products};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
-use crate::output::View;
-use crate::prompt;
-use crate::resolve::{self, NameIndex, Purpose};
-use crate::time::Days;
-use crate::values;
+use crate::noun::{self, NameIndex, Purpose};
+use crate::output::{Days, View};
 
 /// Create a plan
 #[derive(Args)]
@@ -46,13 +43,13 @@ pub struct CreateArgs {
 
 pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let wanted = [("--product", args.product.is_some()), ("--name", args.name.is_some())];
-    prompt::require(ctx, &wanted)?;
-    let features = values::features(&args.features)?;
+    ctx.prompts.require(&wanted)?;
+    let features = noun::features(&args.features)?;
     let product = match &args.product {
-        Some(given) => resolve::product(ctx, given, Purpose::Write).await?,
+        Some(given) => noun::product(ctx, given, Purpose::Write).await?,
         None => products::choose(ctx, Some("--product")).await?,
     };
-    let name = prompt::given_or_text(ctx, args.name, "Name of the plan", "--name")?;
+    let name = ctx.prompts.given_or_text(args.name, "Name of the plan", "--name")?;
     let body = CreatePlan {
         product_id: product.id,
         name,
@@ -63,10 +60,10 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     };
     let names = NameIndex::of(std::slice::from_ref(&product), &[]);
     if !args.allow_duplicate {
-        let known = resolve::plans(ctx, Some(product.id)).await?;
+        let known = noun::plans(ctx, Some(product.id)).await?;
         match known.into_iter().find(|plan| plan.name == body.name) {
             Some(known) if args.if_not_exists => return existing(&known, &body, &names),
-            Some(known) => return Err(resolve::name_taken(&known)),
+            Some(known) => return Err(noun::name_taken(&known)),
             None => {}
         }
     }

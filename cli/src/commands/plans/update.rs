@@ -7,10 +7,8 @@ use super::{given_or_chosen, show};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::View;
-use crate::resolve::{self, NameIndex, Purpose};
-use crate::time::Days;
-use crate::values::{self, Edit, cleared, is_empty};
+use crate::noun::{self, Edit, NameIndex, Purpose, cleared, is_empty};
+use crate::output::{Days, View};
 
 /// Change a plan; existing licenses keep their terms
 #[derive(Args)]
@@ -52,7 +50,7 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
         description: Edit::value(&args.description),
         max_seats: Edit::value(&args.max_seats),
         expires_in_days: Edit::value(&args.expires_in).map(Days::get),
-        features: values::changed_features(&args.features)?,
+        features: noun::changed_features(&args.features)?,
         clear,
     };
     if is_empty(&body) {
@@ -61,8 +59,8 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let (plan, product) = (args.plan.as_deref(), args.product.as_deref());
     let plan = given_or_chosen(ctx, plan, product, Purpose::Write).await?;
     if let Some(name) = body.name.as_ref().filter(|_| !args.allow_duplicate) {
-        let all = resolve::plans(ctx, Some(plan.product_id)).await?;
-        resolve::refuse_taken_name(&all, &plan.id.to_string(), name)?;
+        let all = noun::plans(ctx, Some(plan.product_id)).await?;
+        noun::refuse_taken_name(&all, &plan.id.to_string(), name)?;
     }
     let plans = ctx.client().await?.plans();
     let updated = plans.update(plan.id, &body, ctx.seen(plan.updated_at)).await?;

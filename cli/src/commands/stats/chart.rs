@@ -1,6 +1,6 @@
 //! A small chart of columns in text, which fits a terminal.
 
-use crate::env::Env;
+use crate::terminal::Env;
 
 /// The height in lines.
 const HEIGHT: i64 = 4;

@@ -7,9 +7,8 @@ use super::{given_or_asked, show};
 use crate::commands::planned;
 use crate::context::Context;
 use crate::error::Result;
+use crate::noun;
 use crate::output::View;
-use crate::prompt;
-use crate::resolve;
 
 /// Delete a user and free their seats
 ///
@@ -21,14 +20,14 @@ pub struct DeleteArgs {
 }
 
 pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
-    let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
+    let user = noun::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
     let client = ctx.client().await?;
     let question = Explain { user_id: user.external_id.clone(), product_id: None };
     let held = client.explain(&question).await?;
     let seats = held.licenses.iter().filter(|it| it.activation.is_some()).count();
     let user_id = &user.external_id;
     let held = format!("({}, {})", count(held.licenses.len(), "license"), count(seats, "seat"));
-    prompt::confirm_loss(ctx, &format!("Delete user {user_id}? {held}")).await?;
+    ctx.confirm_loss(&format!("Delete user {user_id}? {held}")).await?;
     let deleted = client.users().delete(user.id).await?;
     let Some(deleted) = deleted.map(|written| written.data) else { return planned() };
     Ok(show(ctx, &deleted)?.changed(format!("Deleted user {user_id} {held}.")))

@@ -5,7 +5,7 @@ use common::{Event, Explain, ExternalId, User};
 use serde_json::{Value, json};
 
 use super::{FIELDS, given_or_asked, metadata_cell};
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, ExplainedLicense, Explanation};
 use crate::commands::licenses::status_cell;
 use crate::commands::plans::seats;
 use crate::commands::validate::verdict_tone;
@@ -13,11 +13,8 @@ use crate::commands::{events, refusals};
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
-use crate::output::cell::{TextCell, Tone};
-use crate::output::table::{Column, Table};
-use crate::output::{Format, View};
-use crate::records::{ExplainedLicense, Explanation};
-use crate::resolve;
+use crate::noun;
+use crate::output::{Column, Format, Table, TextCell, Tone, View};
 
 const COLUMNS: [Column; 7] = [
     Column::new("LICENSE", 0),
@@ -43,7 +40,7 @@ pub struct GetArgs {
 }
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
-    let user = resolve::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
+    let user = noun::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
     if ctx.output.format == Format::Ids {
         return View::new(&user, vec![user.external_id.to_string()]);
     }

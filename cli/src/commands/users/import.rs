@@ -5,21 +5,20 @@ use std::cell::Cell;
 use clap::{Args, ValueHint};
 use common::CreateUser;
 
-use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, RowState};
+use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, NewUserFlags, RowState};
 use crate::commands::bulk_view;
 use crate::context::Context;
 use crate::error::Result;
-use crate::metadata::MetadataChange;
-use crate::new_users::NewUserFlags;
+use crate::noun::MetadataChange;
 use crate::output::View;
 
 /// Create or update users from a file
 ///
 /// The file is CSV with a header line (separated by commas, semicolons or tabs) or JSON lines, in
-/// UTF-8, such as users list -o csv and -o jsonl write. Columns: externalId (or userId), email, name,
-/// and metadata as a JSON object, which replaces all metadata, or metadata.KEY for single entries.
-/// Other columns are ignored, and empty cells change nothing. Every row is checked before the first
-/// is sent.
+/// UTF-8, such as users list -o csv and -o jsonl write. Columns: externalId (or userId), email,
+/// name, and metadata as a JSON object, which replaces all metadata, or metadata.KEY for single
+/// entries. Other columns are ignored, and empty cells change nothing. Every row is checked before
+/// the first is sent.
 #[derive(Args)]
 pub struct ImportArgs {
     /// File to read, - for stdin

@@ -1,14 +1,14 @@
-//! Suggests commands that would make a validation succeed. Each can be pasted as it is: if the right
-//! record is unknown, the command lists the candidates.
+//! Suggests commands that would make a validation succeed. Each can be pasted as it is: if the
+//! right record is unknown, the command lists the candidates.
 
 use common::{
     ExternalId, Feature, LicenseId, Open, ProductId, Reason, Remedy, RemedyType, Verdict,
 };
 
+use crate::client::{ExplainedLicense, Explanation};
 use crate::commands::licenses::renew;
 use crate::escape::quote;
-use crate::records::{ExplainedLicense, Explanation};
-use crate::resolve::FoundElsewhere;
+use crate::noun::FoundElsewhere;
 
 /// What is known in addition to the explanation.
 pub struct AdviceInput<'a> {

@@ -1,19 +1,17 @@
-//! The answer for one user. It is a refusal if the license lacks a feature that the command requires.
+//! The answer for one user. It is a refusal if the license lacks a feature that the command
+//! requires.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
 use common::{ExternalId, Feature, Features, Reason};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::client::ApiRecord;
+use crate::client::{ApiRecord, Validation};
 use crate::commands::plans::joined;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
-use crate::output::cell::{TextCell, Tone};
-use crate::output::table::{Column, Table};
-use crate::output::{Format, View};
-use crate::records::Validation;
+use crate::output::{Column, Format, Table, TextCell, Tone, View};
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),

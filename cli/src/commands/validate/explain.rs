@@ -12,20 +12,14 @@ use serde::Serialize;
 use super::advice::{AdviceInput, advice, remark};
 use super::answer::{ExpectedAnswer, judge, missing};
 use super::{external_id, verdict_tone};
-use crate::client::ApiRecord;
-use crate::commands::events;
-use crate::commands::items::for_each_item;
+use crate::bulk::for_each_item;
+use crate::client::{ApiRecord, CurrentKey, ExplainedLicense, Explanation, License};
 use crate::commands::licenses::{status_cell, usage};
-use crate::commands::plans;
-use crate::commands::refusals;
+use crate::commands::{events, plans, refusals};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
-use crate::output::cell::{TextCell, Tone};
-use crate::output::table::Table;
-use crate::output::{Format, View};
-use crate::records::{CurrentKey, ExplainedLicense, Explanation, License};
-use crate::resolve::{self, FoundElsewhere};
-use crate::time::relative;
+use crate::noun::{self, FoundElsewhere};
+use crate::output::{Format, Table, TextCell, Tone, View, relative};
 
 /// The width of a step's label, in columns.
 const LABEL_WIDTH: usize = 9;
@@ -132,8 +126,8 @@ impl UserExplanation {
             self.holders_table = Some(HoldersTable::new(ctx, license, &self.holders).await?);
         }
         if self.explained.user.is_none() {
-            self.similar = resolve::similar_users(ctx, self.user_id.as_str()).await?;
-            self.elsewhere = resolve::other_profiles_with(ctx, &self.user_id).await;
+            self.similar = noun::similar_users(ctx, self.user_id.as_str()).await?;
+            self.elsewhere = noun::other_profiles_with(ctx, &self.user_id).await;
         }
         let refused = self.explained.licenses.iter().map(|it| &it.license);
         let refused = refused.filter(|license| license.status != Status::Active);
@@ -215,12 +209,12 @@ impl UserExplanation {
     fn user_line(&self, ctx: &Context) -> TextCell {
         let user = &self.user_id;
         let Some(known) = &self.explained.user else {
-            let mut text = format!("{} does not exist.", resolve::visible(user.as_str()));
-            if let Some(odd) = resolve::oddity(user.as_str()) {
+            let mut text = format!("{} does not exist.", noun::visible(user.as_str()));
+            if let Some(odd) = noun::oddity(user.as_str()) {
                 text += &format!(" {odd}");
             }
             if !self.similar.is_empty() {
-                text += &format!(" {}", resolve::did_you_mean(&self.similar));
+                text += &format!(" {}", noun::did_you_mean(&self.similar));
             }
             for FoundElsewhere { profile, mode } in &self.elsewhere {
                 text += &format!(" The user exists in profile {profile} ({mode} mode).");
@@ -282,7 +276,7 @@ fn key_line(key: &CurrentKey) -> TextCell {
 fn licenses_line(explained: &Explanation) -> TextCell {
     match explained.licenses.len() {
         0 => {
-            let similar = explained.similar_users.iter().map(resolve::label);
+            let similar = explained.similar_users.iter().map(noun::label);
             let one_has = similar.map(|user| format!("; {user} has one"));
             step(false, "licenses", &format!("none{}", one_has.collect::<String>()))
         }

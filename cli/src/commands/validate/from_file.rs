@@ -3,13 +3,10 @@
 use common::{Feature, ProductId, Validate};
 
 use super::answer::{COLUMNS, ExpectedAnswer, ValidationResult, judge_validation};
-use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, RowState};
+use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, NewUserFlags, RowState};
 use crate::context::Context;
 use crate::error::{Exit, Result};
-use crate::new_users::NewUserFlags;
-use crate::output::View;
-use crate::output::cell::TextCell;
-use crate::output::table::Table;
+use crate::output::{Table, TextCell, View};
 
 /// The columns of an answer; those before and after it are of the row.
 const ANSWER_FIELDS: &str = "valid=/answer/valid reason=/answer/reason \
@@ -20,8 +17,8 @@ const ANSWER_FIELDS: &str = "valid=/answer/valid reason=/answer/reason \
 /// Flags that validate the users of a file.
 #[derive(clap::Args)]
 pub struct FromFile {
-    /// Validate the users in this file: CSV with a column userId or externalId, or JSON lines; - for
-    /// stdin
+    /// Validate the users in this file: CSV with a column userId or externalId, or JSON lines; -
+    /// for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["users", "explain"])]
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub from: Option<String>,

@@ -1,0 +1,75 @@
+//! The commands, one file for each noun: their arguments, requests and output.
+
+pub mod api;
+pub mod catalog;
+pub mod dashboard;
+pub mod doctor;
+pub mod events;
+pub mod keys;
+pub mod licenses;
+pub mod login;
+pub mod plans;
+pub mod products;
+pub mod profiles;
+pub mod refusals;
+pub mod stats;
+pub mod users;
+pub mod validate;
+pub mod version;
+pub mod whoami;
+
+use serde_json::Value;
+
+use crate::bulk::{BulkResult, ReportLine, RowState};
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::{Column, Table, TextCell, View};
+
+/// The output of a bulk run: all lines as data, and a table of the failed ones. `fields` are the
+/// columns of CSV.
+pub fn bulk_view(finished: &BulkResult, fields: &[&str]) -> Result<View> {
+    const COLUMNS: [Column; 3] =
+        [Column::new("LINE", 0), Column::new("USER", 0), Column::new("ERROR", 0)];
+    let failed = finished.lines.iter().filter(|line| line.state == RowState::Failed);
+    let row = |line: &ReportLine| {
+        let why = line.error["message"].as_str().unwrap_or_default();
+        vec![TextCell::of(line.line), TextCell::text(&line.user), TextCell::text(why)]
+    };
+    let done = finished.lines.iter().filter(|line| line.state == RowState::Done);
+    let ids = done.map(|line| line.user.clone()).collect();
+    let table = Table::new(&COLUMNS).with(failed.map(row));
+    Ok(View::new(&finished.lines, ids)?.fields(fields).table(table).exit(finished.exit))
+}
+
+/// The output for an empty list of items, which is not an error: it may come from a pipeline.
+pub fn nothing_to_do(ctx: &Context, fields: &[&str]) -> Result<View> {
+    ctx.note("nothing to do");
+    Ok(View::new(Vec::<Value>::new(), Vec::new())?.fields(fields))
+}
+
+/// The columns of the table that a command line prints; none when they are few or unknown.
+pub fn columns_of(line: &[String]) -> &'static [Column] {
+    let lists: [(&[&str], &'static [Column]); 9] = [
+        (&["licenses", "license"], &licenses::LIST_COLUMNS),
+        (&["plans", "plan"], &plans::COLUMNS),
+        (&["products", "product"], &products::COLUMNS),
+        (&["users", "user"], &users::COLUMNS),
+        (&["keys", "key"], &keys::COLUMNS),
+        (&["events", "event"], &events::COLUMNS),
+        (&["refusals", "refusal"], &refusals::COLUMNS),
+        (&["validate"], &validate::COLUMNS),
+        (&["profiles", "profile"], &profiles::COLUMNS),
+    ];
+    let names = |nouns: &&[&str]| line.iter().any(|word| nouns.contains(&word.as_str()));
+    let usage = line.iter().any(|word| word == "usage");
+    match lists.into_iter().find(|(nouns, _)| names(nouns)) {
+        Some((["licenses", ..], _)) if usage => &licenses::usage::COLUMNS,
+        Some((_, columns)) => columns,
+        None => &[],
+    }
+}
+
+/// The empty output of a dry run, whose planned requests are shown instead.
+pub fn planned() -> Result<View> {
+    View::new(Value::Null, Vec::new())
+}

@@ -1,0 +1,236 @@
+//! `licctl events`: the filters that its verbs share, and how an event is shown.
+
+mod list;
+mod printer;
+mod subject;
+mod tail;
+
+use clap::{Args, Subcommand};
+use common::{ActorType, Event, EventType, ExternalId, LicenseId, Open, SubjectType, Timestamp};
+use serde_json::Value;
+
+use crate::client::{ApiRecord, Client, Query};
+use crate::context::Context;
+use crate::error::Result;
+use crate::escape::quote;
+use crate::output::{Column, Table, TextCell, View};
+
+pub const COLUMNS: [Column; 5] = [
+    Column::new("TIME", 0),
+    Column::new("TYPE", 0),
+    Column::new("SUBJECT", 2),
+    Column::flexible("BY", 3),
+    Column::flexible("WHAT CHANGED", 1),
+];
+
+/// The columns of CSV.
+const FIELDS: &str = "id sequence type time actorType=/actor/type actorName=/actor/name \
+    subjectType=/subject/type subjectId=/subject/id externalId=/related/externalId \
+    previous=/data/previous object=/data/object requestId";
+
+#[derive(Subcommand)]
+pub enum Verb {
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    Tail(tail::TailArgs),
+}
+
+/// Which events are shown. The service filters, so that no others are read.
+#[derive(Args, Clone, Default)]
+pub struct EventFilters {
+    /// Only events of this type, such as license.status_changed
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<EventType>,
+    /// Only events about this record: an id, at least 6 characters from either end of it, an exact
+    /// name, or a user's external id
+    #[arg(long, value_name = "ID")]
+    subject: Option<String>,
+    /// Only events that concern this user (external id)
+    #[arg(long)]
+    user: Option<ExternalId>,
+}
+
+pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
+    match verb {
+        Verb::List(args) => list::run(ctx, args).await,
+        Verb::Tail(args) => tail::run(ctx, args).await,
+    }
+}
+
+impl EventFilters {
+    /// The same filters as flags, each with a space before it.
+    fn flags(&self) -> String {
+        let flags = [
+            ("type", self.kind.map(EventType::as_str)),
+            ("subject", self.subject.as_deref()),
+            ("user", self.user.as_ref().map(ExternalId::as_str)),
+        ];
+        let given = flags.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+        given.map(|(name, value)| format!(" --{name} {}", quote(value))).collect()
+    }
+
+    /// The query of a part of the events.
+    fn query(&self, part: &EventsPart) -> Query {
+        let EventsPart { from, to, order } = part;
+        Query::default()
+            .with("type", self.kind)
+            .with("subject", self.subject.as_ref())
+            .with("userId", self.user.as_ref())
+            .with("from", *from)
+            .with("to", *to)
+            .with("order", (*order == Order::NewestFirst).then_some("newest"))
+    }
+
+    /// The last events, newest first.
+    async fn last(&self, client: &Client, limit: usize) -> Result<Vec<ApiRecord<Event>>> {
+        client.events().first(self.query(&EventsPart::default()), limit).await
+    }
+}
+
+/// Which of the events that filters match are read.
+#[derive(Default)]
+struct EventsPart {
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    order: Order,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Order {
+    #[default]
+    NewestFirst,
+    OldestFirst,
+}
+
+/// The last events of a user, oldest first.
+pub async fn last_of_user(
+    client: &Client,
+    user: ExternalId,
+    limit: usize,
+) -> Result<Vec<ApiRecord<Event>>> {
+    let filters = EventFilters { user: Some(user), ..EventFilters::default() };
+    let mut events = filters.last(client, limit).await?;
+    events.reverse();
+    Ok(events)
+}
+
+/// The event that gave the license its current status.
+pub async fn last_status_change(
+    client: &Client,
+    license: LicenseId,
+) -> Result<Option<ApiRecord<Event>>> {
+    let kind = Some(EventType::LicenseStatusChanged);
+    let filters = EventFilters { kind, subject: Some(license.to_string()), user: None };
+    Ok(filters.last(client, 1).await?.pop())
+}
+
+/// The events, one a line.
+pub fn table(ctx: &Context, events: &[ApiRecord<Event>]) -> Table {
+    let row = |event: &ApiRecord<Event>| {
+        vec![
+            TextCell::past(event.time, ctx.now),
+            TextCell::of(&event.kind),
+            TextCell::text(&event.subject.id),
+            TextCell::text(actor(event)),
+            TextCell::text(change(event)),
+        ]
+    };
+    Table::new(&COLUMNS).with(events.iter().map(row))
+}
+
+/// The name of a key, by itself or through the dashboard, or the command of licd.
+pub fn actor(event: &Event) -> String {
+    let actor = &event.actor;
+    let name = actor.name.as_ref().or(actor.id.as_ref());
+    match (&actor.kind, name) {
+        (Open::Known(ActorType::System), _) => "licd".to_owned(),
+        (Open::Known(ActorType::Session), Some(name)) => format!("{name} (dashboard)"),
+        (_, Some(name)) => name.clone(),
+        (kind, None) => kind.to_string(),
+    }
+}
+
+/// `maxSeats: 3 → 5`; for a new or deleted record what it is.
+fn change(event: &Event) -> String {
+    let Some(previous) = &event.data.previous else { return identity(event) };
+    let members = previous.iter().filter(|(name, _)| *name != "updatedAt");
+    let changes = members.map(|(name, old)| {
+        let new = event.data.object.get(name).unwrap_or(&Value::Null);
+        format!("{name}: {} → {}", shown(old), shown(new))
+    });
+    changes.collect::<Vec<_>>().join(", ")
+}
+
+/// The record by its name, because ids say little.
+fn identity(event: &Event) -> String {
+    let member = |name: &str| event.data.object.get(name).and_then(Value::as_str);
+    match (&event.subject.kind, &event.related.external_id) {
+        (Open::Known(SubjectType::User), Some(user)) => match member("email") {
+            Some(email) => format!("{user} ({email})"),
+            None => user.to_string(),
+        },
+        (Open::Known(SubjectType::License), Some(user)) => format!("user {user}"),
+        (Open::Known(SubjectType::License), None) => match event.data.object.get("maxSeats") {
+            Some(seats) => format!("maxSeats: {}", shown(seats)),
+            None => String::new(),
+        },
+        _ => member("name").unwrap_or_default().to_owned(),
+    }
+}
+
+/// A value for a person.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) if values.is_empty() => "none".to_owned(),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(kind: &str, subject: &str, object: &Value, previous: &Value) -> Event {
+        let external_id = (subject != "product").then_some("alice");
+        serde_json::from_value(json!({
+            "id": "evt_01h455vb4pex5vsknk084sn02q",
+            "sequence": 7,
+            "type": kind,
+            "time": "2027-01-31T12:00:00.000Z",
+            "actor": { "type": "host", "id": null, "name": "licd keys create" },
+            "subject": { "type": subject, "id": "x" },
+            "related": { "productId": null, "planId": null, "licenseId": null, "userId": null,
+                "externalId": external_id },
+            "data": { "object": object, "previous": previous },
+            "requestId": null,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_change_shows_each_member_before_and_after() {
+        let object = json!({ "maxSeats": 5, "features": ["a", "b"], "updatedAt": "y" });
+        let previous = json!({ "maxSeats": null, "features": [], "updatedAt": "x" });
+        let event = event("license.updated", "license", &object, &previous);
+        assert_eq!(change(&event), "maxSeats: none → 5, features: none → a,b");
+        assert_eq!(actor(&event), "licd keys create");
+    }
+
+    #[test]
+    fn a_new_record_shows_whose_it_is() {
+        for (kind, subject, object, text) in [
+            ("user.created", "user", json!({ "email": "a@x.example" }), "alice (a@x.example)"),
+            ("user.deleted", "user", json!({ "email": null }), "alice"),
+            ("seat.taken", "license", json!({}), "user alice"),
+            ("product.created", "product", json!({ "name": "Studio" }), "Studio"),
+            ("wish.granted", "wish", json!({}), ""),
+        ] {
+            assert_eq!(change(&event(kind, subject, &object, &Value::Null)), text, "{kind}");
+        }
+    }
+}

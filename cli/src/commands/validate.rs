@@ -1,0 +1,124 @@
+//! `licctl validate`: sends the validation that the customer's application sends; with `--explain`
+//! it shows the same decision with its reasons, and changes nothing.
+
+mod advice;
+mod answer;
+mod explain;
+mod from_file;
+
+use clap::Args;
+use common::{ExternalId, Feature, Open, ProductId, Verdict};
+
+use super::{nothing_to_do, planned};
+use crate::bulk::{NewUserFlags, for_each_item, read_items};
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::noun::{self, Purpose};
+use crate::output::{Tone, View};
+pub use answer::COLUMNS;
+use answer::{ExpectedAnswer, ValidationResult};
+
+/// Validate users, as your application does
+///
+/// A successful validation takes a seat, and creates unknown users. On a terminal licctl asks
+/// before it creates a user, unless --create-user is set. With --explain nothing changes, and each
+/// license of the user is shown with its verdict.
+#[derive(Args)]
+pub struct ValidateArgs {
+    /// External ids of the users; - reads a list from stdin
+    #[arg(value_name = "USER")]
+    users: Vec<String>,
+    /// Consider only licenses of this product
+    #[arg(long)]
+    product: Option<String>,
+    /// Explain each answer without changing anything; requires a read or admin key
+    #[arg(long)]
+    explain: bool,
+    /// Require this feature (repeatable, or comma-separated); a license without it is answered with
+    /// missing_feature
+    #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
+    features: Vec<Feature>,
+    /// Exit with 0 if this is the answer, and with 10 otherwise
+    #[arg(long, value_name = "ANSWER")]
+    expect: Option<ExpectedAnswer>,
+    #[command(flatten)]
+    new_users: NewUserFlags,
+    #[command(flatten)]
+    rows: from_file::FromFile,
+}
+
+pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
+    if let Some(file) = &args.rows.from {
+        let product = match &args.product {
+            Some(text) => Some(product_id(ctx, text).await?),
+            None => None,
+        };
+        let wanted = (args.features.as_slice(), args.expect);
+        let rows = (&args.rows, args.new_users);
+        return from_file::run(ctx, rows, file, product, wanted).await;
+    }
+    args.rows.bulk.refuse_without_file()?;
+    ctx.prompts.require(&[("USER", !args.users.is_empty())])?;
+    let given = if args.users.is_empty() {
+        vec![ctx.prompts.text::<ExternalId>("User (external id)", None)?.to_string()]
+    } else {
+        args.users.clone()
+    };
+    let users = read_items(ctx, &given).await?;
+    if users.is_empty() {
+        return nothing_to_do(ctx, &[answer::FIELDS]);
+    }
+    let product = match &args.product {
+        Some(text) => Some(product_id(ctx, text).await?),
+        None => None,
+    };
+    if args.explain {
+        let (expected, features) = (args.expect, args.features.as_slice());
+        let question = explain::Question { product, expected, features };
+        return explain::run(ctx, &users, &question).await;
+    }
+    ctx.confirm_many(users.len(), &format!("Validate {} users?", users.len())).await?;
+    let users = args.new_users.settle(ctx, users).await?;
+    let client = ctx.client().await?;
+    let asked = for_each_item(ctx, &users, |user| {
+        let features = &args.features;
+        async move {
+            let user = external_id(&user)?;
+            let body = common::Validate { user_id: user.clone(), product_id: product };
+            let written = client.validate(&body).await?;
+            written.map(|it| ValidationResult::new(user, &it.data, features)).transpose()
+        }
+    })
+    .await?;
+    if asked.done.is_empty() {
+        return planned();
+    }
+    answer::note_missing(ctx, &asked.done);
+    let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Success);
+    let view = answer::show(&asked.done)?;
+    Ok(match (asked.exit, fits) {
+        (Exit::Success, false) => view.exit(Exit::Negative),
+        (exit, _) => view.exit(exit),
+    })
+}
+
+/// The product's id. An id is not looked up, because a key of role validate could not.
+async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
+    match given.parse() {
+        Ok(id) => Ok(id),
+        Err(_) => Ok(noun::product(ctx, given, Purpose::Write).await?.id),
+    }
+}
+
+fn external_id(text: &str) -> Result<ExternalId> {
+    text.parse().map_err(|error| Error::usage(format!("The external id {error}.")))
+}
+
+/// The colour of a verdict.
+pub fn verdict_tone(verdict: &Open<Verdict>) -> Tone {
+    match verdict {
+        Open::Known(Verdict::Valid) => Tone::Good,
+        Open::Known(Verdict::NotReached | Verdict::OtherProduct) => Tone::Warning,
+        _ => Tone::Bad,
+    }
+}

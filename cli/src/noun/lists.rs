@@ -1,0 +1,100 @@
+//! Commands that list records of the service, all or the first of them.
+
+use std::future::pending;
+use std::time::Duration;
+
+use clap::Args;
+use futures_util::stream::{self, Stream, TryStreamExt};
+use serde::Serialize;
+use tokio::time::{Instant, sleep_until};
+
+use crate::client::Client;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Listing;
+use crate::terminal::Env;
+
+/// Flags of every command that lists.
+#[derive(Args)]
+pub struct ListFlags {
+    /// List at most the first N records
+    #[arg(long, value_name = "N", value_parser = limit)]
+    limit: Option<usize>,
+}
+
+fn limit(text: &str) -> std::result::Result<usize, &'static str> {
+    let limit = text.parse().ok().filter(|&limit| limit > 0);
+    limit.ok_or("must be a whole number of at least 1")
+}
+
+impl ListFlags {
+    pub fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+}
+
+/// How records of one kind are listed: the columns of CSV, the id, and what completion remembers.
+pub struct ListSpec<T> {
+    pub fields: &'static [&'static str],
+    pub id: fn(&T) -> String,
+    pub remember: fn(&Client, &Env, &[T]),
+}
+
+/// How long a list may take before the terminal shows progress.
+const QUIET_TIME: Duration = Duration::from_secs(1);
+
+/// The same pages; the terminal counts the records of a slow list.
+fn watched<T>(
+    ctx: &Context,
+    pages: impl Stream<Item = Result<Vec<T>>>,
+) -> impl Stream<Item = Result<Vec<T>>> {
+    let begin = Instant::now() + QUIET_TIME;
+    // Records that are printed as they arrive need no progress.
+    let is_shown = !(ctx.output.format.is_by_line() && ctx.io.terminals.stdout);
+    stream::try_unfold((Box::pin(pages), 0), move |(mut pages, count)| async move {
+        let line = async {
+            sleep_until(begin).await;
+            if is_shown {
+                ctx.wait_display.show(format!("{count} records read (Ctrl-C to stop)"));
+            }
+            pending::<()>().await;
+        };
+        let page = tokio::select! {
+            page = pages.try_next() => page?,
+            () = line => None,
+        };
+        Ok(page.map(|page| {
+            let count = count + page.len();
+            (page, (pages, count))
+        }))
+    })
+}
+
+/// Prints the records as they arrive and returns none, or collects them, depending on the format.
+/// The first page of a `whole` list is remembered for completion.
+pub async fn print_or_collect<T: Serialize>(
+    ctx: &Context,
+    spec: &ListSpec<T>,
+    flags: &ListFlags,
+    whole: bool,
+    pages: impl Stream<Item = Result<Vec<T>>>,
+) -> Result<Option<Vec<T>>> {
+    let client = ctx.client().await?;
+    let mut remembered = !whole || flags.limit.is_some();
+    let pages = pages.inspect_ok(|page| {
+        if !std::mem::replace(&mut remembered, true) {
+            (spec.remember)(client, &ctx.env, page);
+        }
+    });
+    let pages = watched(ctx, pages);
+    let listing = Listing {
+        io: &ctx.io,
+        options: &ctx.output,
+        fields: spec.fields,
+        id: spec.id,
+        limit: flags.limit(),
+    };
+    let read = listing.read(pages).await;
+    ctx.wait_display.clear();
+    read
+}

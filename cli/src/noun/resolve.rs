@@ -1,0 +1,288 @@
+//! Finds the record that an argument names. This module reads the candidates; [`super::search`]
+//! chooses.
+
+use std::collections::HashMap;
+
+use common::{
+    ExternalId, KeyState, LicenseId, Name, Plan, PlanId, Product, ProductId, User, UserId,
+};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use super::Named;
+use super::people::{did_you_mean, oddity, similar_users, visible};
+use super::search::{Purpose, pick};
+use crate::client::{ApiRecord, Key, LicenseWithSeats, Query};
+use crate::context::Context;
+use crate::error::{Error, Exit, Result};
+use crate::escape::quote;
+use crate::output::Format;
+
+const REQUESTS_IN_FLIGHT: usize = 4;
+
+/// A plan with the name of its product, which distinguishes plans that share a name.
+#[derive(Clone)]
+pub struct PlanOfProduct {
+    pub plan: ApiRecord<Plan>,
+    product: String,
+}
+
+impl PlanOfProduct {
+    pub fn title(&self) -> String {
+        format!("{}/{}", self.product, self.plan.name)
+    }
+}
+
+impl Named for PlanOfProduct {
+    const NOUN: &str = "plan";
+    fn id(&self) -> String {
+        self.plan.id.to_string()
+    }
+    fn name(&self) -> &str {
+        self.plan.name.as_str()
+    }
+    fn full_name(&self) -> Option<String> {
+        Some(self.title())
+    }
+    fn about(&self) -> String {
+        String::new()
+    }
+}
+
+pub async fn products(ctx: &Context) -> Result<Vec<ApiRecord<Product>>> {
+    let client = ctx.client().await?;
+    let products = client.products().list(Query::default()).await?;
+    super::remember(client, &ctx.env, &products);
+    Ok(products)
+}
+
+pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<ApiRecord<Plan>>> {
+    let client = ctx.client().await?;
+    let plans = client.plans().list(Query::default().with("productId", of)).await?;
+    if of.is_none() {
+        super::remember(client, &ctx.env, &plans);
+    }
+    Ok(plans)
+}
+
+pub async fn product(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<Product>> {
+    if given.parse::<ProductId>().is_ok() {
+        return ctx.client().await?.products().get(given).await;
+    }
+    pick(ctx, given, &products(ctx).await?, purpose)
+}
+
+/// The plan of this id or name, or of `Product/Plan`; with `product`, one of its plans.
+pub async fn plan(
+    ctx: &Context,
+    given: &str,
+    product: Option<&str>,
+    purpose: Purpose,
+) -> Result<ApiRecord<Plan>> {
+    if given.parse::<PlanId>().is_err() {
+        let plans = plans_by_product(ctx, product, purpose).await?;
+        return pick(ctx, given, &plans, purpose).map(|found| found.plan);
+    }
+    let plan = ctx.client().await?.plans().get(given).await?;
+    if let Some(of) = product
+        && self::product(ctx, of, purpose).await?.id != plan.product_id
+    {
+        return Err(Error::not_found(format!("Plan {given} is not a plan of product {of}."))
+            .fix("omit --product; the plan id is enough"));
+    }
+    Ok(plan)
+}
+
+/// The plans of this product, or all, each with its product's name.
+pub async fn plans_by_product(
+    ctx: &Context,
+    of: Option<&str>,
+    purpose: Purpose,
+) -> Result<Vec<PlanOfProduct>> {
+    let (products, plans) = match of {
+        Some(given) => {
+            let product = product(ctx, given, purpose).await?;
+            let plans = plans(ctx, Some(product.id)).await?;
+            (vec![product], plans)
+        }
+        None => tokio::try_join!(products(ctx), plans(ctx, None))?,
+    };
+    let names = NameIndex::of(&products, &[]);
+    let with_product = |plan: ApiRecord<Plan>| {
+        let product = names.product(plan.product_id);
+        PlanOfProduct { plan, product }
+    };
+    Ok(plans.into_iter().map(with_product).collect())
+}
+
+pub async fn license(
+    ctx: &Context,
+    given: &str,
+    purpose: Purpose,
+) -> Result<ApiRecord<LicenseWithSeats>> {
+    if given.parse::<LicenseId>().is_ok() {
+        return ctx.client().await?.licenses().get(given).await;
+    }
+    let all = ctx.client().await?.licenses().list(Query::of("search", given.trim())).await?;
+    let license = pick(ctx, given, &all, purpose)?;
+    ctx.prompts.expand_id(given, &license.id.to_string());
+    Ok(license)
+}
+
+pub async fn key(ctx: &Context, given: &str) -> Result<ApiRecord<Key>> {
+    let all = ctx.client().await?.keys().list(Query::default()).await?;
+    if let Some(at) = all.iter().position(|key| key.id.to_string() == given) {
+        return Ok(all[at].clone());
+    }
+    // After a roll, the name means the new key as soon as the old one has ended.
+    let prefix = key_prefix(given);
+    let is_meant = |key: &ApiRecord<Key>| match prefix {
+        Some(prefix) => key.prefix == prefix,
+        None => key.name.as_str() == given,
+    };
+    let meant: Vec<_> = all.iter().filter(|key| is_meant(key)).cloned().collect();
+    let active: Vec<_> =
+        meant.iter().filter(|key| key.state(ctx.now) == KeyState::Valid).cloned().collect();
+    let (given, all) = match (prefix, active.is_empty()) {
+        (Some(prefix), true) => (prefix, meant),
+        (Some(prefix), false) => (prefix, active),
+        (None, true) => (given, all),
+        (None, false) => (given, active),
+    };
+    let key = pick(ctx, given, &all, Purpose::Write)?;
+    if prefix.is_some() {
+        // The command that is printed must not repeat a secret.
+        ctx.prompts.expand_key(given, &key.id.to_string());
+    }
+    Ok(key)
+}
+
+/// The public prefix of a key. The rest of the key is ignored.
+fn key_prefix(text: &str) -> Option<&str> {
+    const LEN: usize = "sk_live_".len() + 4;
+    let is_key = text.starts_with("sk_live_") || text.starts_with("sk_test_");
+    text.get(..LEN).filter(|_| is_key)
+}
+
+/// The keys of this name that have not ended.
+pub fn keys_named<'a>(
+    ctx: &Context,
+    all: &'a [ApiRecord<Key>],
+    name: &str,
+) -> impl Iterator<Item = &'a ApiRecord<Key>> {
+    all.iter().filter(move |key| key.name.as_str() == name && key.state(ctx.now) == KeyState::Valid)
+}
+
+/// The user with this external id, if there is one.
+pub async fn find_user(ctx: &Context, given: &str) -> Result<Option<ApiRecord<User>>> {
+    let found = ctx.client().await?.users().list(Query::of("externalId", given)).await?;
+    Ok(found.into_iter().next())
+}
+
+/// The user with this external id, or else with this id of the service.
+pub async fn user(ctx: &Context, given: &str) -> Result<ApiRecord<User>> {
+    if let Some(user) = find_user(ctx, given).await? {
+        return Ok(user);
+    }
+    if given.parse::<UserId>().is_ok() {
+        return ctx.client().await?.users().get(given).await;
+    }
+    Err(no_user(ctx, given).await?)
+}
+
+/// The external id of a user that may be deleted, whose events and refusals stay.
+pub async fn past_user(ctx: &Context, given: ExternalId) -> Result<ExternalId> {
+    if given.as_str().parse::<UserId>().is_err() {
+        return Ok(given);
+    }
+    Ok(user(ctx, given.as_str()).await?.external_id.clone())
+}
+
+/// The error for a user that does not exist.
+pub async fn no_user(ctx: &Context, given: &str) -> Result<Error> {
+    let error = Error::not_found(format!("User {} not found.", visible(given)));
+    let similar = similar_users(ctx, given).await?;
+    let (why, fix) = match similar.first() {
+        Some(first) => (
+            format!("{} licctl looks up users by external id.", did_you_mean(&similar)),
+            format!("licctl users get {}", quote(first.external_id.as_str())),
+        ),
+        None => (
+            "licctl looks up users by external id, and no user is similar.".to_owned(),
+            "licctl users list".to_owned(),
+        ),
+    };
+    let odd = oddity(given).map_or_else(String::new, |odd| format!("{odd} "));
+    Ok(error.because(odd + &why).fix(fix))
+}
+
+/// Reads users by id, with one request for each.
+pub async fn users_by_id(
+    ctx: &Context,
+    ids: &[UserId],
+) -> Result<HashMap<UserId, ApiRecord<User>>> {
+    let client = ctx.client().await?;
+    let reading = ids.iter().map(async |id| client.users().get(id).await);
+    let users: Vec<ApiRecord<User>> =
+        stream::iter(reading).buffered(REQUESTS_IN_FLIGHT).try_collect().await?;
+    Ok(users.into_iter().map(|user| (user.id, user)).collect())
+}
+
+/// The error for a new record whose name is taken: the name would become ambiguous.
+pub fn name_taken<T: Named>(known: &T) -> Error {
+    already_named(known)
+        .fix("use it with --if-not-exists, choose another --name, or add --allow-duplicate")
+}
+
+/// Refuses a new name for the record with this id if another of these records has it.
+pub fn refuse_taken_name<T: Named>(all: &[T], id: &str, name: &Name) -> Result<()> {
+    let mut others = all.iter().filter(|other| other.id() != id);
+    match others.find(|other| other.name() == name.as_str()) {
+        Some(other) => {
+            Err(already_named(other).fix("choose another --name, or add --allow-duplicate"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn already_named<T: Named>(known: &T) -> Error {
+    let message = format!("A {} named {} already exists.", T::NOUN, known.name());
+    Error::new(Exit::Rejected, "name_taken", message).because(format!("It is {}.", known.id()))
+}
+
+/// The names of products and plans by id.
+pub struct NameIndex {
+    products: HashMap<ProductId, String>,
+    plans: HashMap<PlanId, String>,
+}
+
+impl NameIndex {
+    pub async fn load(ctx: &Context) -> Result<Self> {
+        let (products, plans) = tokio::try_join!(products(ctx), plans(ctx, None))?;
+        Ok(Self::of(&products, &plans))
+    }
+
+    /// The names for a record that is already known. Programs get ids; so do people if the names
+    /// cannot be read, because the record must be shown anyway.
+    pub async fn for_display(ctx: &Context) -> Self {
+        match ctx.output.format {
+            Format::Table => Self::load(ctx).await.unwrap_or_else(|_| Self::of(&[], &[])),
+            _ => Self::of(&[], &[]),
+        }
+    }
+
+    pub fn of(products: &[ApiRecord<Product>], plans: &[ApiRecord<Plan>]) -> Self {
+        Self {
+            products: products.iter().map(|it| (it.id, it.name.to_string())).collect(),
+            plans: plans.iter().map(|it| (it.id, it.name.to_string())).collect(),
+        }
+    }
+
+    /// The product's name; its id when the index lacks it.
+    pub fn product(&self, id: ProductId) -> String {
+        self.products.get(&id).cloned().unwrap_or_else(|| id.to_string())
+    }
+
+    pub fn plan(&self, id: PlanId) -> String {
+        self.plans.get(&id).cloned().unwrap_or_else(|| id.to_string())
+    }
+}
