@@ -18,11 +18,14 @@ pub mod validate;
 pub mod version;
 pub mod whoami;
 
+use common::{Plan, Product, User};
 use serde_json::Value;
 
 use crate::bulk::{BulkResult, ReportLine, RowState};
+use crate::client::{ApiRecord, Key, LicenseWithSeats};
 use crate::context::Context;
 use crate::error::Result;
+use crate::noun::Shown;
 use crate::output::{Column, Table, TextCell, View};
 
 /// The output of a bulk run: all lines as data, and a table of the failed ones. `fields` are the
@@ -42,19 +45,19 @@ pub fn bulk_view(finished: &BulkResult, fields: &[&str]) -> Result<View> {
 }
 
 /// The output for an empty list of items, which is not an error: it may come from a pipeline.
-pub fn nothing_to_do(ctx: &Context, fields: &[&str]) -> Result<View> {
+pub fn nothing_to_do(ctx: &Context, fields: &str) -> Result<View> {
     ctx.note("nothing to do");
-    Ok(View::new(Vec::<Value>::new(), Vec::new())?.fields(fields))
+    Ok(View::new(Vec::<Value>::new(), Vec::new())?.fields(&[fields]))
 }
 
 /// The columns of the table that a command line prints; none when they are few or unknown.
 pub fn columns_of(line: &[String]) -> &'static [Column] {
     let lists: [(&[&str], &'static [Column]); 9] = [
-        (&["licenses", "license"], &licenses::LIST_COLUMNS),
-        (&["plans", "plan"], &plans::COLUMNS),
-        (&["products", "product"], &products::COLUMNS),
-        (&["users", "user"], &users::COLUMNS),
-        (&["keys", "key"], &keys::COLUMNS),
+        (&["licenses", "license"], ApiRecord::<LicenseWithSeats>::COLUMNS),
+        (&["plans", "plan"], ApiRecord::<Plan>::COLUMNS),
+        (&["products", "product"], ApiRecord::<Product>::COLUMNS),
+        (&["users", "user"], ApiRecord::<User>::COLUMNS),
+        (&["keys", "key"], ApiRecord::<Key>::COLUMNS),
         (&["events", "event"], &events::COLUMNS),
         (&["refusals", "refusal"], &refusals::COLUMNS),
         (&["validate"], &validate::COLUMNS),
@@ -67,9 +70,4 @@ pub fn columns_of(line: &[String]) -> &'static [Column] {
         Some((_, columns)) => columns,
         None => &[],
     }
-}
-
-/// The empty output of a dry run, whose planned requests are shown instead.
-pub fn planned() -> Result<View> {
-    View::new(Value::Null, Vec::new())
 }

@@ -121,6 +121,11 @@ impl View {
         }
     }
 
+    /// The view of a dry run, whose planned requests are shown instead.
+    pub fn planned() -> Self {
+        Self::of(Value::Null, Vec::new())
+    }
+
     /// The view of a command whose data is printed already.
     pub fn printed() -> Self {
         Self { printed: true, ..Self::of(Value::Null, Vec::new()) }
@@ -334,6 +339,17 @@ impl View {
 
 fn to_value(json: impl serde::Serialize) -> Result<Value> {
     serde_json::to_value(json).map_err(Error::internal)
+}
+
+/// A value for a person.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) if values.is_empty() => "none".to_owned(),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
 }
 
 /// The error of a format that cannot hold the data.

@@ -7,7 +7,6 @@ use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::planned;
 use crate::client::{Client, Headers, encode};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -81,7 +80,7 @@ pub async fn run(ctx: &Context, args: ApiArgs) -> Result<View> {
         }
         let answer = client.raw(method, &path, &args.headers, body).await;
         include(ctx, args.include, client)?;
-        return answer?.map_or_else(planned, raw);
+        return answer?.map_or_else(|| Ok(View::planned()), raw);
     }
     let pairs = query(&fields)?;
     let pairs: Vec<String> =

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::bulk::in_order;
 use crate::client::ApiRecord;
-use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::clean;
@@ -135,7 +134,7 @@ async fn planned_steps(ctx: &Context, steps: &[CatalogStep<'_>]) -> Result<View>
         }
         step.take(client, &no_product).await?;
     }
-    planned()
+    Ok(View::planned())
 }
 
 pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {

@@ -13,7 +13,7 @@ use crate::client::{ApiRecord, Client, Query};
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
-use crate::output::{Column, Table, TextCell, View};
+use crate::output::{Column, Table, TextCell, View, shown};
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("TIME", 0),
@@ -175,17 +175,6 @@ fn identity(event: &Event) -> String {
             None => String::new(),
         },
         _ => member("name").unwrap_or_default().to_owned(),
-    }
-}
-
-/// A value for a person.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "none".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(values) if values.is_empty() => "none".to_owned(),
-        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
     }
 }
 

@@ -7,19 +7,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use common::{CreateKey, Mode, Name, OverlapSeconds, Role, RollKey};
 
-use super::planned;
 use crate::client::{ApiRecord, CreatedKey, Key, Query, new_idempotency_key};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::noun::{self, IdempotencyKey, ListFlags, ListSpec};
+use crate::noun::{self, IdempotencyKey, ListFlags, Shown};
 use crate::output::{Expiry, Span, TextCell, View, relative};
-
-pub use table::COLUMNS;
-use table::table;
-
-const FIELDS: &str = "id name prefix role mode createdAt expiresAt lastUsedAt revokedAt";
-const SPEC: ListSpec<ApiRecord<Key>> =
-    ListSpec { fields: &[FIELDS], id: |key| key.id.to_string(), remember: noun::remember };
 
 /// How long the old key stays valid if the new secret cannot be printed.
 const OVERLAP_TO_PRINT: &str = "1h";
@@ -92,20 +84,14 @@ fn overlap(text: &str) -> std::result::Result<OverlapSeconds, &'static str> {
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
-        Verb::List(flags) => list(ctx, &flags).await,
+        Verb::List(flags) => {
+            let pages = ctx.client().await?.keys().pages(Query::default(), flags.limit());
+            noun::list(ctx, &flags, true, pages, "").await
+        }
         Verb::Create(args) => create(ctx, args).await,
         Verb::Roll(args) => roll(ctx, args).await,
         Verb::Revoke { key } => revoke(ctx, &key).await,
     }
-}
-
-async fn list(ctx: &Context, flags: &ListFlags) -> Result<View> {
-    let pages = ctx.client().await?.keys().pages(Query::default(), flags.limit());
-    let Some(keys) = noun::print_or_collect(ctx, &SPEC, flags, true, pages).await? else {
-        return Ok(View::printed());
-    };
-    let ids = keys.iter().map(|key| key.id.to_string()).collect();
-    Ok(View::new(&keys, ids)?.table(table(ctx, &keys)))
 }
 
 async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
@@ -135,7 +121,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let key = args.idempotency_key.map_or_else(new_idempotency_key, |key| key.of(1));
     let made = client.keys().create_once(&body, &key).await;
     let Some(made) = made.map_err(|error| secret_lost(error, "created", &body.name))? else {
-        return planned();
+        return Ok(View::planned());
     };
     let what = format!("{} key {}", made.data.record.role, made.data.record.name);
     let done = format!("Created {what}. Save the secret now; it is not shown again.");
@@ -159,7 +145,7 @@ fn secret(key: &ApiRecord<CreatedKey>) -> Result<View> {
     // `-q` prints the secret: `export LICCTL_API_KEY=$(licctl keys create … -q)`.
     let secret = key.key.expose().to_owned();
     let view = View::new(key, vec![secret.clone()])?.line(TextCell::word(secret.clone(), secret));
-    Ok(view.fields(&[FIELDS, "key"]))
+    Ok(view.fields(&[ApiRecord::<Key>::FIELDS, "key"]))
 }
 
 fn ask_role(ctx: &Context) -> Result<Role> {
@@ -232,7 +218,7 @@ async fn roll(ctx: &Context, args: RollArgs) -> Result<View> {
         if immediately {
             client.keys().revoke(key.id).await?;
         }
-        return planned();
+        return Ok(View::planned());
     };
     let new = &made.data.record;
     // By the server's clock, which counts.
@@ -291,10 +277,5 @@ async fn revoke(ctx: &Context, given: &KeyArg) -> Result<View> {
         confirm_end(ctx, &key, &format!("Revoke the {what}?")).await?;
     }
     let revoked = ctx.client().await?.keys().revoke(key.id).await?;
-    let Some(revoked) = revoked.map(|written| written.data) else {
-        return planned();
-    };
-    let view = View::new(&revoked, vec![revoked.id.to_string()])?.fields(&[FIELDS]);
-    let view = view.table(table(ctx, std::slice::from_ref(&revoked)));
-    Ok(view.changed(format!("Revoked the {what}.")))
+    noun::written(ctx, revoked, |view, _| view.changed(format!("Revoked the {what}."))).await
 }

@@ -13,28 +13,45 @@ mod status;
 mod update;
 pub mod usage;
 
-pub use list::COLUMNS as LIST_COLUMNS;
-
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use common::{Open, Status, Timestamp};
 use serde::Serialize;
 
+use crate::bulk::{ItemResults, read_items};
 use crate::client::{ApiRecord, License, LicenseWithSeats, Query};
 use crate::commands::plans::seats;
 use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::noun::{self, NameIndex, Named, Purpose};
+use crate::error::Result;
+use crate::noun::{self, NameIndex, Named, Purpose, Shown};
 use crate::output::{Column, Table, TextCell, Tone, View, relative};
 
-const COLUMNS: [Column; 5] = [
-    Column::new("ID", 0),
-    Column::flexible("PLAN", 1),
-    Column::kept("STATUS"),
-    Column::new("SEATS", 3),
-    Column::new("EXPIRES", 2),
-];
+const CHANGE_COLUMNS: [Column; 3] =
+    [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
 const FIELDS: &str = "id productId planId status maxSeats seatsUsed=/seats/used expiresAt \
     features createdAt updatedAt state name";
+
+/// A license that was just made or changed.
+impl Shown for ApiRecord<License> {
+    const COLUMNS: &'static [Column] = &[
+        Column::new("ID", 0),
+        Column::flexible("PLAN", 1),
+        Column::kept("STATUS"),
+        Column::new("SEATS", 3),
+        Column::new("EXPIRES", 2),
+    ];
+    const FIELDS: &'static str = FIELDS;
+    const HAS_NAMES: bool = true;
+
+    fn row(&self, ctx: &Context, names: &NameIndex) -> Vec<TextCell> {
+        vec![
+            TextCell::of(self.id),
+            TextCell::text(names.plan(self.plan_id)),
+            status_cell(self, ctx.now),
+            TextCell::text(seats(self.max_seats)),
+            TextCell::end(self.expires_at, ctx.now),
+        ]
+    }
+}
 
 /// A license before and after a change; only the latter is output.
 #[derive(Serialize)]
@@ -43,6 +60,47 @@ struct BeforeAndAfter {
     #[serde(skip)]
     was: ApiRecord<LicenseWithSeats>,
     now: ApiRecord<License>,
+}
+
+/// The license that a command is about.
+#[derive(Args)]
+pub struct LicenseArg {
+    /// License id or name, or at least 6 characters from the end of the id
+    license: Option<String>,
+}
+
+/// The licenses that a command changes.
+#[derive(Args)]
+pub struct LicensesArg {
+    /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
+    #[arg(value_name = "LICENSE")]
+    licenses: Vec<String>,
+}
+
+impl LicenseArg {
+    fn is_given(&self) -> bool {
+        self.license.is_some()
+    }
+
+    /// The license that the argument names, or one from a prompt.
+    async fn find(&self, ctx: &Context, purpose: Purpose) -> Result<ApiRecord<LicenseWithSeats>> {
+        ctx.prompts.require(&[("LICENSE", self.license.is_some())])?;
+        match &self.license {
+            Some(given) => noun::license(ctx, given, purpose).await,
+            None => choose(ctx).await,
+        }
+    }
+}
+
+impl LicensesArg {
+    /// The words that name the licenses, or that of one from a prompt.
+    async fn items(self, ctx: &Context) -> Result<Vec<String>> {
+        ctx.prompts.require(&[("LICENSE", !self.licenses.is_empty())])?;
+        match self.licenses.is_empty() {
+            true => Ok(vec![choose(ctx).await?.id.to_string()]),
+            false => read_items(ctx, &self.licenses).await,
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -60,13 +118,13 @@ pub enum Verb {
     Usage(usage::UsageArgs),
     Assignments(assignments::AssignmentsArgs),
     /// Suspend licenses until you reactivate them
-    Suspend(status::LicenseArgs),
+    Suspend(LicensesArg),
     /// Activate licenses
-    Activate(status::LicenseArgs),
+    Activate(LicensesArg),
     /// Revoke licenses
-    Revoke(status::LicenseArgs),
+    Revoke(LicensesArg),
     /// Expire licenses now, regardless of their date
-    Expire(status::LicenseArgs),
+    Expire(LicensesArg),
     Delete(delete::DeleteArgs),
 }
 
@@ -89,20 +147,6 @@ pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     }
 }
 
-/// A table of licenses that were just made or changed.
-fn table(ctx: &Context, licenses: &[ApiRecord<License>], names: &NameIndex) -> Table {
-    let row = |license: &ApiRecord<License>| {
-        vec![
-            TextCell::of(license.id),
-            TextCell::text(names.plan(license.plan_id)),
-            status_cell(license, ctx.now),
-            TextCell::text(seats(license.max_seats)),
-            TextCell::end(license.expires_at, ctx.now),
-        ]
-    };
-    Table::new(&COLUMNS).with(licenses.iter().map(row))
-}
-
 /// The status as a validation treats it: an active license past its date counts as expired.
 pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
     let word = license.status.to_string();
@@ -120,8 +164,40 @@ pub fn status_cell(license: &License, now: Timestamp) -> TextCell {
 }
 
 /// A license as data shows it: with its effective status, as `status` is what somebody set.
-fn with_state<T>(license: ApiRecord<T>, state: &Open<Status>) -> ApiRecord<T> {
-    license.with_member("status", "state", state.to_string())
+fn with_state<T: Stateful>(ctx: &Context, license: ApiRecord<T>) -> ApiRecord<T> {
+    let state = license.state(ctx.now).to_string();
+    license.with_member("status", "state", state)
+}
+
+/// A record that has the members of a license.
+trait Stateful {
+    fn state(&self, now: Timestamp) -> Open<Status>;
+}
+
+impl Stateful for License {
+    fn state(&self, now: Timestamp) -> Open<Status> {
+        self.effective_status(now)
+    }
+}
+
+impl Stateful for LicenseWithSeats {
+    fn state(&self, now: Timestamp) -> Open<Status> {
+        self.effective_status(now)
+    }
+}
+
+/// Licenses that were changed, with what `cell` shows of them before and after.
+fn changes(
+    ctx: &Context,
+    changed: &ItemResults<BeforeAndAfter>,
+    cell: impl Fn(&License, Timestamp) -> TextCell,
+) -> Result<View> {
+    let row = |it: &BeforeAndAfter| {
+        vec![TextCell::of(it.now.id), cell(&it.was, ctx.now), cell(&it.now, ctx.now)]
+    };
+    let ids = changed.done.iter().map(|it| it.now.id.to_string()).collect();
+    let table = Table::new(&CHANGE_COLUMNS).with(changed.done.iter().map(row));
+    Ok(View::new(&changed.done, ids)?.fields(&[FIELDS]).table(table).exit(changed.exit))
 }
 
 /// The license's end, if it has passed.
@@ -129,27 +205,10 @@ fn past(license: &License, now: Timestamp) -> Option<Timestamp> {
     license.expires_at.filter(|_| license.has_ended(now))
 }
 
-/// The license that an argument names, or one from a prompt.
-async fn given_or_chosen(
-    ctx: &Context,
-    given: Option<&str>,
-    purpose: Purpose,
-) -> Result<ApiRecord<LicenseWithSeats>> {
-    ctx.prompts.require(&[("LICENSE", given.is_some())])?;
-    match given {
-        Some(given) => noun::license(ctx, given, purpose).await,
-        None => choose(ctx).await,
-    }
-}
-
 /// Prompts for a license.
 async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
-    let client = ctx.client().await?;
-    let all = client.licenses();
+    let all = ctx.client().await?.licenses();
     let (licenses, names) = tokio::try_join!(all.list(Query::default()), NameIndex::load(ctx))?;
-    if licenses.is_empty() {
-        return Err(Error::not_found("No licenses yet.").fix("licctl licenses create"));
-    }
     let label = |license: &ApiRecord<LicenseWithSeats>| {
         let (product, plan) = (names.product(license.product_id), names.plan(license.plan_id));
         let status = status_cell(license, ctx.now).screen;
@@ -158,8 +217,7 @@ async fn choose(ctx: &Context) -> Result<ApiRecord<LicenseWithSeats>> {
         let id = Named::id(license);
         format!("{id}{name}  {product} · {plan}  {status}  seats: {seats}")
     };
-    let labels: Vec<_> = licenses.iter().map(label).collect();
-    let chosen = &licenses[ctx.prompts.choose("License", &labels)?];
+    let chosen = noun::choose(ctx, &licenses, "licctl licenses create", label)?;
     ctx.prompts.record(None, &Named::id(chosen));
     Ok(chosen.clone())
 }

@@ -1,33 +1,62 @@
-//! `licctl plans`: the verbs and the tables that they share. Creating and updating have files of
-//! their own.
+//! `licctl plans`: list, show, create, update and delete plans.
 
-mod create;
-mod update;
+use clap::{Args, Subcommand};
+use common::{
+    CreatePlan, ExpiresInDays, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, UpdatePlan,
+};
 
-use clap::Subcommand;
-use common::{ExpiresInDays, Feature, Features, MaxSeats, Plan, ProductId};
-
+use super::products;
 use crate::client::{ApiRecord, Query};
-use crate::commands::planned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
-use crate::noun::{self, ListFlags, ListSpec, NameIndex, PlanOfProduct, Purpose};
-use crate::output::{Column, Table, TextCell, View};
+use crate::noun::{
+    self, Card, Edit, ListFlags, NameIndex, Named, PlanOfProduct, Purpose, SameNameFlags, Shown,
+    cleared, is_empty,
+};
+use crate::output::{Column, Days, TextCell, View};
 
-pub const COLUMNS: [Column; 7] = [
-    Column::new("ID", 0),
-    Column::flexible("NAME", 1),
-    Column::flexible("PRODUCT", 3),
-    Column::new("SEATS", 2),
-    Column::new("VALID FOR", 4),
-    Column::flexible("FEATURES", 5),
-    Column::extra("DESCRIPTION"),
-];
-const FIELDS: &str = "id productId name description maxSeats expiresInDays features createdAt \
-    updatedAt";
-const SPEC: ListSpec<ApiRecord<Plan>> =
-    ListSpec { fields: &[FIELDS], id: |plan| plan.id.to_string(), remember: noun::remember };
+impl Shown for ApiRecord<Plan> {
+    const COLUMNS: &'static [Column] = &[
+        Column::new("ID", 0),
+        Column::flexible("NAME", 1),
+        Column::flexible("PRODUCT", 3),
+        Column::new("SEATS", 2),
+        Column::new("VALID FOR", 4),
+        Column::flexible("FEATURES", 5),
+        Column::extra("DESCRIPTION"),
+    ];
+    const FIELDS: &'static str = "id productId name description maxSeats expiresInDays features \
+        createdAt updatedAt";
+    const HAS_NAMES: bool = true;
+
+    fn row(&self, _: &Context, names: &NameIndex) -> Vec<TextCell> {
+        vec![
+            TextCell::of(self.id),
+            TextCell::text(self.name.as_str()),
+            TextCell::text(names.product(self.product_id)),
+            TextCell::text(seats(self.max_seats)),
+            valid_for(self.expires_in_days),
+            TextCell::text(joined(&self.features)),
+            TextCell::maybe(self.description.as_ref()),
+        ]
+    }
+
+    fn card(&self, ctx: &Context, names: &NameIndex) -> Card {
+        let product = format!("{} ({})", names.product(self.product_id), self.product_id);
+        vec![
+            ("plan", TextCell::text(self.name.as_str())),
+            ("id", TextCell::of(self.id)),
+            ("product", TextCell::text(product)),
+            ("description", TextCell::maybe(self.description.as_ref())),
+            ("seats", TextCell::text(seats(self.max_seats))),
+            ("valid for", valid_for(self.expires_in_days)),
+            ("features", TextCell::text(joined(&self.features))),
+            ("created", TextCell::past(self.created_at, ctx.now)),
+            ("updated", TextCell::past(self.updated_at, ctx.now)),
+        ]
+    }
+}
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -51,45 +80,96 @@ pub enum Verb {
         product: Option<String>,
     },
     #[command(visible_alias = "new")]
-    Create(create::CreateArgs),
-    Update(update::UpdateArgs),
+    Create(CreateArgs),
+    Update(UpdateArgs),
     /// Delete a plan without licenses
-    Delete {
-        /// Plan id or name; Product/Plan if several products share the name
-        plan: Option<String>,
-        /// Product of the plan, by name or id
-        #[arg(long)]
-        product: Option<String>,
-    },
+    Delete(PlanArgs),
+}
+
+/// The plan that a command changes.
+#[derive(Args)]
+pub struct PlanArgs {
+    /// Plan id or name; Product/Plan if several products share the name
+    plan: Option<String>,
+    /// Product of the plan, by name or id
+    #[arg(long)]
+    product: Option<String>,
+}
+
+/// Create a plan
+#[derive(Args)]
+pub struct CreateArgs {
+    /// Product of the plan, by name or id
+    #[arg(long)]
+    product: Option<String>,
+    /// Name of the plan
+    #[arg(long)]
+    name: Option<Name>,
+    /// Description of the plan, one line
+    #[arg(long, value_name = "TEXT")]
+    description: Option<Line>,
+    /// Number of seats of a license [default: no limit]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    max_seats: Option<MaxSeats>,
+    /// How long a license is valid, such as 90d or 1y [default: no expiry]
+    #[arg(long, value_name = "SPAN", alias = "expires-in-days", allow_negative_numbers = true)]
+    expires_in: Option<Days>,
+    /// Feature of the plan (repeatable, or comma-separated)
+    #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
+    features: Vec<Feature>,
+    #[command(flatten)]
+    same_name: SameNameFlags,
+}
+
+/// Change a plan; existing licenses keep their terms
+#[derive(Args)]
+pub struct UpdateArgs {
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// New name
+    #[arg(long)]
+    name: Option<Name>,
+    /// New description, or none
+    #[arg(long, value_name = "TEXT or none")]
+    description: Option<Edit<Line>>,
+    /// New number of seats, or none for no limit
+    #[arg(long, value_name = "N or none", allow_negative_numbers = true)]
+    max_seats: Option<Edit<MaxSeats>>,
+    /// How long new licenses are valid, such as 90d or 1y, or never for no expiry
+    #[arg(long, value_name = "SPAN or never", alias = "expires-in-days")]
+    #[arg(allow_negative_numbers = true)]
+    expires_in: Option<Edit<Days>>,
+    /// New features (repeatable, or comma-separated), or none
+    #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
+    features: Vec<Feature>,
+    /// Change the name even if it is taken
+    #[arg(long, requires = "name")]
+    allow_duplicate: bool,
 }
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
         Verb::List { product, flags } => list(ctx, product, &flags).await,
         Verb::Get { plan, product } => {
-            let (plan, product) = (plan.as_deref(), product.as_deref());
-            let plan = given_or_chosen(ctx, plan, product, Purpose::Read).await?;
-            let names = NameIndex::for_display(ctx).await;
-            let view = View::new(&plan, vec![plan.id.to_string()])?.fields(&[FIELDS]);
-            Ok(view.card(card(ctx, &plan, &names)))
+            let plan = given_or_chosen(ctx, &PlanArgs { plan, product }, Purpose::Read).await?;
+            noun::card(ctx, &plan).await
         }
-        Verb::Create(args) => create::run(ctx, args).await,
-        Verb::Update(args) => update::run(ctx, args).await,
-        Verb::Delete { plan, product } => delete(ctx, plan.as_deref(), product.as_deref()).await,
+        Verb::Create(args) => create(ctx, args).await,
+        Verb::Update(args) => update(ctx, args).await,
+        Verb::Delete(plan) => delete(ctx, &plan).await,
     }
 }
 
-/// The plan that an argument names, or one from a prompt.
+/// The plan that arguments name, or one from a prompt.
 async fn given_or_chosen(
     ctx: &Context,
-    given: Option<&str>,
-    product: Option<&str>,
+    PlanArgs { plan, product }: &PlanArgs,
     purpose: Purpose,
 ) -> Result<ApiRecord<Plan>> {
-    ctx.prompts.require(&[("PLAN", given.is_some())])?;
-    match given {
-        Some(given) => noun::plan(ctx, given, product, purpose).await,
-        None => choose(ctx, product, None).await,
+    ctx.prompts.require(&[("PLAN", plan.is_some())])?;
+    match plan {
+        Some(given) => noun::plan(ctx, given, product.as_deref(), purpose).await,
+        None => choose(ctx, product.as_deref(), None).await,
     }
 }
 
@@ -100,15 +180,9 @@ pub async fn choose(
     flag: Option<&str>,
 ) -> Result<ApiRecord<Plan>> {
     let plans = noun::plans_by_product(ctx, product, Purpose::Write).await?;
-    if plans.is_empty() {
-        return Err(Error::not_found("No plans yet.").fix("licctl plans create"));
-    }
-    let labels: Vec<_> = plans.iter().map(PlanOfProduct::title).collect();
-    let chosen = &plans[ctx.prompts.choose("Plan", &labels)?].plan;
-    let same_name = plans.iter().filter(|it| it.plan.name == chosen.name).count();
-    let word = if same_name == 1 { chosen.name.to_string() } else { chosen.id.to_string() };
-    ctx.prompts.record(flag, &word);
-    Ok(chosen.clone())
+    let chosen = noun::choose(ctx, &plans, "licctl plans create", PlanOfProduct::title)?;
+    noun::record_choice(ctx, flag, chosen, &plans);
+    Ok(chosen.plan.clone())
 }
 
 async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Result<View> {
@@ -118,11 +192,6 @@ async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Resu
     };
     let filter = Query::default().with("productId", of);
     let pages = ctx.client().await?.plans().pages(filter, flags.limit());
-    let plans = noun::print_or_collect(ctx, &SPEC, flags, of.is_none(), pages).await?;
-    let Some(plans) = plans else { return Ok(View::printed()) };
-    let products = noun::products(ctx).await?;
-    let ids = plans.iter().map(|plan| plan.id.to_string()).collect();
-    let view = View::new(&plans, ids)?.table(table(&plans, &NameIndex::of(&products, &[])));
     let hint = match product {
         Some(product) => format!(
             "This product has no plans yet. Create one: \
@@ -131,57 +200,74 @@ async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Resu
         ),
         None => "No plans yet. Create one: licctl plans create".to_owned(),
     };
-    Ok(view.or_when_empty(hint))
+    noun::list(ctx, flags, of.is_none(), pages, hint).await
 }
 
-async fn delete(ctx: &Context, given: Option<&str>, product: Option<&str>) -> Result<View> {
-    let plan = given_or_chosen(ctx, given, product, Purpose::Write).await?;
-    ctx.confirm_loss(&format!("Delete plan {}?", plan.name)).await?;
-    match ctx.client().await?.plans().delete(plan.id).await? {
-        Some(gone) => {
-            let names = NameIndex::for_display(ctx).await;
-            Ok(show(&gone.data, &names)?.changed(format!("Deleted plan {}.", plan.name)))
-        }
-        None => planned(),
-    }
-}
-
-fn show(plan: &ApiRecord<Plan>, names: &NameIndex) -> Result<View> {
-    let view = View::new(plan, vec![plan.id.to_string()])?.fields(&[FIELDS]);
-    Ok(view.table(table(std::slice::from_ref(plan), names)))
-}
-
-fn table(plans: &[ApiRecord<Plan>], names: &NameIndex) -> Table {
-    let row = |plan: &ApiRecord<Plan>| {
-        vec![
-            TextCell::of(plan.id),
-            TextCell::text(plan.name.as_str()),
-            TextCell::text(names.product(plan.product_id)),
-            TextCell::text(seats(plan.max_seats)),
-            valid_for(plan.expires_in_days),
-            TextCell::text(joined(&plan.features)),
-            TextCell::maybe(plan.description.as_ref()),
-        ]
+async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
+    let wanted = [("--product", args.product.is_some()), ("--name", args.name.is_some())];
+    ctx.prompts.require(&wanted)?;
+    let features = noun::features(&args.features)?;
+    let product = match &args.product {
+        Some(given) => noun::product(ctx, given, Purpose::Write).await?,
+        None => products::choose(ctx, Some("--product")).await?,
     };
-    Table::new(&COLUMNS).with(plans.iter().map(row))
+    let name = ctx.prompts.given_or_text(args.name, "Name of the plan", "--name")?;
+    let body = CreatePlan {
+        product_id: product.id,
+        name,
+        description: args.description,
+        max_seats: args.max_seats,
+        expires_in_days: args.expires_in.map(Days::get),
+        features,
+    };
+    if args.same_name.looks() {
+        let known = noun::plans(ctx, Some(product.id)).await?;
+        if let Some(view) = args.same_name.settle(ctx, &known, &body.name, &body).await? {
+            return Ok(view);
+        }
+    }
+    let made = ctx.client().await?.plans().create(&body).await?;
+    let say = |view: View, plan: &ApiRecord<Plan>| {
+        let next = format!("licctl licenses create --plan {}", quote(plan.name.as_str()));
+        view.changed(format!("Created plan {} of {}.", plan.name, product.name)).next(next)
+    };
+    noun::written(ctx, made, say).await
 }
 
-fn card(ctx: &Context, plan: &Plan, names: &NameIndex) -> Vec<(&'static str, TextCell)> {
-    vec![
-        ("plan", TextCell::text(plan.name.as_str())),
-        ("id", TextCell::of(plan.id)),
-        ("product", TextCell::text(product(plan.product_id, names))),
-        ("description", TextCell::maybe(plan.description.as_ref())),
-        ("seats", TextCell::text(seats(plan.max_seats))),
-        ("valid for", valid_for(plan.expires_in_days)),
-        ("features", TextCell::text(joined(&plan.features))),
-        ("created", TextCell::past(plan.created_at, ctx.now)),
-        ("updated", TextCell::past(plan.updated_at, ctx.now)),
-    ]
+async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
+    let body = UpdatePlan {
+        name: args.name,
+        description: Edit::value(&args.description),
+        max_seats: Edit::value(&args.max_seats),
+        expires_in_days: Edit::value(&args.expires_in).map(Days::get),
+        features: noun::changed_features(&args.features)?,
+        clear: cleared([
+            Edit::clears(&args.description, PlanField::Description),
+            Edit::clears(&args.max_seats, PlanField::MaxSeats),
+            Edit::clears(&args.expires_in, PlanField::ExpiresInDays),
+        ]),
+    };
+    if is_empty(&body) {
+        return Err(Error::usage("Nothing to change.").fix("see licctl plans update --help"));
+    }
+    let plan = given_or_chosen(ctx, &args.plan, Purpose::Write).await?;
+    if let Some(name) = body.name.as_ref().filter(|_| !args.allow_duplicate) {
+        let all = noun::plans(ctx, Some(plan.product_id)).await?;
+        noun::refuse_taken_name(&all, &Named::id(&plan), name)?;
+    }
+    let plans = ctx.client().await?.plans();
+    let updated = plans.update(plan.id, &body, ctx.seen(plan.updated_at)).await?;
+    let say = |view: View, now: &ApiRecord<Plan>| {
+        view.changed(format!("Updated plan {}. Existing licenses keep their terms.", now.name))
+    };
+    noun::written(ctx, updated, say).await
 }
 
-fn product(id: ProductId, names: &NameIndex) -> String {
-    format!("{} ({id})", names.product(id))
+async fn delete(ctx: &Context, given: &PlanArgs) -> Result<View> {
+    let plan = given_or_chosen(ctx, given, Purpose::Write).await?;
+    ctx.confirm_loss(&format!("Delete plan {}?", plan.name)).await?;
+    let gone = ctx.client().await?.plans().delete(plan.id).await?;
+    noun::written(ctx, gone, |view, it| view.changed(format!("Deleted plan {}.", it.name))).await
 }
 
 /// How many seats a license has, in words.

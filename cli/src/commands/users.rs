@@ -7,34 +7,52 @@ mod import;
 use clap::{Args, Subcommand};
 use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
 
-use super::planned;
 use crate::bulk::NewUserFlags;
 use crate::client::{ApiRecord, Query};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
 use crate::noun::{
-    self, Edit, ListFlags, ListSpec, MetadataChange, MetadataFlags, cleared, is_empty,
+    self, Card, Edit, ListFlags, MetadataChange, MetadataFlags, NameIndex, Shown, cleared, is_empty,
 };
-use crate::output::{Column, Table, TextCell, View};
+use crate::output::{Column, TextCell, View};
 
-pub const COLUMNS: [Column; 7] = [
-    Column::new("EXTERNAL ID", 0),
-    Column::flexible("EMAIL", 2),
-    Column::flexible("NAME", 1),
-    Column::new("CREATED", 3),
-    Column::new("ID", 4),
-    Column::extra("METADATA"),
-    Column::extra("UPDATED"),
-];
-const FIELDS: &str = "id tenantId externalId email name metadata createdAt updatedAt";
-const SPEC: ListSpec<ApiRecord<User>> = ListSpec {
-    fields: &[FIELDS],
-    id: |user| user.external_id.to_string(),
-    remember: |client, env, users| {
-        noun::remember_users(client, env, users.iter().map(|user| user.external_id.as_str()));
-    },
-};
+impl Shown for ApiRecord<User> {
+    const COLUMNS: &'static [Column] = &[
+        Column::new("EXTERNAL ID", 0),
+        Column::flexible("EMAIL", 2),
+        Column::flexible("NAME", 1),
+        Column::new("CREATED", 3),
+        Column::new("ID", 4),
+        Column::extra("METADATA"),
+        Column::extra("UPDATED"),
+    ];
+    const FIELDS: &'static str = "id tenantId externalId email name metadata createdAt updatedAt";
+
+    fn row(&self, ctx: &Context, _: &NameIndex) -> Vec<TextCell> {
+        vec![
+            TextCell::text(self.external_id.as_str()),
+            TextCell::maybe(self.email.as_ref()),
+            TextCell::maybe(self.name.as_ref()),
+            TextCell::past(self.created_at, ctx.now),
+            TextCell::of(self.id),
+            metadata_cell(self),
+            TextCell::past(self.updated_at, ctx.now),
+        ]
+    }
+
+    fn card(&self, ctx: &Context, _: &NameIndex) -> Card {
+        vec![
+            ("user", TextCell::text(self.external_id.as_str())),
+            ("id", TextCell::of(self.id)),
+            ("email", TextCell::maybe(self.email.as_ref())),
+            ("name", TextCell::maybe(self.name.as_ref())),
+            ("metadata", metadata_cell(self)),
+            ("created", TextCell::past(self.created_at, ctx.now)),
+            ("updated", TextCell::past(self.updated_at, ctx.now)),
+        ]
+    }
+}
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -126,15 +144,11 @@ async fn list(ctx: &Context, args: ListArgs) -> Result<View> {
     let filters = Query::default().with("externalId", args.external_id).with("search", args.search);
     let whole = filters.is_empty();
     let pages = ctx.client().await?.users().pages(filters, args.flags.limit());
-    let Some(users) = noun::print_or_collect(ctx, &SPEC, &args.flags, whole, pages).await? else {
-        return Ok(View::printed());
-    };
-    let ids = users.iter().map(SPEC.id).collect();
     let hint = match whole {
         true => "No users yet. Create one: licctl users create",
         false => "No user matches.",
     };
-    Ok(View::new(&users, ids)?.table(table(ctx, &users)).or_when_empty(hint))
+    noun::list(ctx, &args.flags, whole, pages, hint).await
 }
 
 async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
@@ -146,16 +160,15 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let (email, name) = (args.email, args.name);
     let body = CreateUser { external_id, email, name, metadata, merge_metadata };
     let Some(made) = ctx.client().await?.users().create(&body).await? else {
-        return planned();
+        return Ok(View::planned());
     };
     let verb = if made.created { "Created" } else { "Updated" };
-    let user = made.data;
     if made.created {
-        args.new_users.note_created(ctx, &user).await;
+        args.new_users.note_created(ctx, &made.data).await;
     }
-    let next = format!("licctl licenses assign LICENSE {}", quote(user.external_id.as_str()));
-    let changed = format!("{verb} user {}.", user.external_id);
-    Ok(show(ctx, &user)?.changed(changed).next(next))
+    let id = &made.data.external_id;
+    let next = format!("licctl licenses assign LICENSE {}", quote(id.as_str()));
+    Ok(noun::one(ctx, &made.data).await?.changed(format!("{verb} user {id}.")).next(next))
 }
 
 async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
@@ -178,29 +191,10 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     let user = noun::user(ctx, given_or_asked(ctx, args.user)?.as_str()).await?;
     let users = ctx.client().await?.users();
     let updated = users.update(user.id, &body, ctx.seen(user.updated_at)).await?;
-    let Some(now) = updated else { return planned() };
-    let changed = format!("Updated user {}.", now.data.external_id);
-    Ok(show(ctx, &now.data)?.changed(changed))
-}
-
-fn show(ctx: &Context, user: &ApiRecord<User>) -> Result<View> {
-    let view = View::new(user, vec![user.external_id.to_string()])?.fields(&[FIELDS]);
-    Ok(view.table(table(ctx, std::slice::from_ref(user))))
-}
-
-fn table(ctx: &Context, users: &[ApiRecord<User>]) -> Table {
-    let row = |user: &ApiRecord<User>| {
-        vec![
-            TextCell::text(user.external_id.as_str()),
-            TextCell::maybe(user.email.as_ref()),
-            TextCell::maybe(user.name.as_ref()),
-            TextCell::past(user.created_at, ctx.now),
-            TextCell::of(user.id),
-            metadata_cell(user),
-            TextCell::past(user.updated_at, ctx.now),
-        ]
-    };
-    Table::new(&COLUMNS).with(users.iter().map(row))
+    noun::written(ctx, updated, |view, now| {
+        view.changed(format!("Updated user {}.", now.external_id))
+    })
+    .await
 }
 
 fn metadata_cell(user: &User) -> TextCell {

@@ -9,7 +9,7 @@ mod from_file;
 use clap::Args;
 use common::{ExternalId, Feature, Open, ProductId, Verdict};
 
-use super::{nothing_to_do, planned};
+use super::nothing_to_do;
 use crate::bulk::{NewUserFlags, for_each_item, read_items};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
@@ -66,7 +66,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     };
     let users = read_items(ctx, &given).await?;
     if users.is_empty() {
-        return nothing_to_do(ctx, &[answer::FIELDS]);
+        return nothing_to_do(ctx, answer::FIELDS);
     }
     let product = match &args.product {
         Some(text) => Some(product_id(ctx, text).await?),
@@ -91,7 +91,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
     })
     .await?;
     if asked.done.is_empty() {
-        return planned();
+        return Ok(View::planned());
     }
     answer::note_missing(ctx, &asked.done);
     let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Success);

@@ -45,13 +45,6 @@ pub fn remember<T: Named>(client: &Client, env: &Env, records: &[T]) {
     write(client, env, T::NOUN, records.iter().map(entry));
 }
 
-/// Caches users by their external ids.
-pub fn remember_users<'a>(client: &Client, env: &Env, users: impl Iterator<Item = &'a str>) {
-    let entry =
-        |user: &str| CachedName { id: user.to_owned(), name: String::new(), about: String::new() };
-    write(client, env, "user", users.map(entry));
-}
-
 /// Writes the cache; a failure is ignored, as commands work without it.
 fn write(client: &Client, env: &Env, noun: &str, entries: impl Iterator<Item = CachedName>) {
     let Ok(folder) = Folder::locate(env).map(Folder::cache) else { return };

@@ -8,11 +8,11 @@ use futures_util::stream::{self, Stream, TryStreamExt};
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 
-use crate::client::Client;
+use super::completion_cache::remember;
+use super::named::Named;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Listing;
-use crate::terminal::Env;
 
 /// Flags of every command that lists.
 #[derive(Args)]
@@ -31,13 +31,6 @@ impl ListFlags {
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
-}
-
-/// How records of one kind are listed: the columns of CSV, the id, and what completion remembers.
-pub struct ListSpec<T> {
-    pub fields: &'static [&'static str],
-    pub id: fn(&T) -> String,
-    pub remember: fn(&Client, &Env, &[T]),
 }
 
 /// How long a list may take before the terminal shows progress.
@@ -72,10 +65,10 @@ fn watched<T>(
 
 /// Prints the records as they arrive and returns none, or collects them, depending on the format.
 /// The first page of a `whole` list is remembered for completion.
-pub async fn print_or_collect<T: Serialize>(
+pub async fn print_or_collect<T: Named + Serialize>(
     ctx: &Context,
-    spec: &ListSpec<T>,
     flags: &ListFlags,
+    fields: &str,
     whole: bool,
     pages: impl Stream<Item = Result<Vec<T>>>,
 ) -> Result<Option<Vec<T>>> {
@@ -83,17 +76,12 @@ pub async fn print_or_collect<T: Serialize>(
     let mut remembered = !whole || flags.limit.is_some();
     let pages = pages.inspect_ok(|page| {
         if !std::mem::replace(&mut remembered, true) {
-            (spec.remember)(client, &ctx.env, page);
+            remember(client, &ctx.env, page);
         }
     });
     let pages = watched(ctx, pages);
-    let listing = Listing {
-        io: &ctx.io,
-        options: &ctx.output,
-        fields: spec.fields,
-        id: spec.id,
-        limit: flags.limit(),
-    };
+    let listing =
+        Listing { io: &ctx.io, options: &ctx.output, fields, id: T::id, limit: flags.limit() };
     let read = listing.read(pages).await;
     ctx.wait_display.clear();
     read

@@ -1,21 +1,26 @@
 //! Records that an argument can name, by id or by name.
 
-use common::{Name, Plan, Product, Timestamp};
+use common::{Name, Plan, Product, Timestamp, User};
 
-use crate::client::{ApiRecord, Key, LicenseWithSeats};
+use crate::client::{ApiRecord, Key, License, LicenseWithSeats};
 
 /// A record with an id and a name.
 pub trait Named {
     const NOUN: &str;
     fn id(&self) -> String;
-    fn name(&self) -> &str;
+    /// Empty for records without one.
+    fn name(&self) -> &str {
+        ""
+    }
 
     /// The name, qualified where several records can share it.
     fn full_name(&self) -> Option<String> {
         None
     }
     /// Ids and words that describe the record, separated by spaces.
-    fn about(&self) -> String;
+    fn about(&self) -> String {
+        String::new()
+    }
 
     /// The label in a list of records that match the same argument.
     fn label(&self) -> String {
@@ -37,8 +42,13 @@ impl Named for ApiRecord<Product> {
     fn name(&self) -> &str {
         self.name.as_str()
     }
-    fn about(&self) -> String {
-        String::new()
+}
+
+/// Users are named by their external ids alone.
+impl Named for ApiRecord<User> {
+    const NOUN: &str = "user";
+    fn id(&self) -> String {
+        self.external_id.to_string()
     }
 }
 
@@ -86,6 +96,14 @@ impl Named for ApiRecord<Key> {
 fn minute(time: Timestamp) -> String {
     let text = time.to_string();
     format!("{}Z", text.get(.."2027-01-31T12:00".len()).unwrap_or(&text))
+}
+
+/// A license as it is after a write.
+impl Named for ApiRecord<License> {
+    const NOUN: &str = "license";
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
 }
 
 impl Named for ApiRecord<LicenseWithSeats> {

@@ -3,9 +3,7 @@
 
 use std::collections::HashMap;
 
-use common::{
-    ExternalId, KeyState, LicenseId, Name, Plan, PlanId, Product, ProductId, User, UserId,
-};
+use common::{ExternalId, KeyState, LicenseId, Plan, PlanId, Product, ProductId, User, UserId};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::Named;
@@ -13,7 +11,7 @@ use super::people::{did_you_mean, oddity, similar_users, visible};
 use super::search::{Purpose, pick};
 use crate::client::{ApiRecord, Key, LicenseWithSeats, Query};
 use crate::context::Context;
-use crate::error::{Error, Exit, Result};
+use crate::error::{Error, Result};
 use crate::escape::quote;
 use crate::output::Format;
 
@@ -42,9 +40,6 @@ impl Named for PlanOfProduct {
     }
     fn full_name(&self) -> Option<String> {
         Some(self.title())
-    }
-    fn about(&self) -> String {
-        String::new()
     }
 }
 
@@ -227,29 +222,8 @@ pub async fn users_by_id(
     Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }
 
-/// The error for a new record whose name is taken: the name would become ambiguous.
-pub fn name_taken<T: Named>(known: &T) -> Error {
-    already_named(known)
-        .fix("use it with --if-not-exists, choose another --name, or add --allow-duplicate")
-}
-
-/// Refuses a new name for the record with this id if another of these records has it.
-pub fn refuse_taken_name<T: Named>(all: &[T], id: &str, name: &Name) -> Result<()> {
-    let mut others = all.iter().filter(|other| other.id() != id);
-    match others.find(|other| other.name() == name.as_str()) {
-        Some(other) => {
-            Err(already_named(other).fix("choose another --name, or add --allow-duplicate"))
-        }
-        None => Ok(()),
-    }
-}
-
-fn already_named<T: Named>(known: &T) -> Error {
-    let message = format!("A {} named {} already exists.", T::NOUN, known.name());
-    Error::new(Exit::Rejected, "name_taken", message).because(format!("It is {}.", known.id()))
-}
-
 /// The names of products and plans by id.
+#[derive(Default)]
 pub struct NameIndex {
     products: HashMap<ProductId, String>,
     plans: HashMap<PlanId, String>,
@@ -265,8 +239,8 @@ impl NameIndex {
     /// cannot be read, because the record must be shown anyway.
     pub async fn for_display(ctx: &Context) -> Self {
         match ctx.output.format {
-            Format::Table => Self::load(ctx).await.unwrap_or_else(|_| Self::of(&[], &[])),
-            _ => Self::of(&[], &[]),
+            Format::Table => Self::load(ctx).await.unwrap_or_default(),
+            _ => Self::default(),
         }
     }
 

@@ -142,9 +142,6 @@ mod tests {
         fn name(&self) -> &str {
             self.1
         }
-        fn about(&self) -> String {
-            String::new()
-        }
     }
 
     const THINGS: [Thing; 4] = [

@@ -16,7 +16,7 @@ pub struct Listing<'a, T> {
     pub io: &'a Io,
     pub options: &'a OutputOptions,
     /// The columns of CSV, as [`Sheet::new`] takes them.
-    pub fields: &'a [&'a str],
+    pub fields: &'a str,
     pub id: fn(&T) -> String,
     /// The most records to print.
     pub limit: Option<usize>,
@@ -28,7 +28,7 @@ impl<T: Serialize> Listing<'_, T> {
     pub async fn read(&self, pages: impl Stream<Item = Result<Vec<T>>>) -> Result<Option<Vec<T>>> {
         let (chosen, headers) = (self.options.columns.as_ref(), self.options.headers);
         let sheet = match self.options.format {
-            Format::Csv => Some(Sheet::new(self.fields, chosen, headers)?),
+            Format::Csv => Some(Sheet::new(&[self.fields], chosen, headers)?),
             _ => None,
         };
         let by_line = self.options.format.is_by_line();

@@ -4,35 +4,37 @@ use common::{KeyState, Timestamp};
 
 use crate::client::{ApiRecord, Key};
 use crate::context::Context;
-use crate::output::{Column, Table, TextCell, Tone};
+use crate::noun::{NameIndex, Shown};
+use crate::output::{Column, TextCell, Tone};
 
-pub const COLUMNS: [Column; 9] = [
-    Column::new("ID", 0),
-    Column::flexible("NAME", 1),
-    Column::new("PREFIX", 3),
-    Column::new("ROLE", 2),
-    Column::new("MODE", 4),
-    Column::new("CREATED", 7),
-    Column::new("LAST USED", 6),
-    Column::new("EXPIRES", 5),
-    Column::new("STATE", 1),
-];
+impl Shown for ApiRecord<Key> {
+    const COLUMNS: &'static [Column] = &[
+        Column::new("ID", 0),
+        Column::flexible("NAME", 1),
+        Column::new("PREFIX", 3),
+        Column::new("ROLE", 2),
+        Column::new("MODE", 4),
+        Column::new("CREATED", 7),
+        Column::new("LAST USED", 6),
+        Column::new("EXPIRES", 5),
+        Column::new("STATE", 1),
+    ];
+    const FIELDS: &'static str =
+        "id name prefix role mode createdAt expiresAt lastUsedAt revokedAt";
 
-pub fn table(ctx: &Context, keys: &[ApiRecord<Key>]) -> Table {
-    let row = |key: &ApiRecord<Key>| {
+    fn row(&self, ctx: &Context, _: &NameIndex) -> Vec<TextCell> {
         vec![
-            TextCell::of(key.id),
-            TextCell::text(key.name.as_str()),
-            TextCell::text(&key.prefix),
-            TextCell::of(&key.role),
-            TextCell::of(key.mode),
-            TextCell::past(key.created_at, ctx.now),
-            TextCell::time_or("never", key.last_used_at, ctx.now),
-            TextCell::end(key.expires_at, ctx.now),
-            state(key, ctx.now),
+            TextCell::of(self.id),
+            TextCell::text(self.name.as_str()),
+            TextCell::text(&self.prefix),
+            TextCell::of(&self.role),
+            TextCell::of(self.mode),
+            TextCell::past(self.created_at, ctx.now),
+            TextCell::time_or("never", self.last_used_at, ctx.now),
+            TextCell::end(self.expires_at, ctx.now),
+            state(self, ctx.now),
         ]
-    };
-    Table::new(&COLUMNS).with(keys.iter().map(row))
+    }
 }
 
 fn state(key: &Key, now: Timestamp) -> TextCell {

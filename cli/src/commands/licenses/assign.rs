@@ -4,10 +4,10 @@ use clap::Args;
 use common::{AssignLicense, Assignment, ExternalId};
 use serde::Serialize;
 
-use super::{assign_from_file, given_or_chosen};
+use super::{LicenseArg, assign_from_file};
 use crate::bulk::{ItemResults, NewUserFlags, for_each_item, read_items};
 use crate::client::{ApiRecord, LicenseWithSeats};
-use crate::commands::{nothing_to_do, planned};
+use crate::commands::nothing_to_do;
 use crate::context::{Context, MAX_UNCONFIRMED};
 use crate::error::{Error, Result};
 use crate::escape::quote;
@@ -24,8 +24,8 @@ const FIELDS: &str = "id externalId userId licenseId assignedAt metadata";
 /// before it creates a user, unless --create-user is set.
 #[derive(Args)]
 pub struct AssignArgs {
-    /// License id or name, or at least 6 characters from the end of the id
-    license: Option<String>,
+    #[command(flatten)]
+    license: LicenseArg,
     /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
@@ -40,8 +40,8 @@ pub struct AssignArgs {
 /// Unassign users from a license and free their seats
 #[derive(Args)]
 pub struct UnassignArgs {
-    /// License id or name, or at least 6 characters from the end of the id
-    license: Option<String>,
+    #[command(flatten)]
+    license: LicenseArg,
     /// External ids of the users; - reads a list from stdin
     #[arg(value_name = "USER")]
     users: Vec<String>,
@@ -74,16 +74,15 @@ impl Serialize for AssignmentResult {
 pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
     let metadata = args.metadata.read()?;
     if let Some(file) = &args.rows.from {
-        let license = args.license.as_deref();
         let (rows, new_users) = (&args.rows, args.new_users);
-        return assign_from_file::run(ctx, license, rows, new_users, file, &metadata).await;
+        return assign_from_file::run(ctx, &args.license, rows, new_users, file, &metadata).await;
     }
     args.rows.bulk.refuse_without_file()?;
-    let (found, given) = license_and_users(ctx, args.license, args.users).await?;
+    let (found, given) = license_and_users(ctx, &args.license, args.users).await?;
     let license = found.id;
     let users = read_items(ctx, &given).await?;
     if users.is_empty() {
-        return nothing_to_do(ctx, &[FIELDS]);
+        return nothing_to_do(ctx, FIELDS);
     }
     let question = format!("Assign license {} to {} users?", license, users.len());
     ctx.confirm_many(users.len(), &question).await?;
@@ -99,7 +98,7 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
         }
     })
     .await?;
-    let Some(first) = assigned.done.first() else { return planned() };
+    let Some(first) = assigned.done.first() else { return Ok(View::planned()) };
     // A validation would be refused.
     let is_full = found.seats.allowed.is_some_and(|allowed| found.seats.used >= allowed.get());
     let next = match is_full {
@@ -115,11 +114,11 @@ pub async fn assign(ctx: &Context, args: AssignArgs) -> Result<View> {
 }
 
 pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
-    let (found, given) = license_and_users(ctx, args.license, args.users).await?;
+    let (found, given) = license_and_users(ctx, &args.license, args.users).await?;
     let license = found.id;
     let users = read_items(ctx, &given).await?;
     if users.is_empty() {
-        return nothing_to_do(ctx, &[FIELDS]);
+        return nothing_to_do(ctx, FIELDS);
     }
     let question = match users.as_slice() {
         [one] => format!("Unassign {one} from license {license} and free the seat?"),
@@ -140,7 +139,7 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
     })
     .await?;
     let sentence = match removed.done.as_slice() {
-        [] => return planned(),
+        [] => return Ok(View::planned()),
         [one] => format!("Unassigned {} from license {}.", one.user, license),
         all => format!("Unassigned {} users from license {}.", all.len(), license),
     };
@@ -150,11 +149,11 @@ pub async fn unassign(ctx: &Context, args: UnassignArgs) -> Result<View> {
 /// The license and users of the command line, or from prompts.
 async fn license_and_users(
     ctx: &Context,
-    license: Option<String>,
+    license: &LicenseArg,
     users: Vec<String>,
 ) -> Result<(ApiRecord<LicenseWithSeats>, Vec<String>)> {
-    ctx.prompts.require(&[("LICENSE", license.is_some()), ("USER", !users.is_empty())])?;
-    let license = given_or_chosen(ctx, license.as_deref(), Purpose::Write).await?;
+    ctx.prompts.require(&[("LICENSE", license.is_given()), ("USER", !users.is_empty())])?;
+    let license = license.find(ctx, Purpose::Write).await?;
     if !users.is_empty() {
         return Ok((license, users));
     }

@@ -7,7 +7,7 @@ use common::{AssignLicense, CreateLicense, LicenseId, Open, Plan, Status, Timest
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::given_or_chosen;
+use super::LicenseArg;
 use crate::bulk::{
     self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, NewUserFlags, Report, ReportLine,
     RowState, UserRow,
@@ -42,7 +42,7 @@ pub struct FromFile {
 
 pub async fn run(
     ctx: &Context,
-    license: Option<&str>,
+    license: &LicenseArg,
     args: &FromFile,
     new_users: NewUserFlags,
     file: &str,
@@ -66,8 +66,7 @@ pub async fn run(
         })
         .await?
     } else {
-        ctx.prompts.require(&[("LICENSE", license.is_some())])?;
-        let license = given_or_chosen(ctx, license, Purpose::Write).await?.id;
+        let license = license.find(ctx, Purpose::Write).await?.id;
         let (verb, name) = ("Assign the license to", format!("licenses assign {license}"));
         let task = BulkTask { verb, name, always_reports: true, new_users };
         bulk::run(ctx, &args.bulk, file, task, |row, _| async move {

@@ -7,10 +7,10 @@ use clap::Args;
 use common::{AssignLicense, CreateLicense, ExternalId, LicenseId, Name, Plan, PlanId};
 
 use super::assign::external_id;
-use super::{FIELDS, table, with_state};
+use super::with_state;
 use crate::bulk::{NewUserFlags, in_order, read_items};
 use crate::client::{ApiRecord, License, new_idempotency_key};
-use crate::commands::{planned, plans};
+use crate::commands::plans;
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
@@ -101,10 +101,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
                 Some(_) => error.fix_in_doubt(REPEAT),
                 None => error,
             });
-            let made = made?.map(|written| {
-                let state = written.data.effective_status(ctx.now);
-                with_state(written.data, &state)
-            });
+            let made = made?.map(|written| with_state(ctx, written.data));
             new.set(made.as_ref().map(|license| license.id));
             Ok(made.map(Some))
         }
@@ -129,7 +126,7 @@ pub async fn run(ctx: &Context, args: CreateArgs) -> Result<View> {
     let taken = in_order(ctx, &steps, take, advice).await?;
     let made: Vec<ApiRecord<License>> = taken.done.into_iter().flatten().collect();
     if made.is_empty() {
-        return planned();
+        return Ok(View::planned());
     }
     show(ctx, &users, &plan, &made).map(|view| view.exit(taken.exit))
 }
@@ -160,8 +157,7 @@ fn show(
     made: &[ApiRecord<License>],
 ) -> Result<View> {
     let names = NameIndex::of(&[], std::slice::from_ref(plan));
-    let ids = made.iter().map(|license| license.id.to_string()).collect();
-    let view = View::new(made, ids)?.fields(&[FIELDS]).table(table(ctx, made, &names));
+    let view = noun::several(ctx, made, &names)?;
     let what = match made {
         [one] => format!("license {}", one.id),
         _ => format!("{} licenses", made.len()),

@@ -4,12 +4,12 @@ use clap::Args;
 use common::{LicenseAssignment, LicenseId};
 
 use super::usage::{MAX_EMAILS, seats_in_use, table};
-use super::{FIELDS, assignments, given_or_chosen, status_cell, with_state};
+use super::{FIELDS, LicenseArg, status_cell, with_state};
 use crate::client::{ApiRecord, LicenseDetails, Usage};
 use crate::commands::plans::joined;
 use crate::context::Context;
 use crate::error::Result;
-use crate::noun::{NameIndex, Purpose};
+use crate::noun::{self, NameIndex, Purpose};
 use crate::output::{Format, TextCell, View};
 
 /// How many assignments are read to find those without a seat.
@@ -20,14 +20,12 @@ const SHOWN_WAITING: usize = 10;
 /// Show a license, its seats, and assigned users without a seat
 #[derive(Args)]
 pub struct GetArgs {
-    /// License id or name, or at least 6 characters from the end of the id
-    license: Option<String>,
+    #[command(flatten)]
+    license: LicenseArg,
 }
 
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
-    let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
-    let state = license.effective_status(ctx.now);
-    let license = with_state(license, &state);
+    let license = with_state(ctx, args.license.find(ctx, Purpose::Read).await?);
     let client = ctx.client().await?;
     let usage = client.licenses().usage(license.id, Some(MAX_EMAILS));
     let waiting = Waiting::read(ctx, license.id);
@@ -77,7 +75,11 @@ impl Waiting {
         let title = format!("Assigned without a seat: {count}{more}");
         let shown = &self.users[..count.min(SHOWN_WAITING)];
         let view = view.line(TextCell::text("")).line(TextCell::text(title));
-        let view = if shown.is_empty() { view } else { view.table(assignments::table(ctx, shown)) };
+        let view = if shown.is_empty() {
+            view
+        } else {
+            view.table(noun::table(ctx, shown, &NameIndex::default()))
+        };
         if count == shown.len() && self.is_all {
             return view;
         }

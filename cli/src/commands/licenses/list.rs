@@ -10,38 +10,46 @@ use crate::client::{ApiRecord, LicenseWithSeats, Query};
 use crate::commands::plans::{joined, seats};
 use crate::context::Context;
 use crate::error::Result;
-use crate::noun::{self, ListFlags, ListSpec, NameIndex, Purpose};
-use crate::output::{Column, Format, Span, Table, TextCell, View};
+use crate::noun::{self, ListFlags, NameIndex, Named, Purpose, Shown};
+use crate::output::{Column, Format, Span, TextCell, View};
 
-pub const COLUMNS: [Column; 10] = [
-    Column::new("ID", 0),
-    Column::flexible("PRODUCT", 4),
-    Column::flexible("PLAN", 1),
-    Column::flexible("NAME", 3),
-    Column::kept("STATUS"),
-    Column::new("SEATS", 3),
-    Column::new("EXPIRES", 2),
-    Column::flexible("FEATURES", 5),
-    Column::extra("CREATED"),
-    Column::extra("UPDATED"),
-];
 const NONE_YET: &str = "No licenses yet. Create one: licctl licenses create";
 const NO_MATCH: &str = "No license matches.";
 
-const SPEC: ListSpec<ApiRecord<LicenseWithSeats>> =
-    ListSpec { fields: &[FIELDS], id: |license| license.id.to_string(), remember: noun::remember };
+impl Shown for ApiRecord<LicenseWithSeats> {
+    const COLUMNS: &'static [Column] = &[
+        Column::new("ID", 0),
+        Column::flexible("PRODUCT", 4),
+        Column::flexible("PLAN", 1),
+        Column::flexible("NAME", 3),
+        Column::kept("STATUS"),
+        Column::new("SEATS", 3),
+        Column::new("EXPIRES", 2),
+        Column::flexible("FEATURES", 5),
+        Column::extra("CREATED"),
+        Column::extra("UPDATED"),
+    ];
+    const FIELDS: &'static str = FIELDS;
+    const HAS_NAMES: bool = true;
 
-/// CSV names products and plans: a spreadsheet cannot look ids up.
-const CSV_SPEC: ListSpec<WithNames> = ListSpec {
-    fields: &[FIELDS, "productName planName"],
-    id: |it| it.license.id.to_string(),
-    remember: |client, env, page| {
-        let licenses: Vec<_> = page.iter().map(|it| it.license.clone()).collect();
-        noun::remember(client, env, &licenses);
-    },
-};
+    fn row(&self, ctx: &Context, names: &NameIndex) -> Vec<TextCell> {
+        let Seats { used, allowed } = self.seats;
+        vec![
+            TextCell::of(self.id),
+            TextCell::text(names.product(self.product_id)),
+            TextCell::text(names.plan(self.plan_id)),
+            TextCell::maybe(self.name.as_ref()),
+            status_cell(self, ctx.now),
+            used_of(used, allowed),
+            TextCell::end(self.expires_at, ctx.now),
+            TextCell::text(joined(&self.features)),
+            TextCell::past(self.created_at, ctx.now),
+            TextCell::past(self.updated_at, ctx.now),
+        ]
+    }
+}
 
-/// A license with the names of its product and plan.
+/// A license with the names of its product and plan, for CSV: a spreadsheet cannot look ids up.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WithNames {
@@ -49,6 +57,19 @@ struct WithNames {
     license: ApiRecord<LicenseWithSeats>,
     product_name: String,
     plan_name: String,
+}
+
+impl Named for WithNames {
+    const NOUN: &str = "license";
+    fn id(&self) -> String {
+        Named::id(&self.license)
+    }
+    fn name(&self) -> &str {
+        self.license.name()
+    }
+    fn about(&self) -> String {
+        self.license.about()
+    }
 }
 
 /// List licenses, oldest first
@@ -104,33 +125,22 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let whole = filters.is_empty();
     let pages = ctx.client().await?.licenses().pages(filters, args.flags.limit());
     let pages = pages.map_ok(|page: Vec<ApiRecord<LicenseWithSeats>>| {
-        let shown = |license: ApiRecord<LicenseWithSeats>| {
-            let state = license.effective_status(ctx.now);
-            with_state(license, &state)
-        };
-        page.into_iter().map(shown).collect::<Vec<_>>()
+        page.into_iter().map(|license| with_state(ctx, license)).collect::<Vec<_>>()
     });
-    if ctx.output.format == Format::Csv {
-        let names = &NameIndex::load(ctx).await?;
-        let with_names = |license: ApiRecord<LicenseWithSeats>| WithNames {
-            product_name: names.product(license.product_id),
-            plan_name: names.plan(license.plan_id),
-            license,
-        };
-        let pages = pages.map_ok(|page| page.into_iter().map(with_names).collect());
-        noun::print_or_collect(ctx, &CSV_SPEC, &args.flags, whole, pages).await?;
-        return Ok(View::printed());
+    if ctx.output.format != Format::Csv {
+        let hint = if whole { NONE_YET } else { NO_MATCH };
+        return noun::list(ctx, &args.flags, whole, pages, hint).await;
     }
-    let Some(licenses) = noun::print_or_collect(ctx, &SPEC, &args.flags, whole, pages).await?
-    else {
-        return Ok(View::printed());
+    let names = &NameIndex::load(ctx).await?;
+    let with_names = |license: ApiRecord<LicenseWithSeats>| WithNames {
+        product_name: names.product(license.product_id),
+        plan_name: names.plan(license.plan_id),
+        license,
     };
-    let ids = licenses.iter().map(SPEC.id).collect();
-    let view = View::new(&licenses, ids)?.or_when_empty(if whole { NONE_YET } else { NO_MATCH });
-    if !ctx.output.format.has_columns() || licenses.is_empty() {
-        return Ok(view.table(Table::new(&COLUMNS)));
-    }
-    Ok(view.table(table(ctx, &licenses, &NameIndex::load(ctx).await?)))
+    let pages = pages.map_ok(|page| page.into_iter().map(with_names).collect());
+    let fields = format!("{FIELDS} productName planName");
+    noun::print_or_collect(ctx, &args.flags, &fields, whole, pages).await?;
+    Ok(View::printed())
 }
 
 /// `4/5`. A long word for no limit would take the room of names.
@@ -140,23 +150,4 @@ fn used_of(used: i32, allowed: Option<MaxSeats>) -> TextCell {
         Some(_) => TextCell::text(plain),
         None => TextCell::word(format!("{used}/∞"), plain),
     }
-}
-
-fn table(ctx: &Context, licenses: &[ApiRecord<LicenseWithSeats>], names: &NameIndex) -> Table {
-    let row = |license: &ApiRecord<LicenseWithSeats>| {
-        let Seats { used, allowed } = license.seats;
-        vec![
-            TextCell::of(license.id),
-            TextCell::text(names.product(license.product_id)),
-            TextCell::text(names.plan(license.plan_id)),
-            TextCell::maybe(license.name.as_ref()),
-            status_cell(license, ctx.now),
-            used_of(used, allowed),
-            TextCell::end(license.expires_at, ctx.now),
-            TextCell::text(joined(&license.features)),
-            TextCell::past(license.created_at, ctx.now),
-            TextCell::past(license.updated_at, ctx.now),
-        ]
-    };
-    Table::new(&COLUMNS).with(licenses.iter().map(row))
 }

@@ -4,16 +4,14 @@ use chrono::TimeDelta;
 use clap::Args;
 use common::{LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
 
-use super::{BeforeAndAfter, FIELDS, choose, with_state};
-use crate::bulk::{for_each_item, read_items};
+use super::{BeforeAndAfter, FIELDS, LicensesArg, changes, with_state};
+use crate::bulk::{ItemResults, for_each_item};
 use crate::client::{ApiRecord, License, LicenseWithSeats};
-use crate::commands::{nothing_to_do, planned};
+use crate::commands::nothing_to_do;
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::noun::{self, Purpose};
-use crate::output::{Column, Days, Table, Term, TextCell, View};
-
-const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
+use crate::output::{Days, Term, TextCell, View};
 
 /// Renew licenses for another term
 ///
@@ -23,9 +21,8 @@ const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Colum
 /// before.
 #[derive(Args)]
 pub struct RenewArgs {
-    /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
-    #[arg(value_name = "LICENSE")]
-    licenses: Vec<String>,
+    #[command(flatten)]
+    licenses: LicensesArg,
     /// Length of the term, such as 30 or 1y [default: the plan's term]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     days: Option<Days>,
@@ -35,15 +32,9 @@ pub struct RenewArgs {
 }
 
 pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
-    ctx.prompts.require(&[("LICENSE", !args.licenses.is_empty())])?;
-    let given = if args.licenses.is_empty() {
-        vec![choose(ctx).await?.id.to_string()]
-    } else {
-        args.licenses
-    };
-    let items = read_items(ctx, &given).await?;
+    let items = args.licenses.items(ctx).await?;
     if items.is_empty() {
-        return nothing_to_do(ctx, &[FIELDS]);
+        return nothing_to_do(ctx, FIELDS);
     }
     let question = format!("Renew {} licenses?", items.len());
     ctx.confirm_many(items.len(), &question).await?;
@@ -60,10 +51,7 @@ pub async fn run(ctx: &Context, args: RenewArgs) -> Result<View> {
         renew(ctx, was, terms).await
     })
     .await?;
-    if renewed.done.is_empty() {
-        return planned();
-    }
-    show(ctx, &renewed.done).map(|view| view.exit(renewed.exit))
+    show(ctx, &renewed)
 }
 
 /// How long a license is renewed.
@@ -140,31 +128,21 @@ async fn renew(
         let seen = now.map(|now| now.data.updated_at);
         now = client.licenses().set_status(was.id, &body, seen).await?;
     }
-    Ok(now.map(|now| {
-        let state = now.data.effective_status(ctx.now);
-        BeforeAndAfter { was, now: with_state(now.data, &state) }
-    }))
+    Ok(now.map(|now| BeforeAndAfter { was, now: with_state(ctx, now.data) }))
 }
 
-fn show(ctx: &Context, renewed: &[BeforeAndAfter]) -> Result<View> {
-    let row = |it: &BeforeAndAfter| {
-        vec![
-            TextCell::of(it.now.id),
-            TextCell::end(it.was.expires_at, ctx.now),
-            TextCell::end(it.now.expires_at, ctx.now),
-        ]
+fn show(ctx: &Context, renewed: &ItemResults<BeforeAndAfter>) -> Result<View> {
+    let done = renewed.done.as_slice();
+    let Some(BeforeAndAfter { now: first, .. }) = done.first() else {
+        return Ok(View::planned());
     };
-    let ids = renewed.iter().map(|it| it.now.id.to_string()).collect();
-    let view = View::new(renewed, ids)?
-        .fields(&[FIELDS])
-        .table(Table::new(&COLUMNS).with(renewed.iter().map(row)));
-    for it in renewed.iter().filter(|it| it.now.status != Status::Active) {
+    let view = changes(ctx, renewed, |license, now| TextCell::end(license.expires_at, now))?;
+    for it in done.iter().filter(|it| it.now.status != Status::Active) {
         ctx.note(&format!("license {} is still {}", it.now.id, it.now.status));
     }
-    let Some(BeforeAndAfter { now: first, .. }) = renewed.first() else { return Ok(view) };
-    let view = match (renewed, first.expires_at) {
+    let view = match (done, first.expires_at) {
         ([_], Some(end)) => view.changed(format!("Renewed license {} {}.", first.id, until(end))),
-        _ => view.changed(format!("Renewed {} licenses.", renewed.len())),
+        _ => view.changed(format!("Renewed {} licenses.", done.len())),
     };
     Ok(view.next(format!("licctl licenses get {}", first.id)))
 }

@@ -2,37 +2,21 @@
 
 use std::collections::HashSet;
 
-use clap::Args;
 use common::{SetStatus, Status};
 
-use super::{BeforeAndAfter, FIELDS, choose, past, status_cell, with_state};
-use crate::bulk::{for_each_item, read_items};
+use super::{BeforeAndAfter, FIELDS, LicensesArg, changes, past, status_cell, with_state};
+use crate::bulk::{ItemResults, for_each_item};
 use crate::client::Query;
-use crate::commands::{nothing_to_do, planned};
+use crate::commands::nothing_to_do;
 use crate::context::{Context, MAX_UNCONFIRMED};
 use crate::error::Result;
 use crate::noun::{self, Purpose};
-use crate::output::{Column, Table, TextCell, View};
+use crate::output::View;
 
-const COLUMNS: [Column; 3] = [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
-
-#[derive(Args)]
-pub struct LicenseArgs {
-    /// License ids or names, or at least 6 characters from the end of an id; - reads stdin
-    #[arg(value_name = "LICENSE")]
-    licenses: Vec<String>,
-}
-
-pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<View> {
-    ctx.prompts.require(&[("LICENSE", !args.licenses.is_empty())])?;
-    let given = if args.licenses.is_empty() {
-        vec![choose(ctx).await?.id.to_string()]
-    } else {
-        args.licenses
-    };
-    let items = read_items(ctx, &given).await?;
+pub async fn set(ctx: &Context, args: LicensesArg, status: Status) -> Result<View> {
+    let items = args.items(ctx).await?;
     if items.is_empty() {
-        return nothing_to_do(ctx, &[FIELDS]);
+        return nothing_to_do(ctx, FIELDS);
     }
     ask_first(ctx, &items, status).await?;
     let client = ctx.client().await?;
@@ -42,17 +26,11 @@ pub async fn set(ctx: &Context, args: LicenseArgs, status: Status) -> Result<Vie
         async move {
             let was = noun::license(ctx, &item, Purpose::Write).await?;
             let now = client.licenses().set_status(was.id, body, None).await?;
-            Ok(now.map(|now| {
-                let state = now.data.effective_status(ctx.now);
-                BeforeAndAfter { was, now: with_state(now.data, &state) }
-            }))
+            Ok(now.map(|now| BeforeAndAfter { was, now: with_state(ctx, now.data) }))
         }
     })
     .await?;
-    if changed.done.is_empty() {
-        return planned();
-    }
-    show(ctx, &changed.done, status).map(|view| view.exit(changed.exit))
+    show(ctx, &changed, status)
 }
 
 /// Asks before licenses stop working: a person in live mode always, a script for revocations and
@@ -101,22 +79,14 @@ async fn seats_in_use(ctx: &Context, items: &[String]) -> Result<i64> {
     Ok(these.map(|license| i64::from(license.seats.used)).sum())
 }
 
-fn show(ctx: &Context, changed: &[BeforeAndAfter], status: Status) -> Result<View> {
-    let row = |changed: &BeforeAndAfter| {
-        vec![
-            TextCell::of(changed.now.id),
-            status_cell(&changed.was, ctx.now),
-            status_cell(&changed.now, ctx.now),
-        ]
+fn show(ctx: &Context, changed: &ItemResults<BeforeAndAfter>, status: Status) -> Result<View> {
+    let Some(BeforeAndAfter { now: first, .. }) = changed.done.first() else {
+        return Ok(View::planned());
     };
-    let ids = changed.iter().map(|changed| changed.now.id.to_string()).collect();
-    let view = View::new(changed, ids)?
-        .fields(&[FIELDS])
-        .table(Table::new(&COLUMNS).with(changed.iter().map(row)));
-    let Some(BeforeAndAfter { now: first, .. }) = changed.first() else { return Ok(view) };
-    let view = match changed {
+    let view = changes(ctx, changed, status_cell)?;
+    let view = match changed.done.as_slice() {
         [_] => view.changed(format!("License {} is now {status}.", first.id)),
-        _ => view.changed(format!("{} licenses are now {status}.", changed.len())),
+        many => view.changed(format!("{} licenses are now {status}.", many.len())),
     };
     // Activation does not change the date, so a license past its date stays unusable.
     if status == Status::Active && past(first, ctx.now).is_some() {

@@ -3,13 +3,10 @@
 use clap::Args;
 use common::{Feature, LicenseField, MaxSeats, Name, UpdateLicense};
 
-use super::{FIELDS, given_or_chosen, table, with_state};
-use crate::commands::planned;
+use super::{LicenseArg, with_state};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::noun::{
-    self, Edit, MetadataChange, MetadataFlags, NameIndex, Purpose, cleared, is_empty,
-};
+use crate::noun::{self, Edit, MetadataChange, MetadataFlags, Purpose, cleared, is_empty};
 use crate::output::{Expiry, Span, View};
 
 /// Change the name, metadata, seats, expiry or features of a license
@@ -17,8 +14,8 @@ use crate::output::{Expiry, Span, View};
 /// A limit below the seats in use frees no seats; it only prevents new ones.
 #[derive(Args)]
 pub struct UpdateArgs {
-    /// License id or name, or at least 6 characters from the end of the id
-    license: Option<String>,
+    #[command(flatten)]
+    license: LicenseArg,
     /// New name, such as a customer or an order, or none
     #[arg(long, value_name = "NAME or none")]
     name: Option<Edit<Name>>,
@@ -62,21 +59,17 @@ pub async fn run(ctx: &Context, args: UpdateArgs) -> Result<View> {
     if is_empty(&body) {
         return Err(Error::usage("Nothing to change.").fix("see licctl licenses update --help"));
     }
-    let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Write).await?;
+    let license = args.license.find(ctx, Purpose::Write).await?;
     let licenses = ctx.client().await?.licenses();
     let updated = licenses.update(license.id, &body, ctx.seen(license.updated_at)).await?;
-    let Some(now) = updated else { return planned() };
+    let Some(now) = updated else { return Ok(View::planned()) };
     let held = i64::from(license.seats.used);
     if let Some(max) = now.data.max_seats.filter(|max| held > i64::from(max.get())) {
         ctx.note(&format!(
             "{held} seats are in use; new ones are available once fewer than {max} are"
         ));
     }
-    let state = now.data.effective_status(ctx.now);
-    let now = with_state(now.data, &state);
-    let names = NameIndex::for_display(ctx).await;
-    let view = View::new(&now, vec![license.id.to_string()])?.fields(&[FIELDS]);
-    let table = table(ctx, std::slice::from_ref(&now), &names);
-    let changed = format!("Updated license {}.", license.id);
-    Ok(view.table(table).changed(changed).next(format!("licctl licenses get {}", license.id)))
+    let now = with_state(ctx, now.data);
+    let view = noun::one(ctx, &now).await?.changed(format!("Updated license {}.", license.id));
+    Ok(view.next(format!("licctl licenses get {}", license.id)))
 }

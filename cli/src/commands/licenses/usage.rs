@@ -7,7 +7,7 @@ use clap::Args;
 use common::{LicenseAssignment, Line, MaxSeats, UsageActivation, UserId};
 use futures_util::stream::TryStreamExt;
 
-use super::given_or_chosen;
+use super::LicenseArg;
 use crate::client::{ApiRecord, Usage};
 use crate::context::Context;
 use crate::error::{Exit, Result};
@@ -29,8 +29,8 @@ pub const MAX_EMAILS: usize = 25;
 /// Show the seats of a license and their holders
 #[derive(Args)]
 pub struct UsageArgs {
-    /// License id or name, or at least 6 characters from the end of the id
-    license: Option<String>,
+    #[command(flatten)]
+    license: LicenseArg,
     /// Exit with 10 when at least this share of the seats is in use
     #[arg(long, value_name = "SHARE")]
     fail_at: Option<Share>,
@@ -56,7 +56,7 @@ impl FromStr for Share {
 }
 
 pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
-    let license = given_or_chosen(ctx, args.license.as_deref(), Purpose::Read).await?;
+    let license = args.license.find(ctx, Purpose::Read).await?;
     let usage = ctx.client().await?.licenses().usage(license.id, None).await?;
     let table = table(ctx, &usage.activations).await?;
     let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));

@@ -3,8 +3,7 @@
 use clap::Args;
 use common::{Explain, ExternalId};
 
-use super::{given_or_asked, show};
-use crate::commands::planned;
+use super::given_or_asked;
 use crate::context::Context;
 use crate::error::Result;
 use crate::noun;
@@ -29,8 +28,8 @@ pub async fn run(ctx: &Context, args: DeleteArgs) -> Result<View> {
     let held = format!("({}, {})", count(held.licenses.len(), "license"), count(seats, "seat"));
     ctx.confirm_loss(&format!("Delete user {user_id}? {held}")).await?;
     let deleted = client.users().delete(user.id).await?;
-    let Some(deleted) = deleted.map(|written| written.data) else { return planned() };
-    Ok(show(ctx, &deleted)?.changed(format!("Deleted user {user_id} {held}.")))
+    let sentence = format!("Deleted user {user_id} {held}.");
+    noun::written(ctx, deleted, |view, _| view.changed(sentence)).await
 }
 
 fn count(number: usize, noun: &str) -> String {

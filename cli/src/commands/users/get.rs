@@ -4,7 +4,7 @@ use clap::Args;
 use common::{Event, Explain, ExternalId, User};
 use serde_json::{Value, json};
 
-use super::{FIELDS, given_or_asked, metadata_cell};
+use super::given_or_asked;
 use crate::client::{ApiRecord, ExplainedLicense, Explanation};
 use crate::commands::licenses::status_cell;
 use crate::commands::plans::seats;
@@ -13,7 +13,7 @@ use crate::commands::{events, refusals};
 use crate::context::Context;
 use crate::error::Result;
 use crate::escape::quote;
-use crate::noun;
+use crate::noun::{self, NameIndex, Shown};
 use crate::output::{Column, Format, Table, TextCell, Tone, View};
 
 const COLUMNS: [Column; 7] = [
@@ -54,11 +54,11 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
         Some(reason) => (reason.to_string(), Tone::Bad),
     };
     let answer = TextCell::text(format!("{answer}: {}", explained.summary)).toned(tone);
-    let mut card = card(ctx, &user);
+    let mut card = user.card(ctx, &NameIndex::default());
     card.push(("answer", answer));
     let licenses = licenses(ctx, &explained.licenses);
     let mut view = View::new(json(&user, &explained, &events), vec![user.external_id.to_string()])?
-        .fields(&[FIELDS])
+        .fields(&[ApiRecord::<User>::FIELDS])
         .card(card);
     for (title, table) in [
         ("Licenses, in the order in which they are checked:", licenses),
@@ -93,18 +93,6 @@ fn json(
     json["refusals"] = list("refusals");
     json["events"] = json!(events);
     json
-}
-
-fn card(ctx: &Context, user: &User) -> Vec<(&'static str, TextCell)> {
-    vec![
-        ("user", TextCell::text(user.external_id.as_str())),
-        ("id", TextCell::of(user.id)),
-        ("email", TextCell::maybe(user.email.as_ref())),
-        ("name", TextCell::maybe(user.name.as_ref())),
-        ("metadata", metadata_cell(user)),
-        ("created", TextCell::past(user.created_at, ctx.now)),
-        ("updated", TextCell::past(user.updated_at, ctx.now)),
-    ]
 }
 
 fn licenses(ctx: &Context, licenses: &[ExplainedLicense]) -> Table {
