@@ -9,6 +9,7 @@ pub mod keys;
 pub mod licenses;
 pub mod login;
 pub mod plans;
+mod prelude;
 pub mod products;
 pub mod profiles;
 pub mod refusals;
@@ -18,14 +19,14 @@ pub mod validate;
 pub mod version;
 pub mod whoami;
 
-use common::{Plan, Product, User};
+use common::{Event, Plan, Product, User};
 use serde_json::Value;
 
 use crate::bulk::{BulkResult, ReportLine, RowState};
 use crate::client::{ApiRecord, Key, LicenseWithSeats};
 use crate::context::Context;
 use crate::error::Result;
-use crate::noun::Shown;
+use crate::noun;
 use crate::output::{Column, Table, TextCell, View};
 
 /// The output of a bulk run: all lines as data, and a table of the failed ones. `fields` are the
@@ -51,23 +52,20 @@ pub fn nothing_to_do(ctx: &Context, fields: &str) -> Result<View> {
 }
 
 /// The columns of the table that a command line prints; none when they are few or unknown.
-pub fn columns_of(line: &[String]) -> &'static [Column] {
-    let lists: [(&[&str], &'static [Column]); 9] = [
-        (&["licenses", "license"], ApiRecord::<LicenseWithSeats>::COLUMNS),
-        (&["plans", "plan"], ApiRecord::<Plan>::COLUMNS),
-        (&["products", "product"], ApiRecord::<Product>::COLUMNS),
-        (&["users", "user"], ApiRecord::<User>::COLUMNS),
-        (&["keys", "key"], ApiRecord::<Key>::COLUMNS),
-        (&["events", "event"], &events::COLUMNS),
-        (&["refusals", "refusal"], &refusals::COLUMNS),
-        (&["validate"], &validate::COLUMNS),
-        (&["profiles", "profile"], &profiles::COLUMNS),
+pub fn columns_of(line: &[String]) -> Vec<Column> {
+    let tables: [(&[&str], fn() -> Vec<Column>); 10] = [
+        (&["usage"], || licenses::usage::COLUMNS.to_vec()),
+        (&["licenses", "license"], noun::columns::<ApiRecord<LicenseWithSeats>>),
+        (&["plans", "plan"], noun::columns::<ApiRecord<Plan>>),
+        (&["products", "product"], noun::columns::<ApiRecord<Product>>),
+        (&["users", "user"], noun::columns::<ApiRecord<User>>),
+        (&["keys", "key"], noun::columns::<ApiRecord<Key>>),
+        (&["events", "event"], noun::columns::<ApiRecord<Event>>),
+        (&["refusals", "refusal"], || refusals::COLUMNS.to_vec()),
+        (&["validate"], || validate::COLUMNS.to_vec()),
+        (&["profiles", "profile"], || profiles::COLUMNS.to_vec()),
     ];
-    let names = |nouns: &&[&str]| line.iter().any(|word| nouns.contains(&word.as_str()));
-    let usage = line.iter().any(|word| word == "usage");
-    match lists.into_iter().find(|(nouns, _)| names(nouns)) {
-        Some((["licenses", ..], _)) if usage => &licenses::usage::COLUMNS,
-        Some((_, columns)) => columns,
-        None => &[],
-    }
+    let is_named = |words: &[&str]| line.iter().any(|word| words.contains(&word.as_str()));
+    let table = tables.iter().find(|(words, _)| is_named(words));
+    table.map_or_else(Vec::new, |(_, columns)| columns())
 }

@@ -24,5 +24,7 @@ pub use resolve::{
 };
 pub use same_name::{SameNameFlags, refuse_taken_name};
 pub use search::Purpose;
-pub use shown::{Card, Shown, card, choose, list, one, record_choice, several, table, written};
+pub use shown::{
+    Card, Cells, Shown, card, choose, columns, list, one, record_choice, several, table, written,
+};
 pub use values::{Edit, IdempotencyKey, changed_features, cleared, features, is_empty};

@@ -25,7 +25,7 @@ pub struct Definitions {
     /// The topics of the help, each with what it is about.
     pub topics: fn() -> Vec<(&'static str, &'static str)>,
     /// The columns of the table that a command line prints.
-    pub columns: fn(&[String]) -> &'static [Column],
+    pub columns: fn(&[String]) -> Vec<Column>,
 }
 
 /// Set by [`respond`], on behalf of which completers are called.
@@ -101,7 +101,7 @@ fn columns() -> ArgValueCompleter {
         };
         let line: Vec<String> =
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        let titles = (definitions.columns)(&line).iter().map(|column| folded(column.title));
+        let titles = (definitions.columns)(&line).into_iter().map(|column| folded(column.title));
         let fitting = titles.filter(|title| title.starts_with(&folded(last)));
         fitting.map(|title| CompletionCandidate::new(format!("{before}{title}"))).collect()
     })

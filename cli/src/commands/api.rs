@@ -2,15 +2,13 @@
 
 mod fields;
 
-use clap::{Args, ValueHint};
+use clap::ValueHint;
 use reqwest::Method;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::client::{Client, Headers, encode};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::output::View;
+use crate::commands::prelude::*;
 use crate::terminal::Io;
 use fields::{FieldArg, body, query};
 

@@ -5,17 +5,13 @@ mod manifest;
 
 use std::cell::Cell;
 
-use clap::{Args, ValueHint};
+use clap::ValueHint;
 use common::{Plan, Product};
 use serde_json::{Value, json};
 
 use crate::bulk::in_order;
-use crate::client::ApiRecord;
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
+use crate::commands::prelude::*;
 use crate::escape::clean;
-use crate::noun;
-use crate::output::{TextCell, Tone, View};
 use difference::{Action, CatalogStep};
 use manifest::Manifest;
 
@@ -100,7 +96,7 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
     let mut ids = taken.done.into_iter();
     let mut shown = Vec::new();
     for step in steps.iter().filter(|step| step.action != Action::Unlisted) {
-        let id = if step.action.is_change() { ids.next() } else { step.id() };
+        let id = if step.action.is_change() { ids.next() } else { step.id.clone() };
         shown.extend(id.map(|id| (step, Some(id))));
     }
     let view = show(&shown, false)?.or_when_empty("Nothing to change.");
@@ -108,7 +104,7 @@ pub async fn apply(ctx: &Context, args: ApplyArgs) -> Result<View> {
 }
 
 /// Shows a person the changes, and asks before they are made in live mode.
-async fn confirm(ctx: &Context, open: &[&CatalogStep<'_>]) -> Result<()> {
+async fn confirm(ctx: &Context, open: &[&CatalogStep]) -> Result<()> {
     if open.is_empty() || !ctx.confirms_in_live_mode().await? {
         return Ok(());
     }
@@ -121,7 +117,7 @@ async fn confirm(ctx: &Context, open: &[&CatalogStep<'_>]) -> Result<()> {
 }
 
 /// The requests of the steps, as far as they can be known before the first is sent.
-async fn planned_steps(ctx: &Context, steps: &[CatalogStep<'_>]) -> Result<View> {
+async fn planned_steps(ctx: &Context, steps: &[CatalogStep]) -> Result<View> {
     let client = ctx.client().await?;
     let no_product = Cell::new(None);
     for step in steps.iter().filter(|step| step.action.is_change()) {
@@ -145,7 +141,7 @@ pub async fn export(ctx: &Context, _: ExportArgs) -> Result<View> {
 /// The steps before any is taken, with their number. Text names what is only on the server if that
 /// counts as a difference, as it may be much.
 fn preview(steps: &[CatalogStep], is_strict: bool) -> Result<View> {
-    let shown: Vec<_> = steps.iter().map(|step| (step, step.id())).collect();
+    let shown: Vec<_> = steps.iter().map(|step| (step, step.id.clone())).collect();
     let count = |action| steps.iter().filter(|step| step.action == action).count();
     let mut summary = format!(
         "{} to create, {} to update, {} the same",
@@ -177,14 +173,13 @@ fn show(steps: &[(&CatalogStep, Option<String>)], is_strict: bool) -> Result<Vie
 }
 
 fn json_of(step: &CatalogStep, id: Option<&str>) -> Value {
-    let changes = step.changes.iter().map(|change| {
-        let pair = json!({ "have": change.have, "want": change.want });
-        (change.field.to_owned(), pair)
-    });
+    let changes = step.changes.iter();
+    let changes =
+        changes.map(|(field, have, want)| (field.clone(), json!({ "have": have, "want": want })));
     json!({
-        "action": step.action.word(),
-        "kind": step.kind(),
-        "name": step.title(),
+        "action": step.action.names().1,
+        "kind": step.kind,
+        "name": step.title,
         "id": id,
         "changes": changes.collect::<serde_json::Map<_, _>>(),
     })

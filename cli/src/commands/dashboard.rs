@@ -1,11 +1,8 @@
 //! `licctl dashboard`: opens the dashboard of the server in a browser, or prints its address.
 
-use clap::Args;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::error::Result;
-use crate::output::{TextCell, View};
+use crate::commands::prelude::*;
 use crate::profile::address;
 
 /// Open the dashboard in a browser

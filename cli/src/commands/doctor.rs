@@ -11,10 +11,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::client::{self, CurrentKey, TlsFault};
-use crate::context::{Context, Endpoint};
-use crate::error::{Error, Exit, Result};
-use crate::escape::quote;
-use crate::output::{TextCell, Tone, View};
+use crate::commands::prelude::*;
+use crate::context::Endpoint;
 use crate::profile::{self, Config, Folder, address, others_can_read};
 
 /// The tolerated difference between the clocks of the server and this machine.

@@ -5,28 +5,35 @@ mod printer;
 mod subject;
 mod tail;
 
-use clap::{Args, Subcommand};
 use common::{ActorType, Event, EventType, ExternalId, LicenseId, Open, SubjectType, Timestamp};
 use serde_json::Value;
 
-use crate::client::{ApiRecord, Client, Query};
-use crate::context::Context;
-use crate::error::Result;
-use crate::escape::quote;
-use crate::output::{Column, Table, TextCell, View, shown};
-
-pub const COLUMNS: [Column; 5] = [
-    Column::new("TIME", 0),
-    Column::new("TYPE", 0),
-    Column::new("SUBJECT", 2),
-    Column::flexible("BY", 3),
-    Column::flexible("WHAT CHANGED", 1),
-];
+use crate::client::Client;
+use crate::commands::prelude::*;
+use crate::output::shown;
 
 /// The columns of CSV.
 const FIELDS: &str = "id sequence type time actorType=/actor/type actorName=/actor/name \
     subjectType=/subject/type subjectId=/subject/id externalId=/related/externalId \
     previous=/data/previous object=/data/object requestId";
+
+impl Named for ApiRecord<Event> {
+    const NOUN: &str = "event";
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Shown for ApiRecord<Event> {
+    const CELLS: Cells<Self> = &[
+        (Column::new("TIME", 0), |it, ctx, _| TextCell::past(it.time, ctx.now)),
+        (Column::new("TYPE", 0), |it, _, _| TextCell::of(&it.kind)),
+        (Column::new("SUBJECT", 2), |it, _, _| TextCell::text(&it.subject.id)),
+        (Column::flexible("BY", 3), |it, _, _| TextCell::text(actor(it))),
+        (Column::flexible("WHAT CHANGED", 1), |it, _, _| TextCell::text(change(it))),
+    ];
+    const FIELDS: &'static str = FIELDS;
+}
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -122,20 +129,6 @@ pub async fn last_status_change(
     let kind = Some(EventType::LicenseStatusChanged);
     let filters = EventFilters { kind, subject: Some(license.to_string()), user: None };
     Ok(filters.last(client, 1).await?.pop())
-}
-
-/// The events, one a line.
-pub fn table(ctx: &Context, events: &[ApiRecord<Event>]) -> Table {
-    let row = |event: &ApiRecord<Event>| {
-        vec![
-            TextCell::past(event.time, ctx.now),
-            TextCell::of(&event.kind),
-            TextCell::text(&event.subject.id),
-            TextCell::text(actor(event)),
-            TextCell::text(change(event)),
-        ]
-    };
-    Table::new(&COLUMNS).with(events.iter().map(row))
 }
 
 /// The name of a key, by itself or through the dashboard, or the command of licd.

@@ -4,14 +4,12 @@ mod table;
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
 use common::{CreateKey, Mode, Name, OverlapSeconds, Role, RollKey};
 
-use crate::client::{ApiRecord, CreatedKey, Key, Query, new_idempotency_key};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::noun::{self, IdempotencyKey, ListFlags, Shown};
-use crate::output::{Expiry, Span, TextCell, View, relative};
+use crate::client::{CreatedKey, Key, new_idempotency_key};
+use crate::commands::prelude::*;
+use crate::noun::{IdempotencyKey, ListFlags};
+use crate::output::{Expiry, Span, relative};
 
 /// How long the old key stays valid if the new secret cannot be printed.
 const OVERLAP_TO_PRINT: &str = "1h";

@@ -13,17 +13,14 @@ mod status;
 mod update;
 pub mod usage;
 
-use clap::{Args, Subcommand};
 use common::{Open, Status, Timestamp};
 use serde::Serialize;
 
 use crate::bulk::{ItemResults, read_items};
-use crate::client::{ApiRecord, License, LicenseWithSeats, Query};
+use crate::client::{License, LicenseWithSeats};
 use crate::commands::plans::seats;
-use crate::context::Context;
-use crate::error::Result;
-use crate::noun::{self, NameIndex, Named, Purpose, Shown};
-use crate::output::{Column, Table, TextCell, Tone, View, relative};
+use crate::commands::prelude::*;
+use crate::output::relative;
 
 const CHANGE_COLUMNS: [Column; 3] =
     [Column::new("ID", 0), Column::new("WAS", 0), Column::new("NOW", 0)];
@@ -32,25 +29,15 @@ const FIELDS: &str = "id productId planId status maxSeats seatsUsed=/seats/used 
 
 /// A license that was just made or changed.
 impl Shown for ApiRecord<License> {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("ID", 0),
-        Column::flexible("PLAN", 1),
-        Column::kept("STATUS"),
-        Column::new("SEATS", 3),
-        Column::new("EXPIRES", 2),
+    const CELLS: Cells<Self> = &[
+        (Column::new("ID", 0), |it, _, _| TextCell::of(it.id)),
+        (Column::flexible("PLAN", 1), |it, _, names| TextCell::text(names.plan(it.plan_id))),
+        (Column::kept("STATUS"), |it, ctx, _| status_cell(it, ctx.now)),
+        (Column::new("SEATS", 3), |it, _, _| TextCell::text(seats(it.max_seats))),
+        (Column::new("EXPIRES", 2), |it, ctx, _| TextCell::end(it.expires_at, ctx.now)),
     ];
     const FIELDS: &'static str = FIELDS;
     const HAS_NAMES: bool = true;
-
-    fn row(&self, ctx: &Context, names: &NameIndex) -> Vec<TextCell> {
-        vec![
-            TextCell::of(self.id),
-            TextCell::text(names.plan(self.plan_id)),
-            status_cell(self, ctx.now),
-            TextCell::text(seats(self.max_seats)),
-            TextCell::end(self.expires_at, ctx.now),
-        ]
-    }
 }
 
 /// A license before and after a change; only the latter is output.

@@ -2,17 +2,14 @@
 
 use std::path::Path;
 
-use clap::Args;
 use common::ApiKey;
 use serde_json::json;
 use url::Url;
 
 use super::whoami;
 use crate::client::{KeySource, ServerKnowledge};
-use crate::context::{Context, Endpoint, parse_key};
-use crate::error::{Error, Exit, Result};
-use crate::escape::quote;
-use crate::output::View;
+use crate::commands::prelude::*;
+use crate::context::{Endpoint, parse_key};
 use crate::profile::{
     self, Config, ConfigEdit, DEFAULT_PROFILE, DEFAULT_SERVER, Folder, LockedFolder, Profile,
     address, parse_server, profile_name,

@@ -1,46 +1,29 @@
 //! `licctl plans`: list, show, create, update and delete plans.
 
-use clap::{Args, Subcommand};
 use common::{
     CreatePlan, ExpiresInDays, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, UpdatePlan,
 };
 
 use super::products;
-use crate::client::{ApiRecord, Query};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::escape::quote;
-use crate::noun::{
-    self, Card, Edit, ListFlags, NameIndex, Named, PlanOfProduct, Purpose, SameNameFlags, Shown,
-    cleared, is_empty,
-};
-use crate::output::{Column, Days, TextCell, View};
+use crate::commands::prelude::*;
+use crate::noun::{Card, Edit, ListFlags, PlanOfProduct, SameNameFlags, cleared, is_empty};
+use crate::output::Days;
 
 impl Shown for ApiRecord<Plan> {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("ID", 0),
-        Column::flexible("NAME", 1),
-        Column::flexible("PRODUCT", 3),
-        Column::new("SEATS", 2),
-        Column::new("VALID FOR", 4),
-        Column::flexible("FEATURES", 5),
-        Column::extra("DESCRIPTION"),
+    const CELLS: Cells<Self> = &[
+        (Column::new("ID", 0), |it, _, _| TextCell::of(it.id)),
+        (Column::flexible("NAME", 1), |it, _, _| TextCell::text(it.name.as_str())),
+        (Column::flexible("PRODUCT", 3), |it, _, names| {
+            TextCell::text(names.product(it.product_id))
+        }),
+        (Column::new("SEATS", 2), |it, _, _| TextCell::text(seats(it.max_seats))),
+        (Column::new("VALID FOR", 4), |it, _, _| valid_for(it.expires_in_days)),
+        (Column::flexible("FEATURES", 5), |it, _, _| TextCell::text(joined(&it.features))),
+        (Column::extra("DESCRIPTION"), |it, _, _| TextCell::maybe(it.description.as_ref())),
     ];
     const FIELDS: &'static str = "id productId name description maxSeats expiresInDays features \
         createdAt updatedAt";
     const HAS_NAMES: bool = true;
-
-    fn row(&self, _: &Context, names: &NameIndex) -> Vec<TextCell> {
-        vec![
-            TextCell::of(self.id),
-            TextCell::text(self.name.as_str()),
-            TextCell::text(names.product(self.product_id)),
-            TextCell::text(seats(self.max_seats)),
-            valid_for(self.expires_in_days),
-            TextCell::text(joined(&self.features)),
-            TextCell::maybe(self.description.as_ref()),
-        ]
-    }
 
     fn card(&self, ctx: &Context, names: &NameIndex) -> Card {
         let product = format!("{} ({})", names.product(self.product_id), self.product_id);

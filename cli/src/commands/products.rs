@@ -1,38 +1,21 @@
 //! `licctl products`: list, show, create, update and delete products.
 
-use clap::{Args, Subcommand};
 use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 
-use crate::client::{ApiRecord, Query};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::escape::quote;
-use crate::noun::{
-    self, Card, Edit, ListFlags, NameIndex, Named, Purpose, SameNameFlags, Shown, cleared, is_empty,
-};
-use crate::output::{Column, TextCell, View};
+use crate::commands::prelude::*;
+use crate::noun::{Card, Edit, ListFlags, SameNameFlags, cleared, is_empty};
 
 const CREATE: &str = "licctl products create --name NAME";
 
 impl Shown for ApiRecord<Product> {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("ID", 0),
-        Column::flexible("NAME", 1),
-        Column::flexible("DESCRIPTION", 3),
-        Column::new("CREATED", 2),
-        Column::extra("UPDATED"),
+    const CELLS: Cells<Self> = &[
+        (Column::new("ID", 0), |it, _, _| TextCell::of(it.id)),
+        (Column::flexible("NAME", 1), |it, _, _| TextCell::text(it.name.as_str())),
+        (Column::flexible("DESCRIPTION", 3), |it, _, _| TextCell::maybe(it.description.as_ref())),
+        (Column::new("CREATED", 2), |it, ctx, _| TextCell::past(it.created_at, ctx.now)),
+        (Column::extra("UPDATED"), |it, ctx, _| TextCell::past(it.updated_at, ctx.now)),
     ];
     const FIELDS: &'static str = "id name description createdAt updatedAt";
-
-    fn row(&self, ctx: &Context, _: &NameIndex) -> Vec<TextCell> {
-        vec![
-            TextCell::of(self.id),
-            TextCell::text(self.name.as_str()),
-            TextCell::maybe(self.description.as_ref()),
-            TextCell::past(self.created_at, ctx.now),
-            TextCell::past(self.updated_at, ctx.now),
-        ]
-    }
 
     fn card(&self, ctx: &Context, _: &NameIndex) -> Card {
         vec![

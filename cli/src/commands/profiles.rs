@@ -1,13 +1,9 @@
 //! `licctl profiles`: list, select, rename and remove profiles.
 
-use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::login::{forget, note_leftover};
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
-use crate::escape::quote;
-use crate::output::{Column, Table, TextCell, View};
+use crate::commands::prelude::*;
 use crate::profile::{self, Config, ConfigEdit, Folder, KeyPlace, Profile, address, profile_name};
 
 pub const COLUMNS: [Column; 5] = [

@@ -1,14 +1,10 @@
 //! `licctl refusals`: refused validations, and the reasons.
 
-use clap::{Args, Subcommand, value_parser};
+use clap::value_parser;
 use common::{ExternalId, Reason, UserRefusal};
 
-use crate::client::{ApiRecord, Query};
-use crate::context::Context;
-use crate::error::Result;
-use crate::escape::quote;
-use crate::noun;
-use crate::output::{Column, Span, Table, TextCell, Tone, View};
+use crate::commands::prelude::*;
+use crate::output::Span;
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),

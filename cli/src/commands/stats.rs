@@ -4,14 +4,12 @@ mod chart;
 
 use std::collections::BTreeMap;
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use common::{HourStatistics, Statistics};
 use serde_json::{Map, Value, json};
 
-use crate::client::ApiRecord;
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::output::{Column, Span, Table, TextCell, Tone, View};
+use crate::commands::prelude::*;
+use crate::output::Span;
 use chart::{Chart, Glyphs};
 
 /// The outcomes: the member of the answer, and the title of its column. An unknown user is none, as

@@ -4,42 +4,23 @@ mod delete;
 mod get;
 mod import;
 
-use clap::{Args, Subcommand};
 use common::{CreateUser, ExternalId, Line, Name, UpdateUser, User, UserField};
 
 use crate::bulk::NewUserFlags;
-use crate::client::{ApiRecord, Query};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::escape::quote;
-use crate::noun::{
-    self, Card, Edit, ListFlags, MetadataChange, MetadataFlags, NameIndex, Shown, cleared, is_empty,
-};
-use crate::output::{Column, TextCell, View};
+use crate::commands::prelude::*;
+use crate::noun::{Card, Edit, ListFlags, MetadataChange, MetadataFlags, cleared, is_empty};
 
 impl Shown for ApiRecord<User> {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("EXTERNAL ID", 0),
-        Column::flexible("EMAIL", 2),
-        Column::flexible("NAME", 1),
-        Column::new("CREATED", 3),
-        Column::new("ID", 4),
-        Column::extra("METADATA"),
-        Column::extra("UPDATED"),
+    const CELLS: Cells<Self> = &[
+        (Column::new("EXTERNAL ID", 0), |it, _, _| TextCell::text(it.external_id.as_str())),
+        (Column::flexible("EMAIL", 2), |it, _, _| TextCell::maybe(it.email.as_ref())),
+        (Column::flexible("NAME", 1), |it, _, _| TextCell::maybe(it.name.as_ref())),
+        (Column::new("CREATED", 3), |it, ctx, _| TextCell::past(it.created_at, ctx.now)),
+        (Column::new("ID", 4), |it, _, _| TextCell::of(it.id)),
+        (Column::extra("METADATA"), |it, _, _| metadata_cell(it)),
+        (Column::extra("UPDATED"), |it, ctx, _| TextCell::past(it.updated_at, ctx.now)),
     ];
     const FIELDS: &'static str = "id tenantId externalId email name metadata createdAt updatedAt";
-
-    fn row(&self, ctx: &Context, _: &NameIndex) -> Vec<TextCell> {
-        vec![
-            TextCell::text(self.external_id.as_str()),
-            TextCell::maybe(self.email.as_ref()),
-            TextCell::maybe(self.name.as_ref()),
-            TextCell::past(self.created_at, ctx.now),
-            TextCell::of(self.id),
-            metadata_cell(self),
-            TextCell::past(self.updated_at, ctx.now),
-        ]
-    }
 
     fn card(&self, ctx: &Context, _: &NameIndex) -> Card {
         vec![

@@ -6,15 +6,11 @@ mod answer;
 mod explain;
 mod from_file;
 
-use clap::Args;
 use common::{ExternalId, Feature, Open, ProductId, Verdict};
 
 use super::nothing_to_do;
 use crate::bulk::{NewUserFlags, for_each_item, read_items};
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
-use crate::noun::{self, Purpose};
-use crate::output::{Tone, View};
+use crate::commands::prelude::*;
 pub use answer::COLUMNS;
 use answer::{ExpectedAnswer, ValidationResult};
 

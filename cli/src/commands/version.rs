@@ -1,10 +1,8 @@
 //! `licctl version`: the version and the commit from which licctl was built.
 
+use crate::commands::prelude::*;
 use common::version::{COMMIT, LINE};
 use serde_json::json;
-
-use crate::error::Result;
-use crate::output::{TextCell, View};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

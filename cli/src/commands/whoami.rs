@@ -3,10 +3,8 @@
 use serde_json::json;
 use url::Url;
 
-use crate::client::{ApiRecord, CurrentKey};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::output::{TextCell, View};
+use crate::client::CurrentKey;
+use crate::commands::prelude::*;
 use crate::profile::address;
 
 const FIELDS: &str = "id name prefix role mode createdAt expiresAt tenantId=/tenant/id \

@@ -8,6 +8,12 @@ use crate::client::{ApiRecord, Key, License, LicenseWithSeats};
 pub trait Named {
     const NOUN: &str;
     fn id(&self) -> String;
+
+    /// The noun at the beginning of a sentence.
+    fn capitalized() -> String {
+        Self::NOUN[..1].to_uppercase() + &Self::NOUN[1..]
+    }
+
     /// Empty for records without one.
     fn name(&self) -> &str {
         ""

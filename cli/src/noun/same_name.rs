@@ -45,7 +45,7 @@ impl SameNameFlags {
                 "use it with --if-not-exists, choose another --name, or add --allow-duplicate";
             return Err(already_named(known).fix(fix));
         }
-        let noun = capitalized(T::NOUN);
+        let noun = T::capitalized();
         let differences = differences(known, wanted);
         if differences.is_empty() {
             let sentence = format!("{noun} {name} already exists.");
@@ -84,11 +84,4 @@ pub fn refuse_taken_name<T: Named>(all: &[T], id: &str, name: &Name) -> Result<(
 fn already_named<T: Named>(known: &T) -> Error {
     let message = format!("A {} named {} already exists.", T::NOUN, known.name());
     Error::new(Exit::Rejected, "name_taken", message).because(format!("It is {}.", known.id()))
-}
-
-/// The noun at the beginning of a sentence.
-pub fn capitalized(noun: &str) -> String {
-    let mut noun = noun.to_owned();
-    noun[..1].make_ascii_uppercase();
-    noun
 }

@@ -7,25 +7,25 @@ use serde::Serialize;
 use super::lists::{ListFlags, print_or_collect};
 use super::named::Named;
 use super::resolve::NameIndex;
-use super::same_name::capitalized;
 use crate::client::Written;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::{Column, Table, TextCell, View};
 
+/// The columns of a table, each with the cell of a record.
+pub type Cells<T> = &'static [(Column, fn(&T, &Context, &NameIndex) -> TextCell)];
+
 /// The labels of a card, with their values.
 pub type Card = Vec<(&'static str, TextCell)>;
 
 /// A record that tables and cards show.
-pub trait Shown: Named + Serialize + Clone {
-    const COLUMNS: &'static [Column];
+pub trait Shown: Named + Serialize + Clone + 'static {
+    /// The columns of its table, each with the cell of a record.
+    const CELLS: Cells<Self>;
     /// The columns of CSV, as [`View::fields`] takes them.
     const FIELDS: &'static str;
     /// Whether its cells name products and plans.
     const HAS_NAMES: bool = false;
-
-    /// The cells of its line in a table.
-    fn row(&self, ctx: &Context, names: &NameIndex) -> Vec<TextCell>;
 
     /// The card of the record alone; empty for those that have none.
     fn card(&self, _: &Context, _: &NameIndex) -> Card {
@@ -56,7 +56,12 @@ pub fn several<T: Shown>(ctx: &Context, records: &[T], names: &NameIndex) -> Res
 }
 
 pub fn table<T: Shown>(ctx: &Context, records: &[T], names: &NameIndex) -> Table {
-    Table::new(T::COLUMNS).with(records.iter().map(|record| record.row(ctx, names)))
+    let row = |record: &T| T::CELLS.iter().map(|(_, cell)| cell(record, ctx, names)).collect();
+    Table::new(&columns::<T>()).with(records.iter().map(row))
+}
+
+pub fn columns<T: Shown>() -> Vec<Column> {
+    T::CELLS.iter().map(|(column, _)| *column).collect()
 }
 
 /// One record, with its card.
@@ -100,7 +105,7 @@ pub fn choose<'a, T: Named>(
         return Err(Error::not_found(format!("No {}s yet.", T::NOUN)).fix(create));
     }
     let labels: Vec<_> = records.iter().map(label).collect();
-    Ok(&records[ctx.prompts.choose(&capitalized(T::NOUN), &labels)?])
+    Ok(&records[ctx.prompts.choose(&T::capitalized(), &labels)?])
 }
 
 /// Records that a person chose this record, by its name unless another has that too.

@@ -3,9 +3,8 @@
 use std::fs;
 use std::str::FromStr;
 
+use crate::commands::prelude::*;
 use serde_json::{Map, Value};
-
-use crate::error::{Error, Result};
 
 /// One `KEY=VALUE`.
 #[derive(Clone, Debug)]

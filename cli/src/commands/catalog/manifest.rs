@@ -7,8 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Catalog;
 use crate::client::in_plain_words;
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
+use crate::commands::prelude::*;
 use crate::noun::Edit;
 
 /// The only version there is.

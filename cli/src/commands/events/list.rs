@@ -1,11 +1,10 @@
 //! `licctl events list`.
 
-use clap::{Args, value_parser};
+use clap::value_parser;
 
-use super::{EventFilters, EventsPart, FIELDS, Order, table};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::output::{PastTime, View};
+use super::{EventFilters, EventsPart, Order};
+use crate::commands::prelude::*;
+use crate::output::PastTime;
 
 /// How many events are shown unless a flag says where to begin.
 const DEFAULT_LIMIT: usize = 50;
@@ -52,10 +51,7 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     if events.is_empty() {
         filters.refuse_unknown(ctx).await?;
     }
-    let ids = events.iter().map(|event| event.id.to_string()).collect();
-    let view = View::new(&events, ids)?
-        .fields(&[FIELDS])
-        .table(table(ctx, &events))
+    let view = noun::several(ctx, &events, &NameIndex::default())?
         .or_when_empty("No event matches. Follow new events: licctl events tail");
     Ok(match events.last() {
         Some(last) => {

@@ -4,10 +4,8 @@
 use common::Event;
 
 use super::{FIELDS, actor, change};
-use crate::client::ApiRecord;
-use crate::context::Context;
-use crate::error::Result;
-use crate::output::{Column, Format, Sheet, Style, Table, TextCell, View};
+use crate::commands::prelude::*;
+use crate::output::{Sheet, Style};
 
 const COLUMNS: [Column; 5] = [
     Column::fixed("TIME", 0, 24),

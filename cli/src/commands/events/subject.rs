@@ -2,10 +2,8 @@
 //! external id. A mistyped id is an error: an empty list would look as if there were no events.
 
 use super::EventFilters;
-use crate::client::{Client, Query};
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
-use crate::noun::{self, Named};
+use crate::client::Client;
+use crate::commands::prelude::*;
 
 /// The shortest partial id that matches.
 const MIN_ID_PART_LEN: usize = 6;

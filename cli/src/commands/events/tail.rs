@@ -3,15 +3,14 @@
 
 use std::time::Duration;
 
-use clap::{Args, value_parser};
+use clap::value_parser;
 use common::{Event, EventType, List, Open, Timestamp};
 
 use super::printer::Printer;
 use super::{EventFilters, EventsPart, Order};
-use crate::client::{ApiRecord, Client};
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
-use crate::output::{PastTime, Span, View};
+use crate::client::Client;
+use crate::commands::prelude::*;
+use crate::output::{PastTime, Span};
 
 /// The pause between two requests when there was nothing new.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -2,39 +2,25 @@
 
 use common::{KeyState, Timestamp};
 
-use crate::client::{ApiRecord, Key};
-use crate::context::Context;
-use crate::noun::{NameIndex, Shown};
-use crate::output::{Column, TextCell, Tone};
+use crate::client::Key;
+use crate::commands::prelude::*;
 
 impl Shown for ApiRecord<Key> {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("ID", 0),
-        Column::flexible("NAME", 1),
-        Column::new("PREFIX", 3),
-        Column::new("ROLE", 2),
-        Column::new("MODE", 4),
-        Column::new("CREATED", 7),
-        Column::new("LAST USED", 6),
-        Column::new("EXPIRES", 5),
-        Column::new("STATE", 1),
+    const CELLS: Cells<Self> = &[
+        (Column::new("ID", 0), |it, _, _| TextCell::of(it.id)),
+        (Column::flexible("NAME", 1), |it, _, _| TextCell::text(it.name.as_str())),
+        (Column::new("PREFIX", 3), |it, _, _| TextCell::text(&it.prefix)),
+        (Column::new("ROLE", 2), |it, _, _| TextCell::of(&it.role)),
+        (Column::new("MODE", 4), |it, _, _| TextCell::of(it.mode)),
+        (Column::new("CREATED", 7), |it, ctx, _| TextCell::past(it.created_at, ctx.now)),
+        (Column::new("LAST USED", 6), |it, ctx, _| {
+            TextCell::time_or("never", it.last_used_at, ctx.now)
+        }),
+        (Column::new("EXPIRES", 5), |it, ctx, _| TextCell::end(it.expires_at, ctx.now)),
+        (Column::new("STATE", 1), |it, ctx, _| state(it, ctx.now)),
     ];
     const FIELDS: &'static str =
         "id name prefix role mode createdAt expiresAt lastUsedAt revokedAt";
-
-    fn row(&self, ctx: &Context, _: &NameIndex) -> Vec<TextCell> {
-        vec![
-            TextCell::of(self.id),
-            TextCell::text(self.name.as_str()),
-            TextCell::text(&self.prefix),
-            TextCell::of(&self.role),
-            TextCell::of(self.mode),
-            TextCell::past(self.created_at, ctx.now),
-            TextCell::time_or("never", self.last_used_at, ctx.now),
-            TextCell::end(self.expires_at, ctx.now),
-            state(self, ctx.now),
-        ]
-    }
 }
 
 fn state(key: &Key, now: Timestamp) -> TextCell {

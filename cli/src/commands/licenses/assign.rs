@@ -1,18 +1,15 @@
 //! `licctl licenses assign` and `unassign`.
 
-use clap::Args;
 use common::{AssignLicense, Assignment, ExternalId};
 use serde::Serialize;
 
 use super::{LicenseArg, assign_from_file};
 use crate::bulk::{ItemResults, NewUserFlags, for_each_item, read_items};
-use crate::client::{ApiRecord, LicenseWithSeats};
+use crate::client::LicenseWithSeats;
 use crate::commands::nothing_to_do;
-use crate::context::{Context, MAX_UNCONFIRMED};
-use crate::error::{Error, Result};
-use crate::escape::quote;
-use crate::noun::{MetadataChange, MetadataFlags, Purpose};
-use crate::output::{Column, Table, TextCell, View};
+use crate::commands::prelude::*;
+use crate::context::MAX_UNCONFIRMED;
+use crate::noun::{MetadataChange, MetadataFlags};
 
 const COLUMNS: [Column; 3] =
     [Column::new("USER", 0), Column::new("LICENSE", 0), Column::new("ASSIGNED", 1)];
@@ -167,7 +164,7 @@ pub fn external_id(text: &str) -> Result<ExternalId> {
 
 /// Rewrites a 404, which names the path.
 fn not_on_it(error: Error, user: &ExternalId) -> Error {
-    if error.exit == crate::error::Exit::NotFound {
+    if error.exit == Exit::NotFound {
         let what = format!("{user} is not assigned to this license.");
         return Error::not_found(what)
             .fix(format!("licctl validate {} --explain", quote(user.as_str())));

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use clap::{Args, ValueHint};
+use clap::ValueHint;
 use common::{AssignLicense, CreateLicense, LicenseId, Open, Plan, Status, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -12,12 +12,10 @@ use crate::bulk::{
     self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, NewUserFlags, Report, ReportLine,
     RowState, UserRow,
 };
-use crate::client::{ApiRecord, Client, Query, new_idempotency_key};
+use crate::client::{Client, new_idempotency_key};
 use crate::commands::bulk_view;
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
-use crate::noun::{self, MetadataChange, Purpose};
-use crate::output::View;
+use crate::commands::prelude::*;
+use crate::noun::MetadataChange;
 
 /// Flags that assign to the users of a file.
 #[derive(Args)]

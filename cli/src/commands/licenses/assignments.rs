@@ -1,14 +1,10 @@
 //! `licctl licenses assignments`: the users of a license, with and without a seat.
 
-use clap::Args;
 use common::LicenseAssignment;
 
 use super::LicenseArg;
-use crate::client::ApiRecord;
-use crate::context::Context;
-use crate::error::Result;
-use crate::noun::{self, ListFlags, NameIndex, Named, Purpose, Shown};
-use crate::output::{Column, TextCell, View};
+use crate::commands::prelude::*;
+use crate::noun::ListFlags;
 
 impl Named for ApiRecord<LicenseAssignment> {
     const NOUN: &str = "assignment";
@@ -18,28 +14,24 @@ impl Named for ApiRecord<LicenseAssignment> {
 }
 
 impl Shown for ApiRecord<LicenseAssignment> {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("USER", 0),
-        Column::flexible("EMAIL", 2),
-        Column::flexible("NAME", 4),
-        Column::new("SEAT CHECKED", 1),
-        Column::new("ASSIGNED", 3),
+    const CELLS: Cells<Self> = &[
+        (Column::new("USER", 0), |it, _, _| TextCell::text(it.external_id.as_str())),
+        (Column::flexible("EMAIL", 2), |it, _, _| TextCell::maybe(it.email.as_ref())),
+        (Column::flexible("NAME", 4), |it, _, _| TextCell::maybe(it.name.as_ref())),
+        (Column::new("SEAT CHECKED", 1), |it, ctx, _| checked(it, ctx)),
+        (Column::new("ASSIGNED", 3), |it, ctx, _| {
+            TextCell::past(it.assignment.assigned_at, ctx.now)
+        }),
     ];
     const FIELDS: &'static str = "id licenseId externalId userId email name assignedAt \
         activatedAt=/activation/activatedAt lastCheckedAt=/activation/lastCheckedAt metadata";
+}
 
-    fn row(&self, ctx: &Context, _: &NameIndex) -> Vec<TextCell> {
-        let seat = match &self.activation {
-            Some(seat) => TextCell::past(seat.last_checked_at, ctx.now),
-            None => TextCell::text("no seat"),
-        };
-        vec![
-            TextCell::text(self.external_id.as_str()),
-            TextCell::maybe(self.email.as_ref()),
-            TextCell::maybe(self.name.as_ref()),
-            seat,
-            TextCell::past(self.assignment.assigned_at, ctx.now),
-        ]
+/// When the user's seat was used last.
+fn checked(it: &LicenseAssignment, ctx: &Context) -> TextCell {
+    match &it.activation {
+        Some(seat) => TextCell::past(seat.last_checked_at, ctx.now),
+        None => TextCell::text("no seat"),
     }
 }
 

@@ -3,19 +3,16 @@
 use std::cell::Cell;
 use std::fmt;
 
-use clap::Args;
 use common::{AssignLicense, CreateLicense, ExternalId, LicenseId, Name, Plan, PlanId};
 
 use super::assign::external_id;
 use super::with_state;
 use crate::bulk::{NewUserFlags, in_order, read_items};
-use crate::client::{ApiRecord, License, new_idempotency_key};
+use crate::client::{License, new_idempotency_key};
 use crate::commands::plans;
-use crate::context::Context;
-use crate::error::Result;
-use crate::escape::quote;
-use crate::noun::{self, IdempotencyKey, MetadataFlags, NameIndex, Purpose};
-use crate::output::{Days, Expiry, View};
+use crate::commands::prelude::*;
+use crate::noun::{IdempotencyKey, MetadataFlags};
+use crate::output::{Days, Expiry};
 
 const REPEAT: &str = "run the command again with the same --idempotency-key; that is safe";
 

@@ -1,14 +1,9 @@
 //! `licctl licenses delete`.
 
-use clap::Args;
-
 use super::{FIELDS, LicensesArg, with_state};
 use crate::bulk::for_each_item;
 use crate::commands::nothing_to_do;
-use crate::context::Context;
-use crate::error::Result;
-use crate::noun::{self, NameIndex, Purpose};
-use crate::output::View;
+use crate::commands::prelude::*;
 
 /// Delete licenses that were never assigned
 ///

@@ -1,16 +1,12 @@
 //! `licctl licenses get`.
 
-use clap::Args;
 use common::{LicenseAssignment, LicenseId};
 
 use super::usage::{MAX_EMAILS, seats_in_use, table};
 use super::{FIELDS, LicenseArg, status_cell, with_state};
-use crate::client::{ApiRecord, LicenseDetails, Usage};
+use crate::client::{LicenseDetails, Usage};
 use crate::commands::plans::joined;
-use crate::context::Context;
-use crate::error::Result;
-use crate::noun::{self, NameIndex, Purpose};
-use crate::output::{Format, TextCell, View};
+use crate::commands::prelude::*;
 
 /// How many assignments are read to find those without a seat.
 const READ_ASSIGNMENTS: usize = 1000;

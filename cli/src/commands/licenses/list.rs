@@ -1,52 +1,36 @@
 //! `licctl licenses list`.
 
-use clap::Args;
-use common::{ExternalId, MaxSeats, Seats, Status};
+use common::{ExternalId, Seats, Status};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
 use super::{FIELDS, status_cell, with_state};
-use crate::client::{ApiRecord, LicenseWithSeats, Query};
+use crate::client::LicenseWithSeats;
 use crate::commands::plans::{joined, seats};
-use crate::context::Context;
-use crate::error::Result;
-use crate::noun::{self, ListFlags, NameIndex, Named, Purpose, Shown};
-use crate::output::{Column, Format, Span, TextCell, View};
+use crate::commands::prelude::*;
+use crate::noun::ListFlags;
+use crate::output::Span;
 
 const NONE_YET: &str = "No licenses yet. Create one: licctl licenses create";
 const NO_MATCH: &str = "No license matches.";
 
 impl Shown for ApiRecord<LicenseWithSeats> {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("ID", 0),
-        Column::flexible("PRODUCT", 4),
-        Column::flexible("PLAN", 1),
-        Column::flexible("NAME", 3),
-        Column::kept("STATUS"),
-        Column::new("SEATS", 3),
-        Column::new("EXPIRES", 2),
-        Column::flexible("FEATURES", 5),
-        Column::extra("CREATED"),
-        Column::extra("UPDATED"),
+    const CELLS: Cells<Self> = &[
+        (Column::new("ID", 0), |it, _, _| TextCell::of(it.id)),
+        (Column::flexible("PRODUCT", 4), |it, _, names| {
+            TextCell::text(names.product(it.product_id))
+        }),
+        (Column::flexible("PLAN", 1), |it, _, names| TextCell::text(names.plan(it.plan_id))),
+        (Column::flexible("NAME", 3), |it, _, _| TextCell::maybe(it.name.as_ref())),
+        (Column::kept("STATUS"), |it, ctx, _| status_cell(it, ctx.now)),
+        (Column::new("SEATS", 3), |it, _, _| used_of(&it.seats)),
+        (Column::new("EXPIRES", 2), |it, ctx, _| TextCell::end(it.expires_at, ctx.now)),
+        (Column::flexible("FEATURES", 5), |it, _, _| TextCell::text(joined(&it.features))),
+        (Column::extra("CREATED"), |it, ctx, _| TextCell::past(it.created_at, ctx.now)),
+        (Column::extra("UPDATED"), |it, ctx, _| TextCell::past(it.updated_at, ctx.now)),
     ];
     const FIELDS: &'static str = FIELDS;
     const HAS_NAMES: bool = true;
-
-    fn row(&self, ctx: &Context, names: &NameIndex) -> Vec<TextCell> {
-        let Seats { used, allowed } = self.seats;
-        vec![
-            TextCell::of(self.id),
-            TextCell::text(names.product(self.product_id)),
-            TextCell::text(names.plan(self.plan_id)),
-            TextCell::maybe(self.name.as_ref()),
-            status_cell(self, ctx.now),
-            used_of(used, allowed),
-            TextCell::end(self.expires_at, ctx.now),
-            TextCell::text(joined(&self.features)),
-            TextCell::past(self.created_at, ctx.now),
-            TextCell::past(self.updated_at, ctx.now),
-        ]
-    }
 }
 
 /// A license with the names of its product and plan, for CSV: a spreadsheet cannot look ids up.
@@ -144,8 +128,8 @@ pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
 }
 
 /// `4/5`. A long word for no limit would take the room of names.
-fn used_of(used: i32, allowed: Option<MaxSeats>) -> TextCell {
-    let plain = format!("{used}/{}", seats(allowed));
+fn used_of(Seats { used, allowed }: &Seats) -> TextCell {
+    let plain = format!("{used}/{}", seats(*allowed));
     match allowed {
         Some(_) => TextCell::text(plain),
         None => TextCell::word(format!("{used}/∞"), plain),

@@ -1,17 +1,14 @@
 //! `licctl licenses renew`.
 
 use chrono::TimeDelta;
-use clap::Args;
 use common::{LicenseId, Plan, SetStatus, Status, Timestamp, UpdateLicense};
 
 use super::{BeforeAndAfter, FIELDS, LicensesArg, changes, with_state};
 use crate::bulk::{ItemResults, for_each_item};
-use crate::client::{ApiRecord, License, LicenseWithSeats};
+use crate::client::{License, LicenseWithSeats};
 use crate::commands::nothing_to_do;
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
-use crate::noun::{self, Purpose};
-use crate::output::{Days, Term, TextCell, View};
+use crate::commands::prelude::*;
+use crate::output::{Days, Term};
 
 /// Renew licenses for another term
 ///

@@ -6,12 +6,9 @@ use common::{SetStatus, Status};
 
 use super::{BeforeAndAfter, FIELDS, LicensesArg, changes, past, status_cell, with_state};
 use crate::bulk::{ItemResults, for_each_item};
-use crate::client::Query;
 use crate::commands::nothing_to_do;
-use crate::context::{Context, MAX_UNCONFIRMED};
-use crate::error::Result;
-use crate::noun::{self, Purpose};
-use crate::output::View;
+use crate::commands::prelude::*;
+use crate::context::MAX_UNCONFIRMED;
 
 pub async fn set(ctx: &Context, args: LicensesArg, status: Status) -> Result<View> {
     let items = args.items(ctx).await?;

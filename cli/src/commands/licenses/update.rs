@@ -1,13 +1,11 @@
 //! `licctl licenses update`.
 
-use clap::Args;
 use common::{Feature, LicenseField, MaxSeats, Name, UpdateLicense};
 
 use super::{LicenseArg, with_state};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::noun::{self, Edit, MetadataChange, MetadataFlags, Purpose, cleared, is_empty};
-use crate::output::{Expiry, Span, View};
+use crate::commands::prelude::*;
+use crate::noun::{Edit, MetadataChange, MetadataFlags, cleared, is_empty};
+use crate::output::{Expiry, Span};
 
 /// Change the name, metadata, seats, expiry or features of a license
 ///

@@ -3,16 +3,12 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use clap::Args;
 use common::{LicenseAssignment, Line, MaxSeats, UsageActivation, UserId};
 use futures_util::stream::TryStreamExt;
 
 use super::LicenseArg;
-use crate::client::{ApiRecord, Usage};
-use crate::context::Context;
-use crate::error::{Exit, Result};
-use crate::noun::{self, Purpose};
-use crate::output::{Column, Format, Table, TextCell, View};
+use crate::client::Usage;
+use crate::commands::prelude::*;
 
 pub const COLUMNS: [Column; 4] = [
     Column::new("USER", 0),

@@ -1,13 +1,9 @@
 //! `licctl users delete`.
 
-use clap::Args;
 use common::{Explain, ExternalId};
 
 use super::given_or_asked;
-use crate::context::Context;
-use crate::error::Result;
-use crate::noun;
-use crate::output::View;
+use crate::commands::prelude::*;
 
 /// Delete a user and free their seats
 ///

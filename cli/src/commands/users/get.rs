@@ -1,20 +1,15 @@
 //! `licctl users get`: everything about a user that support needs, on one page.
 
-use clap::Args;
 use common::{Event, Explain, ExternalId, User};
 use serde_json::{Value, json};
 
 use super::given_or_asked;
-use crate::client::{ApiRecord, ExplainedLicense, Explanation};
+use crate::client::{ExplainedLicense, Explanation};
 use crate::commands::licenses::status_cell;
 use crate::commands::plans::seats;
+use crate::commands::prelude::*;
 use crate::commands::validate::verdict_tone;
 use crate::commands::{events, refusals};
-use crate::context::Context;
-use crate::error::Result;
-use crate::escape::quote;
-use crate::noun::{self, NameIndex, Shown};
-use crate::output::{Column, Format, Table, TextCell, Tone, View};
 
 const COLUMNS: [Column; 7] = [
     Column::new("LICENSE", 0),
@@ -63,7 +58,7 @@ pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     for (title, table) in [
         ("Licenses, in the order in which they are checked:", licenses),
         ("Recent refusals, newest first:", refusals::table_of_user(ctx, &explained.refusals)),
-        ("Recent events, newest last:", events::table(ctx, &events)),
+        ("Recent events, newest last:", noun::table(ctx, &events, &NameIndex::default())),
     ] {
         if !table.is_empty() {
             view = view.line(TextCell::text("")).line(TextCell::text(title)).table(table);

@@ -2,15 +2,13 @@
 
 use std::cell::Cell;
 
-use clap::{Args, ValueHint};
+use clap::ValueHint;
 use common::CreateUser;
 
 use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, NewUserFlags, RowState};
 use crate::commands::bulk_view;
-use crate::context::Context;
-use crate::error::Result;
+use crate::commands::prelude::*;
 use crate::noun::MetadataChange;
-use crate::output::View;
 
 /// Create or update users from a file
 ///

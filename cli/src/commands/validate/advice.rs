@@ -7,7 +7,7 @@ use common::{
 
 use crate::client::{ExplainedLicense, Explanation};
 use crate::commands::licenses::renew;
-use crate::escape::quote;
+use crate::commands::prelude::*;
 use crate::noun::FoundElsewhere;
 
 /// What is known in addition to the explanation.

@@ -6,12 +6,9 @@ use common::{ExternalId, Feature, Features, Reason};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::client::{ApiRecord, Validation};
+use crate::client::Validation;
 use crate::commands::plans::joined;
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
-use crate::escape::quote;
-use crate::output::{Column, Format, Table, TextCell, Tone, View};
+use crate::commands::prelude::*;
 
 pub const COLUMNS: [Column; 5] = [
     Column::new("USER", 0),

@@ -13,13 +13,12 @@ use super::advice::{AdviceInput, advice, remark};
 use super::answer::{ExpectedAnswer, judge, missing};
 use super::{external_id, verdict_tone};
 use crate::bulk::for_each_item;
-use crate::client::{ApiRecord, CurrentKey, ExplainedLicense, Explanation, License};
+use crate::client::{CurrentKey, ExplainedLicense, Explanation, License};
 use crate::commands::licenses::{status_cell, usage};
+use crate::commands::prelude::*;
 use crate::commands::{events, plans, refusals};
-use crate::context::Context;
-use crate::error::{Error, Exit, Result};
-use crate::noun::{self, FoundElsewhere};
-use crate::output::{Format, Table, TextCell, Tone, View, relative};
+use crate::noun::FoundElsewhere;
+use crate::output::relative;
 
 /// The width of a step's label, in columns.
 const LABEL_WIDTH: usize = 9;

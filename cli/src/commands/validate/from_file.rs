@@ -4,9 +4,7 @@ use common::{Feature, ProductId, Validate};
 
 use super::answer::{COLUMNS, ExpectedAnswer, ValidationResult, judge_validation};
 use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, NewUserFlags, RowState};
-use crate::context::Context;
-use crate::error::{Exit, Result};
-use crate::output::{Table, TextCell, View};
+use crate::commands::prelude::*;
 
 /// The columns of an answer; those before and after it are of the row.
 const ANSWER_FIELDS: &str = "valid=/answer/valid reason=/answer/reason \
