@@ -53,7 +53,8 @@ pub fn nothing_to_do(ctx: &Context, fields: &str) -> Result<View> {
 
 /// The columns of the table that a command line prints; none when they are few or unknown.
 pub fn columns_of(line: &[String]) -> Vec<Column> {
-    let tables: [(&[&str], fn() -> Vec<Column>); 10] = [
+    type Columns = fn() -> Vec<Column>;
+    let tables: [(&[&str], Columns); 10] = [
         (&["usage"], || licenses::usage::COLUMNS.to_vec()),
         (&["licenses", "license"], noun::columns::<ApiRecord<LicenseWithSeats>>),
         (&["plans", "plan"], noun::columns::<ApiRecord<Plan>>),

@@ -49,6 +49,43 @@ pub struct Endpoint {
     pub known: ServerKnowledge,
 }
 
+impl Endpoint {
+    /// The profile and server from flags, environment and configuration, in this order.
+    pub fn locate(
+        env: &Env,
+        profile_flag: Option<&str>,
+        server_flag: Option<&str>,
+    ) -> Result<Self> {
+        let config = match Folder::locate(env) {
+            Ok(folder) => Config::load(&folder)?,
+            Err(_) => Config::default(),
+        };
+        let name = profile_flag.or(env.get(env::PROFILE)).or(config.current.as_deref());
+        let profile = match name {
+            Some(name) => Some((name.to_owned(), config.get(name)?.clone())),
+            None => None,
+        };
+        let own = profile.as_ref().map(|(_, profile)| profile.server.clone());
+        let variable = env.get(env::SERVER).map(|text| parse_server(text, env::SERVER));
+        let server = match (server_flag, own.clone(), variable.transpose()?) {
+            (Some(flag), _, _) => parse_server(flag, "--server")?,
+            (None, Some(own), _) if profile_flag.is_some() => own,
+            (None, _, Some(variable)) => variable,
+            (None, Some(own), None) => own,
+            (None, None, None) => parse_server(DEFAULT_SERVER, "the default")?,
+        };
+        let has_key = profile.as_ref().is_some_and(|(_, profile)| profile.key.is_some());
+        let is_its_own = own.is_some_and(|own| profile::origin(&own) == profile::origin(&server));
+        let is_named = server_flag.is_some() || env.get(env::SERVER).is_some() || profile.is_some();
+        let known = match (has_key && is_its_own, is_named) {
+            (true, _) => ServerKnowledge::Stored,
+            (false, true) => ServerKnowledge::Named,
+            (false, false) => ServerKnowledge::Unknown,
+        };
+        Ok(Self { profile, server, known })
+    }
+}
+
 impl Context {
     pub fn new(
         io: Io,
@@ -120,48 +157,12 @@ impl Context {
         if let Some(known) = self.endpoint.get() {
             return Ok(known);
         }
-        let found = self.find_endpoint()?;
+        let (profile, server) = (self.globals.profile.as_deref(), self.globals.server.as_deref());
+        let found = Endpoint::locate(&self.env, profile, server)?;
         Ok(self.endpoint.get_or_init(|| found))
     }
 
     /// The profile and server, from flags, environment and configuration, in this order.
-    fn find_endpoint(&self) -> Result<Endpoint> {
-        let config = match Folder::locate(&self.env) {
-            Ok(folder) => Config::load(&folder)?,
-            Err(_) => Config::default(),
-        };
-        let typed = self.globals.profile.as_deref();
-        let asked_for = typed.or(self.env.get(env::PROFILE));
-        let name = asked_for.or(config.current.as_deref());
-        let profile = match name {
-            Some(name) => Some((name.to_owned(), config.get(name)?.clone())),
-            None => None,
-        };
-        let own = profile.as_ref().map(|(_, profile)| profile.server.clone());
-        let from_env = self.env.get(env::SERVER).map(|text| parse_server(text, env::SERVER));
-        let server = match (&self.globals.server, own, from_env.transpose()?) {
-            (Some(flag), _, _) => parse_server(flag, "--server")?,
-            (None, Some(own), _) if typed.is_some() => own,
-            (None, _, Some(variable)) => variable,
-            (None, Some(own), None) => own,
-            (None, None, None) => parse_server(DEFAULT_SERVER, "the default")?,
-        };
-        let known = self.known(profile.as_ref(), &server);
-        Ok(Endpoint { profile, server, known })
-    }
-
-    fn known(&self, profile: Option<&(String, Profile)>, server: &Url) -> ServerKnowledge {
-        let is_stored = profile.is_some_and(|(_, known)| {
-            known.key.is_some() && profile::origin(&known.server) == profile::origin(server)
-        });
-        let is_named = self.globals.server.is_some() || self.env.get(env::SERVER).is_some();
-        match (is_stored, is_named || profile.is_some()) {
-            (true, _) => ServerKnowledge::Stored,
-            (false, true) => ServerKnowledge::Named,
-            (false, false) => ServerKnowledge::Unknown,
-        }
-    }
-
     /// The client of this run.
     pub async fn client(&self) -> Result<&Client> {
         self.client

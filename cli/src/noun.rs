@@ -20,7 +20,7 @@ pub use named::Named;
 pub use people::{did_you_mean, label, oddity, similar_users, spelled, visible};
 pub use resolve::{
     NameIndex, PlanOfProduct, find_user, key, keys_named, license, no_user, past_user, plan, plans,
-    plans_by_product, product, products, user, users_by_id,
+    plans_by_product, product, products, user,
 };
 pub use same_name::{SameNameFlags, refuse_taken_name};
 pub use search::Purpose;

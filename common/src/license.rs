@@ -168,7 +168,7 @@ pub struct LicenseAssignment {
     pub activation: Option<Activation>,
 }
 
-/// A seat, with both identifiers of its user.
+/// A seat, with both identifiers of its user, and the email if it is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema, sqlx::FromRow))]
 #[serde(rename_all = "camelCase")]
@@ -178,6 +178,8 @@ pub struct UsageActivation {
     pub activation: Activation,
     /// The caller's own identifier of the user.
     pub external_id: ExternalId,
+    #[serde(default)]
+    pub email: Option<Line>,
 }
 
 /// The seats of a license that are held.

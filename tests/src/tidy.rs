@@ -3,6 +3,7 @@
 //! An exception stands beside its rule and names one place; one that is no longer needed fails.
 
 mod borders;
+mod ceilings;
 mod form;
 mod links;
 mod log_lines;

@@ -9,10 +9,11 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 use common::ApiKey;
 
+use crate::context::Endpoint;
 use crate::error::{Error, Exit, Result};
 use crate::noun::{self, CachedName};
 use crate::output::{Column, folded};
-use crate::profile::{Config, DEFAULT_SERVER, Folder, parse_server};
+use crate::profile::{Config, Folder};
 use crate::terminal::{Env, env};
 
 /// The shells that have a completion script.
@@ -178,26 +179,15 @@ fn is_plain(word: &str) -> bool {
 
 /// The cached records of the server and key that the command line would use.
 fn known(env: &Env, line: &[String], noun: &str) -> Option<Vec<CachedName>> {
-    let folder = Folder::locate(env).ok()?;
-    let config = Config::load(&folder).ok()?;
     let typed = flag(line, "-P", "--profile");
-    let name = typed.or(env.get(env::PROFILE)).or(config.current.as_deref());
-    let profile = name.and_then(|name| config.profiles.get(name));
-    let own = profile.map(|profile| profile.server.as_str());
-    let variable = env.get(env::SERVER);
-    let server = flag(line, "", "--server")
-        .or(own.filter(|_| typed.is_some()))
-        .or(variable)
-        .or(own)
-        .unwrap_or(DEFAULT_SERVER);
-    let server = parse_server(server, "--server").ok()?;
-    let keeps_key = profile.is_some_and(|profile| profile.key.is_some());
+    let endpoint = Endpoint::locate(env, typed, flag(line, "", "--server")).ok()?;
+    let keeps_key = endpoint.profile.as_ref().is_some_and(|(_, profile)| profile.key.is_some());
     let given = env.get(env::API_KEY).filter(|_| !(typed.is_some() && keeps_key));
     let owner = match given {
         Some(key) => key.trim().parse::<ApiKey>().ok()?.prefix().to_owned(),
-        None => name?.to_owned(),
+        None => endpoint.profile?.0,
     };
-    Some(noun::load(folder, &server, &owner, noun))
+    Some(noun::load(Folder::locate(env).ok()?, &endpoint.server, &owner, noun))
 }
 
 /// The value of a flag on an unfinished command line.

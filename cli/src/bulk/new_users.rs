@@ -12,7 +12,7 @@ use crate::escape::{clean, quote};
 use crate::noun::{did_you_mean, find_user, label, oddity, similar_users, visible};
 
 const REQUESTS_IN_FLIGHT: usize = 4;
-/// For how many unknown users licctl searches similar ones, with several requests each.
+/// For how many unknown users licctl asks who is similar.
 const MAX_COMPARED: usize = 25;
 /// How many unknown users a message names.
 const MAX_NAMED: usize = 5;

@@ -114,7 +114,8 @@ impl<'de> Deserialize<'de> for UniqueMembers {
 
 fn csv(text: &str) -> Result<ParsedFile> {
     let separator = separator(text);
-    let mut reader = csv::ReaderBuilder::new().delimiter(separator).from_reader(text.as_bytes());
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(separator).flexible(true).from_reader(text.as_bytes());
     let broken =
         |error: csv::Error| Error::usage("The file is not valid CSV.").because(error.to_string());
     let titles = reader.headers().map_err(broken)?.clone();
@@ -128,22 +129,23 @@ fn csv(text: &str) -> Result<ParsedFile> {
     let mut lines = LineCount { bytes: text.as_bytes(), counted: 0, line: 1 };
     let (mut records, mut cut) = (Vec::new(), 0);
     for record in reader.records() {
-        let position = record.as_ref().map_or_else(csv::Error::position, |it| it.position());
-        let line = lines.at(position);
-        if lines.is_blank(separator) {
-            continue;
-        }
-        let record = record.map_err(|error| complaint(&error)).map(|record| {
-            cut += record.iter().filter(|cell| trimmed(cell).len() < cell.len()).count();
-            let cells = titles.iter().zip(record.iter().map(trimmed));
-            let filled = cells.filter(|(_, value)| !value.is_empty());
-            filled.map(|(title, value)| (title.clone(), value.into())).collect::<Map<_, _>>()
-        });
+        let record = record.map_err(broken)?;
+        let line = lines.at(record.position());
+        let cells: Vec<&str> = record.iter().map(trimmed).collect();
         // Spreadsheets write rows of nothing, too.
-        if record.as_ref().is_ok_and(Map::is_empty) {
+        if cells.iter().all(|cell| cell.is_empty()) {
             continue;
         }
-        records.push((line, record));
+        if cells.len() != titles.len() {
+            let fields = if titles.len() == 1 { "field" } else { "fields" };
+            let why = format!("expected {} {fields}, found {}", titles.len(), cells.len());
+            records.push((line, Err(why)));
+            continue;
+        }
+        cut += record.iter().zip(&cells).filter(|(whole, cell)| cell.len() < whole.len()).count();
+        let filled = titles.iter().zip(cells).filter(|(_, value)| !value.is_empty());
+        let record = filled.map(|(title, value)| (title.clone(), value.into()));
+        records.push((line, Ok(record.collect())));
     }
     Ok(ParsedFile { titles: titles.into_iter().collect(), records, trimmed: cut })
 }
@@ -153,17 +155,6 @@ fn separator(text: &str) -> u8 {
     let header = text.lines().next().unwrap_or_default().as_bytes();
     let count = |mark: &u8| header.iter().filter(|&byte| byte == mark).count();
     SEPARATORS.into_iter().rev().max_by_key(count).unwrap_or(b',')
-}
-
-/// The reason without the position, whose line counts only some of the line ends.
-fn complaint(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            let fields = if *expected_len == 1 { "field" } else { "fields" };
-            format!("expected {expected_len} {fields}, found {len}")
-        }
-        _ => error.to_string(),
-    }
 }
 
 /// The lines of a text up to a position that only grows.
@@ -183,13 +174,6 @@ impl LineCount<'_> {
         self.line += line_ends(self.bytes, self.counted, end);
         self.counted = end;
         self.line
-    }
-
-    /// Whether the line of the last record has only blanks and separators.
-    fn is_blank(&self, separator: u8) -> bool {
-        let rest = &self.bytes[self.counted.min(self.bytes.len())..];
-        let line = rest.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
-        line.iter().all(|byte| matches!(byte, b' ' | b'\t') || *byte == separator)
     }
 }
 

@@ -12,7 +12,7 @@ use super::nothing_to_do;
 use crate::bulk::{NewUserFlags, for_each_item, read_items};
 use crate::commands::prelude::*;
 pub use answer::COLUMNS;
-use answer::{ExpectedAnswer, ValidationResult};
+use answer::ValidationResult;
 
 /// Validate users, as your application does
 ///
@@ -35,8 +35,8 @@ pub struct ValidateArgs {
     #[arg(long = "feature", value_name = "FEATURE", value_delimiter = ',')]
     features: Vec<Feature>,
     /// Exit with 0 if this is the answer, and with 10 otherwise
-    #[arg(long, value_name = "ANSWER")]
-    expect: Option<ExpectedAnswer>,
+    #[arg(long, value_name = "ANSWER", value_parser = answer::expected())]
+    expect: Option<String>,
     #[command(flatten)]
     new_users: NewUserFlags,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
             Some(text) => Some(product_id(ctx, text).await?),
             None => None,
         };
-        let wanted = (args.features.as_slice(), args.expect);
+        let wanted = (args.features.as_slice(), args.expect.as_deref());
         let rows = (&args.rows, args.new_users);
         return from_file::run(ctx, rows, file, product, wanted).await;
     }
@@ -69,7 +69,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
         None => None,
     };
     if args.explain {
-        let (expected, features) = (args.expect, args.features.as_slice());
+        let (expected, features) = (args.expect.as_deref(), args.features.as_slice());
         let question = explain::Question { product, expected, features };
         return explain::run(ctx, &users, &question).await;
     }
@@ -90,7 +90,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
         return Ok(View::planned());
     }
     answer::note_missing(ctx, &asked.done);
-    let fits = asked.done.iter().all(|it| it.exit(args.expect) == Exit::Success);
+    let fits = asked.done.iter().all(|it| it.is_expected(args.expect.as_deref()));
     let view = answer::show(&asked.done)?;
     Ok(match (asked.exit, fits) {
         (Exit::Success, false) => view.exit(Exit::Negative),

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use common::{ExternalId, KeyState, LicenseId, Plan, PlanId, Product, ProductId, User, UserId};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::Named;
 use super::people::{did_you_mean, oddity, similar_users, visible};
@@ -14,8 +13,6 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::escape::quote;
 use crate::output::Format;
-
-const REQUESTS_IN_FLIGHT: usize = 4;
 
 /// A plan with the name of its product, which distinguishes plans that share a name.
 #[derive(Clone)]
@@ -208,18 +205,6 @@ pub async fn no_user(ctx: &Context, given: &str) -> Result<Error> {
     };
     let odd = oddity(given).map_or_else(String::new, |odd| format!("{odd} "));
     Ok(error.because(odd + &why).fix(fix))
-}
-
-/// Reads users by id, with one request for each.
-pub async fn users_by_id(
-    ctx: &Context,
-    ids: &[UserId],
-) -> Result<HashMap<UserId, ApiRecord<User>>> {
-    let client = ctx.client().await?;
-    let reading = ids.iter().map(async |id| client.users().get(id).await);
-    let users: Vec<ApiRecord<User>> =
-        stream::iter(reading).buffered(REQUESTS_IN_FLIGHT).try_collect().await?;
-    Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }
 
 /// The names of products and plans by id.

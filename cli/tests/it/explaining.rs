@@ -317,7 +317,7 @@ fn a_large_license_shows_ten_holders() {
     let lines: Vec<&str> = holders.lines().skip(1).take(11).collect();
     assert!(lines[0].starts_with("user-0 ") && lines[9].starts_with("user-9 "), "{lines:?}");
     assert_eq!(lines[10], format!("4990 more: licctl licenses usage {LICENSE}"));
-    assert_eq!(server.lines().len(), 12, "key, explanation and ten emails");
+    assert_eq!(server.lines().len(), 2, "key and explanation");
 }
 
 #[test]

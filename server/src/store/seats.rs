@@ -100,7 +100,7 @@ pub async fn page_of_license(
 ) -> Result<Vec<UsageActivation>> {
     conn.query(
         "select s.activation_id as id, s.user_id, s.license_id, s.activated_at, s.last_checked_at,
-             u.external_id
+             u.external_id, u.email
          from assignments s join users u on u.id = s.user_id and u.world = s.world
          where s.license_id = $2 and s.world = $1 and s.world > 0 and s.activation_id > $3
          order by s.activation_id limit $4",

@@ -2,12 +2,14 @@
 
 use common::{LicenseAssignment, LicenseId};
 
-use super::usage::{MAX_EMAILS, seats_in_use, table};
+use super::usage::{seats_in_use, table};
 use super::{FIELDS, LicenseArg, status_cell, with_state};
 use crate::client::{LicenseDetails, Usage};
 use crate::commands::plans::joined;
 use crate::commands::prelude::*;
 
+/// How many seats are shown.
+const SHOWN_SEATS: usize = 25;
 /// How many assignments are read to find those without a seat.
 const READ_ASSIGNMENTS: usize = 1000;
 /// How many users without a seat are shown.
@@ -23,10 +25,10 @@ pub struct GetArgs {
 pub async fn run(ctx: &Context, args: GetArgs) -> Result<View> {
     let license = with_state(ctx, args.license.find(ctx, Purpose::Read).await?);
     let client = ctx.client().await?;
-    let usage = client.licenses().usage(license.id, Some(MAX_EMAILS));
+    let usage = client.licenses().usage(license.id, Some(SHOWN_SEATS));
     let waiting = Waiting::read(ctx, license.id);
     let (usage, waiting, names) = tokio::try_join!(usage, waiting, NameIndex::load(ctx))?;
-    let holders = table(ctx, &usage.activations).await?;
+    let holders = table(ctx, &usage.activations);
     let mut view = View::new(&license, vec![license.id.to_string()])?
         .fields(&[FIELDS])
         .card(card(ctx, &license, &usage, &names));

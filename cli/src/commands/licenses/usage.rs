@@ -1,14 +1,11 @@
 //! `licctl licenses usage`: the seats of a license and their holders.
 
-use std::collections::HashMap;
 use std::str::FromStr;
-
-use common::{LicenseAssignment, Line, MaxSeats, UsageActivation, UserId};
-use futures_util::stream::TryStreamExt;
 
 use super::LicenseArg;
 use crate::client::Usage;
 use crate::commands::prelude::*;
+use common::{MaxSeats, UsageActivation};
 
 pub const COLUMNS: [Column; 4] = [
     Column::new("USER", 0),
@@ -17,10 +14,7 @@ pub const COLUMNS: [Column; 4] = [
     Column::new("LAST CHECKED", 1),
 ];
 /// CSV has a line for each holder.
-const FIELDS: &str = "licenseId externalId userId activatedAt lastCheckedAt";
-
-/// The most holders whose emails are read one by one.
-pub const MAX_EMAILS: usize = 25;
+const FIELDS: &str = "licenseId externalId userId activatedAt lastCheckedAt email";
 
 /// Show the seats of a license and their holders
 #[derive(Args)]
@@ -54,7 +48,7 @@ impl FromStr for Share {
 pub async fn run(ctx: &Context, args: UsageArgs) -> Result<View> {
     let license = args.license.find(ctx, Purpose::Read).await?;
     let usage = ctx.client().await?.licenses().usage(license.id, None).await?;
-    let table = table(ctx, &usage.activations).await?;
+    let table = table(ctx, &usage.activations);
     let over = args.fail_at.is_some_and(|limit| reaches(&usage, limit));
     let ids = usage.activations.iter().map(|seat| seat.external_id.to_string()).collect();
     let view = View::new(&usage, ids)?
@@ -85,34 +79,15 @@ fn reaches(usage: &Usage, Share(limit): Share) -> bool {
         .is_some_and(|max| usage.active_seats * 10_000 >= i64::from(max.get()) * i64::from(limit))
 }
 
-/// The emails of the holders. Few are read one by one; many are found among the assignments.
-async fn emails(ctx: &Context, seats: &[UsageActivation]) -> Result<HashMap<UserId, Option<Line>>> {
-    let Some(first) = seats.first() else { return Ok(HashMap::new()) };
-    if seats.len() <= MAX_EMAILS {
-        let ids: Vec<UserId> = seats.iter().map(|seat| seat.activation.user_id).collect();
-        let users = noun::users_by_id(ctx, &ids).await?;
-        return Ok(users.into_iter().map(|(id, user)| (id, user.email.clone())).collect());
-    }
-    let client = ctx.client().await?;
-    let pages = client.licenses().assignments(first.activation.license_id, None);
-    let assigned = pages.try_concat().await?;
-    let email = |it: ApiRecord<LicenseAssignment>| (it.assignment.user_id, it.email.clone());
-    Ok(assigned.into_iter().map(email).collect())
-}
-
 /// The seats, one a line.
-pub async fn table(ctx: &Context, seats: &[UsageActivation]) -> Result<Table> {
-    if ctx.output.format != Format::Table {
-        return Ok(Table::new(&COLUMNS));
-    }
-    let emails = emails(ctx, seats).await?;
-    let row = |UsageActivation { activation: seat, external_id }: &UsageActivation| {
+pub fn table(ctx: &Context, seats: &[UsageActivation]) -> Table {
+    let row = |UsageActivation { activation: seat, external_id, email }: &UsageActivation| {
         vec![
             TextCell::text(external_id.as_str()),
-            TextCell::maybe(emails.get(&seat.user_id).and_then(Option::as_ref)),
+            TextCell::maybe(email.as_ref()),
             TextCell::past(seat.activated_at, ctx.now),
             TextCell::past(seat.last_checked_at, ctx.now),
         ]
     };
-    Ok(Table::new(&COLUMNS).with(seats.iter().map(row)))
+    Table::new(&COLUMNS).with(seats.iter().map(row))
 }

@@ -1,7 +1,7 @@
 //! The answer for one user. It is a refusal if the license lacks a feature that the command
 //! requires.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
+use clap::builder::PossibleValuesParser;
 use common::{ExternalId, Feature, Features, Reason};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,28 +25,16 @@ pub const FIELDS: &str = "userId valid reason licenseId=/license/id planId=/lice
 /// The word of `--expect` for a licensed user; the others are reasons.
 const VALID: &str = "valid";
 /// licctl's own reason, in addition to the server's.
-const MISSING_FEATURE: &str = "missing_feature";
+pub const MISSING_FEATURE: &str = "missing_feature";
 
-/// The answer that a script expects.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ExpectedAnswer {
-    Valid,
-    MissingFeature,
-    Invalid(Reason),
+/// Reads the answer that a script expects: one of these words.
+pub fn expected() -> PossibleValuesParser {
+    PossibleValuesParser::new([VALID, MISSING_FEATURE].iter().chain(Reason::WORDS))
 }
 
-impl ValueParserFactory for ExpectedAnswer {
-    type Parser = ValueParser;
-
-    fn value_parser() -> Self::Parser {
-        PossibleValuesParser::new([VALID, MISSING_FEATURE].iter().chain(Reason::WORDS))
-            .try_map(|word: String| match word.as_str() {
-                VALID => Ok(Self::Valid),
-                MISSING_FEATURE => Ok(Self::MissingFeature),
-                word => word.parse().map(Self::Invalid),
-            })
-            .into()
-    }
+/// Whether a command's answer is the expected one, or otherwise a valid one.
+pub fn is_expected(reason: Option<&str>, expected: Option<&str>) -> bool {
+    reason.unwrap_or(VALID) == expected.unwrap_or(VALID)
 }
 
 /// The required features that a license with these lacks.
@@ -100,17 +88,8 @@ impl ValidationResult {
         Some(Self { user: user.parse().ok()?, answer })
     }
 
-    pub fn exit(&self, expected: Option<ExpectedAnswer>) -> Exit {
-        let answer = match self.answer.reason.as_deref() {
-            None => Some(ExpectedAnswer::Valid),
-            Some(MISSING_FEATURE) => Some(ExpectedAnswer::MissingFeature),
-            Some(reason) => reason.parse().ok().map(ExpectedAnswer::Invalid),
-        };
-        if answer == Some(expected.unwrap_or(ExpectedAnswer::Valid)) {
-            Exit::Success
-        } else {
-            Exit::Negative
-        }
+    pub fn is_expected(&self, expected: Option<&str>) -> bool {
+        is_expected(self.answer.reason.as_deref(), expected)
     }
 
     pub fn cells(&self) -> Vec<TextCell> {
@@ -152,7 +131,7 @@ pub fn show(asked: &[ValidationResult]) -> Result<View> {
     let users = asked.iter().map(|it| it.user.to_string()).collect();
     let view = View::new(asked, users)?.fields(&[FIELDS]);
     let view = view.table(Table::new(&COLUMNS).with(asked.iter().map(ValidationResult::cells)));
-    let refused = asked.iter().find(|it| it.exit(None) == Exit::Negative);
+    let refused = asked.iter().find(|it| !it.is_expected(None));
     Ok(match refused {
         Some(it) => view.next(format!("licctl validate {} --explain", quote(it.user.as_str()))),
         None => view,

@@ -10,7 +10,7 @@ use common::{
 use serde::Serialize;
 
 use super::advice::{AdviceInput, advice, remark};
-use super::answer::{ExpectedAnswer, judge, missing};
+use super::answer::{MISSING_FEATURE, is_expected, judge, missing};
 use super::{external_id, verdict_tone};
 use crate::bulk::for_each_item;
 use crate::client::{CurrentKey, ExplainedLicense, Explanation, License};
@@ -31,7 +31,7 @@ const FIELDS: &str = "userId valid reason summary checkedAt missingFeatures";
 /// What is asked of each user.
 pub struct Question<'a> {
     pub product: Option<ProductId>,
-    pub expected: Option<ExpectedAnswer>,
+    pub expected: Option<&'a str>,
     pub features: &'a [Feature],
 }
 
@@ -122,7 +122,7 @@ impl UserExplanation {
         if let Some(license) = full {
             let holders = license.remedies.iter().flat_map(|remedy| remedy.holders.clone());
             self.holders = holders.collect();
-            self.holders_table = Some(HoldersTable::new(ctx, license, &self.holders).await?);
+            self.holders_table = Some(HoldersTable::new(ctx, license, &self.holders));
         }
         if self.explained.user.is_none() {
             self.similar = noun::similar_users(ctx, self.user_id.as_str()).await?;
@@ -149,12 +149,10 @@ impl UserExplanation {
     }
 
     fn is_expected(&self, question: &Question<'_>) -> bool {
-        let answer = match &self.explained.reason {
-            Some(reason) => reason.known().map(ExpectedAnswer::Invalid),
-            None if self.missing(question.features).is_empty() => Some(ExpectedAnswer::Valid),
-            None => Some(ExpectedAnswer::MissingFeature),
-        };
-        answer == Some(question.expected.unwrap_or(ExpectedAnswer::Valid))
+        let is_missing = !self.missing(question.features).is_empty();
+        let reason = self.explained.reason.as_ref().map(Open::to_string);
+        let reason = reason.or(is_missing.then(|| MISSING_FEATURE.to_owned()));
+        is_expected(reason.as_deref(), question.expected)
     }
 
     /// The required features that the selected license lacks.
@@ -235,19 +233,15 @@ impl UserExplanation {
 }
 
 impl HoldersTable {
-    async fn new(
-        ctx: &Context,
-        license: &ExplainedLicense,
-        holders: &[UsageActivation],
-    ) -> Result<Self> {
+    fn new(ctx: &Context, license: &ExplainedLicense, holders: &[UsageActivation]) -> Self {
         let used = i64::from(license.seats_used);
         let summary = usage::seats_in_use(used, license.license.max_seats);
-        Ok(Self {
+        Self {
             license: license.license.id,
             heading: format!("{summary}; least recently checked first:"),
-            table: usage::table(ctx, holders).await?,
+            table: usage::table(ctx, holders),
             more: used - holders.len() as i64,
-        })
+        }
     }
 
     fn show(&self, view: View) -> View {

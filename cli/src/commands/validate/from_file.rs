@@ -2,7 +2,7 @@
 
 use common::{Feature, ProductId, Validate};
 
-use super::answer::{COLUMNS, ExpectedAnswer, ValidationResult, judge_validation};
+use super::answer::{COLUMNS, ValidationResult, judge_validation};
 use crate::bulk::{self, BulkFlags, BulkTask, ERROR_FIELD, LINE_FIELDS, NewUserFlags, RowState};
 use crate::commands::prelude::*;
 
@@ -29,7 +29,7 @@ pub async fn run(
     (args, new_users): (&FromFile, NewUserFlags),
     file: &str,
     product: Option<ProductId>,
-    (features, expected): (&[Feature], Option<ExpectedAnswer>),
+    (features, expected): (&[Feature], Option<&str>),
 ) -> Result<View> {
     let client = ctx.client().await?;
     let of_product = product.map_or_else(String::new, |product| format!(" --product {product}"));
@@ -62,7 +62,7 @@ pub async fn run(
             ]);
             continue;
         };
-        fits &= asked.exit(expected) == Exit::Success;
+        fits &= asked.is_expected(expected);
         table.row(asked.cells());
     }
     let ids = lines.iter().map(|line| line.user.clone()).collect();

@@ -87,7 +87,7 @@ fn written(request: &Request, words: &[&str]) -> Reply {
         ("PATCH" | "DELETE", ["admin", "users", _]) => Reply::data(200, &user("alice")),
         ("POST", ["validate"]) if request.body["userId"] == "alice" => {
             let mut activation = usage(1)["activations"][0].clone();
-            activation.as_object_mut().unwrap().remove("externalId");
+            activation.as_object_mut().unwrap().retain(|name, _| !is_of_user(name));
             let license = license("active");
             let data = json!({
                 "valid": true, "license": license, "activation": activation,
@@ -195,7 +195,7 @@ pub fn assigned(user: &str, has_seat: bool) -> Value {
     assignment["email"] = format!("{user}@example.com").into();
     assignment["name"] = Value::Null;
     let mut seat = usage(1)["activations"][0].clone();
-    seat.as_object_mut().unwrap().remove("externalId");
+    seat.as_object_mut().unwrap().retain(|name, _| !is_of_user(name));
     assignment["activation"] = if has_seat { seat } else { Value::Null };
     assignment
 }
@@ -216,6 +216,7 @@ pub fn usage(active_seats: u32) -> Value {
         "activatedAt": "2026-01-31T12:00:00.000Z",
         "lastCheckedAt": "2026-02-01T12:00:00.000Z",
         "externalId": "alice",
+        "email": "alice@example.com",
     });
     json!({
         "license": license("active"),
@@ -223,6 +224,11 @@ pub fn usage(active_seats: u32) -> Value {
         "totalActivations": 1,
         "activeSeats": active_seats,
     })
+}
+
+/// Whether a seat has this member only where it is listed with its user.
+fn is_of_user(member: &str) -> bool {
+    matches!(member, "externalId" | "email")
 }
 
 pub fn current_key() -> Value {

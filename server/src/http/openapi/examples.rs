@@ -196,7 +196,11 @@ examples! {
     }
     Usage {
         license: License::example(),
-        activations: vec![UsageActivation { activation: Activation::example(), external_id: ada() }],
+        activations: vec![UsageActivation {
+            activation: Activation::example(),
+            external_id: ada(),
+            email: Some(email()),
+        }],
         total_activations: 1,
         active_seats: 1,
     }
