@@ -34,6 +34,7 @@ use crate::profile::{address, origin};
 pub use answer::ApiRecord;
 use answer::ApiResponse;
 pub use connection::{CaCert, http};
+pub use endpoints::{Record, Update};
 pub use parse_errors::in_plain_words;
 use patience::Attempts;
 pub use patience::{Patience, ServerKnowledge};

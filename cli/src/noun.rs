@@ -11,6 +11,7 @@ mod same_name;
 mod search;
 mod shown;
 mod values;
+mod whole;
 
 pub use completion_cache::{CachedName, load, remember};
 pub use elsewhere::{FoundElsewhere, other_profiles_with};
@@ -20,11 +21,12 @@ pub use named::Named;
 pub use people::{did_you_mean, label, oddity, similar_users, spelled, visible};
 pub use resolve::{
     NameIndex, PlanOfProduct, find_user, key, keys_named, license, no_user, past_user, plan, plans,
-    plans_by_product, product, products, user,
+    plans_by_product, user,
 };
 pub use same_name::{SameNameFlags, refuse_taken_name};
-pub use search::Purpose;
+pub use search::{Purpose, all, named};
 pub use shown::{
     Card, Cells, Shown, card, choose, columns, list, one, record_choice, several, table, written,
 };
 pub use values::{Edit, IdempotencyKey, changed_features, cleared, features, is_empty};
+pub use whole::{chosen, delete, get, given_or_chosen, list_all};

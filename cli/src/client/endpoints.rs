@@ -4,12 +4,13 @@
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::pin::pin;
+use std::str::FromStr;
 
 use common::{
     AssignLicense, Assignment, CreateKey, CreateLicense, CreatePlan, CreateProduct, CreateUser,
-    Event, Explain, ExternalId, LicenseAssignment, LicenseId, List, Plan, Product, RollKey,
-    SetStatus, Statistics, Timestamp, UpdateLicense, UpdatePlan, UpdateProduct, UpdateUser, User,
-    UserRefusal, Validate,
+    Event, EventId, Explain, ExternalId, KeyId, LicenseAssignment, LicenseId, List, Plan, PlanId,
+    Product, ProductId, RefusalId, RollKey, SetStatus, Statistics, Timestamp, UpdateLicense,
+    UpdatePlan, UpdateProduct, UpdateUser, User, UserId, UserRefusal, Validate,
 };
 use futures_util::stream::{Stream, TryStreamExt};
 use reqwest::Method;
@@ -28,6 +29,7 @@ const NO_BODY: Option<&()> = None;
 /// A kind of record that the service lists.
 pub trait Record {
     const PATH: &'static str;
+    type Id: FromStr;
     /// The record as lists and single reads show it.
     type Shown: DeserializeOwned;
 }
@@ -50,15 +52,22 @@ pub struct Records<'c, T> {
 }
 
 macro_rules! records {
-    ($($noun:ident: $record:ty = $path:literal, shown as $shown:ty;)*) => {
-        impl Client {$(
-            pub fn $noun(&self) -> Records<'_, $record> {
+    ($($noun:ident: $record:ty = $path:literal, $id:ty, shown as $shown:ty;)*) => {
+        impl Client {
+            /// The endpoints of a kind of record.
+            pub fn of<T: Record>(&self) -> Records<'_, T> {
                 Records { client: self, kind: PhantomData }
+            }
+
+            $(
+            pub fn $noun(&self) -> Records<'_, $record> {
+                self.of()
             }
         )*}
         $(
             impl Record for $record {
                 const PATH: &'static str = $path;
+                type Id = $id;
                 type Shown = $shown;
             }
         )*
@@ -66,13 +75,13 @@ macro_rules! records {
 }
 
 records! {
-    products: Product = "/api/v1/admin/products", shown as Product;
-    plans: Plan = "/api/v1/admin/plans", shown as Plan;
-    licenses: License = "/api/v1/admin/licenses", shown as LicenseWithSeats;
-    users: User = "/api/v1/admin/users", shown as User;
-    keys: Key = "/api/v1/admin/keys", shown as Key;
-    events: Event = "/api/v1/admin/events", shown as Event;
-    refusals: UserRefusal = "/api/v1/admin/refusals", shown as UserRefusal;
+    products: Product = "/api/v1/admin/products", ProductId, shown as Product;
+    plans: Plan = "/api/v1/admin/plans", PlanId, shown as Plan;
+    licenses: License = "/api/v1/admin/licenses", LicenseId, shown as LicenseWithSeats;
+    users: User = "/api/v1/admin/users", UserId, shown as User;
+    keys: Key = "/api/v1/admin/keys", KeyId, shown as Key;
+    events: Event = "/api/v1/admin/events", EventId, shown as Event;
+    refusals: UserRefusal = "/api/v1/admin/refusals", RefusalId, shown as UserRefusal;
 }
 
 macro_rules! bodies {

@@ -50,7 +50,8 @@ struct Catalog {
 
 impl Catalog {
     async fn load(ctx: &Context) -> Result<Self> {
-        let (products, plans) = tokio::try_join!(noun::products(ctx), noun::plans(ctx, None))?;
+        let (products, plans) =
+            tokio::try_join!(noun::all::<Product>(ctx), noun::plans(ctx, None))?;
         Ok(Self { products, plans })
     }
 }

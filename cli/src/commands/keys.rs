@@ -82,10 +82,7 @@ fn overlap(text: &str) -> std::result::Result<OverlapSeconds, &'static str> {
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
-        Verb::List(flags) => {
-            let pages = ctx.client().await?.keys().pages(Query::default(), flags.limit());
-            noun::list(ctx, &flags, true, pages, "").await
-        }
+        Verb::List(flags) => noun::list_all::<Key>(ctx, &flags).await,
         Verb::Create(args) => create(ctx, args).await,
         Verb::Roll(args) => roll(ctx, args).await,
         Verb::Revoke { key } => revoke(ctx, &key).await,

@@ -1,10 +1,10 @@
 //! `licctl plans`: list, show, create, update and delete plans.
 
 use common::{
-    CreatePlan, ExpiresInDays, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, UpdatePlan,
+    CreatePlan, ExpiresInDays, Feature, Features, Line, MaxSeats, Name, Plan, PlanField, Product,
+    UpdatePlan,
 };
 
-use super::products;
 use crate::commands::prelude::*;
 use crate::noun::{Card, Edit, ListFlags, PlanOfProduct, SameNameFlags, cleared, is_empty};
 use crate::output::Days;
@@ -170,7 +170,7 @@ pub async fn choose(
 
 async fn list(ctx: &Context, product: Option<String>, flags: &ListFlags) -> Result<View> {
     let of = match &product {
-        Some(given) => Some(noun::product(ctx, given, Purpose::Read).await?.id),
+        Some(given) => Some(noun::named::<Product>(ctx, given, Purpose::Read).await?.id),
         None => None,
     };
     let filter = Query::default().with("productId", of);
@@ -191,8 +191,8 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     ctx.prompts.require(&wanted)?;
     let features = noun::features(&args.features)?;
     let product = match &args.product {
-        Some(given) => noun::product(ctx, given, Purpose::Write).await?,
-        None => products::choose(ctx, Some("--product")).await?,
+        Some(given) => noun::named::<Product>(ctx, given, Purpose::Write).await?,
+        None => noun::chosen::<Product>(ctx, Some("--product")).await?,
     };
     let name = ctx.prompts.given_or_text(args.name, "Name of the plan", "--name")?;
     let body = CreatePlan {

@@ -5,8 +5,6 @@ use common::{CreateProduct, Line, Name, Product, ProductField, UpdateProduct};
 use crate::commands::prelude::*;
 use crate::noun::{Card, Edit, ListFlags, SameNameFlags, cleared, is_empty};
 
-const CREATE: &str = "licctl products create --name NAME";
-
 impl Shown for ApiRecord<Product> {
     const CELLS: Cells<Self> = &[
         (Column::new("ID", 0), |it, _, _| TextCell::of(it.id)),
@@ -16,6 +14,7 @@ impl Shown for ApiRecord<Product> {
         (Column::extra("UPDATED"), |it, ctx, _| TextCell::past(it.updated_at, ctx.now)),
     ];
     const FIELDS: &'static str = "id name description createdAt updatedAt";
+    const CREATE: &'static str = "licctl products create --name NAME";
 
     fn card(&self, ctx: &Context, _: &NameIndex) -> Card {
         vec![
@@ -80,39 +79,12 @@ pub struct UpdateArgs {
 
 pub async fn run(ctx: &Context, verb: Verb) -> Result<View> {
     match verb {
-        Verb::List(flags) => {
-            let pages = ctx.client().await?.products().pages(Query::default(), flags.limit());
-            let hint = format!("No products yet. Create one: {CREATE}");
-            noun::list(ctx, &flags, true, pages, hint).await
-        }
-        Verb::Get { product } => {
-            noun::card(ctx, &given_or_chosen(ctx, product.as_deref(), Purpose::Read).await?).await
-        }
+        Verb::List(flags) => noun::list_all::<Product>(ctx, &flags).await,
+        Verb::Get { product } => noun::get::<Product>(ctx, product.as_deref()).await,
         Verb::Create(args) => create(ctx, args).await,
         Verb::Update(args) => update(ctx, args).await,
-        Verb::Delete { product } => delete(ctx, product.as_deref()).await,
+        Verb::Delete { product } => noun::delete::<Product>(ctx, product.as_deref()).await,
     }
-}
-
-/// The product that an argument names, or one from a prompt.
-async fn given_or_chosen(
-    ctx: &Context,
-    given: Option<&str>,
-    purpose: Purpose,
-) -> Result<ApiRecord<Product>> {
-    ctx.prompts.require(&[("PRODUCT", given.is_some())])?;
-    match given {
-        Some(given) => noun::product(ctx, given, purpose).await,
-        None => choose(ctx, None).await,
-    }
-}
-
-/// Prompts for a product.
-pub async fn choose(ctx: &Context, flag: Option<&str>) -> Result<ApiRecord<Product>> {
-    let products = noun::products(ctx).await?;
-    let chosen = noun::choose(ctx, &products, CREATE, |product| product.name.to_string())?;
-    noun::record_choice(ctx, flag, chosen, &products);
-    Ok(chosen.clone())
 }
 
 async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
@@ -120,7 +92,7 @@ async fn create(ctx: &Context, args: CreateArgs) -> Result<View> {
     let name = ctx.prompts.given_or_text(args.name, "Name of the product", "--name")?;
     let body = CreateProduct { name, description: args.description };
     if args.same_name.looks() {
-        let known = noun::products(ctx).await?;
+        let known = noun::all::<Product>(ctx).await?;
         if let Some(view) = args.same_name.settle(ctx, &known, &body.name, &body).await? {
             return Ok(view);
         }
@@ -142,19 +114,13 @@ async fn update(ctx: &Context, args: UpdateArgs) -> Result<View> {
     if is_empty(&body) {
         return Err(Error::usage("Nothing to change.").fix("use --name or --description"));
     }
-    let product = given_or_chosen(ctx, args.product.as_deref(), Purpose::Write).await?;
+    let product = args.product.as_deref();
+    let product = noun::given_or_chosen::<Product>(ctx, product, Purpose::Write).await?;
     if let Some(name) = body.name.as_ref().filter(|_| !args.allow_duplicate) {
-        noun::refuse_taken_name(&noun::products(ctx).await?, &Named::id(&product), name)?;
+        noun::refuse_taken_name(&noun::all::<Product>(ctx).await?, &Named::id(&product), name)?;
     }
     let products = ctx.client().await?.products();
     let updated = products.update(product.id, &body, ctx.seen(product.updated_at)).await?;
     noun::written(ctx, updated, |view, now| view.changed(format!("Updated product {}.", now.name)))
         .await
-}
-
-async fn delete(ctx: &Context, given: Option<&str>) -> Result<View> {
-    let product = given_or_chosen(ctx, given, Purpose::Write).await?;
-    ctx.confirm_loss(&format!("Delete product {}?", product.name)).await?;
-    let gone = ctx.client().await?.products().delete(product.id).await?;
-    noun::written(ctx, gone, |view, it| view.changed(format!("Deleted product {}.", it.name))).await
 }

@@ -6,7 +6,7 @@ mod answer;
 mod explain;
 mod from_file;
 
-use common::{ExternalId, Feature, Open, ProductId, Verdict};
+use common::{ExternalId, Feature, Open, Product, ProductId, Verdict};
 
 use super::nothing_to_do;
 use crate::bulk::{NewUserFlags, for_each_item, read_items};
@@ -102,7 +102,7 @@ pub async fn run(ctx: &Context, args: ValidateArgs) -> Result<View> {
 async fn product_id(ctx: &Context, given: &str) -> Result<ProductId> {
     match given.parse() {
         Ok(id) => Ok(id),
-        Err(_) => Ok(noun::product(ctx, given, Purpose::Write).await?.id),
+        Err(_) => Ok(noun::named::<Product>(ctx, given, Purpose::Write).await?.id),
     }
 }
 

@@ -7,7 +7,7 @@ use common::{ExternalId, KeyState, LicenseId, Plan, PlanId, Product, ProductId, 
 
 use super::Named;
 use super::people::{did_you_mean, oddity, similar_users, visible};
-use super::search::{Purpose, pick};
+use super::search::{Purpose, all, named, pick};
 use crate::client::{ApiRecord, Key, LicenseWithSeats, Query};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -40,13 +40,6 @@ impl Named for PlanOfProduct {
     }
 }
 
-pub async fn products(ctx: &Context) -> Result<Vec<ApiRecord<Product>>> {
-    let client = ctx.client().await?;
-    let products = client.products().list(Query::default()).await?;
-    super::remember(client, &ctx.env, &products);
-    Ok(products)
-}
-
 pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<ApiRecord<Plan>>> {
     let client = ctx.client().await?;
     let plans = client.plans().list(Query::default().with("productId", of)).await?;
@@ -54,13 +47,6 @@ pub async fn plans(ctx: &Context, of: Option<ProductId>) -> Result<Vec<ApiRecord
         super::remember(client, &ctx.env, &plans);
     }
     Ok(plans)
-}
-
-pub async fn product(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<Product>> {
-    if given.parse::<ProductId>().is_ok() {
-        return ctx.client().await?.products().get(given).await;
-    }
-    pick(ctx, given, &products(ctx).await?, purpose)
 }
 
 /// The plan of this id or name, or of `Product/Plan`; with `product`, one of its plans.
@@ -76,7 +62,7 @@ pub async fn plan(
     }
     let plan = ctx.client().await?.plans().get(given).await?;
     if let Some(of) = product
-        && self::product(ctx, of, purpose).await?.id != plan.product_id
+        && named::<Product>(ctx, of, purpose).await?.id != plan.product_id
     {
         return Err(Error::not_found(format!("Plan {given} is not a plan of product {of}."))
             .fix("omit --product; the plan id is enough"));
@@ -92,11 +78,11 @@ pub async fn plans_by_product(
 ) -> Result<Vec<PlanOfProduct>> {
     let (products, plans) = match of {
         Some(given) => {
-            let product = product(ctx, given, purpose).await?;
+            let product = named::<Product>(ctx, given, purpose).await?;
             let plans = plans(ctx, Some(product.id)).await?;
             (vec![product], plans)
         }
-        None => tokio::try_join!(products(ctx), plans(ctx, None))?,
+        None => tokio::try_join!(all::<Product>(ctx), plans(ctx, None))?,
     };
     let names = NameIndex::of(&products, &[]);
     let with_product = |plan: ApiRecord<Plan>| {
@@ -216,7 +202,7 @@ pub struct NameIndex {
 
 impl NameIndex {
     pub async fn load(ctx: &Context) -> Result<Self> {
-        let (products, plans) = tokio::try_join!(products(ctx), plans(ctx, None))?;
+        let (products, plans) = tokio::try_join!(all::<Product>(ctx), plans(ctx, None))?;
         Ok(Self::of(&products, &plans))
     }
 

@@ -1,9 +1,11 @@
-//! Chooses the record that matches an id, a name or a partial id. Inexact matches count only where
+//! Finds the record that matches an id, a name or a partial id. Inexact matches count only where
 //! a wrong match does no harm.
 
 use std::collections::HashSet;
 
-use super::Named;
+use super::completion_cache::remember;
+use super::named::Named;
+use crate::client::{ApiRecord, Query, Record};
 use crate::context::Context;
 use crate::error::{Error, Exit, Result};
 use crate::escape::quote;
@@ -24,6 +26,30 @@ pub enum Purpose {
     Read,
     /// Without a prompt, only an id or an exact name matches.
     Write,
+}
+
+/// All records, which completion remembers.
+pub async fn all<R>(ctx: &Context) -> Result<Vec<ApiRecord<R::Shown>>>
+where
+    R: Record,
+    ApiRecord<R::Shown>: Named,
+{
+    let client = ctx.client().await?;
+    let all = client.of::<R>().list(Query::default()).await?;
+    remember(client, &ctx.env, &all);
+    Ok(all)
+}
+
+/// The record of this id or name.
+pub async fn named<R>(ctx: &Context, given: &str, purpose: Purpose) -> Result<ApiRecord<R::Shown>>
+where
+    R: Record,
+    ApiRecord<R::Shown>: Named + Clone,
+{
+    if given.parse::<R::Id>().is_ok() {
+        return ctx.client().await?.of::<R>().get(given).await;
+    }
+    pick(ctx, given, &all::<R>(ctx).await?, purpose)
 }
 
 /// The record that `given` matches. No id or name begins or ends with a space.

@@ -24,6 +24,8 @@ pub trait Shown: Named + Serialize + Clone + 'static {
     const CELLS: Cells<Self>;
     /// The columns of CSV, as [`View::fields`] takes them.
     const FIELDS: &'static str;
+    /// The command that makes the first one.
+    const CREATE: &'static str = "";
     /// Whether its cells name products and plans.
     const HAS_NAMES: bool = false;
 

@@ -1,6 +1,8 @@
 //! The record and user that filters name. Events of deleted records are found by the full id or the
 //! external id. A mistyped id is an error: an empty list would look as if there were no events.
 
+use common::Product;
+
 use super::EventFilters;
 use crate::client::Client;
 use crate::commands::prelude::*;
@@ -64,7 +66,7 @@ async fn subject_id(ctx: &Context, given: &str) -> Result<String> {
     let client = ctx.client().await?;
     let (user, products, plans, keys) = tokio::try_join!(
         noun::find_user(ctx, given),
-        noun::products(ctx),
+        noun::all::<Product>(ctx),
         noun::plans(ctx, None),
         client.keys().list(Query::default()),
     )?;

@@ -19,6 +19,7 @@ impl Shown for ApiRecord<Key> {
         (Column::new("EXPIRES", 5), |it, ctx, _| TextCell::end(it.expires_at, ctx.now)),
         (Column::new("STATE", 1), |it, ctx, _| state(it, ctx.now)),
     ];
+    const CREATE: &'static str = "licctl keys create";
     const FIELDS: &'static str =
         "id name prefix role mode createdAt expiresAt lastUsedAt revokedAt";
 }

@@ -1,6 +1,6 @@
 //! `licctl licenses list`.
 
-use common::{ExternalId, Seats, Status};
+use common::{ExternalId, Product, Seats, Status};
 use futures_util::stream::TryStreamExt;
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ pub struct ListArgs {
 
 pub async fn run(ctx: &Context, args: ListArgs) -> Result<View> {
     let product = match &args.product {
-        Some(given) => Some(noun::product(ctx, given, Purpose::Read).await?.id),
+        Some(given) => Some(noun::named::<Product>(ctx, given, Purpose::Read).await?.id),
         None => None,
     };
     let plan = match &args.plan {
