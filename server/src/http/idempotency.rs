@@ -81,6 +81,7 @@ fn former(target: &str, request: &str) -> [u8; 32] {
         target if target.starts_with("PATCH /api/v1/admin/users/") => r#""externalId":null,"#,
         _ => "",
     };
+    let request = request.replacen(r#","mergeMetadata":null"#, "", 1);
     fingerprint(target, &request.replacen(added, "", 1))
 }
 

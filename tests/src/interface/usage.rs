@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::harness::App;
 
 /// The activation that the user's validation answers, with the member that usage adds.
-async fn seat_of(app: &App, user: &str) -> Value {
+async fn seat_of(app: &App, user: &str, email: Value) -> Value {
     let mut seat = app.validate(user).await["activation"].clone();
     assert!(seat["externalId"].is_null(), "a validation answers what it always did: {seat}");
-    (seat["externalId"], seat["email"]) = (user.into(), Value::Null);
+    (seat["externalId"], seat["email"]) = (user.into(), email);
     seat
 }
 
@@ -17,13 +17,13 @@ async fn seat_of(app: &App, user: &str) -> Value {
 async fn usage_shows_the_license_and_its_holders() {
     let app = App::start().await;
     let license = app.license(json!({ "maxSeats": 2 })).await;
+    app.post("/api/v1/admin/users", json!({ "externalId": "ada", "email": "ada@example.com" }))
+        .await;
     for user in ["ada", "grace", "edsger"] {
         app.assign(&license, user).await;
     }
-    let mut seats = Vec::new();
-    for user in ["grace", "ada"] {
-        seats.push(seat_of(&app, user).await);
-    }
+    let grace = seat_of(&app, "grace", json!(null)).await;
+    let seats = [grace, seat_of(&app, "ada", json!("ada@example.com")).await];
     app.validate("edsger").await;
     let usage = app.usage(&license).await;
     assert_eq!(usage["activations"], json!(seats), "oldest first");
@@ -49,7 +49,8 @@ async fn usage_shows_the_license_and_its_holders() {
             "licenseId": "lic_1",
             "activatedAt": "<time>",
             "lastCheckedAt": "<time>",
-            "externalId": "grace"
+            "externalId": "grace",
+            "email": null
           },
           {
             "id": "act_2",
@@ -57,7 +58,8 @@ async fn usage_shows_the_license_and_its_holders() {
             "licenseId": "lic_1",
             "activatedAt": "<time>",
             "lastCheckedAt": "<time>",
-            "externalId": "ada"
+            "externalId": "ada",
+            "email": "ada@example.com"
           }
         ],
         "totalActivations": 2,
@@ -109,7 +111,7 @@ async fn activations_come_in_pages() {
     let mut seats = Vec::new();
     for user in ["a", "b", "c", "d", "e"] {
         app.assign(&license, user).await;
-        seats.push(seat_of(&app, user).await);
+        seats.push(seat_of(&app, user, json!(null)).await);
     }
     let path = format!("/api/v1/admin/licenses/{license}/usage");
     let (mut seen, mut after) = (Vec::new(), String::new());

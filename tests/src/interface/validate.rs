@@ -122,6 +122,7 @@ async fn the_activation_is_made_once_and_then_moved_on() {
         }
         let mut listed = now.clone();
         listed["externalId"] = "ada".into();
+        listed["email"] = json!(null);
         assert_eq!(app.usage(&license).await["activations"], json!([listed]));
         before = now;
     }
