@@ -162,7 +162,6 @@ impl Context {
         Ok(self.endpoint.get_or_init(|| found))
     }
 
-    /// The profile and server, from flags, environment and configuration, in this order.
     /// The client of this run.
     pub async fn client(&self) -> Result<&Client> {
         self.client

@@ -80,11 +80,10 @@ fn merge(map: &mut Map<String, Value>, patch: &Map<String, Value>) {
         match value {
             Value::Null => drop(map.remove(key)),
             Value::Object(patch) => {
-                let member = map.entry(key.clone()).or_insert(Value::Null);
-                if !member.is_object() {
-                    *member = Value::Object(Map::new());
-                }
-                member.as_object_mut().into_iter().for_each(|member| merge(member, patch));
+                let before = map.get(key).and_then(Value::as_object);
+                let mut members = before.cloned().unwrap_or_default();
+                merge(&mut members, patch);
+                map.insert(key.clone(), members.into());
             }
             value => drop(map.insert(key.clone(), value.clone())),
         }

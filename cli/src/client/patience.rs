@@ -185,13 +185,9 @@ impl Patience {
         if left.is_zero() || pause > left {
             return Err(attempts.end(self.advised(error)));
         }
+        let wait = if trouble == Trouble::Silence { left } else { pause };
         if !self.is_endless() {
-            self.show(
-                trouble,
-                pause,
-                if trouble == Trouble::Silence { left } else { pause },
-                since,
-            );
+            self.show(trouble, pause, wait, since);
         } else if is_first {
             self.display.note(&format!("{} Waiting.", error.message()));
         }

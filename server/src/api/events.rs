@@ -10,7 +10,7 @@ use crate::http::App;
 use crate::http::answer::{ListParams, Streamed};
 use crate::http::credentials::Reader;
 use crate::http::extract::{Limit, ListOrder, Query, Sequence};
-use crate::ops::events::{self, EventQuery};
+use crate::ops::events::{self, EventQuery, EventTimes};
 
 /// The query of the list of events.
 #[derive(Deserialize, JsonSchema)]
@@ -47,6 +47,7 @@ pub async fn list(
     let after = query.after.map(|after| after.0);
     let params = ListParams { order, ..ListParams::new(after, query.limit) };
     let kind = kind.map(|kind| kind.to_string());
-    let query = EventQuery { kind, subject, user, from, to };
+    let times = EventTimes::find(&view, from, to).await?;
+    let query = EventQuery { kind, subject, user, times };
     Streamed::list(params, move |page| events::page(view.clone(), query.clone(), page)).await
 }

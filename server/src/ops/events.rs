@@ -23,15 +23,46 @@ pub struct EventQuery {
     pub subject: Option<String>,
     /// The caller's own identifier of the user that they are about.
     pub user: Option<String>,
+    pub times: EventTimes,
+}
+
+/// From when to when events are.
+#[derive(Clone, Default)]
+pub struct EventTimes {
     /// The earliest time.
-    pub from: Option<Timestamp>,
+    from: Option<Timestamp>,
     /// The time that all are before.
-    pub to: Option<Timestamp>,
+    to: Option<Timestamp>,
+    /// The sequence numbers among which all these events are, so that no others are read. None: any.
+    range: Option<Range<i64>>,
 }
 
 /// How far the time of an event may be from those next to it, at most: events are in the order of
 /// commit, and their times are those of the requests.
 const MAX_DISORDER: Duration = Duration::minutes(1);
+
+impl EventTimes {
+    /// Looks the times up among the events: once for a list, whose pages share them.
+    pub async fn find(
+        view: &View,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+    ) -> Result<Self, Error> {
+        if from.is_none() && to.is_none() {
+            return Ok(Self::default());
+        }
+        let mut tx = view.snapshot().await?;
+        let start = match from {
+            Some(from) => events::first_at(&mut tx, view.scope, from.plus(-MAX_DISORDER)).await?,
+            None => 0,
+        };
+        let end = match to {
+            Some(to) => events::first_at(&mut tx, view.scope, to.plus(MAX_DISORDER)).await?,
+            None => i64::MAX,
+        };
+        Ok(Self { from, to, range: Some(start..end) })
+    }
+}
 
 /// The events after a sequence number in the order of commit, or those before one, newest first.
 pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<Event>, Error> {
@@ -45,10 +76,10 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
         kind: query.kind.as_deref(),
         subject: query.subject.as_deref(),
         user: query.user.as_deref(),
-        from: query.from,
-        to: query.to,
+        from: query.times.from,
+        to: query.times.to,
     };
-    let range = range(&view, &query).await?;
+    let range = query.times.range.unwrap_or(0..i64::MAX);
     let (cursor, last) = match page.order {
         Order::OldestFirst => (page.cursor.max(range.start - 1), range.end - 1),
         Order::NewestFirst => (page.cursor.min(range.end), range.start),
@@ -58,23 +89,6 @@ pub async fn page(view: View, query: EventQuery, page: Page<i64>) -> Result<Vec<
         found.add(events::page(&mut *view.snapshot().await?, view.scope, filter, page).await?);
     }
     Ok(found.records)
-}
-
-/// The sequence numbers among which all events of the times are, so that no others are read.
-async fn range(view: &View, query: &EventQuery) -> Result<Range<i64>, Error> {
-    if query.from.is_none() && query.to.is_none() {
-        return Ok(0..i64::MAX);
-    }
-    let mut tx = view.snapshot().await?;
-    let start = match query.from {
-        Some(from) => events::first_at(&mut tx, view.scope, from.plus(-MAX_DISORDER)).await?,
-        None => 0,
-    };
-    let end = match query.to {
-        Some(to) => events::first_at(&mut tx, view.scope, to.plus(MAX_DISORDER)).await?,
-        None => i64::MAX,
-    };
-    Ok(start..end)
 }
 
 fn is<T: FromStr>(text: &str) -> bool {
