@@ -46,7 +46,16 @@ REFUSALS = {
     "a license has one end": ("invalid_request", "expiresAt", "not both"),
     # The fuzzer also sends values that its pattern excludes.
     "If-Match has tags in quotes": ("invalid_request", "If-Match", "tags in quotes"),
-    "metadata is small and flat, without NUL": ("invalid_request", "metadata.*", "16 KiB"),
+    "metadata is small and flat, without NUL": (
+        "invalid_request",
+        "metadata.*|mergeMetadata",
+        "16 KiB",
+    ),
+    "metadata is replaced, merged or cleared": (
+        "invalid_request",
+        "mergeMetadata",
+        "either replaced, merged or cleared",
+    ),
     # Generated PHP clients would refuse other letters too.
     "a text has no control characters from U+0080 on": (
         "invalid_request",

@@ -24,6 +24,10 @@ pub struct ListEvents {
     subject: Option<String>,
     /// Only events about this user, by the caller's own identifier.
     user_id: Option<String>,
+    limit: Option<Limit>,
+    /// Only events after the one with this sequence number; if the newest come first, those before
+    /// it.
+    after: Option<Sequence>,
     /// Only events of this time or later.
     from: Option<Timestamp>,
     /// Only events before this time.
@@ -31,10 +35,6 @@ pub struct ListEvents {
     /// Which events come first.
     #[serde(default)]
     order: ListOrder,
-    limit: Option<Limit>,
-    /// Only events after the one with this sequence number; if the newest come first, those before
-    /// it.
-    after: Option<Sequence>,
 }
 
 pub async fn list(

@@ -38,12 +38,12 @@ pub struct ListUsers {
     /// an email are words. A blank or sign at the end ends the last word. At most 64 characters
     /// count.
     search: Option<String>,
-    /// The users whom this text may mean if it is nobody's external id, at most three, the closest
-    /// first: who is called so in other letters, or with up to two typos.
-    similar_to: Option<String>,
     limit: Option<Limit>,
     /// Only records after the one with this id: the `nextCursor` of the page before.
     after: Option<UserId>,
+    /// The users whom this text may mean if it is nobody's external id, at most three, the closest
+    /// first: who is called so in other letters, or with up to two typos.
+    similar_to: Option<String>,
 }
 
 pub async fn list(
