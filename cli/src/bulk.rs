@@ -2,6 +2,7 @@
 //! for each answer and from which a later run continues. The command supplies the action; the
 //! client waits for a busy server.
 
+mod engine;
 mod items;
 mod new_users;
 mod progress;
@@ -11,18 +12,17 @@ mod source;
 mod text;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
 use std::future::Future;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
-use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, Exit, Result, TIMEOUT};
 use crate::noun::visible;
+use engine::{Finished, Shortfall, of_item, rest};
 pub use items::{ItemResults, for_each_item, in_order, read_items};
 pub use new_users::NewUserFlags;
 use progress::RowProgress;
@@ -86,21 +86,12 @@ pub struct BulkTask {
 
 /// The state that all rows of a run share.
 struct BulkRun<'a> {
-    ctx: &'a Context,
     report: &'a Report,
     progress: RowProgress,
     /// When the last row was answered.
     answered: Cell<Option<Instant>>,
     /// The error after which no further row is started.
     stopped: RefCell<Option<Error>>,
-}
-
-/// The rows of a run by how they ended.
-struct BulkSummary<'a> {
-    lines: &'a [ReportLine],
-    untried: Vec<&'a str>,
-    stopped: Option<Error>,
-    interrupted: bool,
 }
 
 /// Reads and checks every row, then calls `act` for each row that an earlier run has not finished.
@@ -143,28 +134,14 @@ pub async fn run<F: Future<Output = Result<(RowState, Value)>>>(
         report.abandon();
         return Err(error);
     }
-    let order: Vec<(usize, String)> =
-        open.iter().map(|row| (row.line, row.user.to_string())).collect();
     let progress = RowProgress::new(ctx, open.len());
     let (answered, stopped) = (Cell::default(), RefCell::default());
-    let work = BulkRun { ctx, report: &report, progress, answered, stopped };
-    ctx.interruption.hold();
-    let working = open.into_iter().map(|row| work.row(row, |row| act(row, report.clone())));
-    let mut lines: Vec<ReportLine> = stream::iter(working)
-        .buffer_unordered(ROWS_IN_FLIGHT)
-        .filter_map(async |line| line)
-        .collect()
-        .await;
-    let interrupted = ctx.interruption.release();
+    let work = BulkRun { report: &report, progress, answered, stopped };
+    let act = async |row: &UserRow| work.row(row, act(row.clone(), report.clone())).await;
+    let finished = engine::run(ctx, &open, ROWS_IN_FLIGHT, act).await;
     work.progress.finish(ctx);
-    lines.sort_by_key(|line| line.line);
-    let tried: HashSet<usize> = lines.iter().map(|line| line.line).collect();
-    let untried = order.iter().filter(|(line, _)| !tried.contains(line));
-    let untried = untried.map(|(_, user)| user.as_str()).collect();
-    let stopped = work.stopped.take();
-    let ended = BulkSummary { lines: &lines, untried, stopped, interrupted };
-    let exit = conclude(ctx, &report, ended)?;
-    Ok(BulkResult { lines, before, exit })
+    let exit = conclude(ctx, &report, &finished, work.stopped.take())?;
+    Ok(BulkResult { lines: finished.results, before, exit })
 }
 
 /// Notes, or refuses, the rows that would create users, before any is sent.
@@ -182,27 +159,24 @@ async fn note_new_users(ctx: &Context, flags: NewUserFlags, rows: &[UserRow]) ->
 }
 
 impl BulkRun<'_> {
-    /// Processes one row; none when it was not tried.
-    async fn row<F: Future<Output = Result<(RowState, Value)>>>(
+    /// The line of a row, and whether it is the last one; no line if the row was not tried.
+    async fn row(
         &self,
-        row: UserRow,
-        act: impl Fn(UserRow) -> F,
-    ) -> Option<ReportLine> {
-        if self.ctx.interruption.wanted() || self.stopped.borrow().is_some() {
-            return None;
-        }
+        row: &UserRow,
+        acting: impl Future<Output = Result<(RowState, Value)>>,
+    ) -> (Option<ReportLine>, bool) {
         let begun = Instant::now();
-        let line = match act(row.clone()).await {
-            Ok((state, answer)) => ReportLine::new(&row, state, answer),
+        let line = match acting.await {
+            Ok((state, answer)) => ReportLine::new(row, state, answer),
             // Ctrl-C ended the wait before the row's request.
-            Err(error) if error.exit == Exit::Cancelled => return None,
+            Err(error) if error.exit == Exit::Cancelled => return (None, true),
             Err(error) => {
-                let line = ReportLine::failed(&row, &error);
+                let line = ReportLine::failed(row, &error);
                 let is_tried = !error.had_no_effect();
                 if self.stops_the_rest(&error, begun) {
                     self.stopped.borrow_mut().get_or_insert(error);
                     if !is_tried {
-                        return None;
+                        return (None, true);
                     }
                 }
                 line
@@ -214,7 +188,7 @@ impl BulkRun<'_> {
             // Without a report the run could not be resumed, so no further row is started.
             self.stopped.borrow_mut().get_or_insert(error);
         }
-        Some(line)
+        (Some(line), self.stopped.borrow().is_some())
     }
 
     /// Whether the other rows would fail too. A row that timed out fails alone while others get
@@ -226,37 +200,35 @@ impl BulkRun<'_> {
 }
 
 /// Reports how the rows ended, and how to resume.
-fn conclude(ctx: &Context, report: &Report, ended: BulkSummary<'_>) -> Result<Exit> {
-    let BulkSummary { lines, untried, stopped, interrupted } = ended;
-    let failed = || lines.iter().filter(|line| line.state == RowState::Failed);
-    let skipped = lines.iter().filter(|line| line.state == RowState::Skipped).count();
-    let done = lines.len() - failed().count() - skipped;
-    let skipped = match skipped {
-        0 => String::new(),
-        skipped => format!("{skipped} skipped, "),
-    };
-    let rest = match untried.len() {
-        0 => String::new(),
-        untried => format!(", {untried} not tried"),
-    };
-    let summary = format!("{done} succeeded, {skipped}{} failed{rest}.", failed().count());
+fn conclude(
+    ctx: &Context,
+    report: &Report,
+    finished: &Finished<'_, UserRow, ReportLine>,
+    stopped: Option<Error>,
+) -> Result<Exit> {
+    let &Finished { results: ref lines, ref untried, is_interrupted } = finished;
+    let number = |state| lines.iter().filter(|line| line.state == state).count();
+    let (failed, skipped) = (number(RowState::Failed), number(RowState::Skipped));
+    let done = lines.len() - failed - skipped;
     let resume = || match report.path() {
         Some(path) => resume_command(&ctx.prompts.take_command(), path),
         None => "run the command again, with --report FILE to make it resumable".to_owned(),
     };
-    let stopped = match stopped {
-        // If nothing succeeded before, this is the error of the whole run.
-        Some(error) if done == 0 && !interrupted => {
-            let is_begun = !report.abandon();
-            return Err(if is_begun { error.fix(resume()) } else { error });
-        }
-        stopped => stopped,
-    };
+    // If nothing succeeded before, this is the error of the whole run.
+    if done == 0
+        && !is_interrupted
+        && let Some(error) = stopped
+    {
+        let is_begun = !report.abandon();
+        return Err(if is_begun { error.fix(resume()) } else { error });
+    }
+    let skipped = if skipped == 0 { String::new() } else { format!("{skipped} skipped, ") };
+    let summary = format!("{done} succeeded, {skipped}{failed} failed{}.", rest(untried.len()));
     if !ctx.globals.dry_run {
         let path = report.path().map(|path| format!(" Report: {}", path.display()));
         ctx.note(&format!("{summary}{}", path.unwrap_or_default()));
     }
-    if failed().next().is_none() && untried.is_empty() {
+    if failed == 0 && untried.is_empty() {
         return Ok(Exit::Success);
     }
     let resume = resume();
@@ -265,24 +237,20 @@ fn conclude(ctx: &Context, report: &Report, ended: BulkSummary<'_>) -> Result<Ex
     }
     // The report keeps the idempotency keys, so resuming is safe even if repeating is not.
     let is_safe = report.path().is_some();
-    let stopped = stopped.map(|error| match error.had_no_effect() {
-        false if is_safe => error.fix(resume.clone()),
-        _ => error,
-    });
-    let (exit, code) =
-        if interrupted { (Exit::Cancelled, "cancelled") } else { (Exit::Partial, "partial") };
-    let mut json = Error::new(exit, code, summary).fix(resume).json();
-    let of_row = |line: &ReportLine| {
-        let mut error = line.error.clone();
-        error["item"] = line.user.as_str().into();
-        error
-    };
-    json["errors"] = failed().map(of_row).chain(stopped.iter().map(Error::json)).collect();
-    json["notTried"] = untried.into();
-    let interruption = interrupted.then(|| {
+    let fixed = |error: Error| if is_safe { error.fix_in_doubt(&*resume) } else { error };
+    let stopped = stopped.map(fixed);
+    let interruption = is_interrupted.then(|| {
         Error::new(Exit::Cancelled, "cancelled", "Interrupted. Requests in flight were completed.")
     });
     let said: String = stopped.iter().chain(&interruption).map(|error| error.text(None)).collect();
-    ctx.messages.fail(&said, json);
-    Ok(exit)
+    let failures = lines.iter().filter(|line| line.state == RowState::Failed);
+    let failures = failures.map(|line| of_item(&line.user, line.error.clone()));
+    let shortfall = Shortfall {
+        is_interrupted,
+        summary,
+        hint: Some(resume),
+        errors: failures.chain(stopped.iter().map(Error::json)).collect(),
+        untried: untried.iter().map(|row| row.user.to_string()).collect(),
+    };
+    Ok(shortfall.report(ctx, &said))
 }
